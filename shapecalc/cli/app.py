@@ -11,25 +11,15 @@ import os
 
 from shapecalc.cli.answer import answer_op, unread_json
 from shapecalc.cli.output import Exit, Output, problem_line, put, put_json, tell
-from shapecalc.core.commands import (
-    HELP,
-    ExtraWordError,
-    Option,
-    Spellings,
-    Takes,
-    elsewhere_error,
-    is_value,
-    read_op,
-    respelled,
-    sort_words,
-)
+from shapecalc.core import commands
+from shapecalc.core.commands import HELP, Option, Takes
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from shapecalc.cli.terminal import TerminalApp
@@ -85,17 +75,17 @@ def asked_words(words: Sequence[str]) -> list[str]:
     """
     if len(words) > 1 and _is_shape(words[0]) and _is_shape(words[1]):
         return ["reshape", *words]
-    return respelled(words)
+    return commands.respelled(words)
 
 
 def _is_shape(word: str) -> bool:
     """Say whether a word is a shape and no command: it begins as one, or it has a comma."""
-    return is_value(word) and (word[:1] in STARTS or word[:1].isdigit() or "," in word)
+    return commands.is_value(word) and (word[:1] in STARTS or word[:1].isdigit() or "," in word)
 
 
 def _run_op(op: Op, words: Sequence[str]) -> int:
     """Answer the question that an op's line asks; raise `ShapeError` (usage) if it cannot be read."""
-    given = read_op(op, words, _printing_options())
+    given = commands.read_op(op, words, _printing_options())
     if HELP.name in given:
         return _show_help(op.name)
     printing = {name: given.pop(name) for name in Output.__match_args__ if name in given}
@@ -115,10 +105,10 @@ def _run_command(words: Sequence[str], app: TerminalApp[Any]) -> int:
     """Run a line that asks no op; raise `ShapeError` (usage) if it cannot be read."""
     from shapecalc.cli.options import COMMANDS, PRINTING, command_named
 
-    if not words or not is_value(words[0]):
+    if not words or not commands.is_value(words[0]):
         return _run_alone(words)
     if words[0] not in COMMANDS:
-        raise _no_command(words[0], COMMANDS)
+        raise _no_command(words[0])
     command = command_named(words[0])
     given = command.read(words[1:])
     if given.pop(HELP.name, False):
@@ -129,7 +119,7 @@ def _run_command(words: Sequence[str], app: TerminalApp[Any]) -> int:
 
 def _run_alone(words: Sequence[str]) -> int:
     """Run a line without a command; raise `ShapeError` (usage) for an option that needs one."""
-    _, given = sort_words(words, Spellings(OWN_OPTIONS), "shapecalc")
+    _, given = commands.sort_words(words, commands.Spellings(OWN_OPTIONS), "shapecalc")
     if HELP.name in given:
         return _show_help()
     if VERSION.name in given:
@@ -153,23 +143,27 @@ def _show_help(*names: str) -> int:
     return Exit.YES
 
 
-def _no_command(word: str, commands: Iterable[str]) -> ShapeError:
+def _no_command(word: str) -> ShapeError:
     """Return the error to raise (usage) for a word that is no command, with what it may mean."""
     from shapecalc.cli.help import topic_hint
+    from shapecalc.cli.info import topic_hint
+    from shapecalc.cli.options import COMMANDS
     from shapecalc.core.text import brief, suggestion, visible
 
-    hint = topic_hint(word) or suggestion(word, [*OPS, *commands])
-    return elsewhere_error(word) or misuse(f"no such command '{visible(brief(word))}'", hint or "see shapecalc -h")
+    hint = topic_hint(word) or suggestion(word, [*OPS, *COMMANDS])
+    return commands.elsewhere_error(word) or misuse(
+        f"no such command '{visible(brief(word))}'", hint or "see shapecalc -h"
+    )
 
 
 def _tell_misuse(error: ShapeError, words: Sequence[str]) -> int:
     """Tell what could not be read, as JSON if the words ask for it; a line that was likely meant comes first."""
     from shapecalc.cli.misread import extra_words_error, split_shape_error
 
-    extra = extra_words_error(words) if isinstance(error, ExtraWordError) else None
+    extra = extra_words_error(words) if isinstance(error, commands.ExtraWordError) else None
     problem = (split_shape_error(words) or extra or error).problem
     if not problem.hint:
-        own = f"{words[0]} " if is_value(words[0]) else ""
+        own = f"{words[0]} " if commands.is_value(words[0]) else ""
         needed = words[0] in OPS and problem.message.startswith("missing")
         example = f"as in shapecalc {OPS[words[0]].examples[0]}; " if needed else ""
         problem = replace(problem, hint=f"{example}see shapecalc {own}-h")

@@ -6,39 +6,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shapecalc.cli import output
 from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, printing_options
-from shapecalc.cli.output import (
-    Exit,
-    Output,
-    file_error,
-    input_text,
-    problem_code,
-    put,
-    put_json,
-    read_input,
-    show,
-    show_table,
-    story_width,
-    tell,
-    tell_problem,
-    told_defaults,
-)
+from shapecalc.cli.output import Exit, Output
+from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
-from shapecalc.core.commands import (
-    ASKING,
-    Option,
-    Takes,
-    asking_options,
-    is_value,
-    read_chain,
-    read_stage,
-    respelled,
-    split,
-    without_padding,
-)
+from shapecalc.core.commands import Option, Takes
 from shapecalc.core.compare import Comparison, compare_chain
 from shapecalc.core.conditions import Never, equal
 from shapecalc.core.dialects import DIALECTS
@@ -82,14 +58,14 @@ def run_chain(stages: str, out: Output, **options: object) -> int:
         own = {**options}
         try:
             opset = take_model_opset(own, asked, placed)
-            found, source = answer_stages(without_padding(shape), asked, own, defaults)
+            found, source = answer_stages(commands.without_padding(shape), asked, own, defaults)
             return print_answer(found, placed, source, opset, [options, *(each for _, each in asked)])
         except ShapeError as error:
             return refuse(error, placed)
 
     try:
-        written, asked = read_chain(stages)
-        defaults = told_defaults(asked, options, out)
+        written, asked = commands.read_chain(stages)
+        defaults = output.told_defaults(asked, options, out)
     except ShapeError as error:
         return refuse(error, out)
     if written.strip() == "-":
@@ -108,7 +84,7 @@ def answer_stages(
     stages, source = chain_with_options(asked, options, defaults), None
     if stages:
         (op, first), *others = stages
-        given = read_input(shape, first, op)
+        given = output.read_input(shape, first, op)
         shape, source, stages = given.shape, given.source, [(op, given.options), *others]
     return answer_chain(shape, stages, {} if where is None else read_sizes(where)), source
 
@@ -120,7 +96,7 @@ def place_in_chain(problem: Problem, stages: str) -> Problem:
     texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
     for stage in stages.split("|")[1:]:
         try:
-            options = read_stage(split(stage), with_input=False).options
+            options = commands.read_stage(commands.split(stage), with_input=False).options
         except ShapeError:
             continue
         texts += [str(options[name]) for name in options if name == problem.argument]
@@ -133,7 +109,7 @@ def place_in_chain(problem: Problem, stages: str) -> Problem:
 CHAIN_COMMAND = Command(
     name="chain",
     run=run_chain,
-    parameters=[STAGES, *asking_options(), *PRINTING.values()],
+    parameters=[STAGES, *commands.asking_options(), *PRINTING.values()],
     summary="Carry a shape through several ops, each on the output of the one before.",
     examples="""\
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
@@ -157,7 +133,7 @@ WORDS = Argument(
 
 OPTIONS: tuple[Option, ...] = (
     DIALECTS_ONLY,
-    *(option for option in ASKING.values() if option.name != DIALECTS_ONLY.name),
+    *(option for option in commands.ASKING.values() if option.name != DIALECTS_ONLY.name),
     *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
 )
 """What compare takes; the options of an op are among the words."""
@@ -184,18 +160,18 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
     if out.json and not out.quiet:
-        put_json(comparison.as_json())
+        output.put_json(comparison.as_json())
     elif not out.quiet:
         _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
-            tell(f"shapecalc: not every dialect answers {expected}")
+            output.tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO
 
 
 def _default_opset(dialects: Sequence[str], options: Mapping[str, object], out: Output) -> dict[str, object]:
     """Return the default of the opset, if it was not given; raise `ShapeError` (usage, file) if it cannot be read."""
     asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
-    return told_defaults(asked, {**options, "dialect": "every"}, out)
+    return output.told_defaults(asked, {**options, "dialect": "every"}, out)
 
 
 def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
@@ -203,13 +179,13 @@ def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
 
     Raises `ShapeError`: usage if they cannot be read, file if the input cannot be used.
     """
-    op = respelled(words)[0]
+    op = commands.respelled(words)[0]
     named = op in OPS or op.isidentifier()
-    typed = read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
+    typed = commands.read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
     check_settings(typed.options)
     if typed.input is None:
         raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
-    return typed.op, read_input(input_text(typed.input), {}, typed.op).shape, typed.options
+    return typed.op, output.read_input(output.input_text(typed.input), {}, typed.op).shape, typed.options
 
 
 def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
@@ -222,10 +198,10 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
         raise misuse(
             f"a chain is one word in quotes, and here are {len(words)} words", "write compare chain 'INPUT | OP ...'"
         )
-    shape, stages = read_chain(text)
+    shape, stages = commands.read_chain(text)
     for _, given in stages:
         check_settings(given)
-    return read_input(input_text(shape), {}, stages[0][0]).shape, stages
+    return output.read_input(output.input_text(shape), {}, stages[0][0]).shape, stages
 
 
 def check_settings(options: Mapping[str, object]) -> None:
@@ -240,7 +216,7 @@ def _check_printing(words: Sequence[str]) -> None:
     other = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
     for word in words:
         spelling = word.partition("=")[0]
-        if spelling in other and not is_value(word):
+        if spelling in other and not commands.is_value(word):
             raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(each.spelling for each in OPTIONS)}")
 
 
@@ -253,11 +229,11 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     from shapecalc.view.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
-        show(steps_text(row.trace))
-    show_table(comparison_table(comparison))
+        output.show(steps_text(row.trace))
+    output.show_table(comparison_table(comparison))
     if comparison.unasked:
-        tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
-    tell(f"shapecalc: {_told(comparison)}")
+        output.tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
+    output.tell(f"shapecalc: {_told(comparison)}")
 
 
 def _told(comparison: Comparison) -> str:
@@ -293,13 +269,7 @@ same answer. * marks rows that differ from the most common answer.""",
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
-UNREAD: dict[str, object] = {
-    "verdict": None,
-    "conditions": [],
-    "defined": [[], []],
-    "counterexample": None,
-    "tested": 0,
-}
+UNREAD = dict[str, object](verdict=None, conditions=[], defined=[[], []], counterexample=None, tested=0)
 """The JSON object of a question that has no verdict, without its problem."""
 
 
@@ -315,16 +285,16 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         if isinstance(error, LackingError):
             problem = replace(problem, hint=f"{problem.hint}; write --dialect NAME in its own stage")
         if out.json and not out.quiet:
-            put_json(UNREAD | {"problem": problem.as_json()})
+            output.put_json(UNREAD | {"problem": problem.as_json()})
         elif not out.quiet:
-            tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
-        return problem_code(problem)
+            output.tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
+        return output.problem_code(problem)
     if out.json and not out.quiet:
-        put_json(found.as_json())
+        output.put_json(found.as_json())
     elif not out.quiet:
-        put(str(found))
+        output.put(str(found))
         for reason in found.reasons:
-            tell(f"shapecalc: {reason}")
+            output.tell(f"shapecalc: {reason}")
         _show_grids(found.counterexample, answers)
     return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
 
@@ -338,7 +308,7 @@ def _asked_pair(first: str, second: str, options: dict[str, object], out: Output
     other = asked_chain(second, one.input)
     other = other if other.input is one.input else _with_input(other)
     asked = [*one.stages, *other.stages]
-    stages = tuple(chain_with_options(asked, options, told_defaults(asked, options, out)))
+    stages = tuple(chain_with_options(asked, options, output.told_defaults(asked, options, out)))
     count = len(one.stages)
     return Asked(one.input, stages[:count]), Asked(other.input, stages[count:])
 
@@ -346,30 +316,25 @@ def _asked_pair(first: str, second: str, options: dict[str, object], out: Output
 def _with_input(asked: Asked) -> Asked:
     """Return a chain with its input read from standard input or from a file, if it names one of them."""
     (op, options), *others = asked.stages or STILL
-    given = read_input(input_text(str(asked.input)), options, op)
+    given = output.read_input(output.input_text(str(asked.input)), options, op)
     return Asked(given.shape, ((op, given.options), *others) if asked.stages else ())
 
 
 def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
     """Show the outputs of both chains where they differ, with the first element that does marked in each."""
-    if found is None or any(0 in output for output in found.outputs):
+    if found is None or any(0 in shape for shape in found.outputs):
         return
     from shapecalc.view.canvas import strokes_for
     from shapecalc.view.grid import output_grids
 
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
-    show(output_grids(answers, found, width=story_width(), strokes=strokes))
+    output.show(output_grids(answers, found, width=output.story_width(), strokes=strokes))
 
 
 EQUIV_COMMAND = Command(
     name="equiv",
     run=run_equiv,
-    parameters=[
-        FIRST,
-        SECOND,
-        *asking_options(),
-        *printing_options("json", "quiet", "strict", "no_config"),
-    ],
+    parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options("json", "quiet", "strict", "no_config")],
     summary="Say whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
@@ -403,17 +368,17 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
     """Print the short chain, or code of it; the options apply to every stage that takes them."""
     try:
         wanted = goal_called(goal)
-        shape, asked = read_chain(stages)
-        defaults = told_defaults(asked, options, out)
+        shape, asked = commands.read_chain(stages)
+        defaults = output.told_defaults(asked, options, out)
         opset = take_model_opset(options, asked, out)
-        found = simplify(answer_stages(input_text(shape), asked, options, defaults)[0], wanted)
+        found = simplify(answer_stages(output.input_text(shape), asked, options, defaults)[0], wanted)
         coded = code_of(found.chain, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
     if out.json and not out.quiet:
-        put_json(found.as_json() | ({"code": fields(coded)} if coded else {}))
+        output.put_json(found.as_json() | ({"code": fields(coded)} if coded else {}))
     elif not out.quiet:
-        put(coded.text if coded else found.text)
+        output.put(coded.text if coded else found.text)
         _tell_costs(found, coded)
     return Exit.NO if check and found.shorter else Exit.YES
 
@@ -422,19 +387,14 @@ def _tell_costs(found: Simplification, coded: Code | None) -> None:
     """Tell what limits the chain or its code, and what it takes, beside what it took."""
     limits = coded.warnings if coded else [f"holds when {condition.words}" for condition in found.chain.conditions]
     for limit in limits:
-        tell(f"shapecalc: {limit}")
-    tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
+        output.tell(f"shapecalc: {limit}")
+    output.tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
 
 
 SIMPLIFY_COMMAND = Command(
     name="simplify",
     run=run_simplify,
-    parameters=[
-        STAGES,
-        *OWN,
-        *asking_options(),
-        *printing_options("json", "quiet", "code", "no_config"),
-    ],
+    parameters=[STAGES, *OWN, *commands.asking_options(), *printing_options("json", "quiet", "code", "no_config")],
     summary="Print the shortest chain that is proved to do the same.",
     examples="""\
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
@@ -462,24 +422,21 @@ LONGEST_COPY = 1 << 28
 """Up to this many bytes of an array are read into memory, more into a scratch file."""
 
 
-def run_find(
-    input: str | None, output: str | None, before: list[str] | None, after: list[str] | None, out: Output
-) -> int:
+def run_find(before: list[str] | None, after: list[str] | None, out: Output, **texts: str | None) -> int:
     """Print the chains, or their JSON; return whether there are any as an exit code."""
-    texts: dict[str, object] = {"input": input, "output": output}
     try:
-        shapes = _shapes(input, output, needed=not before)
+        shapes = _shapes(texts["input"], texts["output"], needed=not before)
         arrays = _arrays(before or [], after or [])
         found = _found(shapes, arrays)
     except ShapeError as error:
         return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
     if out.json and not out.quiet:
-        put_json(found.as_json())
+        output.put_json(found.as_json())
     elif not out.quiet:
         for way in found.ways:
-            put(way.chain)
+            output.put(way.chain)
         _tell_limits(found)
-        tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
+        output.tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
     return Exit.YES if found.ways else Exit.NO
 
 
@@ -489,7 +446,7 @@ def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Sha
         return None
     if before is None or after is None:
         raise misuse("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
-    given = read_input(input_text(before), {}, RESHAPE.name).shape
+    given = output.read_input(output.input_text(before), {}, RESHAPE.name).shape
     return named_shape(given, "input"), named_shape(after, "output")
 
 
@@ -505,7 +462,7 @@ def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     try:
         read = {text: copy_of(open_array(text), LONGEST_COPY) for text in (*before, *after)}
     except FileError as error:
-        raise file_error(error) from None
+        raise output.file_error(error) from None
     return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]
 
 
@@ -522,7 +479,7 @@ def _tell_limits(found: Found) -> None:
 
     for way in found.ways[:1]:
         for condition in answer_of(way, {}).conditions:
-            tell(f"shapecalc: holds when {condition.words}")
+            output.tell(f"shapecalc: holds when {condition.words}")
 
 
 def _counts(found: Found) -> str:

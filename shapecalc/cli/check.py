@@ -10,25 +10,9 @@ from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import IO
 
+from shapecalc.cli import checking
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.checking import (
-    WORTH_IT,
-    Block,
-    BlockResult,
-    Progress,
-    Style,
-    Verdict,
-    WholeLines,
-    judge_in_parallel,
-    judge_in_turn,
-    junit_file,
-    regular_size,
-    split_blocks,
-    summary,
-    testcase,
-    updated_file,
-    worst_code,
-)
+from shapecalc.cli.checking import Block, BlockResult, Verdict
 from shapecalc.cli.options import Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, problem_code, put, put_json, stream_error, tell
 from shapecalc.core.commands import Option, Takes
@@ -37,13 +21,8 @@ from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, is_file, visible
-from shapecalc.engine.headers import found_in
+from shapecalc.engine.headers import Found, found_in
 from shapecalc.engine.processes import count_cores
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from shapecalc.engine.headers import Found
-
 
 # `shapecalc check`: cases from files or standard input.
 
@@ -79,19 +58,19 @@ def run_check(
     if clash:
         error = misuse(f"{'--update' if update else '--json'} cannot be combined with {clash[0]}")
         return print_error(error, "check", {}, out)
-    style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
+    style = checking.Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
-    with WholeLines() as lines:
+    with checking.WholeLines() as lines:
         return _Run(style, jobs, lines).judge_files(files, junit)
 
 
 class _Run:
     """One run over several files."""
 
-    def __init__(self, style: Style, jobs: int | None, out: WholeLines) -> None:
+    def __init__(self, style: checking.Style, jobs: int | None, out: checking.WholeLines) -> None:
         self.style, self.jobs, self.out = style, jobs, out
         self.counts = dict.fromkeys(Verdict, 0)
-        self.progress = Progress(wanted=not style.quiet)
+        self.progress = checking.Progress(wanted=not style.quiet)
         self.worst: int = Exit.YES
 
     def judge_files(self, files: list[str], junit: str | None) -> int:
@@ -99,7 +78,7 @@ class _Run:
         try:
             if junit is not None and is_among(junit, files):
                 raise OSError(0, "it is one of the files that are checked")
-            with junit_file(junit, self.counts) as cases:
+            with checking.junit_file(junit, self.counts) as cases:
                 for file in files:
                     if self._judge_file(file, cases):
                         break
@@ -108,8 +87,8 @@ class _Run:
         finally:
             self.progress.clear()
         if not self.style.quiet:
-            tell(f"shapecalc: {summary(self.counts)}")
-        return max(self.worst, worst_code(self.counts))
+            tell(f"shapecalc: {checking.summary(self.counts)}")
+        return max(self.worst, checking.worst_code(self.counts))
 
     def _judge_file(self, file: str, cases: IO[str] | None) -> bool:
         """Judge one file; return whether a failure in it ends the run."""
@@ -117,7 +96,7 @@ class _Run:
         try:
             with ExitStack() as closing_all:
                 stream = _open_file(file, closing_all)
-                size = regular_size(stream)
+                size = checking.regular_size(stream)
                 if self.style.update and not size:
                     raise OSError(0, "only a regular file that is not empty can be updated")
                 updated = closing_all.enter_context(self._updated_file(file)) if self.style.update else None
@@ -136,14 +115,16 @@ class _Run:
     def _updated_file(self, file: str) -> AbstractContextManager[IO[bytes]]:
         """Return what takes the lines of a file that is updated. It takes the file's place if a line has changed."""
         before = self.counts[Verdict.UPDATED]
-        return updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
+        return checking.updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > before)
 
     def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
         """Return the blocks of a file with what each comes to."""
-        jobs = min(self.jobs or (MOST_JOBS if size >= WORTH_IT else 1), self.jobs or count_cores()) if size else 1
+        jobs = 1
+        if size:
+            jobs = self.jobs or min(MOST_JOBS if size >= checking.WORTH_IT else 1, count_cores())
         if jobs > 1:
-            return judge_in_parallel(split_blocks(stream), file, self.style, jobs)
-        return judge_in_turn(split_blocks(stream), file, self.style)
+            return checking.judge_in_parallel(checking.split_blocks(stream), file, self.style, jobs)
+        return checking.judge_in_turn(checking.split_blocks(stream), file, self.style)
 
     def _count(self, result: BlockResult, cases: IO[str] | None) -> bool:
         """Add a block to the counts; return whether a failure in it ends the run."""
@@ -176,12 +157,8 @@ def names_array(path: str) -> bool:
 def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
     """Return a file that is open; raise `OSError` if it begins as no text does."""
     if b"\0" in stream.peek():
-        raise OSError(
-            0,
-            "it contains an array, not cases; for arrays: shapecalc match"
-            if names_array(file)
-            else "it is not UTF-8 text",
-        )
+        arrays = "it contains an array, not cases; for arrays: shapecalc match"
+        raise OSError(0, arrays if names_array(file) else "it is not UTF-8 text")
     return stream
 
 
@@ -257,7 +234,7 @@ def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None)
         judged: list[Judged] = []
         if junit is not None and is_among(junit, files):
             raise OSError(0, "it is one of the files that are looked at")
-        with junit_file(junit, counts, "match") as cases:
+        with checking.junit_file(junit, counts, "match") as cases:
             for each in _judged(matcher, files):
                 counts[VERDICTS[each.code]] += 1
                 _tell(each, out)
@@ -268,7 +245,8 @@ def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None)
     except ShapeError as error:
         return print_error(error, "match", {"pattern": pattern}, out)
     except OSError as error:
-        return print_error(_unwritable(junit or "", error), "match", {}, out)
+        problem = Problem(FILE, f"{junit or ''}: {error.strerror or error}", argument="junit")
+        return print_error(ShapeError(problem), "match", {}, out)
     if out.json and not out.quiet:
         put_json(_as_json(matcher, judged))
     elif not out.quiet:
@@ -312,7 +290,7 @@ def _tell(judged: Judged, out: Output) -> None:
 def _said(matcher: Matcher, counts: dict[Verdict, int]) -> str:
     """Return what the arrays came to, and the sizes of the names."""
     sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
-    arrays = summary(counts) if any(counts.values()) else "no arrays"
+    arrays = checking.summary(counts) if any(counts.values()) else "no arrays"
     return f"{arrays}; {sizes}" if sizes else arrays
 
 
@@ -327,11 +305,7 @@ def _as_json(matcher: Matcher, judged: list[Judged]) -> dict[str, object]:
 
 def _testcase(judged: Judged) -> str:
     message = judged.problem.message if judged.problem else ""
-    return testcase("shapecalc match", judged.found.name, message, failed=judged.code == Exit.NO)
-
-
-def _unwritable(file: str, error: OSError) -> ShapeError:
-    return ShapeError(Problem(FILE, f"{file}: {error.strerror or error}", argument="junit"))
+    return checking.testcase("shapecalc match", judged.found.name, message, failed=judged.code == Exit.NO)
 
 
 MATCH_COMMAND = Command(

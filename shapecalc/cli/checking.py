@@ -19,23 +19,9 @@ from time import monotonic
 from typing import IO, Any
 
 from shapecalc.cli.output import BOM, Exit, put
+from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.cases import (
-    DEFAULT,
-    Case,
-    Expectation,
-    answer_text,
-    case_of,
-    is_object,
-    met,
-    read_case,
-    read_default,
-    read_object,
-    request_text,
-    rewritten,
-    verdict_on,
-    wrong_output,
-)
+from shapecalc.core.cases import Case, Expectation
 from shapecalc.core.dims import plain
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
@@ -132,99 +118,65 @@ class Style(Record):
     update: bool = False
 
 
-class Report:
-    """What is written about the lines of a block, in their order."""
+class Row(Record):
+    """What one line came to."""
 
-    def __init__(self, file: str, style: Style) -> None:
-        """Begin without lines."""
-        self.file, self.style = file, style
-        self.stopped = False
-        self._counts = dict.fromkeys(Verdict, 0)
-        self._lines: list[str] = []
-        self._cases: list[str] = []
+    line: int
+    text: str
+    verdict: Verdict
+    name: object = None
+    """The id of the case."""
+    answer: Trace | Chain | None = None
+    problem: Problem | None = None
+    passed: bool | None = None
+    message: str = ""
+    """What is wrong with the line; nothing if nothing is."""
 
-    def shown(self) -> str:
-        """Return what is to be written on stdout."""
-        return "" if self.style.quiet else "".join(self._lines)
-
-    def counts(self) -> dict[Verdict, int]:
-        """Return how many lines came to each verdict."""
-        return self._counts
-
-    def junit(self) -> str:
-        """Return the test cases as XML."""
-        return "".join(self._cases)
-
-    def add_answer(self, number: int, text: str, case: Case, answer: Trace | Chain, *, passed: bool | None) -> None:
-        """Report a case by its answer."""
-        doubtful = passed is None and self.style.strict and bool(answer.conditions)
-        if passed is not None:
-            verdict = Verdict.PASSED if passed else Verdict.FAILED
-        elif answer.problem:
-            verdict = Verdict.UNRESOLVED
-        else:
-            verdict = Verdict.FAILED if doubtful else Verdict.ANSWERED
-        if self.style.json:
-            self._json_of_line(number, case.id, answer, answer.problem, passed)
-        elif passed is None and answer.output is not None:
-            self._lines.append(f"{answer_text(answer)}\n")
-        if answer.problem and passed is None:
-            message = str(answer.problem)
-        elif passed is False and case.expected:
-            message = _difference(case.expected, answer)
-        else:
-            message = f"{answer_text(answer)} holds only under conditions" if doubtful else ""
-        self._count(number, text, case.id, verdict, message)
-
-    def add_misuse(self, number: int, text: str, case: Case, problem: Problem) -> None:
-        """Report a question that cannot be read, as was expected of it."""
-        self._json_of_problem(number, case.id, problem, passed=True)
-        self._count(number, text, case.id, Verdict.PASSED, "")
-
-    def add_unread(self, number: int, text: str, problem: Problem, name: object = None) -> None:
-        """Report a line that could not be read."""
-        self._json_of_problem(number, name, problem, passed=None)
-        self._count(number, text, name, Verdict.UNREAD, str(problem))
-
-    def add_updated(self, number: int, text: str, case: Case, answer: Trace | Chain) -> None:
-        """Report a case whose expectation is rewritten, since it was not met."""
-        if self.style.json:
-            self._json_of_line(number, case.id, answer, answer.problem, passed=False)
-        self._count(number, text, case.id, Verdict.UPDATED, "")
-
-    def _json_of_problem(self, number: int, name: object, problem: Problem, *, passed: bool | None) -> None:
-        if self.style.json:
-            self._json_of_line(number, name, None, problem, passed)
-
-    def _json_of_line(
-        self, number: int, name: object, answer: Trace | Chain | None, problem: Problem | None, passed: bool | None
-    ) -> None:
-        shown = {"id": name, "file": self.file, "line": number, "ok": problem is None, "passed": passed}
+    def as_json(self, file: str) -> dict[str, object]:
+        """Return the JSON object of the line."""
+        shown = {"id": self.name, "file": file, "line": self.line, "ok": self.problem is None, "passed": self.passed}
+        answer, problem = self.answer, self.problem
         shown |= {"output": plain(answer.output) if answer else None}
         shown |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
-        shown |= {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
-        self._lines.append(f"{json.dumps(shown)}\n")
+        return shown | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
 
-    def _count(self, number: int, text: str, name: object, verdict: Verdict, message: str) -> None:
-        """Count a line; say what is wrong with it, if something is."""
-        self._counts[verdict] += 1
-        self.stopped = self.style.fail_fast and bool(message)
-        if message and not self.style.json:
-            annotated = self.style.github
-            line = annotation(self.file, message, number) if annotated else self._message_line(number, message)
-            self._lines.append(f"{line}\n")
-        if self.style.junit:
-            title = brief(request_text(text)) if name is None else str(name)
-            self._add_testcase(number, title, message, failed=verdict is Verdict.FAILED)
+    def as_text(self, file: str, *, github: bool) -> str:
+        """Return what is printed: the answer to a case without an expectation, and what is wrong.
 
-    def _message_line(self, number: int, message: str) -> str:
-        """Return the line that tells a message. GitHub obeys lines that begin with `::`, so no file's name does."""
-        here = "./" if self.file.lstrip().startswith("::") else ""
-        return visible(f"{here}{self.file}:{number}: {message}")
+        GitHub obeys lines that begin with `::`, so no file's name does.
+        """
+        asked = self.passed is None and self.answer and self.answer.output is not None
+        text = f"{cases.answer_text(self.answer)}\n" if asked and self.answer else ""
+        if not self.message:
+            return text
+        if github:
+            return f"{text}{annotation(file, self.message, self.line)}\n"
+        here = "./" if file.lstrip().startswith("::") else ""
+        return f"{text}{visible(f'{here}{file}:{self.line}: {self.message}')}\n"
 
-    def _add_testcase(self, number: int, title: str, message: str = "", *, failed: bool = False) -> None:
-        name = f"line {number}: {title}" if title else f"line {number}"
-        self._cases.append(testcase(self.file, name, message, failed=failed))
+    def as_junit(self, file: str) -> str:
+        """Return the line as a test case in XML."""
+        title = brief(cases.request_text(self.text)) if self.name is None else str(self.name)
+        name = f"line {self.line}: {title}" if title else f"line {self.line}"
+        return testcase(file, name, self.message, failed=self.verdict is Verdict.FAILED)
+
+
+def unread_row(line: int, text: str, problem: Problem, name: object = None) -> Row:
+    """Return the row of a line that could not be read."""
+    return Row(line, text, Verdict.UNREAD, name, problem=problem, message=str(problem))
+
+
+def answered_row(line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool) -> Row:
+    """Return the row of a case by its answer."""
+    verdict, message = Verdict.ANSWERED, ""
+    if passed is not None:
+        verdict = Verdict.PASSED if passed else Verdict.FAILED
+        message = "" if passed or not case.expected else _difference(case.expected, answer)
+    elif answer.problem:
+        verdict, message = Verdict.UNRESOLVED, str(answer.problem)
+    elif strict and answer.conditions:
+        verdict, message = Verdict.FAILED, f"{cases.answer_text(answer)} holds only under conditions"
+    return Row(line, text, verdict, case.id, answer, answer.problem, passed, message)
 
 
 def annotation(file: str, message: str, line: int | None = None) -> str:
@@ -244,15 +196,15 @@ def testcase(classname: str, name: str, message: str = "", *, failed: bool = Fal
 def _difference(expected: Expectation, answer: Trace | Chain) -> str:
     """Return what was expected, what was got, and why in one line."""
     if expected.same_as is not None and answer.problem is None:
-        verdict = verdict_on(expected.same_as, expected.options, answer)
+        verdict = cases.verdict_on(expected.same_as, expected.options, answer)
         return f"expected {brief_end(str(expected))}, got {verdict}"
-    wrong = wrong_output(expected, answer) if answer.output is not None else None
+    wrong = cases.wrong_output(expected, answer) if answer.output is not None else None
     if wrong is not None and wrong.by_pattern:
         return wrong.text
     named = answer.conditions and (
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
-    got = answer_text(answer, conditions=bool(named))
+    got = cases.answer_text(answer, conditions=bool(named))
     return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
 
 
@@ -310,23 +262,25 @@ class BlockResult(Record):
 
 def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> BlockResult:
     """Return what a block comes to; `defaults` are those in force at its first line."""
-    report = Report(file, style)
-    if block.torn:
-        if block.first:
-            report.add_unread(block.line, "", _too_long())
-        return BlockResult(report.shown(), report.junit(), report.counts(), None, report.stopped)
-    changed = _Judge(report, style, defaults).judge_lines(_text(block), block.line)
+    judge = _Judge(file, style, defaults)
+    changed = None
+    if not block.torn:
+        changed = judge.judge_lines(_text(block), block.line)
+    elif block.first:
+        judge.add(unread_row(block.line, "", _too_long()))
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
-    return BlockResult(report.shown(), report.junit(), report.counts(), data, report.stopped)
+    shown = "" if style.quiet else "".join(judge.shown)
+    return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.stopped)
 
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
     """Return the defaults in force after a block, given those at its start."""
-    if block.torn or DEFAULT.encode() not in block.data:
+    if block.torn or cases.DEFAULT.encode() not in block.data:
         return defaults
     for text in _text(block).split("\n"):
         if _is_default(text.strip(BLANK)):
-            defaults = _defaults_below(text.strip(BLANK), defaults)
+            with suppress(ShapeError):  # the line itself is reported
+                defaults = cases.read_default(text.strip(BLANK), defaults)
     return defaults
 
 
@@ -340,22 +294,7 @@ def _bom(block: Block) -> bytes:
 
 
 def _is_default(text: str) -> bool:
-    return text.startswith(DEFAULT) and text[len(DEFAULT) :][:1] in ("", " ", "\t", "#")
-
-
-def _defaults_below(text: str, defaults: Mapping[str, object]) -> Mapping[str, object]:
-    try:
-        return read_default(text, defaults)
-    except ShapeError:
-        return defaults
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        _check_bytes(text)
-    except ShapeError:
-        return False
-    return True
+    return text.startswith(cases.DEFAULT) and text[len(cases.DEFAULT) :][:1] in ("", " ", "\t", "#")
 
 
 def _too_long() -> Problem:
@@ -363,73 +302,81 @@ def _too_long() -> Problem:
 
 
 class _Judge:
-    """The lines of one block, judged in turn."""
+    """The lines of one block, judged in turn, and what is written about them."""
 
-    def __init__(self, report: Report, style: Style, defaults: Mapping[str, object]) -> None:
-        self.report, self.style, self.defaults = report, style, defaults
-        self.changed: dict[int, str] = {}
+    def __init__(self, file: str, style: Style, defaults: Mapping[str, object]) -> None:
+        self.file, self.style, self.defaults = file, style, defaults
+        self.counts, self.changed = dict.fromkeys(Verdict, 0), dict[int, str]()
+        self.shown, self.junit = list[str](), list[str]()
+        self.stopped, self.readable = False, True
+
+    def add(self, row: Row) -> None:
+        """Write what the style asks for about a row, and count it."""
+        if self.style.json:
+            self.shown.append(f"{json.dumps(row.as_json(self.file))}\n")
+        else:
+            self.shown.append(row.as_text(self.file, github=self.style.github))
+        self.counts[row.verdict] += 1
+        self.stopped = self.style.fail_fast and bool(row.message)
+        if self.style.junit:
+            self.junit.append(row.as_junit(self.file))
 
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         lines = whole.split("\n")
-        self.readable = _is_utf8(whole)
+        try:
+            _check_bytes(whole)
+        except ShapeError:
+            self.readable = False
         for number, line in enumerate(lines, first):
             text = line.strip(BLANK)
             if text and text[0] != "#":
                 self._judge_line(number, text, line)
-                if self.report.stopped:
+                if self.stopped:
                     break
-        if not self.changed:
-            return None
         for number, text in self.changed.items():
             lines[number - first] = text
-        return "\n".join(lines)
+        return "\n".join(lines) if self.changed else None
 
     def _judge_line(self, number: int, text: str, line: str) -> None:
         """Judge a line that is neither blank nor a comment."""
-        if text[0] == "@" and _is_default(text):
-            try:
-                self.defaults = read_default(text, self.defaults)
-            except ShapeError as error:
-                self.report.add_unread(number, text, error.problem)
-            return
         name: object = None
         try:
+            if _is_default(text):
+                self.defaults = cases.read_default(text, self.defaults)
+                return
             if not self.readable:
                 _check_bytes(text)
-            if is_object(text):
-                given = read_object(text)
+            if cases.is_object(text):
+                given = cases.read_object(text)
                 name = given.get("id")
-                case = case_of(given, self.defaults)
+                case = cases.case_of(given, self.defaults)
             else:
-                case = read_case(text, self.defaults)
+                case = cases.read_case(text, self.defaults)
         except ShapeError as error:
-            self.report.add_unread(number, text, error.problem, name)
+            self.add(unread_row(number, text, error.problem, name))
             return
         try:
-            self._judge_case(number, text, line, case)
+            self.add(self._judged_row(number, text, line, case))
         except RecursionError:
-            self.report.add_unread(number, text, misuse("it is nested too deeply").problem, case.id)
+            self.add(unread_row(number, text, misuse("it is nested too deeply").problem, case.id))
 
-    def _judge_case(self, number: int, text: str, line: str, case: Case) -> None:
-        """Report a case by its whole answer."""
+    def _judged_row(self, number: int, text: str, line: str, case: Case) -> Row:
+        """Return the row of a case by its whole answer."""
         expected, style = case.expected, self.style
         try:
             answer = case.answer(whole=style.json)
-            passed = None if expected is None else met(expected, answer, strict=style.strict)
+            passed = None if expected is None else cases.met(expected, answer, strict=style.strict)
             if answer.problem and not passed and not style.json:
                 answer = case.answer()
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
-                self.report.add_misuse(number, text, case, error.problem)
-            else:
-                self.report.add_unread(number, text, error.problem, case.id)
-            return
+                return Row(number, text, Verdict.PASSED, case.id, problem=error.problem, passed=True)
+            return unread_row(number, text, error.problem, case.id)
         if passed is False and expected is not None and expected.same_as is None and style.update:
-            self.changed[number] = rewritten(line, expected, answer, strict=style.strict)
-            self.report.add_updated(number, text, case, answer)
-            return
-        self.report.add_answer(number, text, case, answer, passed=passed)
+            self.changed[number] = cases.rewritten(line, expected, answer, strict=style.strict)
+            return Row(number, text, Verdict.UPDATED, case.id, answer, answer.problem, passed)
+        return answered_row(number, text, case, answer, passed, strict=style.strict)
 
 
 def _check_bytes(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from shapecalc.cli.options import PRINTING
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
-from shapecalc.core.commands import Option, Spellings, is_value, op_options, read_op
+from shapecalc.core.commands import Spellings, is_value, op_options, read_op
 from shapecalc.core.dialects.base import Holds
 from shapecalc.core.dims import names
 from shapecalc.core.ops import OPS, params_of
@@ -61,11 +61,6 @@ def _is_dim(word: str) -> bool:
         return False
 
 
-def _all_options(op: Op) -> Iterator[Option]:
-    """Return the options of an op's command."""
-    return chain(PRINTING.values(), op_options(op))
-
-
 def _read(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     """Return the input and the options that a line asks with; None if it cannot be read."""
     try:
@@ -88,7 +83,7 @@ def bare_words(op: Op, words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
     """Return the bare words, those of options with their lists whole, and whether a list had been split."""
-    known = Spellings(_all_options(op))
+    known = Spellings(chain(PRINTING.values(), op_options(op)))
     bare, options = list[str](), list[str]()
     split = waits = goes_on = holds_list = False
     for word in words:

@@ -6,18 +6,8 @@ from importlib import import_module
 
 from shapecalc.cli.answer import answer_op
 from shapecalc.cli.output import Output
-from shapecalc.core.commands import (
-    HELP,
-    Option,
-    Spellings,
-    Takes,
-    asking_options,
-    by_name,
-    check_needed,
-    option_of,
-    place_values,
-    sort_words,
-)
+from shapecalc.core import commands
+from shapecalc.core.commands import HELP, Option, Takes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record
@@ -73,15 +63,17 @@ class Command(Record):
         """
         arguments = [each for each in self.parameters if isinstance(each, Argument)]
         options = [each for each in self.parameters if isinstance(each, Option)]
-        values, given = sort_words(words, Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown)
+        values, given = commands.sort_words(
+            words, commands.Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown
+        )
         if HELP.name in given:
             return given
         last = len(arguments) - 1
         placed: list[Any] = [*values[:last], values[last:]] if arguments and arguments[-1].repeated else values
-        given = place_values(
+        given = commands.place_values(
             [value for value in placed if value != []], [each.name for each in arguments], given, self.name
         )
-        check_needed(given, {each.name: each.metavar for each in arguments if each.required})
+        commands.check_needed(given, {each.name: each.metavar for each in arguments if each.required})
         return {each.name: _default_of(each) for each in self.parameters} | given
 
 
@@ -118,7 +110,7 @@ DIALECTS_ONLY = Option(
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
 THEME = Option("theme", "The background of a picture: light or dark.", completions=_themes)
-PRINTING = by_name(
+PRINTING = commands.by_name(
     Option(
         "explain",
         "Print every step and the most useful picture, on standard error; with =all, every picture.",
@@ -176,8 +168,8 @@ def parameters_of(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's line, in the order in which its help lists them."""
     params = params_of(op)
     placed = [_argument_of(param) for param in params if param.placed]
-    others = [_argument_of(param) if param.positional else option_of(param) for param in params]
-    return [INPUT, *placed, *others, *asking_options(op), *PRINTING.values()]
+    others = [_argument_of(param) if param.positional else commands.option_of(param) for param in params]
+    return [INPUT, *placed, *others, *commands.asking_options(op), *PRINTING.values()]
 
 
 def _argument_of(param: Param) -> Argument:
@@ -206,7 +198,7 @@ COMMANDS = {
     "film": "film",
     "dialects": "info",
     "why": "info",
-    "help": "help",
+    "help": "info",
     "repl": "repl",
     "tui": "terminal",
     "serve": "terminal",

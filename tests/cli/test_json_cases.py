@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.cli.checking import Block, Report, Style, judge_block
+from shapecalc.cli.checking import Block, Style, answered_row, judge_block, unread_row
 from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
@@ -75,13 +75,13 @@ def json_cases(draw):
 @given(json_cases(), st.sampled_from([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True]))
 def test_a_line_is_judged_by_the_answer_to_its_case(case, name):
     text = json.dumps(case | {"id": name})
-    report = Report("a file", Style(json=True))
     try:
         read = case_of(read_object(text), {})
-        report.add_answer(1, text, read, read.answer(), passed=None)
+        row = answered_row(1, text, read, read.answer(), None, strict=False)
     except ShapeError as error:
-        report.add_unread(1, text, error.problem, name)
-    assert judge_block(Block(text.encode(), 1), "a file", Style(json=True), {}).shown == report.shown()
+        row = unread_row(1, text, error.problem, name)
+    shown = judge_block(Block(text.encode(), 1), "a file", Style(json=True), {}).shown
+    assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from shapecalc.cli.help import PAGES, TOPICS
+from shapecalc.cli.info import PAGES, TOPICS
 from shapecalc.cli.options import COMMANDS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS

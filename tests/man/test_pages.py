@@ -11,8 +11,8 @@ from io import StringIO
 import pytest
 from typer.main import get_command
 
-from shapecalc.cli.help import ABOUT, file_name, run_help
-from shapecalc.cli.help import PAGES as TOPICS
+from shapecalc.cli.info import ABOUT, file_name, run_help
+from shapecalc.cli.info import PAGES as TOPICS
 from shapecalc.cli.output import Exit, Output
 from shapecalc.cli.typer_adapter import app
 from shapecalc.core.cases import KEYS
@@ -239,7 +239,7 @@ def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
 
 
 def test_a_copy_without_pages_says_so(shapecalc, monkeypatch, tmp_path):
-    monkeypatch.setattr("shapecalc.cli.help.files", lambda _package: tmp_path / "package")
+    monkeypatch.setattr("shapecalc.cli.info.files", lambda _package: tmp_path / "package")
     ran = shapecalc("help", "tutorial")
     assert (ran.code, ran.out) == (4, "")
     assert "shapecalc-tutorial.7 is not installed with this copy" in ran.err

@@ -157,7 +157,7 @@ class UserFile:
         self.file = app_file() if file is None else file
         kept = self._read()
         self.theme = str(kept.get("theme", ""))
-        self.questions = _questions(kept)
+        self.questions = _questions_in(kept)
 
     def keep_theme(self, name: str) -> None:
         """Remember a theme."""
@@ -168,7 +168,7 @@ class UserFile:
     def add_question(self, line: str) -> None:
         """Remember a question by its command line; what another app has asked in the meantime is kept."""
         if self.questions[:1] != (line,):
-            self.questions = _kept((line, *_questions(self._read()), *self.questions))
+            self.questions = _kept((line, *_questions_in(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class UserFile:
             write_whole(self.file, json.dumps({"theme": self.theme, "questions": self.questions}).encode(), force=True)
 
 
-def _questions(kept: dict[str, Any]) -> tuple[str, ...]:
+def _questions_in(kept: dict[str, Any]) -> tuple[str, ...]:
     """Return the questions that a file holds; none if they are no list of texts."""
     lines = kept.get("questions")
     return _kept([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()

@@ -145,7 +145,6 @@ def _show_help(*names: str) -> int:
 
 def _no_command(word: str) -> ShapeError:
     """Return the error to raise (usage) for a word that is no command, with what it may mean."""
-    from shapecalc.cli.help import topic_hint
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMANDS
     from shapecalc.core.text import brief, suggestion, visible

@@ -15,7 +15,7 @@ from shapecalc.teaching import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.teaching.drill import Drill
+    from shapecalc.teaching.exercises import Drill
     from shapecalc.teaching.progress import Progress
 
 TOPICS_ARGUMENT = Argument(
@@ -91,6 +91,7 @@ def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None
     """Print a worksheet, or write it into a file."""
     from shapecalc.core.text import lookup
     from shapecalc.teaching.drill import exercises, new_seed
+    from shapecalc.teaching.exercises import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 
     write = lookup(form or _format_of(out.out), WRITERS, "format")
@@ -147,7 +148,7 @@ def _print_faults(file: str) -> int:
 
 def _ask(topics: str, seed: str | None) -> int:
     """Ask exercises and judge the answers, a line each, until the input ends; tell the score."""
-    from shapecalc.teaching.drill import Drill, new_seed
+    from shapecalc.teaching.exercises import Drill, new_seed
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
@@ -210,7 +211,7 @@ def _help(drill: Drill, number: int) -> str:
 
 def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> bool:
     """Judge an answer and say so; what is none is asked for again at a keyboard, and is wrong in a pipe."""
-    from shapecalc.teaching.drill import judge_exercise
+    from shapecalc.teaching.exercises import judge_exercise
     from shapecalc.teaching.judging import unread
 
     if typing and line and (problem := unread(drill.exercise.task, line)):

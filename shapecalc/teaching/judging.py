@@ -22,21 +22,8 @@ from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.rules import (
-    COPIED_ZERO,
-    GIVEN,
-    INFERRED,
-    REGROUPED,
-    STRETCHED,
-    TWO_INFERS,
-)
-from shapecalc.core.text import (
-    brief,
-    number_text,
-    read_axes,
-    shape_text,
-    visible,
-)
+from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED, TWO_INFERS
+from shapecalc.core.text import brief, number_text, read_axes, shape_text, visible
 from shapecalc.view.hints import hint_of
 
 SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")

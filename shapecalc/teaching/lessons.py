@@ -7,6 +7,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -349,8 +350,21 @@ def lines_in(text: str) -> dict[KeyPath, int]:
                 table = tuple(read)
             lines[table] = line
         else:
-            lines |= {(*table, key): line for key in read}
+            for key, value in read.items():
+                lines[*table, key] = line
+                entries = _entry_lines(statement, line) if isinstance(value, list) else ()
+                lines |= {(*table, key, number): at for number, at in enumerate(entries)}
     return lines
+
+
+def _entry_lines(statement: str, line: int) -> Iterator[int]:
+    """Yield the lines in which the entries of a list begin, whose statement begins in `line`."""
+    lines, first = statement.partition("[")[2].rpartition("]")[0].split("\n"), 0
+    for last in range(len(lines)):
+        with suppress(ValueError):
+            entries = tomllib.loads("\n".join(["entries = [", *lines[first : last + 1], "]"]))["entries"]
+            yield from [line + first] * len(entries)
+            first = last + 1
 
 
 def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:

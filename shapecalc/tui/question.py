@@ -8,17 +8,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from textwrap import dedent
 
-from shapecalc.core import commands
+from shapecalc.core import ask, commands
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.ask import (
-    ask,
-    chain_with_options,
-    common_options,
-    default_dialect,
-    dialect_called,
-    switch_name,
-    with_defaults,
-)
 from shapecalc.core.dialects.base import Dialect, element_type
 from shapecalc.core.fixing import Fix, answer_chain, fixes
 from shapecalc.core.fixing import answer as answer_request
@@ -79,7 +70,7 @@ class Question:
     @property
     def row(self) -> Dialect:
         """The dialect that answers; raises `ShapeError` (usage) if the settings name one that does not exist."""
-        return dialect_called(str(self.settings.get("dialect") or default_dialect(self.op)))
+        return ask.dialect_called(str(self.settings.get("dialect") or ask.default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
@@ -89,7 +80,7 @@ class Question:
     @property
     def switch(self) -> str | None:
         """The name of the switch that the op has in this dialect; None if it has none."""
-        return None if self.is_chain else switch_name(OPS[self.op], self.row)
+        return None if self.is_chain else ask.switch_name(OPS[self.op], self.row)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -139,11 +130,11 @@ class Question:
 
         Another dialect drops the settings that it does not take. The op's default dialect is left out.
         """
-        if name == "dialect" and value == default_dialect(self.op):
+        if name == "dialect" and value == ask.default_dialect(self.op):
             value = None
         others = {key: kept for key, kept in self.settings.items() if key != name}
         given = {} if value is None else {name: value}
-        settings = with_defaults(self.op, others, given) if name == "dialect" else {**others, **given}
+        settings = ask.with_defaults(self.op, others, given) if name == "dialect" else {**others, **given}
         return replace(self, settings=settings)
 
 
@@ -192,11 +183,11 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
             raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))
         words = ["reshape", *words]
     typed = commands.read_stage(words, with_input=True)
-    options = with_defaults(typed.op, defaults, typed.options)
-    settings = {name: value for name, value in options.items() if name in common_options()}
+    options = ask.with_defaults(typed.op, defaults, typed.options)
+    settings = {name: value for name, value in options.items() if name in ask.common_options()}
     if "dialect" in settings:
-        settings["dialect"] = dialect_called(str(settings["dialect"])).name
-    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in common_options()}
+        settings["dialect"] = ask.dialect_called(str(settings["dialect"])).name
+    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in ask.common_options()}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 
@@ -220,7 +211,7 @@ def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
         return text
     if not stages:
         return text
-    written = [commands.stage_text(op, options) for op, options in chain_with_options(stages, {}, defaults)]
+    written = [commands.stage_text(op, options) for op, options in ask.chain_with_options(stages, {}, defaults)]
     return " | ".join([shape, *written]).strip()
 
 
@@ -313,7 +304,7 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
         where = question.settings.get("where")
         _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
-    return (ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
+    return (ask.ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
 
 
 def _type_of(source: Source | None, question: Question) -> dict[str, object]:

@@ -14,10 +14,9 @@ from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.text import is_file, visible
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
-from shapecalc.tui.app import ShapecalcApp
+from shapecalc.tui.app import ShapecalcApp, VisitorFile
 from shapecalc.tui.question import Question, answer_question, question_of
 from shapecalc.tui.screens.explore import Explore
-from shapecalc.tui.user_file import VisitorFile
 
 PROGRAM = "shapecalc"
 LONGEST = 2000

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import pytest
 
 from shapecalc.teaching import TOPICS
-from shapecalc.teaching.drill import exercises
+from shapecalc.teaching.exercises import exercises
 from shapecalc.teaching.judging import prediction_text, right_prediction
 from shapecalc.teaching.worksheet import Sheet, html_of
 from tests.cli.conftest import ROOT, command, environment

@@ -9,8 +9,7 @@ import pytest
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
 from shapecalc.teaching import ALL, FORMATS, TOPICS
-from shapecalc.teaching.drill import GAPS, Drill, exercises, judge_exercise
-from shapecalc.teaching.exercises import KINDS, LEVELS, exercise, kinds_of
+from shapecalc.teaching.exercises import GAPS, KINDS, LEVELS, Drill, exercise, exercises, judge_exercise, kinds_of
 from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
 from shapecalc.teaching.lessons import gives_away
 from shapecalc.teaching.worksheet import WRITERS

@@ -126,6 +126,12 @@ def test_statements_of_several_lines_do_not_move_the_lines_after_them():
     assert [fault.line for fault in faults_in(text)[1]] == [29]
 
 
+def test_wrong_answers_in_a_list_have_lines_of_their_own():
+    entries = "{typed = '0,0', said = 'x'},\n  # no\n  {typed = ',', said = ''},\n  {typed = '1', sad = 'x'}"
+    for text, lines in ((f"wrong = [\n  {entries}\n]", [29, 30, 30]), (f"wrong = [{entries}]", [28, 29, 29])):
+        assert [fault.line for fault in faults_in(changed('follow = "0,2"', text))[1]] == lines
+
+
 def test_all_that_is_wrong_is_told_in_the_order_of_the_lines():
     text = changed('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
     assert [fault.line for fault in faults_in(text)[1]] == [1, 3, 22]

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from shapecalc.tui.app import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, UserFile, VisitorFile, app_file
 from shapecalc.tui.themes import THEMES
-from shapecalc.tui.user_file import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, UserFile, VisitorFile, app_file
 from tests.tui.driven import using
 
 pytestmark = pytest.mark.sessions(7)

@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
@@ -360,19 +361,21 @@ class Explore(Screen[None]):
         """Compare with another chain, once the answer is not hidden."""
         from shapecalc.tui.screens.chains import Equiv
 
-        if self.state.hides:
-            self.notify(explore_text.WOULD_SHOW, markup=False)
-        elif (answer := self.state.result.answer) is not None:
+        if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest chain that does the same, once the answer is not hidden."""
         from shapecalc.tui.screens.chains import Simplify
 
+        if (answer := self._answer_to_show()) is not None:
+            self.app.push_screen(Simplify(answer), self._take_chain)
+
+    def _answer_to_show(self) -> Trace | Chain | None:
+        """Return the answer; None if there is none, or, with a word to the user, if it is hidden."""
         if self.state.hides:
             self.notify(explore_text.WOULD_SHOW, markup=False)
-        elif (answer := self.state.result.answer) is not None:
-            self.app.push_screen(Simplify(answer), self._take_chain)
+        return None if self.state.hides else self.state.result.answer
 
     def action_film(self) -> None:
         """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""

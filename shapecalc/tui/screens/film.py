@@ -213,8 +213,8 @@ class FilmScreen(Dialog[None]):
         *bindings_of(KEYS),
         Binding("pagedown", "step(1)", "frame on", priority=True),
         Binding("pageup", "step(-1)", "frame back", priority=True),
-        Binding("home", "rewind", "to the beginning"),
-        Binding("end", "last", "to the end"),
+        Binding("home", "show(0)", "to the beginning"),
+        Binding("end", f"show({10**6})", "to the end"),
     ]
 
     def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int] = ()) -> None:
@@ -277,13 +277,9 @@ class FilmScreen(Dialog[None]):
         """Go a frame on or back; on from a question, which gives its answer."""
         self._change(lambda player: player.step(by))
 
-    def action_rewind(self) -> None:
-        """Go to the beginning."""
-        self._change(lambda player: player.show(0))
-
-    def action_last(self) -> None:
-        """Go to the end."""
-        self._change(lambda player: player.show(len(player.film.frames)))
+    def action_show(self, frame: int) -> None:
+        """Go to the end of a frame; of the last if there are fewer."""
+        self._change(lambda player: player.show(frame))
 
     def action_hurry(self, by: int) -> None:
         """Go faster or slower."""

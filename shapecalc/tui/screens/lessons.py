@@ -15,7 +15,7 @@ from shapecalc.core.commands import split
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_axes, visible
 from shapecalc.teaching import ALL, TOPICS
-from shapecalc.teaching.drill import Drill, judge_exercise, new_seed
+from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed
 from shapecalc.teaching.judging import Prediction, Task, answer_line, mistake_in, read_prediction, rungs, unread
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress

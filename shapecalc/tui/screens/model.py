@@ -18,17 +18,7 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.fixing import answer
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
-from shapecalc.models.report import (
-    Judged,
-    Report,
-    assumed_words,
-    fix_words,
-    name_of,
-    offends,
-    request_of,
-    shape_words,
-    verdict_words,
-)
+from shapecalc.models import report
 from shapecalc.models.verdicts import Fix
 from shapecalc.tui.explore_text import few_lines
 from shapecalc.tui.widgets import Enlarge, Pane, TextField
@@ -51,7 +41,7 @@ FILTER, WRITE = "names that hold ", "write the mended model to "
 class ModelList:
     """A report, and the place in it: the nodes that are shown, the marked one, the fix that is looked at."""
 
-    def __init__(self, report: Report, at: int = 0) -> None:
+    def __init__(self, report: report.Report, at: int = 0) -> None:
         """Mark the listed node of a number."""
         self.report = report
         self.at = at
@@ -62,10 +52,10 @@ class ModelList:
         """Whether offenders alone are shown."""
         self.fixed = 0
         """Which fix of the marked node is looked at, from 1; 0 if the node is seen as it is."""
-        self.shown: tuple[Judged, ...] = report.nodes
+        self.shown: tuple[report.Judged, ...] = report.nodes
 
     @property
-    def marked(self) -> Judged | None:
+    def marked(self) -> report.Judged | None:
         """The marked node; None if none is shown."""
         return self.shown[self.at] if self.shown else None
 
@@ -80,7 +70,7 @@ class ModelList:
 
     def go_to_offender(self) -> None:
         """Mark the next offender; after the last one the first."""
-        after = [at for at, judged in enumerate(self.shown) if offends(judged)]
+        after = [at for at, judged in enumerate(self.shown) if report.offends(judged)]
         self._mark(next((at for at in after if at > self.at), after[0] if after else self.at))
 
     def look_at_fix(self) -> None:
@@ -93,7 +83,7 @@ class ModelList:
         self.shown = tuple(
             judged
             for judged in self.report.nodes
-            if wanted.lower() in name_of(judged.node).lower() and (not offending or offends(judged))
+            if wanted.lower() in report.name_of(judged.node).lower() and (not offending or report.offends(judged))
         )
         self._mark(next((at for at, judged in enumerate(self.shown) if judged is before), 0))
 
@@ -101,7 +91,7 @@ class ModelList:
         """Return core's answer to the marked node, as it is or with the fix; None if core cannot be asked."""
         if self.marked is None or (self.fix is not None and self.fix.target is None):
             return None
-        request = request_of(self.marked, self.report, self.fix.target if self.fix else None)
+        request = report.request_of(self.marked, self.report, self.fix.target if self.fix else None)
         try:
             return answer(request) if request else None
         except ShapeError:
@@ -115,7 +105,7 @@ class ModelList:
 
 def list_text(nodes: ModelList, width: int, height: int) -> Text:
     """Return the rows around the marked node, under what the model is."""
-    offending = sum(map(offends, nodes.report.nodes))
+    offending = sum(map(report.offends, nodes.report.nodes))
     name = visible(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fitted(f"{name}  {offending} of {len(nodes.report.nodes)} offend", width), "bold")]
     rows = max(1, height - 1)
@@ -125,12 +115,14 @@ def list_text(nodes: ModelList, width: int, height: int) -> Text:
     return Text("\n").join(lines if nodes.shown else [*lines, Text("none is shown", "dim")])
 
 
-def _row(judged: Judged, width: int, *, marked: bool) -> Text:
+def _row(judged: report.Judged, width: int, *, marked: bool) -> Text:
     """Return a node in one line: its name, and the shape that comes out."""
-    shape = visible(shape_words(judged.output))
+    shape = visible(report.shape_words(judged.output))
     room = max(8, width - 3 - min(len(shape), width // 2) - 2)
-    bad = offends(judged)
-    text = f"{MARKED if marked else ' '}{OFFENDS if bad else '  '}{_fitted(visible(name_of(judged.node)), room)}  "
+    bad = report.offends(judged)
+    text = (
+        f"{MARKED if marked else ' '}{OFFENDS if bad else '  '}{_fitted(visible(report.name_of(judged.node)), room)}  "
+    )
     return Text(_fitted(text + shape, width), f"{'bold red' if bad else ''}{' reverse' if marked else ''}".strip())
 
 
@@ -143,11 +135,17 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
     judged = nodes.marked
     if judged is None:
         return Text()
-    head = f"{_short(visible(name_of(judged.node)), width // 2)}  {verdict_words(judged, nodes.report)}"
-    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if offends(judged) else "bold")]
-    asked = fix_words(nodes.fix) if nodes.fix else shape_words(judged.target) if judged.target is not None else ""
+    head = f"{_short(visible(report.name_of(judged.node)), width // 2)}  {report.verdict_words(judged, nodes.report)}"
+    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.offends(judged) else "bold")]
+    asked = (
+        report.fix_words(nodes.fix)
+        if nodes.fix
+        else report.shape_words(judged.target)
+        if judged.target is not None
+        else ""
+    )
     lines.append(Text(clip(f"{judged.node.op} {asked}".rstrip(), width, UNICODE)))
-    words = (nodes.fix and assumed_words(nodes.fix)) or judged.why
+    words = (nodes.fix and report.assumed_words(nodes.fix)) or judged.why
     below = [*map(Text, few_lines(visible(words), width, MOST_WORDS)), *_fix_lines(nodes, judged, width)]
     picture = _picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
     return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *below])
@@ -161,11 +159,11 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
     return flow(trace, width=width, height=height)
 
 
-def _fix_lines(nodes: ModelList, judged: Judged, width: int) -> list[Text]:
+def _fix_lines(nodes: ModelList, judged: report.Judged, width: int) -> list[Text]:
     """Return a line for each fix; the one that is looked at is bold."""
     lines = []
     for number, fix in enumerate(judged.fixes, 1):
-        line = "  ".join(filter(None, ("f" if number == 1 else " ", fix_words(fix), fix.how)))
+        line = "  ".join(filter(None, ("f" if number == 1 else " ", report.fix_words(fix), fix.how)))
         lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fixed == number else ""))
     return lines
 
@@ -191,7 +189,7 @@ class ModelScreen(Screen[None]):
         Binding("escape", "close_field", "close the field", show=False),
     ]
 
-    def __init__(self, report: Report, at: int, mend: Mend) -> None:
+    def __init__(self, report: report.Report, at: int, mend: Mend) -> None:
         """Open at the listed node of a number; `mend` writes the model mended."""
         super().__init__()
         self.nodes = ModelList(report, at)

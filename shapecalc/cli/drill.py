@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import Exit, Output, put, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, read_stdin, stream_error, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, number_text, visible
@@ -174,15 +174,10 @@ def _ask(topics: str, seed: str | None) -> int:
 
 def _line(*, typing: bool) -> str | None:
     """Return the next line that is typed; None at the end of the input. Raises `RunEnded` if it cannot be read."""
-    if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
     if typing and sys.stdout is not None:
         sys.stdout.write("> ")
         sys.stdout.flush()
-    try:
-        line = sys.stdin.buffer.readline(LONGEST_LINE)
-    except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
+    line = read_stdin(LONGEST_LINE, line=True)
     return line.decode("utf-8", "surrogateescape").strip() if line else None
 
 

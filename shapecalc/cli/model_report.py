@@ -561,30 +561,21 @@ def _dims(shape: NamedShape | None) -> list[object] | None:
     return None if shape is None else [str(dim) if isinstance(dim, Monomial | Sum) else dim for dim in shape]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedNodes:
-    """What a model tells of the nodes that messages name."""
+def named_nodes(messages: Sequence[Reading], file: str) -> tuple[list[str], list[Plain | None]]:
+    """Return the nodes that messages name, each once and after an empty line, and the object of each message's node.
 
-    lines: tuple[str, ...]
-    """The nodes in full, each once and after an empty line."""
-    objects: tuple[dict[str, object] | None, ...]
-    """The object of each message's node; None if it names none, or none that is listed."""
-
-
-def named_nodes(messages: Sequence[Reading], file: str) -> NamedNodes:
-    """Return what a model tells of the nodes that messages name; raise `ShapeError` (file) if it cannot be used.
-
-    A message without a name is about the node that has its shapes, if there is one alone.
+    A message without a name is about the node that has its shapes, if there is one alone. There is no object where no
+    node is listed. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_of(file, SizeOptions(), [read.node for read in messages if read.node is not None])
     lines: dict[str, None] = {}
-    objects: list[dict[str, object] | None] = []
+    objects: list[Plain | None] = []
     for read in messages:
         said, judged = _node_of_message(report, read)
         shown = node_lines(report, judged) if judged else []
         lines["\n".join(["", *([printable(f"{report.model}: {said}")] if said else []), *shown])] = None
         objects.append(None if judged is None else node_object(judged))
-    return NamedNodes(tuple(lines), tuple(objects))
+    return [*lines], objects
 
 
 def _node_of_message(report: Report, read: Reading) -> tuple[str, Judged | None]:

@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from shapecalc.teaching.drill import Drill
     from shapecalc.teaching.progress import Progress
 
-TOPICS_ARGUMENT = Argument(
-    "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", required=False, repeated=True, completions=lambda: TOPICS
-)
-SEED = Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD")
-PRINT = Option(
-    "count", "Print a worksheet of that many questions.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000
-)
-ANSWERS = Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING)
-FORMAT = Option(
-    "form",
-    "How it is written; -o's ending says it, too",
-    metavar="FORMAT",
-    long="--format",
-    completions=lambda: FORMATS,
-    lists_completions=True,
-)
-FILE = Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o")
-FORCE = Option("force", "Write over a file that exists.", Takes.NOTHING)
-CHECK = Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE")
 LONGEST_SEED = 40
 LONGEST_LINE = 1 << 16
 """How many characters of a line are read at once."""
@@ -221,7 +202,25 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
 DRILL_COMMAND = Command(
     name="drill",
     run=run_drill,
-    parameters=[TOPICS_ARGUMENT, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK],
+    parameters=[
+        Argument(
+            "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", False, repeated=True, completions=lambda: TOPICS
+        ),
+        Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD"),
+        Option("count", "Print a worksheet of that many questions.", Takes.NUMBER, "N", "--print", least=1, most=1000),
+        Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING),
+        Option(
+            "form",
+            "How it is written; -o's ending says it, too",
+            metavar="FORMAT",
+            long="--format",
+            completions=lambda: FORMATS,
+            lists_completions=True,
+        ),
+        Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o"),
+        Option("force", "Write over a file that exists.", Takes.NOTHING),
+        Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE"),
+    ],
     summary="Predict shapes: exercises without end, or a worksheet of them.",
     examples="""\
   shapecalc drill

@@ -46,7 +46,7 @@ def open_at(app: TerminalApp, words: Sequence[str], out: Output, *, place: int |
     with stdout_at_terminal():
         result, code = app.open(question, place, lessons, big=big)
     if result is None:
-        return code
+        return int(code)
     if result.answer is not None:
         return print_answer(result.answer, out)
     return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
@@ -215,7 +215,7 @@ def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
         return fixed_lines(found, found.fixed, stops_left(found, SizeOptions())) if found.fixed else []
 
     with stdout_at_terminal():
-        return app.open_model(report, at, mend)
+        return int(app.open_model(report, at, mend))
 
 
 TUI_COMMAND = Command(
@@ -281,7 +281,7 @@ def _visit_command(app: TerminalApp, words: list[str], course: Course | None, ou
     question = opening_question(app, words, out)
     if question.texts.get("input", "").strip() == "-":
         question = question.with_text("input", input_text("-"))
-    return app.visit(question, course)
+    return list(app.visit(question, course))
 
 
 def _listening(host: str, port: int) -> socket.socket:

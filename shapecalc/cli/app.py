@@ -20,7 +20,6 @@ from shapecalc.core.record import replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from shapecalc.cli.terminal import TerminalApp
     from shapecalc.core.ops.op import Op
@@ -52,7 +51,7 @@ OWN_OPTIONS = (
 """The options that stand before any command."""
 
 
-def run_line(words: Sequence[str], terminal_app: TerminalApp[Any]) -> int:
+def run_line(words: Sequence[str], terminal_app: TerminalApp) -> int:
     """Run one command line and return its exit code; `terminal_app` is what `tui` and `serve` open."""
     words = asked_words(words)
     if COMPLETION in os.environ:
@@ -101,7 +100,7 @@ def _printing_options() -> Iterator[Option]:
     yield from PRINTING.values()
 
 
-def _run_command(words: Sequence[str], app: TerminalApp[Any]) -> int:
+def _run_command(words: Sequence[str], app: TerminalApp) -> int:
     """Run a line that asks no op; raise `ShapeError` (usage) if it cannot be read."""
     from shapecalc.cli.options import COMMANDS, PRINTING, command_named
 

@@ -33,14 +33,22 @@ UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", 
 VERIFIES = ("sample", "all")
 
 
-def load_array(source: Source) -> Any:
-    """Return a file's array, mapped; raise `ShapeError` (file) if it is not what its header says."""
+@contextmanager
+def file_errors() -> Iterator[None]:
+    """Raise `ShapeError` (file) if a file or a backend cannot be used."""
     from shapecalc.engine.arrays import FileError
+    from shapecalc.engine.execute import BackendError
 
     try:
-        return source.array
-    except FileError as error:
+        yield
+    except (FileError, BackendError) as error:
         raise file_error(error) from None
+
+
+def load_array(source: Source) -> Any:
+    """Return a file's array, mapped; raise `ShapeError` (file) if it is not what its header says."""
+    with file_errors():
+        return source.array
 
 
 def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> Paths:
@@ -59,14 +67,12 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
 
 def _check_backend(wanted: str) -> None:
     """Raise `ShapeError` for a backend that there is not (usage), or that cannot be had here (file)."""
-    from shapecalc.engine.execute import NAMES, BackendError, backend_for
+    from shapecalc.engine.execute import NAMES, backend_for
 
     if wanted not in NAMES:
         raise misuse(f"there is no backend '{visible(wanted)}'", f"there are {', '.join(NAMES)}")
-    try:
+    with file_errors():
         backend_for(None, wanted)
-    except BackendError as error:
-        raise file_error(error) from None
 
 
 PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
@@ -93,14 +99,11 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         places = (f"{at['stage']} {index_text(at['index'])}" for at in path)
         tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
     if values:
-        from shapecalc.engine.arrays import FileError
         from shapecalc.engine.execute import samples
         from shapecalc.view.grid import values_text
 
-        try:
+        with file_errors():
             shown = samples(answer, source)
-        except FileError as error:
-            raise file_error(error) from None
         for title, sample in zip(("before", "after"), shown, strict=True):
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
@@ -109,9 +112,7 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     """Return whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
     from shapecalc.engine.plan import plan_moves
 
-    if not answer.concrete or not answer.moves:
-        return []
-    if isinstance(answer.moves[-1], Dims):
+    if not answer.concrete or not answer.moves or isinstance(answer.moves[-1], Dims):
         return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.kind.itemsize
@@ -147,28 +148,24 @@ def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
 
     Raises `ShapeError` (file) if it cannot be done.
     """
-    if out.plan:
-        _print_plan(answer, source, out)
-    elif out.out is not None:
-        _write_output(answer, source, out)
+    with file_errors():
+        if out.plan:
+            _print_plan(answer, source, out)
+        elif _is_for_stores(source, out) and out.out is not None:
+            _write_store(answer, source, out)
+        elif out.out is not None:
+            _write_output(answer, source, out)
     return out.plan
 
 
 def _write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
-    """Carry an answer out into the output file; raise `ShapeError` (file) if that cannot be done."""
+    """Carry an answer out into the output file."""
     from pathlib import Path
 
-    if _is_for_stores(source, out):
-        _write_store(answer, source, out)
-        return
-    from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.execute import BackendError, carry_out
+    from shapecalc.engine.execute import carry_out
 
-    try:
-        with Meter(load_array(source).nbytes) as meter:
-            carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
-    except (FileError, BackendError) as error:
-        raise file_error(error) from None
+    with Meter(source.array.nbytes) as meter:
+        carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
 
 
 def _is_for_stores(source: Source, out: Output) -> bool:
@@ -233,14 +230,9 @@ def _job(answer: Trace | Chain, source: Source, out: Output, threads: int) -> Jo
 
 
 def _print_plan(answer: Trace | Chain, source: Source, out: Output) -> None:
-    """Print how an answer would be carried out, and carry nothing out; raise `ShapeError` if that cannot be done."""
-    from shapecalc.engine.arrays import FileError
-
-    try:
-        with _workers(out) as (_, threads, _):
-            told = _plan_object(_job(answer, source, out, threads))
-    except FileError as error:
-        raise file_error(error) from None
+    """Print how an answer would be carried out, and carry nothing out."""
+    with _workers(out) as (_, threads, _):
+        told = _plan_object(_job(answer, source, out, threads))
     if out.json and not out.quiet:
         put_json(answer.as_json() | {"plan": told})
     elif not out.quiet:
@@ -293,7 +285,7 @@ def _size(count: int) -> str:
 def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     """Carry an answer out from or to a store, and verify it if that is asked for; an output that is there is verified.
 
-    Raises `ShapeError` (file) if it cannot be done, differs if the output is not what it should be.
+    Raises `ShapeError` (differs) if the output is not what it should be.
     """
     from pathlib import Path
 
@@ -301,16 +293,13 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     from shapecalc.engine.stores.carrying import unfinished_folder
 
     target = Path(str(out.out).rstrip("/"))
-    try:
-        if target.suffix != ".zarr":
-            raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
-        alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
-        if not alone:
-            _carry(answer, source, target, out)
-        if out.verify is not None:
-            _verify(answer, source, target, out.verify)
-    except FileError as error:
-        raise file_error(error) from None
+    if target.suffix != ".zarr":
+        raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
+    alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
+    if not alone:
+        _carry(answer, source, target, out)
+    if out.verify is not None:
+        _verify(answer, source, target, out.verify)
 
 
 def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import Exit, Output, put, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, read_stdin, stream_error, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, number_text, visible
@@ -18,25 +18,6 @@ if TYPE_CHECKING:
     from shapecalc.teaching.exercises import Drill
     from shapecalc.teaching.progress import Progress
 
-TOPICS_ARGUMENT = Argument(
-    "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", required=False, repeated=True, completions=lambda: TOPICS
-)
-SEED = Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD")
-PRINT = Option(
-    "count", "Print a worksheet of that many questions.", Takes.NUMBER, metavar="N", long="--print", least=1, most=1000
-)
-ANSWERS = Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING)
-FORMAT = Option(
-    "form",
-    "How it is written; -o's ending says it, too",
-    metavar="FORMAT",
-    long="--format",
-    completions=lambda: FORMATS,
-    lists_completions=True,
-)
-FILE = Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o")
-FORCE = Option("force", "Write over a file that exists.", Takes.NOTHING)
-CHECK = Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE")
 LONGEST_SEED = 40
 LONGEST_LINE = 1 << 16
 """How many characters of a line are read at once."""
@@ -90,7 +71,6 @@ def _check_seed(seed: str) -> None:
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
     from shapecalc.core.text import lookup
-    from shapecalc.teaching.drill import exercises, new_seed
     from shapecalc.teaching.exercises import exercises, new_seed
     from shapecalc.teaching.worksheet import WRITERS, sheet_of
 
@@ -175,15 +155,10 @@ def _ask(topics: str, seed: str | None) -> int:
 
 def _line(*, typing: bool) -> str | None:
     """Return the next line that is typed; None at the end of the input. Raises `RunEnded` if it cannot be read."""
-    if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
     if typing and sys.stdout is not None:
         sys.stdout.write("> ")
         sys.stdout.flush()
-    try:
-        line = sys.stdin.buffer.readline(LONGEST_LINE)
-    except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
+    line = read_stdin(LONGEST_LINE, line=True)
     return line.decode("utf-8", "surrogateescape").strip() if line else None
 
 
@@ -227,7 +202,25 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
 DRILL_COMMAND = Command(
     name="drill",
     run=run_drill,
-    parameters=[TOPICS_ARGUMENT, SEED, PRINT, ANSWERS, FORMAT, FILE, FORCE, CHECK],
+    parameters=[
+        Argument(
+            "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", False, repeated=True, completions=lambda: TOPICS
+        ),
+        Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD"),
+        Option("count", "Print a worksheet of that many questions.", Takes.NUMBER, "N", "--print", least=1, most=1000),
+        Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING),
+        Option(
+            "form",
+            "How it is written; -o's ending says it, too",
+            metavar="FORMAT",
+            long="--format",
+            completions=lambda: FORMATS,
+            lists_completions=True,
+        ),
+        Option("out", "Write the worksheet into this file.", metavar="FILE", short="-o"),
+        Option("force", "Write over a file that exists.", Takes.NOTHING),
+        Option("check_lessons", "Print the mistakes in a file of lessons, with their lines.", metavar="FILE"),
+    ],
     summary="Predict shapes: exercises without end, or a worksheet of them.",
     examples="""\
   shapecalc drill

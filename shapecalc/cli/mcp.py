@@ -12,19 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc import __version__
+from shapecalc.cli import output
 from shapecalc.cli.chains import check_settings
 from shapecalc.cli.options import Command
-from shapecalc.cli.output import (
-    LONGEST_INPUT,
-    Exit,
-    Output,
-    abandon_stdout,
-    file_error,
-    plain_table,
-    read_input,
-    stream_error,
-    tell,
-)
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options
 from shapecalc.core.commands import ASKING, Option, asking_options, read_chain
@@ -56,6 +46,24 @@ KINDS: dict[Holds, Schema] = {
 }
 """The JSON types of parameters, by what they hold."""
 INPUT = {**LIST, "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME'}
+CHAIN = {**TEXT, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}
+CHAIN_HELP = "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
+COMPARED: dict[str, Schema] = {
+    "op": {"type": "string", "enum": [*OPS]},
+    "input": INPUT,
+    "arguments": {"type": "object", "description": "what the op takes, by the names of its own tool"},
+    "chain": {**TEXT, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
+    "dialects": {"type": "array", "items": {"type": "string", "enum": [*DIALECTS]}},
+}
+COMPARE_HELP = "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
+MESSAGE = {**TEXT, "description": "the message, the traceback or the whole log, as it is"}
+DOCTOR_HELP = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
+MODEL: dict[str, Schema] = {
+    "file": {**TEXT, "description": "the .onnx file"},
+    "node": {**TEXT, "description": "a listed node's name or path; without it the offenders are listed"},
+    "batch": {**TEXT, "description": "the batch's name and the sizes to judge: N,1,2,8"},
+}
+MODEL_HELP = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
 LONGEST_LOG = 1 << 24
 """How many characters of a message are read."""
 
@@ -82,7 +90,7 @@ class AgentTool(Record):
             if name not in known:
                 shown = visible(brief(name))
                 raise misuse(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
-            most = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else LONGEST_INPUT
+            most = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else output.LONGEST_INPUT
             if isinstance(value, str | list) and len(value) > most:
                 raise misuse(f"{name} is longer than {most}", argument=name)
         for name in self.schema["required"]:
@@ -93,7 +101,16 @@ class AgentTool(Record):
 
 def agent_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one for each op, and those for chains, comparisons, messages and models."""
-    tools = [*map(_op_tool, OPS.values()), _chain_tool(), _compare_tool(), _doctor_tool(), _model_tool()]
+    asking = _asking(asking_options(), DIALECTS)
+    others = {option.name: asking[option.name] for option in ASKING.values() if option.name != "dialect"}
+    tools = [*map(_op_tool, OPS.values())]
+    for name, said, properties, required, answered in (
+        ("chain", CHAIN_HELP, {"chain": CHAIN} | asking, ["chain"], _answer_chain),
+        ("compare", COMPARE_HELP, COMPARED | others, [], _answer_compare),
+        ("doctor", DOCTOR_HELP, {"message": MESSAGE}, ["message"], _answer_doctor),
+        ("model", MODEL_HELP, MODEL, ["file"], _answer_model),
+    ):
+        tools.append(AgentTool(name, said, _schema(properties, required), answered))
     return {tool.name: tool for tool in tools}
 
 
@@ -135,15 +152,6 @@ def _op_tool(op: Op) -> AgentTool:
     return AgentTool(op.name, f"{said} or of another dialect.", _schema(properties, required), answer_op)
 
 
-def _chain_tool() -> AgentTool:
-    """Return the tool that answers several ops in a row."""
-    options = [*asking_options()]
-    properties = {"chain": {**TEXT, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}}
-    properties |= _asking(options, DIALECTS)
-    said = "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
-    return AgentTool("chain", said, _schema(properties, ["chain"]), _answer_chain)
-
-
 def _answer_chain(given: Arguments, folder: Path) -> Answered:
     shape, asked = _read_chain(given["chain"])
     options = {name: value for name, value in given.items() if name not in ("chain", "where")}
@@ -161,20 +169,6 @@ def _read_chain(text: object) -> tuple[str, list[Stage]]:
         shown = describe(text)
         raise misuse(f"a chain is a text with an input and stages, not {shown}", "INPUT | OP ...", argument="chain")
     return read_chain(text)
-
-
-def _compare_tool() -> AgentTool:
-    """Return the tool that asks every dialect the same."""
-    asking = [option for option in ASKING.values() if option.name != "dialect"]
-    properties = {
-        "op": {"type": "string", "enum": [*OPS]},
-        "input": INPUT,
-        "arguments": {"type": "object", "description": "what the op takes, by the names of its own tool"},
-        "chain": {**TEXT, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
-        "dialects": {"type": "array", "items": {"type": "string", "enum": [*DIALECTS]}},
-    }
-    said = "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
-    return AgentTool("compare", said, _schema(properties | _asking(asking, ()), []), _answer_compare)
 
 
 def _answer_compare(given: Arguments, folder: Path) -> Answered:
@@ -199,14 +193,7 @@ def _compared(comparison: Comparison) -> Answered:
     from shapecalc.view.story import comparison_table
 
     agreed = "the dialects agree" if comparison.agree else "the dialects differ"
-    return Answered(f"{agreed}\n{plain_table(comparison_table(comparison))}", comparison.as_json())
-
-
-def _doctor_tool() -> AgentTool:
-    """Return the tool that reads a runtime's error."""
-    properties = {"message": {**TEXT, "description": "the message, the traceback or the whole log, as it is"}}
-    said = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
-    return AgentTool("doctor", said, _schema(properties, ["message"]), _answer_doctor)
+    return Answered(f"{agreed}\n{output.plain_table(comparison_table(comparison))}", comparison.as_json())
 
 
 def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
@@ -216,20 +203,6 @@ def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
         raise misuse(f"a message is a text, not {describe(given['message'])}", argument="message")
     found = diagnosis(given["message"])
     return Answered("\n".join(found.lines()), {"messages": found.as_json()})
-
-
-def _model_tool() -> AgentTool:
-    """Return the tool that judges the nodes of an ONNX model."""
-    properties = {
-        "file": {**TEXT, "description": "the .onnx file"},
-        "node": {
-            **TEXT,
-            "description": "a listed node's name or path; without it the offenders are listed",
-        },
-        "batch": {**TEXT, "description": "the batch's name and the sizes to judge: N,1,2,8"},
-    }
-    said = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
-    return AgentTool("model", said, _schema(properties, ["file"]), _answer_model)
 
 
 def _answer_model(given: Arguments, folder: Path) -> Answered:
@@ -269,7 +242,7 @@ def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any,
 
     path, member = path_and_member(given)
     inside = _inside(path, folder)
-    read = read_input(f"{inside}:{member}" if member else str(inside), options, op)
+    read = output.read_input(f"{inside}:{member}" if member else str(inside), options, op)
     return read.shape, read.options
 
 
@@ -278,7 +251,9 @@ def _inside(path: str, folder: Path) -> Path:
     try:
         return (folder / path).resolve().relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
-        error = file_error(Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in"))
+        error = output.file_error(
+            Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in")
+        )
         raise error from None
 
 
@@ -292,28 +267,28 @@ INSTRUCTIONS = (
 )
 
 
-def run_mcp(out: Output) -> int:  # noqa: ARG001 - it prints no answer
+def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
     """Answer calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:
-            raise stream_error(name, "it is closed")
+            raise output.stream_error(name, "it is closed")
     try:
         import anyio
         import mcp.server.stdio  # noqa: F401 - it says whether the extra is installed
     except ImportError as error:
         package = str(error.name).partition(".")[0]
-        raise stream_error("mcp", f"{package} is not installed; pip install 'shapecalc[mcp]'") from None
+        raise output.stream_error("mcp", f"{package} is not installed; pip install 'shapecalc[mcp]'") from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
     if sys.stdin.isatty():
-        tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
+        output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     try:
         anyio.run(_serve, Path.cwd())
     except* BrokenPipeError:
-        abandon_stdout()  # the agent has gone
+        output.abandon_stdout()  # the agent has gone
     except* OSError as errors:
-        abandon_stdout()
-        raise stream_error("mcp", _first_of(errors).strerror) from None
-    return Exit.YES
+        output.abandon_stdout()
+        raise output.stream_error("mcp", _first_of(errors).strerror) from None
+    return output.Exit.YES
 
 
 def _first_of(errors: ExceptionGroup[OSError]) -> OSError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
+from typing import Any, TypeVar
 
 from shapecalc.cli.checking import annotation, brief_end
 from shapecalc.core.answers import Request
@@ -16,28 +17,12 @@ from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
+from shapecalc.models import report as reports
 from shapecalc.models.file import read_model
 from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
 from shapecalc.models.judge import judged_model, report_of, runs_of
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop
-from shapecalc.models.report import (
-    Fixed,
-    Input,
-    Judged,
-    Report,
-    assumed_words,
-    fix_words,
-    found_node,
-    name_of,
-    offends,
-    only_size,
-    request_of,
-    shape_words,
-    stop_lines,
-    verdict_words,
-    worst_first,
-)
 from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
 from shapecalc.view.code import writer
 
@@ -45,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.doctor.reading import Reading  # it reads all sentences, which only messages need
 
+T = TypeVar("T")
 Row = tuple[str, str, str]
 """A label, a text, and what is said of it."""
 Plain = dict[str, object]
@@ -82,12 +68,7 @@ def size_options(batch: str | None, shapes: Iterable[str], where: str | None) ->
     {'x': ('N', 3, 8)}
     """
     name, sizes = _batch(batch) if batch is not None else (None, SizeOptions().sizes)
-    taken: dict[str, tuple[int | str, ...]] = {}
-    for text in shapes:
-        input, shape = _input_shape(text)
-        if input in taken:
-            raise misuse(f"{visible(brief(input))} is given two shapes", argument="set")
-        taken[input] = shape
+    taken = _assigned(shapes, _shape, "set", ("INPUT=SHAPE", "images=N,3,H,W"), "two shapes")
     where_sizes = FrozenDict(read_sizes(where)) if where is not None else FrozenDict()
     for other, size in where_sizes.items():
         if not 0 < size < 10**MOST_DIGITS:
@@ -114,13 +95,25 @@ def _size(word: str) -> int:
     raise misuse(f"'{shown}' is not a batch size from 1 to {LARGEST_BATCH}", "write N or N,1,2,8", argument="batch")
 
 
-def _input_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Return the input and the shape that `INPUT=N,3,H,W` gives it."""
-    input, sign, shape = text.rpartition("=")
-    if not sign or not input:
-        raise misuse(f"'{visible(brief(text))}' is not INPUT=SHAPE", "write images=N,3,H,W", argument="set")
-    words = [token.text for token in tokens(shape, "set")] if shape.strip() not in ("", "[]") else []
-    return input, tuple([_dim(word) for word in words])
+def _assigned(
+    texts: Iterable[str], read: Callable[[str], T], option: str, form: tuple[str, str], twice: str
+) -> dict[str, T]:
+    """Return what texts of a form, such as `INPUT=N,3,H,W`, give by name; raise `ShapeError` (usage) for others."""
+    found: dict[str, T] = {}
+    for text in texts:
+        name, sign, value = text.rpartition("=")
+        if not sign or not name:
+            raise misuse(f"'{visible(brief(text))}' is not {form[0]}", f"write {form[1]}", argument=option)
+        assigned = read(value)
+        if name in found:
+            raise misuse(f"{visible(brief(name))} is given {twice}", argument=option)
+        found[name] = assigned
+    return found
+
+
+def _shape(text: str) -> tuple[int | str, ...]:
+    words = [token.text for token in tokens(text, "set")] if text.strip() not in ("", "[]") else []
+    return tuple([_dim(word) for word in words])
 
 
 def _dim(word: str) -> int | str:
@@ -138,28 +131,25 @@ def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     >>> targets_of(["/Reshape=0,-1,85"])
     {'/Reshape': (0, -1, 85)}
     """
-    targets: dict[str, tuple[int, ...]] = {}
-    for text in texts:
-        node, sign, target = text.rpartition("=")
-        if not sign or not node:
-            raise misuse(f"'{visible(brief(text))}' is not NODE=TARGET", "write /Reshape=0,-1,85", argument="fix_as")
-        dims = read_target(target)
-        if node in targets:
-            raise misuse(f"{visible(brief(node))} is given two targets", argument="fix_as")
-        targets[node] = tuple([dim for dim in dims if isinstance(dim, int)])
-        if len(targets[node]) < len(dims):
-            raise misuse(f"a target in a file is made of numbers, not '{visible(brief(target))}'", argument="fix_as")
-    return targets
+    return _assigned(texts, _target, "fix_as", ("NODE=TARGET", "/Reshape=0,-1,85"), "two targets")
 
 
-def report_with_runs(file: str, options: SizeOptions) -> tuple[Report, list[list[Judged]]]:
+def _target(text: str) -> tuple[int, ...]:
+    dims = read_target(text)
+    numbers = tuple([dim for dim in dims if isinstance(dim, int)])
+    if len(numbers) < len(dims):
+        raise misuse(f"a target in a file is made of numbers, not '{visible(brief(text))}'", argument="fix_as")
+    return numbers
+
+
+def report_with_runs(file: str, options: SizeOptions) -> tuple[reports.Report, list[list[reports.Judged]]]:
     """Return the report of a model, and its runs of nodes that only turn and cut; raise `ShapeError`: file, usage."""
     found = judged_model(read_model(file), options)
     report = found.report(file)
     return report, runs_of(found.walk.model, report.nodes)
 
 
-def stops_left(report: Report, options: SizeOptions) -> tuple[Stop, ...]:
+def stops_left(report: reports.Report, options: SizeOptions) -> tuple[Stop, ...]:
     """Return the nodes that are not listed and stop in what was written of a model; raise `ShapeError` (file).
 
     A proof shows that there are none.
@@ -171,7 +161,7 @@ def stops_left(report: Report, options: SizeOptions) -> tuple[Stop, ...]:
 
 def mended_report(
     file: str, options: SizeOptions, out: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
-) -> Report:
+) -> reports.Report:
     """Write a model mended and return its report; `targets` go before the best fixes of the nodes that they name.
 
     Raises `ShapeError`: file if a file cannot be used, usage for a node that there is not or that does not offend.
@@ -180,9 +170,11 @@ def mended_report(
     report = found.report(file)
     chosen: dict[str, Fix] = {}
     for text, target in targets.items():
-        judged = found_node(report, text)
-        if not offends(judged):
-            raise misuse(f"{visible(name_of(judged.node))} does not offend, so it stays as it is", argument="fix_as")
+        judged = reports.found_node(report, text)
+        if not reports.offends(judged):
+            raise misuse(
+                f"{visible(reports.name_of(judged.node))} does not offend, so it stays as it is", argument="fix_as"
+            )
         chosen[judged.node.path] = Fix(target, None, "")
     from shapecalc.models.write import written
 
@@ -205,7 +197,7 @@ def printable(line: str) -> str:
     return f"\\x3a{line.lstrip()[1:]}" if line.lstrip().startswith("::") else line
 
 
-def table_lines(report: Report, nodes: Sequence[Judged]) -> list[str]:
+def table_lines(report: reports.Report, nodes: Sequence[reports.Judged]) -> list[str]:
     """Return the model in one line, a row for each of some nodes, and what they come to."""
     words: dict[int, str] = {}
     rows = [COLUMNS, *[_row(judged, report, words) for judged in nodes]]
@@ -216,19 +208,19 @@ def table_lines(report: Report, nodes: Sequence[Judged]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def _row(judged: Judged, report: Report, words: dict[int, str]) -> tuple[str, ...]:
+def _row(judged: reports.Judged, report: reports.Report, words: dict[int, str]) -> tuple[str, ...]:
     """Return the cells of a node; `words` keeps the texts of shapes, most of which stand in two rows."""
     node, shapes = judged.node, (judged.input, judged.target, judged.output)
     for shape in shapes:
         if id(shape) not in words:
-            words[id(shape)] = _cut(shape_words(shape), LONGEST_CELL)
+            words[id(shape)] = _cut(reports.shape_words(shape), LONGEST_CELL)
     input, target, output = [words[id(shape)] for shape in shapes]
     asked = target if judged.target is not None or judged.target_from != "none" else ""
     place, name = _cut(visible(node.path), LONGEST_CELL), _cut(visible(node.name), LONGEST_CELL)
-    return place, name, node.op, input, asked, output, verdict_words(judged, report)
+    return place, name, node.op, input, asked, output, reports.verdict_words(judged, report)
 
 
-def _title(report: Report, shown: int) -> str:
+def _title(report: reports.Report, shown: int) -> str:
     """Return what the model is, and with which shapes and sizes it was judged."""
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{each.name} ({_taken(each.taken)})" for each in report.inputs)
@@ -245,9 +237,9 @@ def _taken(dims: Iterable[object] | None) -> str:
     return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
 
 
-def _conclusion(report: Report) -> Iterator[str]:
+def _conclusion(report: reports.Report) -> Iterator[str]:
     """Yield what the nodes come to, and what to do next."""
-    offenders = worst_first(report.nodes)
+    offenders = reports.worst_first(report.nodes)
     unknown = sum(judged.verdict is Verdict.UNKNOWN for judged in report.nodes)
     counted = _counted(report, offenders)
     told = f"{', '.join(counted)}." if counted else f"No listed node breaks at another {report.batch}."
@@ -256,7 +248,7 @@ def _conclusion(report: Report) -> Iterator[str]:
     if first and len(offenders) + len(report.stops) > 1:
         told += f" The runtime would have named {first} alone."
     yield told
-    yield from stop_lines(report, report.stops[:MOST_STOPS])
+    yield from reports.stop_lines(report, report.stops[:MOST_STOPS])
     declared = report.declared_batch
     said = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     said = "What is below an offender is judged as if that one were mended." if offenders else said
@@ -264,9 +256,9 @@ def _conclusion(report: Report) -> Iterator[str]:
         yield f"{said}   Next: {join(['shapecalc', 'model', report.model, '--fix', '-o', 'fixed.onnx'])}"
 
 
-def _counted(report: Report, offenders: Sequence[Judged]) -> list[str]:
+def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> list[str]:
     """Return how many nodes offend in each way."""
-    size = only_size(report)
+    size = reports.only_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     said = {
         Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already"),
@@ -285,13 +277,13 @@ def _stopping(count: int) -> list[str]:
     return [number_text(count, "node that is not listed stops", "nodes that are not listed stop")] if count else []
 
 
-def _first_failure(report: Report) -> str:
+def _first_failure(report: reports.Report) -> str:
     """Return the node that a runtime names: the first offender, if it fails. One that does not may make others fail."""
-    first = next((judged for judged in report.nodes if offends(judged)), None)
+    first = next((judged for judged in report.nodes if reports.offends(judged)), None)
     places = [_place(stop.node.path) for stop in report.stops]
     if first is None or first.verdict not in FAILING or min([_place(first.node.path), *places]) in places:
         return ""
-    return name_of(first.node)
+    return reports.name_of(first.node)
 
 
 def _place(path: str) -> tuple[int, ...]:
@@ -299,12 +291,12 @@ def _place(path: str) -> tuple[int, ...]:
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
-def node_lines(report: Report, judged: Judged) -> list[str]:
+def node_lines(report: reports.Report, judged: reports.Judged) -> list[str]:
     """Return everything that is told of one node."""
     node, (read, _) = judged.node, judged.tensors
-    head = f"{name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
+    head = f"{reports.name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
     rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
-    lines = [f"{head}   in  {read[0] if read else ''}   ({_cut(shape_words(judged.input))})"]
+    lines = [f"{head}   in  {read[0] if read else ''}   ({_cut(reports.shape_words(judged.input))})"]
     lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
     return [printable(line) for line in lines]
 
@@ -322,22 +314,22 @@ def _labelled(rows: Iterable[Row]) -> list[str]:
     ]
 
 
-def _shape_rows(judged: Judged) -> Iterator[Row]:
+def _shape_rows(judged: reports.Judged) -> Iterator[Row]:
     """Yield the rows of what is asked for, and of what comes out."""
     read = judged.tensors[0]
     if judged.target_from != "none":
         origin = FROM[judged.target_from].format(read[1] if len(read) > 1 else "shapes").strip()
-        yield "target", shape_words(judged.target), origin
-    yield "output", shape_words(judged.output), ""
+        yield "target", reports.shape_words(judged.target), origin
+    yield "output", reports.shape_words(judged.output), ""
     if judged.value is not None:
-        yield "value", shape_words(judged.value), ""
+        yield "value", reports.shape_words(judged.value), ""
     for condition in judged.conditions:
         yield "when", condition, ""
 
 
-def _batch_rows(report: Report, judged: Judged) -> Iterator[Row]:
+def _batch_rows(report: reports.Report, judged: reports.Judged) -> Iterator[Row]:
     """Yield the rows of the verdict, of what stands above, and of an empty batch."""
-    words = verdict_words(judged, report)
+    words = reports.verdict_words(judged, report)
     yield "batch", f"{words}: {judged.why}" if judged.why else words, ""
     if judged.blocked_by is not None:
         yield "", f"as it is once #{judged.blocked_by} is mended", ""
@@ -345,16 +337,16 @@ def _batch_rows(report: Report, judged: Judged) -> Iterator[Row]:
         yield "", f"{report.batch} = 0 is refused", ""
 
 
-def _fix_rows(judged: Judged) -> Iterator[Row]:
+def _fix_rows(judged: reports.Judged) -> Iterator[Row]:
     """Yield a row for each way to mend it."""
     for number, fix in enumerate(judged.fixes):
-        said = "; ".join(filter(None, (fix.how, assumed_words(fix))))
-        yield "   or" if number else "fix", fix_words(fix), said
+        said = "; ".join(filter(None, (fix.how, reports.assumed_words(fix))))
+        yield "   or" if number else "fix", reports.fix_words(fix), said
 
 
-def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
+def _try_rows(report: reports.Report, judged: reports.Judged) -> Iterator[Row]:
     """Yield the command lines that show a node's steps and its picture, if core can be asked."""
-    request = request_of(judged, report)
+    request = reports.request_of(judged, report)
     if request is None:
         return
     words = [text for _, text in command_pieces(request.op, texts_of(replace(request, written={})))]
@@ -365,14 +357,17 @@ def _try_rows(report: Report, judged: Judged) -> Iterator[Row]:
         yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
 
 
-def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str]:
+def fixed_lines(report: reports.Report, fixed: reports.Fixed, stops: Iterable[Stop]) -> list[str]:
     """Return what was mended, inputs among it, what was left, nodes that still stop too, and what was proved."""
     pairs = [(f"input {each.name}", _taken(each.declared), _taken(each.taken)) for each in fixed.freed]
-    pairs += [(name_of(judged.node), shape_words(judged.target), fix_words(fix)) for judged, fix in fixed.mended]
+    pairs += [
+        (reports.name_of(judged.node), reports.shape_words(judged.target), reports.fix_words(fix))
+        for judged, fix in fixed.mended
+    ]
     widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
-    lines += [f"left    {name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
-    lines += [f"left    {line}" for line in stop_lines(report, stops)]
+    lines += [f"left    {reports.name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
+    lines += [f"left    {line}" for line in reports.stop_lines(report, stops)]
     if fixed.why == UNCHANGED:
         return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
@@ -383,17 +378,20 @@ def fixed_lines(report: Report, fixed: Fixed, stops: Iterable[Stop]) -> list[str
 
 
 def lint_lines(
-    report: Report, nodes: Iterable[Judged], stops: Iterable[Stop], *, strict: bool, github: bool
+    report: reports.Report, nodes: Iterable[reports.Judged], stops: Iterable[Stop], *, strict: bool, github: bool
 ) -> list[str]:
     """Return a line for each offender, worst first, then for each node that stops and is not listed."""
-    lines = [f"{name_of(judged.node)}: {_offence(judged, report)}" for judged in worst_first(nodes, strict=strict)]
-    lines += stop_lines(report, stops)
+    lines = [
+        f"{reports.name_of(judged.node)}: {_offence(judged, report)}"
+        for judged in reports.worst_first(nodes, strict=strict)
+    ]
+    lines += reports.stop_lines(report, stops)
     if github:
         return [annotation(report.model, line) for line in lines]
     return [printable(f"{report.model}: {line}") for line in lines]
 
 
-def _offence(judged: Judged, report: Report) -> str:
+def _offence(judged: reports.Judged, report: reports.Report) -> str:
     """Return what a node does, and what to write in place of its target."""
     way = f"{_brief_shape(judged.input)} to {_brief_shape(judged.output)}"
     match judged.verdict:
@@ -402,9 +400,9 @@ def _offence(judged: Judged, report: Report) -> str:
         case Verdict.SCRAMBLES:
             said = f"scrambles the batch: {way}"
         case Verdict.ONLY if judged.target is not None and judged.target_from in WRITTEN:
-            said = f"only {report.batch} = {only_size(report)}: {_brief_shape(judged.target)} is constant"
+            said = f"only {report.batch} = {reports.only_size(report)}: {_brief_shape(judged.target)} is constant"
         case Verdict.ONLY:
-            said = f"only {report.batch} = {only_size(report)}: {judged.why}"
+            said = f"only {report.batch} = {reports.only_size(report)}: {judged.why}"
         case _:
             said = f"{judged.verdict.value}: {judged.why}"
     for fix in judged.fixes[:1]:
@@ -415,14 +413,14 @@ def _offence(judged: Judged, report: Report) -> str:
 
 
 def _brief_shape(shape: NamedShape | None) -> str:
-    return brief_end(shape_words(shape))
+    return brief_end(reports.shape_words(shape))
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
     """A run of nodes, and the code of its layers."""
 
-    nodes: tuple[Judged, ...]
+    nodes: tuple[reports.Judged, ...]
     code: str
     """Empty if there is none."""
     notes: tuple[str, ...]
@@ -438,13 +436,13 @@ class Layers:
 
     def lines(self) -> list[str]:
         """Return the run as lines to read."""
-        names = " ".join(name_of(judged.node) for judged in self.nodes)
+        names = " ".join(reports.name_of(judged.node) for judged in self.nodes)
         count = f"{number_text(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
         lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
         return [printable(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
 
 
-def layers_of(run: Sequence[Judged], report: Report, dialect: str) -> Layers:
+def layers_of(run: Sequence[reports.Judged], report: reports.Report, dialect: str) -> Layers:
     """Return the layers of a run, with its offenders mended by their best fixes."""
     nodes = tuple(run)
     if len(nodes) > LONGEST_RUN:
@@ -465,12 +463,12 @@ def layers_of(run: Sequence[Judged], report: Report, dialect: str) -> Layers:
     return Layers(nodes, code.text, (*holds, *code.warnings))
 
 
-def _request(judged: Judged, report: Report) -> Request | None:
+def _request(judged: reports.Judged, report: reports.Report) -> Request | None:
     """Return the request of a node as it stands, or of an offender with its best fix; None if it is not known."""
-    if not offends(judged):
-        return request_of(judged, report)
+    if not reports.offends(judged):
+        return reports.request_of(judged, report)
     target = judged.fixes[0].target if judged.fixes else None
-    return None if target is None else request_of(judged, report, target)
+    return None if target is None else reports.request_of(judged, report, target)
 
 
 def _options(request: Request) -> dict[str, object]:
@@ -478,17 +476,10 @@ def _options(request: Request) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def report_object(report: Report, nodes: Iterable[Judged]) -> Plain:
+def report_object(report: reports.Report, nodes: Iterable[reports.Judged]) -> Plain:
     """Return the object of a model, with those of its nodes that are to be shown."""
     return {
-        "model": report.model,
-        "opset": dict(report.opset),
-        "batch": report.batch,
-        "declared_batch": report.declared_batch,
-        "sizes": [*report.sizes],
-        "assumed": dict(report.assumed),
-        "names": dict(report.names),
-        "inputs": [_input_object(each) for each in report.inputs],
+        **_plain_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
         "nodes": [node_object(judged) for judged in nodes],
         "stops": [
             {"path": stop.node.path, "op": stop.node.op, "why": stop.why, "cause": stop.cause} for stop in report.stops
@@ -498,33 +489,22 @@ def report_object(report: Report, nodes: Iterable[Judged]) -> Plain:
     }
 
 
-def node_object(judged: Judged) -> Plain:
+def node_object(judged: reports.Judged) -> Plain:
     """Return the object of one node."""
-    node, (read, made) = judged.node, judged.tensors
-    axes = {"in": _listed(judged.batch_in), "out": _listed(judged.batch_out)}
+    shapes = ("input", "target", "target_from", "output", "value")
+    verdict = ("conditions", "verdict", "runs", "empty", "blocked_by")
     return {
-        "path": node.path,
-        "name": node.name,
-        "op": node.op,
+        **_plain_fields(judged.node, "path", "name", "op"),
         "version": judged.version,
-        "tensors": {"in": [*read], "out": [*made]},
-        "input": _dims(judged.input),
-        "target": _dims(judged.target),
-        "target_from": judged.target_from,
-        "output": _dims(judged.output),
-        "value": _dims(judged.value),
-        "conditions": [*judged.conditions],
-        "verdict": judged.verdict.value,
-        "runs": {str(size): ran for size, ran in judged.runs.items()},
-        "empty": judged.empty,
-        "blocked_by": judged.blocked_by,
-        "batch_axis": axes,
+        "tensors": dict(zip(("in", "out"), _plain(judged.tensors), strict=True)),
+        **_plain_fields(judged, *shapes, *verdict),
+        "batch_axis": {"in": _plain(judged.batch_in), "out": _plain(judged.batch_out)},
         "why": judged.why,
         "fixes": [_fix_object(fix) for fix in judged.fixes],
     }
 
 
-def summary_of(report: Report) -> dict[str, int]:
+def summary_of(report: reports.Report) -> dict[str, int]:
     """Return how many nodes have each verdict, and how many others stop."""
     counts: dict[str, int] = {}
     for judged in report.nodes:
@@ -534,74 +514,74 @@ def summary_of(report: Report) -> dict[str, int]:
 
 def _fix_object(fix: Fix) -> Plain:
     """Return the object of a fix; of one that inserts operators, with these."""
-    plain: Plain = {"target": _listed(fix.target), "allowzero": fix.allowzero, "assumes": fix.assumes}
-    return plain | ({"inserts": [*fix.inserts]} if fix.inserts else {})
+    return _plain_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
 
 
-def _fixed_object(fixed: Fixed) -> Plain:
-    mended = [
-        {"path": judged.node.path, "from": _dims(judged.target), **_fix_object(fix)} for judged, fix in fixed.mended
-    ]
-    left = [judged.node.path for judged in fixed.left]
-    freed = [_input_object(each) for each in fixed.freed]
-    done = {"path": fixed.path, "mended": mended, "freed": freed, "left": left}
-    return done | {"proved": fixed.proved, "why": fixed.why}
+def _fixed_object(fixed: reports.Fixed) -> Plain:
+    return {
+        "path": fixed.path,
+        "mended": [
+            {"path": judged.node.path, "from": _plain(judged.target), **_fix_object(fix)}
+            for judged, fix in fixed.mended
+        ],
+        "freed": _plain(fixed.freed),
+        "left": [judged.node.path for judged in fixed.left],
+        **_plain_fields(fixed, "proved", "why"),
+    }
 
 
-def _input_object(input: Input) -> Plain:
-    return {"name": input.name, "declared": _listed(input.declared), "taken": _listed(input.taken)}
+def _plain_fields(value: object, *names: str) -> Plain:
+    return {name: _plain(getattr(value, name)) for name in names}
 
 
-def _listed(values: Iterable[object] | None) -> list[object] | None:
-    return None if values is None else [*values]
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: names and sums as texts, None where nobody knows."""
+    match value:
+        case Monomial() | Sum():
+            return str(value)
+        case Verdict():
+            return value.value
+        case reports.Input():
+            return _plain_fields(value, "name", "declared", "taken")
+        case Mapping():
+            return {str(name): _plain(each) for name, each in value.items()}
+        case tuple():
+            return [_plain(each) for each in value]
+    return value
 
 
-def _dims(shape: NamedShape | None) -> list[object] | None:
-    """Return a shape: numbers as they are, names and sums as texts, None where nobody knows."""
-    return None if shape is None else [str(dim) if isinstance(dim, Monomial | Sum) else dim for dim in shape]
+def named_nodes(messages: Sequence[Reading], file: str) -> tuple[list[str], list[Plain | None]]:
+    """Return the nodes that messages name, each once and after an empty line, and the object of each message's node.
 
-
-@dataclass(frozen=True, slots=True)
-class NamedNodes:
-    """What a model tells of the nodes that messages name."""
-
-    lines: tuple[str, ...]
-    """The nodes in full, each once and after an empty line."""
-    objects: tuple[dict[str, object] | None, ...]
-    """The object of each message's node; None if it names none, or none that is listed."""
-
-
-def named_nodes(messages: Sequence[Reading], file: str) -> NamedNodes:
-    """Return what a model tells of the nodes that messages name; raise `ShapeError` (file) if it cannot be used.
-
-    A message without a name is about the node that has its shapes, if there is one alone.
+    A message without a name is about the node that has its shapes, if there is one alone. There is no object where no
+    node is listed. Raises `ShapeError` (file) if the model cannot be used.
     """
     report = report_of(file, SizeOptions(), [read.node for read in messages if read.node is not None])
     lines: dict[str, None] = {}
-    objects: list[dict[str, object] | None] = []
+    objects: list[Plain | None] = []
     for read in messages:
         said, judged = _node_of_message(report, read)
         shown = node_lines(report, judged) if judged else []
         lines["\n".join(["", *([printable(f"{report.model}: {said}")] if said else []), *shown])] = None
         objects.append(None if judged is None else node_object(judged))
-    return NamedNodes(tuple(lines), tuple(objects))
+    return [*lines], objects
 
 
-def _node_of_message(report: Report, read: Reading) -> tuple[str, Judged | None]:
+def _node_of_message(report: reports.Report, read: Reading) -> tuple[str, reports.Judged | None]:
     """Return what is to be said of the node of a message, and the node to show."""
     if read.node is None:
         alike = [judged for judged in report.nodes if _fits(judged, read)]
         if len(alike) != 1:
             return "the message names no node", None
-        return f"the message names no node, and {name_of(alike[0].node)} alone has its shapes", alike[0]
+        return f"the message names no node, and {reports.name_of(alike[0].node)} alone has its shapes", alike[0]
     try:
-        return "", found_node(report, read.node)
+        return "", reports.found_node(report, read.node)
     except ShapeError as error:
         path = report.above.get(read.node)
         return error.problem.message, next((each for each in report.nodes if each.node.path == path), None)
 
 
-def _fits(judged: Judged, read: Reading) -> bool:
+def _fits(judged: reports.Judged, read: Reading) -> bool:
     """Say whether a node has the shapes of a message, in which zeros may be replaced by what they copy."""
     input, target = judged.input, judged.target
     if LISTED[judged.node.op].op != read.op or not read.target or not read.input or input is None or target is None:

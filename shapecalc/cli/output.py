@@ -351,15 +351,15 @@ def input_lines() -> Iterator[str]:
         raise misuse("standard input is empty, and a shape was expected", argument="input")
 
 
-def read_stdin(*, line: bool = False) -> bytes:
-    """Return what standard input holds, or its next line, as far as it is read for one shape.
+def read_stdin(most: int = LONGEST_INPUT + 1, *, line: bool = False) -> bytes:
+    """Return what standard input holds, or its next line, at most so many bytes: those that are read for one shape.
 
     Raises `RunEnded` if it cannot be read.
     """
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     try:
-        return (sys.stdin.buffer.readline if line else sys.stdin.buffer.read)(LONGEST_INPUT + 1)
+        return (sys.stdin.buffer.readline if line else sys.stdin.buffer.read)(most)
     except OSError as error:
         raise stream_error("stdin", error.strerror) from None
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
-from shapecalc.cli.output import Exit, Output, put, put_json, read_input, read_stdin, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, put_json, read_input, read_stdin, tell
 from shapecalc.core.ask import chain_with_options
 from shapecalc.core.commands import ASKING, Option
 from shapecalc.core.dims import Shape
@@ -20,10 +20,6 @@ from shapecalc.core.values import read_sizes
 # `shapecalc doctor`: what a runtime's error message means, and what would mend it.
 
 
-TEXT = Argument(
-    "file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", required=False
-)
-MODEL = Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx")
 LONGEST = 1 << 28
 """How many bytes of a log are read."""
 
@@ -38,10 +34,10 @@ def run_doctor(file: str | None, model: str | None, out: Output) -> int:
         if model is not None:
             from shapecalc.cli.model_report import named_nodes
 
-            nodes = named_nodes([read for read, _ in found.found], model)
-            lines += nodes.lines
-            objects = [each | {"model": node} for each, node in zip(objects, nodes.objects or [None], strict=True)]
-            told = any(nodes.objects)
+            said, nodes = named_nodes([read for read, _ in found.found], model)
+            lines += said
+            objects = [each | {"model": node} for each, node in zip(objects, nodes or [None], strict=True)]
+            told = any(nodes)
     except ShapeError as error:
         return print_error(error, "doctor", {"file": file or "-"}, out)
     if out.json and not out.quiet:
@@ -61,20 +57,19 @@ def _text_of(file: str) -> str:
             reason = getattr(error, "strerror", None) or str(error)
             hint = "a message comes from standard input: shapecalc doctor, paste, Ctrl-D" if " " in file else ""
             raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", hint, "file")) from None
-    if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
-    if sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         tell("shapecalc: paste, then Ctrl-D")
-    try:
-        return sys.stdin.buffer.read(LONGEST).decode("utf-8", "replace")
-    except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
+    return read_stdin(LONGEST).decode("utf-8", "replace")
 
 
 DOCTOR_COMMAND = Command(
     name="doctor",
     run=run_doctor,
-    parameters=[TEXT, MODEL, *printing_options("json", "quiet")],
+    parameters=[
+        Argument("file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", False),
+        Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx"),
+        *printing_options("json", "quiet"),
+    ],
     summary="Say what a runtime's error message means, and what would mend it.",
     examples="""\
   shapecalc doctor build.log

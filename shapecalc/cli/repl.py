@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Command, parameters_of, printing_options
 from shapecalc.cli.output import Exit, Output, problem_code, put, stream_error, tell, tell_problem, told_defaults
+from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
-from shapecalc.core.commands import (
-    Option,
-    Takes,
-    Typed,
-    command_pieces,
-    elsewhere_error,
-    read_chain,
-    read_stage,
-    read_values,
-    respelled,
-    split,
-    texts_of,
-    usage,
-)
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
@@ -34,7 +23,14 @@ from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import brief, lookup, read_shape, shape_text, suggestion, visible
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer  # importing it takes as long as Typer
+    from prompt_toolkit.document import Document
+
 NO_DEFAULTS: FrozenDict = FrozenDict()
+MOST_LINES = 1000
+"""How many lines of the history a prompt begins with."""
 COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
@@ -91,7 +87,7 @@ class Session:
     def reply(self, line: str) -> Reply:
         """Return the reply to one line, whatever it holds."""
         try:
-            words = respelled(split(line))
+            words = commands.respelled(commands.split(line))
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
             pieces = ((None, visible(line.strip()[:200])),)
@@ -101,11 +97,11 @@ class Session:
         """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
         if "|" in line:
             return self._reply_to_chain(f"ans | {line}" if words[0] in OPS else line)
-        error = elsewhere_error(words[0])
+        error = commands.elsewhere_error(words[0])
         if error is not None:
             raise error
         if words[0] in OPS:
-            return self._reply_to_op(read_stage(words, with_input=_names_input(words, self.shape is not None)))
+            return self._reply_to_op(commands.read_stage(words, with_input=_names_input(words, self.shape is not None)))
         if words[0] in {name.split()[0] for name in COMMANDS}:
             reply: Reply = getattr(self, f"_reply_to_{words[0]}")(words[1:])
             return reply
@@ -118,10 +114,10 @@ class Session:
         return self._set_shape(line, words)
 
     def _reply_to_chain(self, line: str) -> Reply:
-        shape, stages = read_chain(line)
+        shape, stages = commands.read_chain(line)
         return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
 
-    def _reply_to_op(self, typed: Typed) -> Reply:
+    def _reply_to_op(self, typed: commands.Typed) -> Reply:
         options = with_defaults(typed.op, self._defaults, typed.options)
         return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
 
@@ -137,7 +133,7 @@ class Session:
         """Return the reply that tells an answer, and keep it as the last one."""
         trace = answer.traces[-1]
         if answer.output is None:
-            pieces = tuple(command_pieces(trace.op, texts_of(trace.request)))
+            pieces = tuple(commands.command_pieces(trace.op, commands.texts_of(trace.request)))
             return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
         self._last = answer
         if not OPS[trace.op].ends_chain:
@@ -184,7 +180,10 @@ class Session:
         return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in rules))
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
-        lines = [f"  {usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}" for op in OPS.values()]
+        lines = [
+            f"  {commands.usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
+            for op in OPS.values()
+        ]
         return Reply("\n".join(lines))
 
     def _reply_to_help(self, words: list[str]) -> Reply:
@@ -196,7 +195,7 @@ class Session:
 
 def _names_input(words: list[str], has_shape: bool) -> bool:
     """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
-    values, op = read_values(words), OPS[words[0]]
+    values, op = commands.read_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
         return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
     return bool(op.places) and len(values) == len(op.places) + 1
@@ -225,11 +224,13 @@ def words_after(text: str) -> list[str]:
 
 def _option_words(op: str, last: str) -> Iterable[str]:
     """Return the values of an option if it is the last word, otherwise the op's options."""
-    options = [each for each in parameters_of(OPS[op]) if isinstance(each, Option) and each.name not in PRINTING]
+    options = [
+        each for each in parameters_of(OPS[op]) if isinstance(each, commands.Option) and each.name not in PRINTING
+    ]
     for option in options:
-        if last in (option.spelling, option.short) and option.takes is Takes.TEXT:
+        if last in (option.spelling, option.short) and option.takes is commands.Takes.TEXT:
             return option.completions() if option.completions else ()
-    off = [f"--no-{each.spelling.removeprefix('--')}" for each in options if each.takes is Takes.SWITCH]
+    off = [f"--no-{each.spelling.removeprefix('--')}" for each in options if each.takes is commands.Takes.SWITCH]
     return [*(each.spelling for each in options), *off]
 
 
@@ -256,21 +257,60 @@ def run_repl(out: Output) -> int:
 
 def _answer_keyboard(session: Session) -> int:
     """Answer what is typed until ^D or `quit`; ^C drops the line, or the answer that takes too long."""
-    from shapecalc.cli.prompt import line_editor
+    from platformdirs import user_state_path
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import DynamicCompleter
+    from prompt_toolkit.history import InMemoryHistory
 
     tell("shapecalc: write a shape, then ops; Tab completes, help lists the rest")
-    editor, history = line_editor(words_after)
-    done = False
+    file = user_state_path("shapecalc", appauthor=False) / "history"
+    history = InMemoryHistory(_past_lines(file))
+    completer = DynamicCompleter(lambda: completer_at(editor.default_buffer.document))
+    editor: PromptSession[str] = PromptSession(
+        history=history, completer=completer, complete_while_typing=False, enable_suspend=True
+    )
+    done, complaint = False, ""
     while not done:
+        last = history.get_strings()[-1:]
         try:
-            done = _answer_typed(session, editor.prompt(_prompt(session)))
+            text = editor.prompt(_prompt(session))
+            if text and [text] != last:
+                complaint = _keep_line(text, file) or complaint
+            done = _answer_typed(session, text)
         except EOFError:
             done = True
         except KeyboardInterrupt:
             continue
-    if history.complaint:
-        tell(f"shapecalc: history: {history.complaint}")
+    if complaint:
+        tell(f"shapecalc: history: {complaint}")
     return Exit.YES
+
+
+def completer_at(document: Document) -> Completer:
+    """Return what knows how the word before the cursor may go on."""
+    from prompt_toolkit.completion import WordCompleter
+
+    typed = document.get_word_before_cursor(WORD=True)
+    return WordCompleter(words_after(document.text_before_cursor.removesuffix(typed)), WORD=True)
+
+
+def _past_lines(file: Path) -> list[str]:
+    """Return the last lines of this prompt and of those before it, which share a file; none if it cannot be read."""
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = file.read_text("utf-8", "replace").split("\n")
+    return list(filter(None, lines))[-MOST_LINES:]
+
+
+def _keep_line(line: str, file: Path) -> str:
+    """Write a line to the end of the file; return why it cannot be kept, empty if it is."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
+            kept.write(f"{line}\n")
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _answer_typed(session: Session, text: str) -> bool:

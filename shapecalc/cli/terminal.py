@@ -5,67 +5,60 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.model import NODE
 from shapecalc.cli.options import MOST_STEPS, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, tell, told_defaults
-from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage
 from shapecalc.core.commands import Option, Takes, read_chain
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
 
 
+TerminalApp = Any
+"""The terminal app, that of `__main__`, which hands it over: nothing here may import it."""
 NAME = "tui"
 INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
 
 
-def open_at(
-    app: TerminalApp[Any],
-    words: Sequence[str],
-    out: Output,
-    *,
-    place: int | None = 0,
-    lesson_file: str | None = None,
-    lesson: bool = False,
-    notes: bool = False,
-    big: bool = False,
-) -> int:
+def open_at(app: TerminalApp, words: Sequence[str], out: Output, *, place: int | None, big: bool, **course: Any) -> int:
     """Run the app at the question that some words ask, and print the answer if it was left with F10."""
     try:
         question = opening_question(app, words, out)
         if question.texts.get("input", "").strip() == "-":
             question = question.with_text("input", _shape_from_stdin())
-        course = opening_course(lesson_file, lesson=lesson, notes=notes)
+        lessons = opening_course(**course)
         check_terminal()
     except ShapeError as error:
-        from shapecalc.cli.misread import split_shape_error
-
-        shown: dict[str, object] = {"command": " ".join(words) or None}
-        return print_error(split_shape_error([NAME, *words]) or error, NAME, shown, out)
+        return _print_refusal(error, NAME, words, out)
     with stdout_at_terminal():
-        result, code = app.open(question, place, course, big=big)
+        result, code = app.open(question, place, lessons, big=big)
     if result is None:
-        return code
+        return int(code)
     if result.answer is not None:
         return print_answer(result.answer, out)
     return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
 
 
-def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -> Any:
+def _print_refusal(error: ShapeError, command: str, words: Sequence[str], out: Output) -> int:
+    """Tell why the app is not opened, first of all a shape that a shell has split; return the exit code."""
+    shown: dict[str, object] = {"command": " ".join(words) or None}
+    return print_error(split_shape_error([command, *words]) or error, command, shown, out)
+
+
+def opening_question(app: TerminalApp, words: Sequence[str], out: Output) -> Any:
     """Return the question that some words open the app with, under the defaults, which are told.
 
     Raises `ShapeError`: usage if the words or a default cannot be read, file if a file cannot.
@@ -75,19 +68,19 @@ def opening_question(app: TerminalApp[Any], words: Sequence[str], out: Output) -
     return app.question_of(words, defaults) if defaults else question
 
 
-def opening_course(file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
+def opening_course(lesson_file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
     """Return the course that the app opens with; None if it opens with none.
 
     Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
     """
-    if not (file or lesson or notes):
+    if not (lesson_file or lesson or notes):
         return None
     from shapecalc.teaching.lessons import Course, lessons, own_lessons, read_lesson_file
 
-    return Course(own_lessons(file, read_lesson_file(file)) if file else lessons(), notes)
+    return Course(own_lessons(lesson_file, read_lesson_file(lesson_file)) if lesson_file else lessons(), notes)
 
 
-def _stages_of(question: Question, words: Sequence[str]) -> list[Stage]:
+def _stages_of(question: Any, words: Sequence[str]) -> list[Stage]:
     """Return the stages that are asked for; of chains those that can be read so far."""
     if question.op in OPS:
         return [(question.op, question.settings)]
@@ -141,55 +134,6 @@ def stdout_at_terminal() -> Iterator[None]:
         os.close(kept)
 
 
-if TYPE_CHECKING:
-
-    class Question(Protocol):
-        """What the app opens with."""
-
-        @property
-        def op(self) -> str:
-            """An op, or `chain`."""
-
-        @property
-        def texts(self) -> Mapping[str, str]:
-            """What the fields hold, by name."""
-
-        @property
-        def settings(self) -> Mapping[str, object]:
-            """The options that every op has, as they were given."""
-
-        def with_text(self, name: str, text: str) -> Self:
-            """Return the question with another text in one field."""
-
-    class Result(Protocol):
-        """What the app was left with."""
-
-        @property
-        def answer(self) -> Trace | Chain | None:
-            """The answer to its last question, perhaps with a problem."""
-
-        @property
-        def problem(self) -> Problem | None:
-            """Why there is no answer."""
-
-    Q = TypeVar("Q", bound=Question)
-
-    class TerminalApp(Protocol[Q]):
-        """The terminal app as the command line needs it; `__main__` hands it over."""
-
-        def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Q:
-            """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
-
-        def open(self, question: Q, step: int | None, course: Course | None, *, big: bool) -> tuple[Result | None, int]:
-            """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
-
-        def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
-            """Run the app at a listed node of a model, and return its own exit code."""
-
-        def visit(self, question: Q, course: Course | None) -> list[str]:
-            """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
-
-
 # `shapecalc tui`: the app on the terminal.
 
 
@@ -229,7 +173,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
 
 
 def run_tui(
-    app: TerminalApp[Any], words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
+    app: TerminalApp, words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
 ) -> int:
     """Run the app at a model or at a question, and print the answer if it was left with F10.
 
@@ -255,7 +199,7 @@ def _place(step: str | None) -> int | None:
     return 0 if step is None else int(replace(STEP, takes=Takes.NUMBER).value(step)) - 1
 
 
-def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
+def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
     """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
     from shapecalc.cli.model_report import fixed_lines, mended_report, stops_left
     from shapecalc.models.free_dims import SizeOptions
@@ -271,7 +215,7 @@ def _run_model(app: TerminalApp[Any], file: str, node: str | None) -> int:
         return fixed_lines(found, found.fixed, stops_left(found, SizeOptions())) if found.fixed else []
 
     with stdout_at_terminal():
-        return app.open_model(report, at, mend)
+        return int(app.open_model(report, at, mend))
 
 
 TUI_COMMAND = Command(
@@ -298,59 +242,27 @@ TUI_COMMAND = Command(
 # `shapecalc serve`: the app in a browser.
 
 
-WORDS = replace(PARAMETERS[0], help="the request to open with")
-HOST = Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True)
-PORT = Option(
-    "port",
-    "The port to listen on, 1 to 65535.",
-    Takes.NUMBER,
-    metavar="N",
-    default="8000",
-    shows_default=True,
-    least=1,
-    most=65535,
-)
-
-
-ALLOW_HOST = Option(
-    "allow_host", "Another host name that browsers may use; may be repeated.", Takes.TEXTS, metavar="NAME"
-)
-SESSIONS = Option(
-    "sessions",
-    "How many may use it at once, 1 to 256.",
-    Takes.NUMBER,
-    metavar="N",
-    default="8",
-    shows_default=True,
-    least=1,
-    most=256,
-)
-OPENS = Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open")
-
-
 def run_serve(
-    app: TerminalApp[Any],
+    app: TerminalApp,
     words: list[str] | None,
+    out: Output,
+    *,
     host: str,
     port: int,
     allow_host: list[str] | None,
     sessions: int,
-    lesson_file: str | None,
-    out: Output,
-    *,
     opens: bool,
-    lesson: bool,
+    **course: Any,
 ) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
     from shapecalc.serving.door import new_door, url_host
 
     words = words or []
     try:
-        command = _visit_command(app, words, opening_course(lesson_file, lesson=lesson), out)
+        command = _visit_command(app, words, opening_course(**course), out)
         door = new_door(host, allow_host or [])
     except ShapeError as error:
-        shown: dict[str, object] = {"command": " ".join(words) or None}
-        return print_error(split_shape_error(["serve", *words]) or error, "serve", shown, out)
+        return _print_refusal(error, "serve", words, out)
     try:
         import asyncio
 
@@ -364,12 +276,12 @@ def run_serve(
     return Exit.YES
 
 
-def _visit_command(app: TerminalApp[Any], words: list[str], course: Course | None, out: Output) -> list[str]:
+def _visit_command(app: TerminalApp, words: list[str], course: Course | None, out: Output) -> list[str]:
     """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
     question = opening_question(app, words, out)
     if question.texts.get("input", "").strip() == "-":
         question = question.with_text("input", input_text("-"))
-    return app.visit(question, course)
+    return list(app.visit(question, course))
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -396,16 +308,20 @@ def _tell_address(host: str, address: str, *, opens: bool) -> None:
         Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
 
+def _number(name: str, help: str, default: str, most: int) -> Option:
+    return Option(name, help, Takes.NUMBER, "N", default=default, shows_default=True, least=1, most=most)
+
+
 SERVE_COMMAND = Command(
     name="serve",
     run=run_serve,
     parameters=[
-        WORDS,
-        HOST,
-        PORT,
-        ALLOW_HOST,
-        SESSIONS,
-        OPENS,
+        replace(PARAMETERS[0], help="the request to open with"),
+        Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),
+        _number("port", "The port to listen on, 1 to 65535.", "8000", 65535),
+        Option("allow_host", "Another host name that browsers may use; may be repeated.", Takes.TEXTS, "NAME"),
+        _number("sessions", "How many may use it at once, 1 to 256.", "8", 256),
+        Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open"),
         *LESSONS,
         *printing_options("no_config"),
     ],

@@ -9,8 +9,7 @@ import subprocess
 
 import pytest
 
-from shapecalc.cli.prompt import PromptCompleter
-from shapecalc.cli.repl import words_after
+from shapecalc.cli.repl import completer_at, words_after
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import command, environment
@@ -161,5 +160,6 @@ def test_no_option_is_offered_that_the_prompt_does_not_take(op):
 def test_a_word_that_was_begun_is_gone_on_with():
     from prompt_toolkit.document import Document
 
-    found = PromptCompleter(words_after).get_completions(Document("reshape 6 --dialect=x --dia"), None)
+    typed = Document("reshape 6 --dialect=x --dia")
+    found = completer_at(typed).get_completions(typed, None)
     assert [(each.text, each.start_position) for each in found] == [("--dialect", -5)]

@@ -5,7 +5,7 @@ A node that offends is fixed on the way, so that those below it are judged as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -104,15 +104,15 @@ class NodeVerdict:
     marks: Marks
     """The marks of its output once it is fixed."""
     fixes: tuple[Fix, ...]
-    """The best first."""
-    runs: tuple[str, ...]
-    """`ok`, `fails` or `blocked` for each judged lane."""
+    """The best first; empty if there is nothing to mend or nobody knows how."""
+    runs: Mapping[int, str]
+    """By judged size: `ok`, `fails` or `blocked`."""
     empty: str | None
     """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
     batch_in: tuple[int, str] | None
     """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
     batch_out: tuple[int, str] | None
-    blocked_by: str | None = None
+    blocked_by: str | None
     """The path of the first offender or stop above it whose fixing it needs; None if there is none."""
 
 
@@ -346,8 +346,18 @@ class Judge:
         outputs = found[0].outputs if found else visit.outputs
         marks = tuple(map(verdicts.fixed_mark, before, visit.input, outputs, self._batches)) if found else after
         here, there = next(((run.here, run.there) for run in runs[::-1] if run.batch > 1), (None, None))
-        outcomes, offered = tuple([run.outcome for run in runs]), tuple([each.fix for each in found])
-        return NodeVerdict(verdict, why, outputs, marks, offered, outcomes, self._empty(visit), here, there)
+        return NodeVerdict(
+            verdict=verdict,
+            why=why,
+            outputs=outputs,
+            marks=marks,
+            fixes=tuple([each.fix for each in found]),
+            runs={run.batch: run.outcome for run in runs},
+            empty=self._empty(visit),
+            batch_in=here,
+            batch_out=there,
+            blocked_by=None,
+        )
 
     def _fixes(self, visit: Visit, before: Marks) -> list[verdicts.FixedOutputs]:
         """Return what fixes an offender, the best first."""

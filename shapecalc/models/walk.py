@@ -202,12 +202,7 @@ class OtherNodes:
         walk, inputs, rule = self._walk, node.inputs, row.shape
         if not inputs:
             self._infer(node, row)
-        elif (
-            isinstance(rule, AsFirst)
-            and walk.live is None
-            and len(node.outputs) == 1
-            and walk.shapes[inputs[0]]
-        ):
+        elif isinstance(rule, AsFirst) and walk.live is None and len(node.outputs) == 1 and walk.shapes[inputs[0]]:
             walk.shapes[node.outputs[0]] = walk.shapes[inputs[0]]
             walk.dtypes[node.outputs[0]] = walk.dtypes[inputs[0]]
             self._walker.judge.carry(node)

@@ -286,7 +286,8 @@ def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | 
 
 def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     """Return a reading with the shapes and counts that the holes of its sentence hold."""
-    input, target, axes = _input_sizes(values.get("input")), _target_sizes(values.get("target")), values.get("axes")
+    input, target, axes = _input_sizes(values.get("input")), values.get("target"), values.get("axes")
+    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
     if axes is None and "axis" in values and read.op not in ONE_DIM_NAMED:
@@ -307,11 +308,6 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
     """Return an input shape, whose -1 are sizes that the runtime did not know."""
     return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
-
-
-def _target_sizes(sizes: Sizes | None) -> Sizes | None:
-    """Return a requested shape, whose unknown sizes are those to be inferred."""
-    return sizes and tuple(-1 if size == "?" else size for size in sizes)
 
 
 def _decided(read: Reading) -> Reading:

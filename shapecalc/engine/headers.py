@@ -367,9 +367,8 @@ def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) 
     if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
         raise Unreadable("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
-        raise Unreadable(
-            f"the archive says that {info.compress_size} bytes unpack to {info.file_size}, which cannot be"
-        )
+        unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"
+        raise Unreadable(f"the archive says that {unpacked}, which cannot be")
     return info
 
 

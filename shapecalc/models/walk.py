@@ -377,19 +377,15 @@ class Bodies:
         """Walk the graphs of a node, and put down its outputs."""
         graphs = operators.graphs_of(node)
         if node.calls:
-            self._call(node)
+            body = node.bodies[0]
+            self._pass(body)
+            for number, inner in zip(node.outputs, body.outputs, strict=False):
+                self._copy(number, inner)
         elif graphs is not None:
             self._passes[graphs](node)
         else:
             self._walk.put_unknown(node, f"operator {node.op}, whose graph is not followed")
         self._walker.judge.carry(node)
-
-    def _call(self, node: Node) -> None:
-        """Walk a function; its outputs are the node's."""
-        body = node.bodies[0]
-        self._pass(body)
-        for number, inner in zip(node.outputs, body.outputs, strict=False):
-            self._copy(number, inner)
 
     def _copy(self, number: int, inner: int) -> None:
         """Put down for one tensor what is known of another."""
@@ -560,6 +556,4 @@ def _without(shape: Sizes | None, axis: int) -> Sizes | None:
     """Return a shape without one axis."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None
-    kept = list(shape)
-    del kept[axis]
-    return tuple(kept)
+    return (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

@@ -363,8 +363,9 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
         yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
-    if read.traits.copied_shown and read.input and read.target and _same_places(read):
-        places = [f"the {(read.target or ())[index]} at index {index}" for index in _same_places(read)]
+    pairs = enumerate(zip(read.input or (), read.target or (), strict=False))
+    places = [f"the {asked} at index {index}" for index, (have, asked) in pairs if have == asked]
+    if read.traits.copied_shown and places:
         told = "may be a 0" if len(places) == 1 else "may each be a 0"
         yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
 
@@ -372,11 +373,6 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
 def _shows_first(read: Reading) -> bool:
     """Say whether the line of code shows that its first size is no -1."""
     return read.line is not None and read.line.first not in (None, -1)
-
-
-def _same_places(read: Reading) -> list[int]:
-    pairs = zip(read.input or (), read.target or (), strict=False)
-    return [index for index, (have, asked) in enumerate(pairs) if have == asked]
 
 
 def _hidden(read: Reading) -> str:

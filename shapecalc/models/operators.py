@@ -523,8 +523,8 @@ AS_FIRST_POINTWISE = """
 OF_ONE = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
 OF_ONE |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
 """NumPy's functions of one tensor, by operator."""
-COMPARED = {"And": np.logical_and, "Equal": np.equal, "Greater": np.greater, "GreaterOrEqual": np.greater_equal}
-COMPARED |= {"Less": np.less, "LessOrEqual": np.less_equal, "Or": np.logical_or}
+COMPARED: dict[str, Any] = {"And": np.logical_and, "Equal": np.equal, "Greater": np.greater, "Or": np.logical_or}
+COMPARED |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
 """NumPy's functions of two tensors that give truth values, by operator."""
 OWN = _rows(
     {

@@ -262,6 +262,7 @@ def _end_with(parent: int) -> None:
 
 def main() -> int:
     """Write what the proof of the task says."""
+    proved: bool | None
     task = json.loads(sys.argv[1])
     _limit_memory(_most_memory())
     Thread(target=_end_with, args=(task["parent"],), daemon=True).start()

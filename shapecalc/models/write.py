@@ -185,7 +185,7 @@ def _proof_task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, A
 
 def _inputs(walk: Walk, lane: int) -> dict[str, list[int | None] | None]:
     """Return the shapes of the inputs by name, None where the batch is; None for a shape that nobody knows."""
-    sizes = {**walk.lanes[lane].sizes, walk.batch: None}
+    sizes: dict[Any, Any] = {**walk.lanes[lane].sizes, walk.batch: None}
     return {
         declared.name: None if dims is None or None in dims else [sizes.get(dim, dim) for dim in dims]
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True)

@@ -118,7 +118,9 @@ def causes() -> dict[str, Rule]:
     >>> causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
+    from shapecalc.core.problem import Rule
     from shapecalc.doctor.causes import CAUSES  # only who asks for one needs them
+    from shapecalc.doctor.reading import CAUSES  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
     plain = (told, "shapecalc doctor --help")

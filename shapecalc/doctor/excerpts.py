@@ -68,7 +68,7 @@ def _unescaped(text: str) -> str:
     for _ in range(2 if "&" in text else 0):
         text = ENTITY.sub(_entity, text)
     if "<" in text:
-        text = TAG.sub(_tag, text)
+        text = TAG.sub(lambda tag: "\n" if tag[0][1:3].lower() == "br" else "", text)
     if "\\" in text:
         text = CONTROL_SEQUENCE.sub("", text)
         text = ESCAPE.sub(_escape, text)
@@ -83,10 +83,6 @@ def _entity(found: re.Match[str]) -> str:
         return NAMED[name]
     number = int(name[2:], 16) if name[1] == "x" else int(name[1:])
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else " "
-
-
-def _tag(found: re.Match[str]) -> str:
-    return "\n" if found[0][1:3].lower() == "br" else ""
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -204,7 +204,7 @@ def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
     start = prefix.end()
     span = text[start : start + LONGEST_LIST]
     if any(call in span for call in CALLS):
-        span = WRAPPED.sub(_unwrapped, span)
+        span = WRAPPED.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # what follows keeps its place
     end = closing(span)
     if end is None:
         return None, place
@@ -235,11 +235,6 @@ def text_of(sizes: Iterable[object]) -> str:
     ('8,?,-1', '[]')
     """
     return ",".join(map(str, sizes)) or "[]"
-
-
-def _unwrapped(found: re.Match[str]) -> str:
-    """Return the size out of its call, padded so that what follows keeps its place."""
-    return (found[1] or found[2]).ljust(len(found[0]))
 
 
 def _sizes(body: str) -> Sizes | None:

@@ -1,28 +1,20 @@
-"""Readings: what an error says of an op, as data. A message in which nothing is known gives none."""
+"""Readings: what an error says of an op, as data, and why it was refused: said, or decided by the numbers.
+
+A message in which nothing is known gives none.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
-from shapecalc.doctor.causes import counted_cause, known_count
-from shapecalc.doctor.context import (
-    FRAMEWORKS,
-    OPS_BY_NAME,
-    UNNAMED,
-    Code,
-    Framework,
-    Line,
-    Node,
-    code_before,
-    framework_near,
-    input_of_node,
-    line_before,
-    node_near,
-    text_before,
-)
+from shapecalc.core.dims import Shape, named_dim
+from shapecalc.core.fixing import batch_differs
+from shapecalc.core.ops.view import COPY_FIRST
+from shapecalc.doctor import context
 from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, unwrapped
 from shapecalc.doctor.match import SENTENCES, Folded, Match, Sentence, Sizes, matches
 
@@ -36,6 +28,101 @@ LONGEST_OPENING = 80
 """How far before what is known of a sentence it may begin."""
 ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
 """The ops whose messages name an axis that is no argument of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What is said of a cause."""
+
+    said: str
+    mend: str = ""
+    """What mends it, where no numbers are needed to say it."""
+    explained: tuple[str, str] | None = None
+    """More words, and a command line that shows it."""
+
+
+CAUSES: Mapping[str, Cause] = {
+    "count-mismatch": Cause(
+        "the element counts differ, and a reshape keeps the count",
+        explained=(
+            "A reshape only writes the same elements in other dims, so the sizes of the target multiplied must give "
+            "the count of the input.\n\n"
+            "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
+            "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
+            "If one size of the target is wrong, write -1 in its place: a reshape computes it, if the others divide "
+            "the count. If the target is what you meant, the input is wrong before: print its shape. Often a layer "
+            "before has another stride or padding, the image has another size, or a batch or channel is missing.",
+            "shapecalc reshape 1600 8,3,64 --dialect torch",
+        ),
+    ),
+    "indivisible": Cause(
+        "the known dims of the target do not divide the element count, so the unknown dim has no whole size"
+    ),
+    "hard-coded-batch": Cause(
+        "behind their first dims both shapes hold as many elements: most likely the batch size of the example is "
+        "written into the target",
+        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
+        "that exports it, x.shape[0] in its place",
+        (
+            "A model is exported with an example, often of one sample, and the exporter writes the example's batch "
+            "size into the target of a reshape. At another batch size the target asks for too few elements or too "
+            "many.\n\n"
+            "An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 elements, 197*768 "
+            "and 197*12*64, and the first dims are 4 and 1.\n\n"
+            "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
+            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. 4,197,12,64 is right for "
+            "this batch alone. Do not put the -1 behind the 1: 1,-1,12,64 runs, takes the batch into axis 1, and "
+            "nothing says so.\n\n"
+            "Where the target is in a model's file, export it again with a dynamic batch, or mend the file: shapecalc "
+            "model FILE.onnx tells every such node, shapecalc model FILE.onnx --fix -o fixed.onnx mends them.",
+            "shapecalc reshape 4,197,768 1,197,12,64",
+        ),
+    ),
+    "empty-input": Cause(
+        "the input holds no elements, and the target asks for some",
+        "skip the step while the tensor is empty, or find what removed every element before it",
+    ),
+    "two-infer": Cause(
+        "more than one dim of the target is to be inferred, which has no single answer",
+        "keep one -1 and write the other sizes; for the batch write 0 where 0 copies, as in ONNX",
+    ),
+    "infer-with-empty": Cause(
+        "-1 could be any size, because another dim of the target is 0",
+        "write the size in place of -1, or skip the step while the tensor is empty",
+    ),
+    "zero-out-of-range": Cause(
+        "a 0 of the target is at an index that the input does not have, so there is nothing to copy",
+        "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
+    ),
+    "zero-literal": Cause(
+        "0 is a dim of size zero here and copies nothing", "write the size that 0 was to copy, as x.shape[0]"
+    ),
+    "bad-value": Cause("a size of the target is not valid: only -1 may be negative, and all must be whole numbers"),
+    "bad-perm": Cause(
+        "the permutation does not name each axis of the input once",
+        "name each axis once: if the tensor has a dim more or less than expected, mend that first",
+    ),
+    "bad-axis": Cause("an axis is named that the tensor does not have, or one is named twice"),
+    "not-one": Cause(
+        "the size of an axis to drop is not 1",
+        "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
+    ),
+    "not-broadcastable": Cause(
+        "a dim that is not 1 would have to grow", "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow"
+    ),
+    "stride-incompatible": Cause(
+        "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST
+    ),
+    "rank-mismatch": Cause("the number of dims is not the one that is asked for"),
+    "bad-pattern": Cause("the pattern does not fit the tensor, or cannot be read"),
+    "bad-attribute": Cause("the operator does not take this attribute, or not in this version"),
+    "engine-limit": Cause(
+        "the shape may be right, but this engine cannot do it",
+        "fold the constants of the model before it is loaded, or use a newer engine",
+    ),
+    "unspecified": Cause("the message does not say what went wrong"),
+    "not-about-shape": Cause("the message is not about the shape of one tensor"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +147,14 @@ class Reading:
     """The input's strides, where a view was asked for."""
     pair: tuple[int, int] | None = None
     """What there is and what is wanted: a permutation's dims and the axes that it names, an expand's two sizes."""
-    code: Code | None = field(default=None, compare=False)
-    line: Line | None = field(default=None, compare=False)
+    code: context.Code | None = field(default=None, compare=False)
+    line: context.Line | None = field(default=None, compare=False)
     """The call that failed, if the text shows it."""
 
     @property
-    def traits(self) -> Framework:
+    def traits(self) -> context.Framework:
         """What is true of all messages of its framework."""
-        return FRAMEWORKS.get(self.framework or "", UNNAMED)
+        return context.FRAMEWORKS.get(self.framework or "", context.UNNAMED)
 
     @property
     def dialect(self) -> str | None:
@@ -159,18 +246,19 @@ def _widest(found: Iterable[Match]) -> list[Match]:
 def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     """Return what a sentence and the text around it say."""
     sentence = match.sentence
-    framework = framework_near(match, clean)
-    node = node_near(match, framework, clean, room)
+    framework = context.framework_near(match, clean)
+    node = context.node_near(match, framework, clean, room)
     quote = _quote(match, clean.text)
     if sentence.about is not None:
         return _unrelated(framework, node, sentence.about, quote)
     op = _op(sentence, framework, node)
-    if op is None and node.op and node.op not in OPS_BY_NAME:
+    if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
-    code, line = code_before(match, clean, room), line_before(text_before(match, clean, room), op)
+    code = context.code_before(match, clean, room)
+    line = context.line_before(context.text_before(match, clean, room), op)
     read = _with_shapes(Reading(framework, op, node.name, sentence.cause, quote, code=code, line=line), match.values)
     if read.input is None and framework == "openvino":
-        read = replace(read, input=_input_sizes(input_of_node(match, clean)))
+        read = replace(read, input=_input_sizes(context.input_of_node(match, clean)))
     return _decided(read)
 
 
@@ -182,15 +270,15 @@ def _quote(match: Match, text: str) -> str:
     return text[match.start - len(before) + begin : min(match.end, match.start + LONGEST_QUOTE)].strip()
 
 
-def _unrelated(framework: str | None, node: Node, about: str, quote: str) -> Reading:
+def _unrelated(framework: str | None, node: context.Node, about: str, quote: str) -> Reading:
     """Return the reading of a message that is about something else than one tensor's shape."""
     cause = "not-broadcastable" if about == "broadcast" else "not-about-shape"
     return Reading(framework, None, node.name, cause, quote, about)
 
 
-def _op(sentence: Sentence, framework: str | None, node: Node) -> str | None:
+def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | None:
     """Return the op: the sentence's, or the node's where the sentence is said of several ops."""
-    named = OPS_BY_NAME.get(node.op or "")
+    named = context.OPS_BY_NAME.get(node.op or "")
     if framework == "tensorrt":
         return sentence.op if named in (None, "reshape", "transpose") else named
     return sentence.op or named
@@ -198,7 +286,8 @@ def _op(sentence: Sentence, framework: str | None, node: Node) -> str | None:
 
 def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     """Return a reading with the shapes and counts that the holes of its sentence hold."""
-    input, target, axes = _input_sizes(values.get("input")), _target_sizes(values.get("target")), values.get("axes")
+    input, target, axes = _input_sizes(values.get("input")), values.get("target"), values.get("axes")
+    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
     if axes is None and "axis" in values and read.op not in ONE_DIM_NAMED:
@@ -219,11 +308,6 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
     """Return an input shape, whose -1 are sizes that the runtime did not know."""
     return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
-
-
-def _target_sizes(sizes: Sizes | None) -> Sizes | None:
-    """Return a requested shape, whose unknown sizes are those to be inferred."""
-    return sizes and tuple(-1 if size == "?" else size for size in sizes)
 
 
 def _decided(read: Reading) -> Reading:
@@ -262,3 +346,49 @@ def _with_hidden_infer(read: Reading) -> Reading:
     written = read.code is not None and read.code.sizes == (-1, *read.target)
     works = read.elements is not None and known_count(read.target) == read.elements
     return replace(read, target=(-1, *read.target)) if written or works else read
+
+
+def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | None, wanted: int | None) -> str:
+    """Return why a reshape with these shapes, or with these counts, is refused.
+
+    >>> counted_cause((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
+    'hard-coded-batch'
+    >>> counted_cause(None, 1600, (8, 3, -1), None), counted_cause(None, 0, (0, -1), None)
+    ('indivisible', 'infer-with-empty')
+    """
+    if target is not None:
+        negative = [size for size in target if isinstance(size, int) and size < 0]
+        if any(size < -1 for size in negative):
+            return "bad-value"
+        if len(negative) > 1:
+            return "two-infer"
+    have = count_of(input) if elements is None else elements
+    asked = known_count(target) if wanted is None else wanted
+    infers = target is not None and -1 in target
+    if target is not None and asked == 0 and have not in (0, None):
+        return "zero-literal"
+    if infers and (asked == 0 or (have == 0 and 0 in (target or ()))):
+        return "infer-with-empty"
+    if have == 0:
+        return "empty-input"
+    if infers:
+        return "indivisible"
+    return "hard-coded-batch" if batch_differs(as_dims(input or ()), as_dims(target or ())) else "count-mismatch"
+
+
+def as_dims(sizes: Sizes) -> Shape:
+    """Return sizes as dims; what a message calls by a name keeps it."""
+    return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
+
+
+def count_of(sizes: Sizes | None) -> int | None:
+    """Return the product of sizes that are all numbers; None if one is not."""
+    if sizes is None:
+        return None
+    numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
+    return prod(numbers) if len(numbers) == len(sizes) else None
+
+
+def known_count(sizes: Sizes | None) -> int | None:
+    """Return the product of the sizes beside -1; None if another is no number."""
+    return None if sizes is None else count_of(tuple(size for size in sizes if size != -1))

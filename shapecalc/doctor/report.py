@@ -1,15 +1,35 @@
-"""The doctor's answer to a text: as JSON, and as lines to read."""
+"""The doctor's answer to a text: what follows from each of its readings, as JSON, and as lines to read.
+
+A reading is confirmed: the request is asked again under the dialect's rules, and so is every fix with a command.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from math import gcd
+from shlex import quote
 
-from shapecalc.core.text import visible
-from shapecalc.doctor.advice import Advice, advice
+from shapecalc.core.answers import Trace
+from shapecalc.core.ask import ask
+from shapecalc.core.commands import command_line
+from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.fixing import Fix, answer, apply, differing, fixes
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.text import rank_text, visible
+from shapecalc.doctor.context import Code
 from shapecalc.doctor.match import Sizes, read_list, text_of
-from shapecalc.doctor.reading import Reading, readings
+from shapecalc.doctor.reading import CAUSES, Reading, as_dims, count_of, known_count, readings
 
+MOST_FIXES = 5
+LARGEST_RATIO = 4096
+MOST_BATCHES = 1024
+"""Up to which ratio of the counts a batch is thought of."""
+UNCOUNTED = ("memory", "storage", "weights")
+"""What a message may be about that has no article."""
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
 LAST = 20_000
 """How much of the end of an unknown text is searched for lists."""
@@ -20,6 +40,17 @@ OF_READING = (
     *("cause", "quote"),
 )
 """The fields of a reading that JSON has; they are null for a text in which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the doctor says of a reading."""
+
+    said: str
+    fixes: tuple[tuple[str, str | None], ...]
+    """Each in words, and the command line that shows it; None if it needs what the message does not hold."""
+    ask: str | None
+    command: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +148,245 @@ def _shapes(read: Reading) -> list[tuple[str, str]]:
         what = "elements in its known dims" if read.cause == "indivisible" else "elements"
         told.append(("target", f"{read.target_elements} {what}, the shape is not in the message"))
     return told
+
+
+def advice(read: Reading) -> Advice:
+    """Return what follows from a reading."""
+    if read.about is not None:
+        article = "" if read.about.startswith(UNCOUNTED) else "an " if read.about[0] in "aeiou" else "a "
+        return Advice(f"{CAUSES['not-about-shape'].said}: it is about {article}{read.about}", (), None, None)
+    trace = _asked(read)
+    if trace is not None and trace.output is not None and read.dialect is None:
+        trace = None  # another framework's rules do not show that the message hides something
+    words = _in_words(read)
+    found = [*islice(_fixes(read, trace), MOST_FIXES - len(words)), *((each, None) for each in words)]
+    command = _command_of_line(read) if trace is None else command_line(trace)
+    return Advice("; ".join([CAUSES[read.cause].said, *_findings(read, trace)]), tuple(found), _ask(read), command)
+
+
+def _asked(read: Reading) -> Trace | None:
+    """Return the answer to the request that was read, under the rules of its dialect; None if it is not whole."""
+    options, op = _options(read), read.op
+    if options is None or op is None:
+        return None
+    if read.strides is not None:
+        op, options = "view", {**options, "strides": text_of(read.strides)}
+    shape = read.input
+    if shape is None and read.elements is not None:
+        shape = (read.elements,)
+    if shape is None:
+        return None
+    for dialect in (read.dialect, None):
+        switch = {"special_zero": True} if dialect in ("openvino", "onednn") and OPS[op].switched else {}
+        try:
+            return answer(ask(op, text_of(shape), {"dialect": dialect, **options, **switch}))
+        except ShapeError:
+            continue
+    return None
+
+
+def _options(read: Reading) -> dict[str, str] | None:
+    """Return the arguments of the op as texts; None if the message lacks one, or there is no such op."""
+    target = read.target
+    if target is None and read.target_elements is not None:
+        target = (read.target_elements, -1) if read.cause == "indivisible" else (read.target_elements,)
+    values: dict[str, dict[str, Sizes | None]] = {
+        "reshape": {"target": target},
+        "shuffle": {"to": target},
+        "expand": {"target": target},
+        "transpose": {"perm": read.perm},
+        "squeeze": {"axes": read.axes},
+        "unsqueeze": {"axes": read.axes},
+        "unflatten": {"axis": read.axes if read.input else (0,), "sizes": target},
+        "tile": {"repeats": target},
+    }
+    given = values.get(read.op or "") if read.op in OPS else None
+    if given is None or None in given.values():
+        return None
+    return {name: text_of(value or ()) for name, value in given.items()}
+
+
+def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
+    """Yield changes with which the request as it was read resolves, those first that are right for every batch."""
+    untold = read.input is None and (read.target is None or read.cause == "infer-with-empty")
+    if trace is None or untold:
+        return
+    literal = read.dialect is None and not read.traits.zero_copies
+    found = fixes(trace)
+    lasting = any(fix.every_batch for fix in found)
+    for fix in found:
+        if fix.name == "strides" or (literal and str(fix.value).startswith("0,")):
+            continue
+        try:
+            said = f"{fix.said}{_alone(fix, trace) if lasting else ''}"
+            yield said, command_line(answer(apply(trace.request, fix)))
+        except ShapeError:
+            continue
+
+
+def _alone(fix: Fix, trace: Trace) -> str:
+    """Return which batch a fix is right for, where others are right for every batch."""
+    written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
+    return f": right for a batch of {trace.input[0]} alone" if written else ""
+
+
+def _in_words(read: Reading) -> list[str]:
+    """Return what mends the cause, where no numbers are needed to say it."""
+    if read.cause not in ("count-mismatch", "indivisible"):
+        mend = CAUSES[read.cause].mend
+        return [mend] if mend else []
+    if read.op not in ("reshape", "shuffle") or read.input is not None:
+        return []
+    place = "node" if read.traits.shapes_in else "line"
+    target = "the target" if read.target is None else text_of(read.target)
+    return [f"if {target} is what you meant, the input is wrong before this {place}: print its shape"]
+
+
+def _ask(read: Reading) -> str | None:
+    """Return what the message does not hold and the reading needs; None if it holds all."""
+    if read.input is not None and _options(read) is not None:
+        return None
+    wanted = read.traits.shapes_in or _shape_before(read)
+    return f"{wanted}; the node is {read.node}" if read.node else wanted
+
+
+def _shape_before(read: Reading) -> str:
+    """Return which shape to look up; the line of code too, if the text does not show it."""
+    strided = read.cause == "stride-incompatible"
+    tensor = "x" if read.line is None else read.line.tensor
+    shape = f"the shape of {read.line.given}" if read.line and tensor is None else f"{tensor}.shape"
+    wanted = f"{shape} and {tensor}.stride()" if strided and tensor else shape
+    if read.line is not None:
+        return f"{wanted} before that line"
+    explained = "; then shapecalc code 'LINE' --input x=SHAPE shows why" if strided else ""
+    return f"the line of code, and {wanted} before it{explained}"
+
+
+def _command_of_line(read: Reading) -> str | None:
+    """Return the command that explains a line of which a view is refused; its shape is left to be written."""
+    line = read.line
+    if read.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
+        return None
+    return f"shapecalc code {quote(line.text)} --input {line.tensor}=..."
+
+
+def _findings(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what a reading shows; `trace` is the answer to the request that was read, if it is whole."""
+    yield from _compared(read)
+    yield from _counts(read)
+    yield from _differing(read)
+    yield from _confirmed(read, trace)
+    yield from _from_code(read)
+
+
+def _compared(read: Reading) -> Iterator[str]:
+    """Yield how many dims there are and how many axes are named, or the size that would have to become another."""
+    if read.pair is not None and read.op == "expand":
+        yield f"the tensor has {read.pair[0]} there, which is neither 1 nor the {read.pair[1]} that is asked for"
+    elif read.pair is not None and read.op == "transpose":
+        there, named = read.pair
+        yield f"the tensor has {rank_text(there)}, and the permutation names {named}"
+        if named == there + 1:
+            yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
+        elif named == there - 1:
+            yield "one dim is not named: often the batch"
+    elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
+        yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
+
+
+def _moves_all(code: Code) -> bool:
+    """Say whether a call in the code names the axes of some tensor, each once."""
+    rank = len(code.sizes)
+    axes = {size % rank for size in code.sizes if isinstance(size, int) and -rank <= size < rank}
+    return code.op in ("transpose", "permute") and len(axes) == rank > 2
+
+
+def _counts(read: Reading) -> Iterator[str]:
+    """Yield the two element counts with their factors, and the ratio."""
+    have = read.elements if read.input is None else count_of(read.input)
+    asked = known_count(read.target) if read.target_elements is None else read.target_elements
+    if have is None or asked is None or read.strides or read.op not in ("reshape", "shuffle", "unflatten"):
+        return
+    partly = read.cause == "indivisible" or -1 in (read.target or ())
+    of = "known dims of the target" if partly else "target"
+    yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
+    if not have or not asked or have == asked:
+        return
+    missing = missing_factors(have, asked)
+    if missing:
+        yield f"{have} has {missing}"
+    common = gcd(have, asked)
+    more, less = have // common, asked // common
+    if less == 1 and more <= LARGEST_RATIO:
+        yield f"the input has {more} times as many elements as the {of}{_meaning(more, read)}"
+    elif more == 1 and less <= LARGEST_RATIO:
+        yield f"the {of} {'have' if partly else 'has'} {less} times as many elements as the input{_meaning(less, read)}"
+    else:
+        yield f"the counts are in the ratio {more} to {less}"
+
+
+def _meaning(ratio: int, read: Reading) -> str:
+    """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
+    if read.input and read.target and read.input[0] == read.target[0]:
+        return ""
+    if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
+        return f", and its first dim is {ratio}: often a batch"
+    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
+
+
+def _differing(read: Reading) -> Iterator[str]:
+    """Yield which dims of two shapes differ, if others around them agree."""
+    if read.input is None or read.target is None:
+        return
+    pairs = [*enumerate(zip(read.input, read.target, strict=False))]
+    unequal = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
+    if len(read.input) == len(read.target) and len(unequal) == 1:
+        index, have, asked = unequal[0]
+        yield f"only dim {index} differs: {have} in the input, {asked} in the target"
+    elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
+        _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
+        if ours and theirs and len(ours) < len(read.input):
+            yield f"only this differs: {text_of(ours)} in the input, {text_of(theirs)} in the target"
+
+
+def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
+    if trace is None:
+        return
+    if read.input is None:
+        yield "the message does not give the shape of the input, so it is read as one dim"
+    if trace.problem is not None and (read.strides or read.op == "expand"):
+        yield trace.problem.message
+    if trace.output is not None and trace.conditions:
+        yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
+    elif trace.output is not None:
+        yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
+    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
+        yield "NumPy does not print a -1 that stands first, so the code may begin with one"
+    pairs = enumerate(zip(read.input or (), read.target or (), strict=False))
+    places = [f"the {asked} at index {index}" for index, (have, asked) in pairs if have == asked]
+    if read.traits.copied_shown and places:
+        told = "may be a 0" if len(places) == 1 else "may each be a 0"
+        yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
+
+
+def _shows_first(read: Reading) -> bool:
+    """Say whether the line of code shows that its first size is no -1."""
+    return read.line is not None and read.line.first not in (None, -1)
+
+
+def _hidden(read: Reading) -> str:
+    """Return what a runtime may hide in a message about a request that looks right."""
+    shown = read.framework == "numpy" and _shows_first(read)
+    return f": {read.traits.hides}" if read.traits.hides and not shown else ""
+
+
+def _from_code(read: Reading) -> Iterator[str]:
+    """Yield the sizes that the code of the nearest frame writes, marked as from there."""
+    if read.line is not None and (read.code is None or read.code.op != read.line.called):
+        if ";" not in read.line.text:
+            yield f"the line of code says {read.line.text}"
+    elif read.code is not None:
+        taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
+        takes = "" if taken is None else f", which takes {factored(taken)} elements"
+        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"

@@ -201,7 +201,7 @@ def table_key(shape: Sizes, strides: Sizes, itemsize: int) -> TableKey | None:
     through. The lines that are read meanwhile decide where it is found then. Where it is read only a few times, the
     copy is not in the table.
     """
-    running = _running_axis(strides)
+    running = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
     if running == len(shape) - 1 or itemsize > max(WIDTHS):
         return None
     wide, short = itemsize == max(WIDTHS), shape[-1] <= FEW
@@ -230,11 +230,6 @@ def rows() -> dict[tuple[str, str, str], tuple[str, ...]]:
         last, row, lines, *signs = line.split()
         made[last, row, lines] = tuple([SIGNS[sign] for sign in signs])
     return made
-
-
-def _running_axis(strides: Sizes) -> int:
-    """Return the axis along which the source has the smallest stride."""
-    return min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
 
 
 def _lines(shape: Sizes, strides: Sizes, slack: float) -> str:
@@ -369,12 +364,7 @@ def _orders(strides: Sizes) -> tuple[list[int], list[int]]:
     return order, sorted(range(len(strides)), key=order.__getitem__)
 
 
-FILLS: dict[str, Fill] = {
-    IN_ORDER: np.copyto,
-    TILES: np.copyto,
-    BY_POSITION: _fill_by_position,
-    BY_ROWS: _fill_by_rows,
-}
+FILLS: dict[str, Fill] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_POSITION: _fill_by_position, BY_ROWS: _fill_by_rows}
 
 _of_thread = local()
 

@@ -214,9 +214,8 @@ def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Cal
             into[part] = device.asarray(part_of(source, array[(*part, ...)]))
         made = run(answer, sent, "cupy", contiguous=True).array
     except MemoryError:
-        raise BackendError(
-            f"the device has no room for {array.nbytes} bytes and the result; numpy needs little"
-        ) from None
+        reason = f"the device has no room for {array.nbytes} bytes and the result; numpy needs little"
+        raise BackendError(reason) from None
     for part in _parts(made):
         target[part] = made[part].get()
         tick(target[part].nbytes)
@@ -225,9 +224,8 @@ def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Cal
 def _numbers(array: Any) -> Any:
     """Return an array's elements as numbers of their width. They are only moved, and CuPy knows only numbers."""
     if array.itemsize not in NUMBERS:
-        raise BackendError(
-            f"CuPy has no elements of {array.itemsize} bytes, and type {array.dtype} has them; numpy moves them"
-        )
+        has = f"CuPy has no elements of {array.itemsize} bytes"
+        raise BackendError(f"{has}, and type {array.dtype} has them; numpy moves them")
     return array.view(NUMBERS[array.itemsize])
 
 

@@ -367,9 +367,8 @@ def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) 
     if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
         raise Unreadable("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
-        raise Unreadable(
-            f"the archive says that {info.compress_size} bytes unpack to {info.file_size}, which cannot be"
-        )
+        unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"
+        raise Unreadable(f"the archive says that {unpacked}, which cannot be")
     return info
 
 
@@ -480,12 +479,10 @@ def _arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
     """Yield what is found of the arrays of a store, its groups included; links to other folders are not followed."""
     try:
         metadata = _metadata(path)
-        if metadata is None:
-            if depth:
-                return
-            raise _no_store(path)
-        if metadata["node_type"] == "array":
-            yield Found(path, _checked_shape(metadata.get("shape")), _element_type(metadata))
+        if metadata is None and depth:
+            return
+        if found := _array_of(path, metadata):
+            yield found
             return
     except (OSError, Unreadable) as error:
         yield _unreadable(path, error)
@@ -503,20 +500,21 @@ def array_of_store(path: str) -> Found:
 
     Of a group, the error names the arrays.
     """
-    metadata = _metadata(path)
-    if metadata is None:
-        raise _no_store(path)
-    if metadata["node_type"] == "array":
-        return Found(path, _checked_shape(metadata.get("shape")), _element_type(metadata))
+    if found := _array_of(path, _metadata(path)):
+        return found
     names = [each.name.removeprefix(f"{path}/") for each in islice(_arrays_of_store(path), 16)]
     raise Unreadable(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
 
 
-def _no_store(path: str) -> Unreadable:
-    """Return the error for what is no store; raise `OSError` if it is not there."""
-    if stat.S_ISDIR(Path(path).stat().st_mode):
-        return Unreadable(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
-    return Unreadable("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
+def _array_of(path: str, metadata: dict[str, Any] | None) -> Found | None:
+    """Return what metadata say of an array; None of a group. Raise `OSError`, `Unreadable` where there are none."""
+    if metadata is None and stat.S_ISDIR(Path(path).stat().st_mode):
+        raise Unreadable(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
+    if metadata is None:
+        raise Unreadable("it is not a .npy, .npz or .safetensors file, nor a Zarr store")
+    if metadata["node_type"] == "group":
+        return None
+    return Found(path, _checked_shape(metadata.get("shape")), _element_type(metadata))
 
 
 def _metadata(path: str) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from shapecalc.core.answers import Request
@@ -153,10 +154,8 @@ def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Argume
         version = setting_of(Request(op, (), {}, "onnx", opset, None, switch)).version
     except ShapeError:
         return Answers(None, (None,) * len(shapes), (None,) * len(shapes), ((),) * len(shapes))
-    lanes = zip(shapes, arguments, strict=True)
-    answers = [_answer(question, *lane) for lane in lanes]
-    outputs, problems, conditions = zip(*answers, strict=True)
-    return Answers(version, outputs, problems, conditions)
+    answers = map(partial(_answer, question), shapes, arguments)
+    return Answers(version, *zip(*answers, strict=True))
 
 
 def _answer(question: Question, shape: Any, arguments: Arguments | None) -> Any:
@@ -167,9 +166,8 @@ def _answer(question: Question, shape: Any, arguments: Arguments | None) -> Any:
     if shape is None or arguments is None:
         return NOBODY
     op, opset, switch = question
-    for dim in shape:
-        if type(dim) is int and dim > INT64_MAX:
-            return NOBODY
+    if any(type(dim) is int and dim > INT64_MAX for dim in shape):
+        return NOBODY
     dialect = "onnxruntime" if 0 in shape else "onnx"
     try:
         trace = resolve(Request(op, shape, arguments, dialect, opset, None, switch))
@@ -411,18 +409,13 @@ class Inference:
 
 def _is_huge(kind: Kind | None) -> bool:
     """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    if type(kind) is tuple:
-        for dim in kind[1] or ():
-            if type(dim) is int and dim > LARGEST_SIZE:
-                return True
-    return False
+    return type(kind) is tuple and any(type(dim) is int and dim > LARGEST_SIZE for dim in kind[1] or ())
 
 
 def _is_dangerous(node: Node) -> bool:
     """Say whether the inference would divide by 0, or make room for as much as an attribute says."""
-    for name, value in node.attributes.items():
-        if name in COUNTS and not (type(value) is int and 0 < value <= MOST_PARTS):
-            return True
-        if name in DIVISORS and type(value) is tuple and 0 in value:
-            return True
-    return False
+    return any(
+        (name in COUNTS and not (type(value) is int and 0 < value <= MOST_PARTS))
+        or (name in DIVISORS and type(value) is tuple and 0 in value)
+        for name, value in node.attributes.items()
+    )

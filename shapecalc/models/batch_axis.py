@@ -142,15 +142,11 @@ class NodeAtSize:
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""
-        shape = self.inputs[at]
-        assert shape is not None
-        return len(shape)
+        return len(self.inputs[at])  # type: ignore[arg-type]
 
     def rank_out(self, to: int = 0) -> int:
         """Return the rank of an output whose shape is known."""
-        shape = self.outputs[to]
-        assert shape is not None
-        return len(shape)
+        return len(self.outputs[to])  # type: ignore[arg-type]
 
     def axis(self, default: int, rank: int) -> int:
         """Return the attribute `axis`, counted from the left."""
@@ -204,11 +200,8 @@ def mixing(axes: Callable[[NodeAtSize, int], Iterable[int]] | slice) -> Route:
 
     def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
         rank = node.rank(0)
-        return (
-            axis
-            if at == 0 and axis not in (range(rank)[axes] if isinstance(axes, slice) else axes(node, rank))
-            else None
-        )
+        mixed = range(rank)[axes] if isinstance(axes, slice) else axes(node, rank)
+        return axis if at == 0 and axis not in mixed else None
 
     return route
 
@@ -412,8 +405,6 @@ def join_mark(node: NodeAtSize, _to: int) -> Mark:
         return together(node.marks)
     if any(isinstance(mark, BatchAxis) and mark.axis != along for mark in node.marks):
         return Lost("samples that lie on different axes meet")
-    import numpy as np
-
     parts = []
     for shape, mark in zip(node.inputs, node.marks, strict=True):
         if shape is None or shape[along] > LONGEST_AXIS:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from importlib import util
+from itertools import groupby
 from math import prod
 from pathlib import Path
 from struct import unpack
@@ -32,20 +34,8 @@ from shapecalc.core.text import brief, visible
 from shapecalc.engine.headers import opened
 
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
-KINDS = {
-    FLOAT: "float32",
-    2: "uint8",
-    3: "int8",
-    4: "uint16",
-    5: "int16",
-    INT32: "int32",
-    INT64: "int64",
-    BOOL: "bool",
-    10: "float16",
-    11: "float64",
-    12: "uint32",
-    13: "uint64",
-}
+KINDS = {FLOAT: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", INT32: "int32", INT64: "int64"}
+KINDS |= {BOOL: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64"}
 Array = np.ndarray[Any, Any]
 """The elements of a small tensor."""
 NUMBERS = {kind: number for number, kind in KINDS.items()}
@@ -187,14 +177,8 @@ CUT = "it is not an ONNX model, or it is cut short"
 TENSOR_FIELDS: dict[int, object] = {}
 SPARSE_FIELDS = {1: TENSOR_FIELDS, 2: TENSOR_FIELDS}
 GRAPH_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 15: SPARSE_FIELDS}
-ATTRIBUTE_FIELDS = {
-    5: TENSOR_FIELDS,
-    6: GRAPH_FIELDS,
-    10: TENSOR_FIELDS,
-    11: GRAPH_FIELDS,
-    22: SPARSE_FIELDS,
-    23: SPARSE_FIELDS,
-}
+ATTRIBUTE_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 6: GRAPH_FIELDS, 10: TENSOR_FIELDS, 11: GRAPH_FIELDS}
+ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 FUNCTION_FIELDS = {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}
@@ -247,7 +231,7 @@ def with_payloads(message: bytes, payloads: Mapping[int, Payload], data: Bytes) 
     A piece is a part of `message` or of `data`, so nothing large is copied.
     """
     view = memoryview(message)
-    marks = sorted(_places(message, payloads))
+    marks = [found.start() for found in re.finditer(re.escape(MARK_TAG), message)] if payloads else []
 
     def holds_mark(start: int, end: int) -> bool:
         place = bisect_left(marks, start)
@@ -259,14 +243,6 @@ def with_payloads(message: bytes, payloads: Mapping[int, Payload], data: Bytes) 
                 yield at, after, [data[payloads[number].start : payloads[number].end]]
 
     return _rewritten(view, (0, len(view)), MODEL_FIELDS, holds_mark, restored) or [view]
-
-
-def _places(message: bytes, payloads: Mapping[int, Payload]) -> Iterator[int]:
-    """Yield the places where marks may stand."""
-    place = message.find(MARK_TAG) if payloads else -1
-    while place >= 0:
-        yield place
-        place = message.find(MARK_TAG, place + 1)
 
 
 def _rewritten(
@@ -309,15 +285,10 @@ def _joined(data: Bytes, span: tuple[int, int], changed: list[Replaced]) -> list
 
 def _runs_of_elements(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield where the elements of a tensor are: a run of fields begins at one place and ends at another."""
-    begun = -1
-    for at, number, _, _ in _fields(data, start, end):
-        if number in ELEMENTS and begun < 0:
-            begun = at
-        elif number not in ELEMENTS and begun >= 0:
-            yield begun, at
-            begun = -1
-    if begun >= 0:
-        yield begun, end
+    for held, run in groupby(_fields(data, start, end), lambda field: field[1] in ELEMENTS):
+        places = [(at, after) for at, _, _, after in run]
+        if held:
+            yield places[0][0], places[-1][1]
 
 
 def _fields(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
@@ -465,9 +436,8 @@ def _domain(written: str) -> str:
 def _declared(value: Any, number: int) -> Declared:
     """Return what the file declares of an input or an output."""
     tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return Declared(number, value.name, tensor.elem_type, None)
-    return Declared(number, value.name, tensor.elem_type, tuple([_dim(dim) for dim in tensor.shape.dim]))
+    dims = tuple([_dim(dim) for dim in tensor.shape.dim]) if tensor.HasField("shape") else None
+    return Declared(number, value.name, tensor.elem_type, dims)
 
 
 def _dim(dim: Any) -> int | str | None:
@@ -487,13 +457,8 @@ class _Scope:
 
     def find(self, name: str) -> int | None:
         """Return the number of a tensor, here or further out; None if there is none."""
-        scope: _Scope | None = self
-        while scope is not None:
-            found = scope.names.get(name)
-            if found is not None:
-                return found
-            scope = scope.outer
-        return None
+        found = self.names.get(name)
+        return self.outer.find(name) if found is None and self.outer else found
 
 
 class _Builder:
@@ -524,12 +489,8 @@ class _Builder:
 
     def _constants(self, graph: Any, scope: _Scope) -> tuple[Constant, ...]:
         """Return the initializers of a graph; those that are inputs too have their number."""
-        found = []
-        for each in graph.initializer:
-            name = each.name
-            number = scope.names.get(name) or self.tensor(name, scope)
-            found.append(Constant(number, each))
-        return tuple(found)
+        names = scope.names
+        return tuple([Constant(names.get(e.name) or self.tensor(e.name, scope), e) for e in graph.initializer])
 
     def _used(self, name: str, scope: _Scope) -> int:
         """Return the number of a tensor that is read; one that no node has made yet gets its number here."""

@@ -80,7 +80,9 @@ def choices(model: Model, options: SizeOptions) -> Iterator[InputChoice]:
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
     """
-    judged = _judged_sizes(options)
+    judged = sorted({*options.sizes})
+    if len(judged) < 2 or judged[0] < 1:
+        raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
     naming = _Naming(model.inputs, options)
     naming.find_batch(options.batch)
     for shapes in naming.guesses():
@@ -92,14 +94,6 @@ def choices(model: Model, options: SizeOptions) -> Iterator[InputChoice]:
             yield naming.choice(shapes, others, judged, options.where, size, {})
         for sums in _sums(others, options.where):
             yield naming.choice(shapes, others, judged, options.where, LADDER[0], sums)
-
-
-def _judged_sizes(options: SizeOptions) -> tuple[int, ...]:
-    """Return the sizes to judge."""
-    sizes = tuple(sorted({*options.sizes}))
-    if len(sizes) < 2 or sizes[0] < 1:
-        raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
-    return sizes
 
 
 def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
@@ -350,7 +344,9 @@ class Namer:
         for chosen, system in self._systems[observed]:
             factors = system.solution(numbers)
             if factors is not None and 0 not in factors and max(map(abs, factors)) < LARGEST:
-                return Sum(tuple(_ordered(factors, [powers for powers, _ in chosen])))
+                terms = zip([powers for powers, _ in chosen], factors, strict=True)
+                last = sorted(terms, key=lambda term: not term[0])  # the number stands last
+                return Sum(tuple([lowest_terms(factor, 1, dict(powers)) for powers, factor in last]))
         return None
 
     def _systems_in(self, observed: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
@@ -375,13 +371,6 @@ class Namer:
 
 def _powers(names: Sequence[str]) -> Powers:
     return tuple(sorted((name, names.count(name)) for name in {*names}))
-
-
-def _ordered(factors: Sequence[int], powers: Sequence[Powers]) -> Iterator[Dim]:
-    """Yield the terms of a sum, the number last."""
-    pairs = sorted(zip(powers, factors, strict=True), key=lambda pair: not pair[0])
-    for names, factor in pairs:
-        yield lowest_terms(factor, 1, dict(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,6 @@ class _Names:
     def __init__(self, walk: Walk, core: CoreCalls) -> None:
         self._walk, self._names, self._core = walk, walk.model.names, core
         self._namer = Namer(walk.lanes, walk.batch)
-        self._judged = [lane.batch for lane in walk.lanes if lane.judged]
-        self._runs: dict[tuple[str, ...], Mapping[int, str]] = {}
 
     def judged(self, visit: Visit, found: NodeVerdict) -> Judged:
         """Return what is told of a node."""
@@ -111,8 +109,6 @@ class _Names:
         input, target = namer.shape(visit.input), visit.call.target
         arguments = self._arguments(visit)
         output, conditions = self._answer(visit, input, arguments)
-        if found.runs not in self._runs:
-            self._runs[found.runs] = dict(zip(self._judged, found.runs, strict=False))
         return Judged(
             node=node,
             version=visit.answers.version,
@@ -123,14 +119,7 @@ class _Names:
             output=output,
             value=self._value(node) if visit.call.gives_sizes else None,
             conditions=conditions,
-            verdict=found.verdict,
-            runs=self._runs[found.runs],
-            empty=found.empty,
-            blocked_by=found.blocked_by,
-            batch_in=found.batch_in,
-            batch_out=found.batch_out,
-            why=found.why,
-            fixes=found.fixes,
+            **{each.name: getattr(found, each.name) for each in fields(found)},
         )
 
     def _answer(

@@ -235,10 +235,6 @@ def _filled(attributes: Attributes, shape: Array) -> Array:
     return np.full(sizes, value.item(), value.dtype)
 
 
-def _cast(attributes: Attributes, data: Array) -> Array:
-    return data.astype(KINDS[attributes["to"]])
-
-
 def _extreme(function: Any) -> Value:
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
@@ -282,10 +278,6 @@ def _summed_up(attributes: Attributes, data: Array, axis: Array) -> Array:
 def _clipped(attributes: Attributes, data: Array, least: Array | None = None, most: Array | None = None) -> Array:
     low, high = (attributes.get(name, given) for name, given in (("min", least), ("max", most)))
     return np.asarray(np.clip(data, low, high)).astype(data.dtype)
-
-
-def _raised(_: Attributes, a: Array, b: Array) -> Array:
-    return np.power(a.astype(np.float64), b).astype(a.dtype)
 
 
 def _by(function: Any) -> Value:
@@ -528,13 +520,19 @@ AS_FIRST_POINTWISE = """
     Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
     Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
 """
+OF_ONE = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
+OF_ONE |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
+"""NumPy's functions of one tensor, by operator."""
+COMPARED: dict[str, Any] = {"And": np.logical_and, "Equal": np.equal, "Greater": np.greater, "Or": np.logical_or}
+COMPARED |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
+"""NumPy's functions of two tensors that give truth values, by operator."""
 OWN = _rows(
     {
+        **{name: Operator(AS_FIRST, _like(each), route=batch.aligned) for name, each in OF_ONE.items()},
+        **{name: Operator(COMPARES, _by(each), route=batch.aligned) for name, each in COMPARED.items()},
         AS_FIRST_POINTWISE: Operator(AS_FIRST, route=batch.aligned),
-        "Abs": Operator(AS_FIRST, _like(np.abs), route=batch.aligned),
         "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
         "AffineGrid MaxUnpool STFT": Operator(READS, route=batch.every_input(0)),
-        "And": Operator(COMPARES, _by(np.logical_and), route=batch.aligned),
         "ArgMax ArgMin": Operator(HANDS_ON, route=batch.largest),
         "Attention DeformConv RotaryEmbedding": Operator(route=batch.every_input(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
@@ -543,9 +541,8 @@ OWN = _rows(
         "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
         "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
         "BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix SplitToSequence": Operator(READS),
-        "Cast": Operator(HANDS_ON, _cast, route=batch.aligned),
+        "Cast": Operator(HANDS_ON, lambda given, data: data.astype(KINDS[given["to"]]), route=batch.aligned),
         "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
-        "Ceil": Operator(AS_FIRST, _like(np.ceil), route=batch.aligned),
         "CenterCropPad": Operator(READS, route=batch.resized),
         "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
         "Col2Im": Operator(READS, route=batch.first_input(0)),
@@ -562,19 +559,15 @@ OWN = _rows(
         "Det Trilu": Operator(route=batch.mixing(slice(-2, None))),
         "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
         "Einsum": Operator(route=batch.summed),
-        "Equal": Operator(COMPARES, _by(np.equal), route=batch.aligned),
         "Expand": Operator(READS, move=batch.repeat_mark, core=EXPAND),
         "EyeLike": Operator(takes=0),
         "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
-        "Floor": Operator(AS_FIRST, _like(np.floor), route=batch.aligned),
         "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
         "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
         "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
         "GatherND": Operator(READS, route=batch.gathered_nd),
         "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
-        "Greater": Operator(COMPARES, _by(np.greater), route=batch.aligned),
-        "GreaterOrEqual": Operator(COMPARES, _by(np.greater_equal), route=batch.aligned),
         "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
         "GroupNormalization": Operator(route=batch.first_input(0)),
         "Hardmax LogSoftmax Softmax": Operator(AS_FIRST, route=batch.mixing(batch.softmax_axes)),
@@ -583,8 +576,6 @@ OWN = _rows(
         "InstanceNormalization": Operator(AS_FIRST, route=batch.first_input(0, 1)),
         "LRN": Operator(AS_FIRST, route=batch.mixing(slice(1, 2))),
         "LayerNormalization": Operator(HANDS_ON, route=batch.mixing(batch.axes_behind)),
-        "Less": Operator(COMPARES, _by(np.less), route=batch.aligned),
-        "LessOrEqual": Operator(COMPARES, _by(np.less_equal), route=batch.aligned),
         "Loop": Operator(graphs=Graphs.LOOP),
         "LpNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axis_given)),
         "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
@@ -595,19 +586,16 @@ OWN = _rows(
         "Min": Operator(COMPARES, _extreme(np.minimum), route=batch.aligned),
         "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
         "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
-        "Neg": Operator(AS_FIRST, _like(np.negative), route=batch.aligned),
         "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
         "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
         "OneHot": Operator(READS, route=batch.one_hot),
-        "Or": Operator(COMPARES, _by(np.logical_or), route=batch.aligned),
         "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
-        "Pow": Operator(BROADCAST, _raised, route=batch.aligned),
+        "Pow": Operator(BROADCAST, _like(lambda a, b: np.power(a.astype(np.float64), b)), route=batch.aligned),
         "QLinearConv": Operator(route=batch.convolved(3)),
         "QLinearMatMul": Operator(route=batch.multiplied(3)),
         "RMSNormalization": Operator(route=batch.mixing(batch.axes_behind)),
         "RandomNormal": Operator(READS, random=True),
         "Range": Operator(READS, _row),
-        "Reciprocal": Operator(AS_FIRST, _like(np.reciprocal), route=batch.aligned),
         "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": Operator(READS, route=batch.reduced),
         "ReduceL2 ReduceMean": Operator(READS_HANDS_ON, route=batch.reduced),
         "ReduceMax": Operator(READS_HANDS_ON, _reduced(np.max), route=batch.reduced),
@@ -617,18 +605,15 @@ OWN = _rows(
         "Reshape": Operator(READS, move=batch.reshape_mark, core=RESHAPE),
         "Resize Upsample": Operator(READS_HANDS_ON, route=batch.resized),
         "ReverseSequence": Operator(route=batch.reverse_sequence),
-        "Round": Operator(AS_FIRST, _like(np.rint), route=batch.aligned),
         "Scan": Operator(graphs=Graphs.SCAN),
         "Scatter ScatterElements": Operator(route=batch.scattered_elements),
         "ScatterND": Operator(value=_scattered),
         "Shape": Operator(takes=0, core=SHAPE),
-        "Sign": Operator(AS_FIRST, _like(np.sign), route=batch.aligned),
         "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
         "Size": Operator(value=count, takes=0),
         "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
         "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
         "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
-        "Sqrt": Operator(AS_FIRST, _like(np.sqrt), route=batch.aligned),
         "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
         "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
         "Sum": Operator(COMPARES, _extreme(np.add), route=batch.aligned),

@@ -5,30 +5,20 @@ A node that offends is fixed on the way, so that those below it are judged as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 from shapecalc.core.record import FrozenDict
+from shapecalc.models import verdicts
 from shapecalc.models.answers import CoreCalls, Visit
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Shapes, Sizes, together
 from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
 from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
 from shapecalc.models.operators import LISTED, Graphs, Operator, graphs_of, operator_of
-from shapecalc.models.verdicts import (
-    OFFENCES,
-    Fix,
-    FixedOutputs,
-    Offender,
-    Run,
-    Verdict,
-    fixed_mark,
-    fixes,
-    from_input,
-    verdict_of,
-)
+from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 Marks = tuple[Mark, ...]
 """The marks of a tensor, by lane."""
@@ -114,15 +104,15 @@ class NodeVerdict:
     marks: Marks
     """The marks of its output once it is fixed."""
     fixes: tuple[Fix, ...]
-    """The best first."""
-    runs: tuple[str, ...]
-    """`ok`, `fails` or `blocked` for each judged lane."""
+    """The best first; empty if there is nothing to mend or nobody knows how."""
+    runs: Mapping[int, str]
+    """By judged size: `ok`, `fails` or `blocked`."""
     empty: str | None
     """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
     batch_in: tuple[int, str] | None
     """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
     batch_out: tuple[int, str] | None
-    blocked_by: str | None = None
+    blocked_by: str | None
     """The path of the first offender or stop above it whose fixing it needs; None if there is none."""
 
 
@@ -348,29 +338,39 @@ class Judge:
         lanes = self._at_sizes(visit.node, visit.outputs)
         after = tuple([None if each is None else mark_after(each) for each in lanes])
         runs = self._runs(visit, before, after)
-        verdict, why = verdict_of(runs, self.declared, self._walk.batch)
+        verdict, why = verdicts.verdict_of(runs, self.declared, self._walk.batch)
         if visit.unknown:
             lost = next((mark.why for mark in before if isinstance(mark, Lost)), "")
             verdict, why = Verdict.UNKNOWN, visit.unknown if lost in ("", NO_SHAPE) else lost
         found = self._fixes(visit, before) if verdict in OFFENCES else []
         outputs = found[0].outputs if found else visit.outputs
-        marks = tuple(map(fixed_mark, before, visit.input, outputs, self._batches)) if found else after
+        marks = tuple(map(verdicts.fixed_mark, before, visit.input, outputs, self._batches)) if found else after
         here, there = next(((run.here, run.there) for run in runs[::-1] if run.batch > 1), (None, None))
-        outcomes, offered = tuple([run.outcome for run in runs]), tuple([each.fix for each in found])
-        return NodeVerdict(verdict, why, outputs, marks, offered, outcomes, self._empty(visit), here, there)
+        return NodeVerdict(
+            verdict=verdict,
+            why=why,
+            outputs=outputs,
+            marks=marks,
+            fixes=tuple([each.fix for each in found]),
+            runs={run.batch: run.outcome for run in runs},
+            empty=self._empty(visit),
+            batch_in=here,
+            batch_out=there,
+            blocked_by=None,
+        )
 
-    def _fixes(self, visit: Visit, before: Marks) -> list[FixedOutputs]:
+    def _fixes(self, visit: Visit, before: Marks) -> list[verdicts.FixedOutputs]:
         """Return what fixes an offender, the best first."""
         argument, walk = visit.call.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
         asked = visit.input, visit.named_argument(argument.name), visit.switch, visit.outputs
-        offender = Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
+        offender = verdicts.Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
             arguments = [FrozenDict({argument.name: target}) for target in tried]
             return self.core.ask(visit.node, switch, visit.input, arguments).outputs
 
-        return fixes(offender, visit.call.fixes, answer)
+        return verdicts.fixes(offender, visit.call.fixes, answer)
 
     def stop(self, node: Node, failures: Failures) -> None:
         """Note a node that is not listed and fails; nobody can say what lies below it."""
@@ -390,11 +390,11 @@ class Judge:
             self._makers = {made: node for node in nodes_in((self._walk.model.graph,)) for made in node.outputs}
         return self._makers.get(tensor) if tensor != ABSENT else None
 
-    def _runs(self, visit: Visit, before: Marks, after: Marks) -> list[Run]:
+    def _runs(self, visit: Visit, before: Marks, after: Marks) -> list[verdicts.Run]:
         """Return what a node does at each judged size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
         lanes = zip(self._batches, visit.input, visit.outputs, before, after, problems, strict=True)
-        return [Run(*each) for each, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
+        return [verdicts.Run(*each) for each, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty(self, visit: Visit) -> str | None:
         """Return what the node does at a batch of 0."""
@@ -425,7 +425,7 @@ class Judge:
                 shapes = self._walk.shapes[above.outputs[0]]
                 place = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
                 if place >= 0 and shapes and {shape[place] for shape in shapes if shape} == {self.declared}:
-                    return above, from_input(self._walk.batch, place)
+                    return above, verdicts.from_input(self._walk.batch, place)
         return None
 
     def _whole_axis(self, node: Node) -> tuple[int, int] | None:

@@ -237,11 +237,6 @@ def _refusal(model: bytes) -> str:
     return ""
 
 
-def _answer(proved: bool | None, why: str) -> int:
-    json.dump({"proved": proved, "why": why}, sys.stdout)
-    return 0
-
-
 def _most_memory() -> int:
     """Return the bytes that a proof may take."""
     try:
@@ -267,6 +262,7 @@ def _end_with(parent: int) -> None:
 
 def main() -> int:
     """Write what the proof of the task says."""
+    proved: bool | None
     task = json.loads(sys.argv[1])
     _limit_memory(_most_memory())
     Thread(target=_end_with, args=(task["parent"],), daemon=True).start()
@@ -274,13 +270,13 @@ def main() -> int:
         mended = sys.stdin.buffer.read()
         os.chdir(task["folder"])
         checked = _check(task, mended)
-        return _answer(True, Comparison(task, mended).result() + checked)
-    except NotProved as error:
-        return _answer(None, str(error))
-    except Failed as error:
-        return _answer(False, str(error))
+        proved, why = True, Comparison(task, mended).result() + checked
+    except (NotProved, Failed) as error:
+        proved, why = False if isinstance(error, Failed) else None, str(error)
     except MemoryError:
-        return _answer(None, "it is too large")
+        proved, why = None, "it is too large"
+    json.dump({"proved": proved, "why": why}, sys.stdout)
+    return 0
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from shapecalc.core.text import brief, suggestion, visible
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall
-from shapecalc.models.propagate import Stop
+from shapecalc.models.propagate import NodeVerdict, Stop
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 NONE: FrozenDict = FrozenDict()
@@ -37,7 +37,7 @@ class Input:
 
 
 @dataclass(slots=True)
-class Judged:
+class Judged(NodeVerdict):
     """A listed node and its verdict."""
 
     node: Node
@@ -57,20 +57,6 @@ class Judged:
     """What a Shape returns; None for other ops."""
     conditions: tuple[str, ...]
     """What the names must satisfy, as JSON has conditions: `4*H*W % 64 == 0`."""
-    verdict: Verdict
-    runs: Mapping[int, str]
-    """By judged size: `ok`, `fails` or `blocked`."""
-    empty: str | None
-    """At N = 0: `ok` or `refused`; None if nobody knows."""
-    blocked_by: str | None
-    """The path of the first offender or stop above whose mending it needs; None if there is none."""
-    batch_in: tuple[int, str] | None
-    """The axis that carries the batch in the input, and how: `whole`, `major`, `minor`; None if none does."""
-    batch_out: tuple[int, str] | None
-    why: str
-    """One sentence; empty if there is nothing to say."""
-    fixes: tuple[Fix, ...]
-    """The best first; empty if there is nothing to mend or nobody knows how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +194,8 @@ def found_node(report: Report, text: str) -> Judged:
     if len(found) > 1:
         paths = " ".join(f"'#{judged.node.path}'" for judged in found[:MOST_PATHS])
         more = f" and {len(found) - MOST_PATHS} more" if len(found) > MOST_PATHS else ""
-        raise misuse(
-            f"{len(found)} nodes are called '{shown}'", visible(f"write one of {paths}{more}"), argument="node"
-        )
+        hint = visible(f"write one of {paths}{more}")
+        raise misuse(f"{len(found)} nodes are called '{shown}'", hint, argument="node")
     return found[0]
 
 
@@ -223,7 +208,7 @@ def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = 
     input, wanted = judged.input, judged.target if target is None else target
     if any(isinstance(dim, Sum) for shape in (input, wanted) for dim in shape or ()):
         sizes = {**report.assumed, report.batch: max(report.sizes)}
-        input, wanted = _in_numbers(input, sizes), _in_numbers(wanted, sizes)
+        input, wanted = (shape and tuple([_number(dim, sizes) for dim in shape]) for shape in (input, wanted))
     options = _options(judged.node, call)
     if call.target is not None and wanted is not None:
         options[call.target.name] = shape_words(wanted)
@@ -243,10 +228,6 @@ def _options(node: Node, call: CoreCall) -> dict[str, object]:
     return {
         name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in found.items()
     }
-
-
-def _in_numbers(shape: NamedShape | None, sizes: Mapping[str, int]) -> NamedShape | None:
-    return None if shape is None else tuple([_number(dim, sizes) for dim in shape])
 
 
 def _number(dim: NamedDim, sizes: Mapping[str, int]) -> NamedDim:

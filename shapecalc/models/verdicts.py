@@ -71,14 +71,10 @@ class Run:
         """What becomes of the samples: they stay apart, are swallowed or scrambled, or nobody knows."""
         here, there = self.here, self.there
         if there is None:
-            return Verdict.SCRAMBLES if here is not None and _is_certain(self.after) else Verdict.UNKNOWN
+            certain = isinstance(self.after, BatchAxis) or (isinstance(self.after, Lost) and self.after.certain)
+            return Verdict.SCRAMBLES if here is not None and certain else Verdict.UNKNOWN
         swallowed = here is not None and here[0] == 0 != there[0] and there[1] != "whole"
         return Verdict.SWALLOWS if swallowed else Verdict.SAFE
-
-
-def _is_certain(mark: Mark) -> bool:
-    """Say whether it is certain that no axis carries the batch, where none is known to."""
-    return isinstance(mark, BatchAxis) or (isinstance(mark, Lost) and mark.certain)
 
 
 def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict, str]:

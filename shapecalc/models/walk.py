@@ -11,26 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.models import operators
 from shapecalc.models.answers import Answers, Arguments, Form, Inference, Visit, arguments_of, reads_argument, switch_of
 from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, BOOL, INT64, MOST_ELEMENTS, NUMBERS, UNFIT, Body, Model, Node
 from shapecalc.models.free_dims import InputChoice
 from shapecalc.models.lanes import FROM_DATA, NO_SHAPE, Failures, Values, Walk, broadcast, same_in_all
-from shapecalc.models.operators import (
-    LISTED,
-    AsFirst,
-    Broadcast,
-    Given,
-    Graphs,
-    Inferred,
-    Operator,
-    constant,
-    count,
-    graphs_of,
-    operator_of,
-    value_of,
-    vector,
-)
+from shapecalc.models.operators import LISTED, AsFirst, Graphs, Operator
 from shapecalc.models.propagate import Judge
 
 Inferences = tuple[Sequence[Shapes], Sequence[int], Failures | None]
@@ -144,8 +131,8 @@ class ListedNodes:
             return (arguments_of(node, walk.whole_numbers),) * len(walk.lanes)
         values = walk.known(number) or walk.unknown
         if values is walk.unknown or same_in_all(values):
-            return (arguments_of(node, lambda _: vector(values[0])),) * len(walk.lanes)
-        return tuple([arguments_of(node, lambda _, array=array: vector(array)) for array in values])  # type: ignore[misc]
+            return (arguments_of(node, lambda _: operators.vector(values[0])),) * len(walk.lanes)
+        return tuple([arguments_of(node, lambda _, array=array: operators.vector(array)) for array in values])  # type: ignore[misc]
 
     def _why_unknown(self, node: Node, shapes: Shapes, arguments: Sequence[Arguments | None]) -> str:
         """Return why a node cannot be judged; empty if it can."""
@@ -201,10 +188,10 @@ class OtherNodes:
 
     def pass_node(self, node: Node) -> None:
         """Put down the outputs of a node."""
-        row, walk = operator_of(node), self._walk
+        row, walk = operators.operator_of(node), self._walk
         if row.value is not None:
             first = node.inputs[0] if node.inputs else ABSENT
-            known = not first or first in walk.values or first in walk.constants or row.value is count
+            known = not first or first in walk.values or first in walk.constants or row.value is operators.count
             if known and self._put_elements(node, row):
                 self._walker.judge.carry(node)
                 return
@@ -219,16 +206,16 @@ class OtherNodes:
             walk.shapes[node.outputs[0]] = walk.shapes[inputs[0]]
             walk.dtypes[node.outputs[0]] = walk.dtypes[inputs[0]]
             self._walker.judge.carry(node)
-        elif isinstance(rule, Broadcast) and node.opset >= rule.since:
+        elif isinstance(rule, operators.Broadcast) and node.opset >= rule.since:
             self._broadcast(node, rule)
-        elif isinstance(rule, Given) and (made := self._made(node, rule)):
+        elif isinstance(rule, operators.Given) and (made := self._made(node, rule)):
             self._walker.settle(node, made, [walk.dtypes[inputs[0]]] * len(made), None)
         elif isinstance(rule, AsFirst) and node.domain:
             self._walker.settle(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
         else:
             self._infer(node, row)
 
-    def _made(self, node: Node, rule: Given) -> list[Shapes] | None:
+    def _made(self, node: Node, rule: operators.Given) -> list[Shapes] | None:
         """Return the shapes of a node's outputs in each lane, made by its row; None if ONNX is to be asked."""
         walk = self._walk
         shapes = zip(*[walk.shapes_of(number) for number in node.inputs], strict=True)
@@ -239,9 +226,9 @@ class OtherNodes:
     def _put_elements(self, node: Node, row: Operator) -> bool:
         """Put down the elements of a node's outputs; say whether they are known in some lane."""
         walk = self._walk
-        if row.value is constant:
+        if row.value is operators.constant:
             return self._put_constant(node)
-        if row.value is count:
+        if row.value is operators.count:
             counts = [
                 None if shape is None else np.array(np.prod(shape, dtype=np.int64))
                 for shape in walk.shapes_of(node.inputs[0])
@@ -266,7 +253,7 @@ class OtherNodes:
 
     def _put_constant(self, node: Node) -> bool:
         """Put down a Constant: its elements if they are few, otherwise what its message says of it."""
-        walk, array = self._walk, constant(node.attributes)
+        walk, array = self._walk, operators.constant(node.attributes)
         if array is not None:
             walk.put_values(node.outputs[0], (array,) * len(walk.lanes), NUMBERS[array.dtype.name])
             walk.origins[node.outputs[0]] = "Constant"
@@ -288,7 +275,7 @@ class OtherNodes:
             arrays = [None if each is None else each[lane] for each in inputs]
             lacking = any(array is None and given is not None for array, given in zip(arrays, inputs, strict=True))
             try:
-                outputs.append(None if lacking else value_of(row, node.attributes, arrays))
+                outputs.append(None if lacking else operators.value_of(row, node.attributes, arrays))
                 failures.append(None)
             except IndexError as error:
                 outputs.append(None)
@@ -309,7 +296,7 @@ class OtherNodes:
             if folded:
                 walk.origins[number] = "folded"
 
-    def _broadcast(self, node: Node, rule: Broadcast) -> None:
+    def _broadcast(self, node: Node, rule: operators.Broadcast) -> None:
         """Put down the output of an operator that broadcasts its inputs."""
         walk = self._walk
         key = tuple([walk.shapes_of(number) for number in node.inputs])
@@ -332,8 +319,8 @@ class OtherNodes:
             walk.put_unknown(node, f"custom operator {node.op}")
             self._walker.judge.carry(node)
             return
-        rule = row.shape.otherwise if isinstance(row.shape, Given) else row.shape
-        reads, hands_on = (rule.reads, rule.hands_on) if isinstance(rule, Inferred) else (False, False)
+        rule = row.shape.otherwise if isinstance(row.shape, operators.Given) else row.shape
+        reads, hands_on = (rule.reads, rule.hands_on) if isinstance(rule, operators.Inferred) else (False, False)
         values = [walk.known(number) if number and reads else None for number in node.inputs]
         found: tuple[Sequence[Shapes], Sequence[int]] | None = None
         if hands_on and all(each is None or same_in_all(each) for each in values):
@@ -388,21 +375,17 @@ class Bodies:
 
     def pass_node(self, node: Node) -> None:
         """Walk the graphs of a node, and put down its outputs."""
-        graphs = graphs_of(node)
+        graphs = operators.graphs_of(node)
         if node.calls:
-            self._call(node)
+            body = node.bodies[0]
+            self._pass(body)
+            for number, inner in zip(node.outputs, body.outputs, strict=False):
+                self._copy(number, inner)
         elif graphs is not None:
             self._passes[graphs](node)
         else:
             self._walk.put_unknown(node, f"operator {node.op}, whose graph is not followed")
         self._walker.judge.carry(node)
-
-    def _call(self, node: Node) -> None:
-        """Walk a function; its outputs are the node's."""
-        body = node.bodies[0]
-        self._pass(body)
-        for number, inner in zip(node.outputs, body.outputs, strict=False):
-            self._copy(number, inner)
 
     def _copy(self, number: int, inner: int) -> None:
         """Put down for one tensor what is known of another."""
@@ -573,6 +556,4 @@ def _without(shape: Sizes | None, axis: int) -> Sizes | None:
     """Return a shape without one axis."""
     if shape is None or not -len(shape) <= axis < len(shape):
         return None
-    kept = list(shape)
-    del kept[axis]
-    return tuple(kept)
+    return (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

@@ -15,7 +15,7 @@ from typing import Any
 
 from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
-from shapecalc.models.batch_axis import BatchAxis, Mark, Shapes
+from shapecalc.models.batch_axis import BatchAxis, Shapes
 from shapecalc.models.file import INT64, Body, Model, Node, file_error, model_of, onnx_messages, with_payloads
 from shapecalc.models.judge import Outcome
 from shapecalc.models.lanes import Walk
@@ -170,7 +170,8 @@ def _proof_task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, A
         found = marks(output.tensor) or (None,) * len(walk.lanes)
         if found[lane] is not None and not isinstance(found[lane], BatchAxis):
             return f"nobody can say where the samples are in output {output.name}"
-        places.append([_axis_and_inner(found[at]) for at in (lane, home)])
+        marked = [found[at] for at in (lane, home)]
+        places.append([(mark.axis, mark.inner) if isinstance(mark, BatchAxis) else None for mark in marked])
     return {
         "model": str(walk.model.path.resolve()),
         "folder": str(walk.model.path.resolve().parent),
@@ -182,21 +183,13 @@ def _proof_task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, A
     }
 
 
-def _axis_and_inner(mark: Mark) -> tuple[int, int] | None:
-    return (mark.axis, mark.inner) if isinstance(mark, BatchAxis) else None
-
-
 def _inputs(walk: Walk, lane: int) -> dict[str, list[int | None] | None]:
     """Return the shapes of the inputs by name, None where the batch is; None for a shape that nobody knows."""
-    sizes = walk.lanes[lane].sizes
-    found: dict[str, list[int | None] | None] = {}
-    for declared, given in zip(walk.model.inputs, walk.inputs, strict=True):
-        if given is None or None in given:
-            found[declared.name] = None
-        else:
-            numbers = [sizes[dim] if isinstance(dim, str) else dim for dim in given]
-            found[declared.name] = [None if given[at] == walk.batch else size for at, size in enumerate(numbers)]
-    return found
+    sizes: dict[Any, Any] = {**walk.lanes[lane].sizes, walk.batch: None}
+    return {
+        declared.name: None if dims is None or None in dims else [sizes.get(dim, dim) for dim in dims]
+        for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True)
+    }
 
 
 def _fixed(report: Report, found: FixedModel, proof: Proof, target: Path) -> Fixed:
@@ -310,10 +303,7 @@ def declare(proto: Any, walk: Walk) -> list[str]:
         shapes = dict(_shapes(graph, body, walk))
         for output in graph.output:
             _free(output, shapes.get(output.name), walk)
-        for at in range(len(graph.value_info) - 1, -1, -1):
-            each = graph.value_info[at]
-            if each.name in shapes and _is_stale(each, shapes[each.name], walk):
-                del graph.value_info[at]
+        _remove(graph.value_info, lambda each, s=shapes: each.name in s and _is_stale(each, s[each.name], walk))
     for function in proto.functions:
         del function.value_info[:]
     return changed
@@ -352,8 +342,7 @@ def _shapes(graph: Any, body: Body, walk: Walk) -> Iterator[tuple[str, Shapes | 
     """Yield the tensors that the nodes of a graph make, by name, with their shapes."""
     for node in body.nodes:
         names = graph.node[int(node.path.rpartition("/")[2])].output
-        for name, tensor in zip(names, node.outputs, strict=False):
-            yield name, walk.shapes[tensor]
+        yield from zip(names, [walk.shapes[tensor] for tensor in node.outputs], strict=False)
 
 
 def _sizes(value: Any, shapes: Shapes | None, walk: Walk) -> Iterator[tuple[Any, list[int | None]]]:
@@ -398,7 +387,8 @@ class Editor:
         node = graph.node[int(index)]
         for name, index in zip(rest[::2], rest[1::2], strict=True):
             if name.startswith("@"):
-                graph = next(each for each in self.proto.functions if _calls(node, each) and each.name == name[1:])
+                called = node.domain, node.op_type, name[1:]
+                graph = next(each for each in self.proto.functions if (each.domain, each.name, each.name) == called)
             else:
                 graph = next(each.g for each in node.attribute if each.name == name and each.HasField("g"))
             node = graph.node[int(index)]
@@ -505,10 +495,6 @@ def _remove(row: Any, unwanted: Any) -> None:
     for at in range(len(row) - 1, -1, -1):
         if unwanted(row[at]):
             del row[at]
-
-
-def _calls(node: Any, function: Any) -> bool:
-    return bool(node.op_type == function.name and node.domain == function.domain)
 
 
 def graphs(proto: Any) -> Iterator[Any]:

@@ -340,7 +340,7 @@ def test_an_ascii_locale_is_no_obstacle():
 
 
 def test_why_explains_what_the_doctor_finds(shapecalc):
-    from shapecalc.doctor.causes import CAUSES
+    from shapecalc.doctor.reading import CAUSES
 
     for cause in CAUSES.keys() - every_rule().keys():
         assert shapecalc("why", cause).out.startswith(f"{cause}: {CAUSES[cause].said}\n")

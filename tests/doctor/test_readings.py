@@ -10,8 +10,8 @@ import textwrap
 
 import pytest
 
-from shapecalc.doctor.advice import advice
 from shapecalc.doctor.reading import readings
+from shapecalc.doctor.report import advice
 
 HELD = ("input", "elements", "target", "target_elements", "perm", "axes", "node")
 FRAME = '  File "/srv/models/head.py", line 12, in forward\n    {}\n'

@@ -6,11 +6,10 @@ import pytest
 
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
-from shapecalc.doctor.causes import CAUSES
 from shapecalc.doctor.context import FRAMEWORKS
 from shapecalc.doctor.excerpts import folded
 from shapecalc.doctor.match import HOLES, SENTENCES, matches, sentences_of
-from shapecalc.doctor.reading import readings
+from shapecalc.doctor.reading import CAUSES, readings
 
 TEXTS = {"list": "[2, 3]", "count": "24", "words": "some words"}
 VALUES = {"list": (2, 3), "count": 24, "words": "some words"}

@@ -42,6 +42,8 @@ def judged(path, op, name, shapes, verdict=Verdict.SAFE, **told):
         batch_out=(0, "whole"),
         why="",
         fixes=(),
+        outputs=(),
+        marks=(),
     )
     return replace(made, **told)
 

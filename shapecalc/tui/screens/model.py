@@ -52,7 +52,7 @@ class ModelList:
         """Whether offenders alone are shown."""
         self.fixed = 0
         """Which fix of the marked node is looked at, from 1; 0 if the node is seen as it is."""
-        self.shown: tuple[report.Judged, ...] = report.nodes
+        self.shown = report.nodes
 
     @property
     def marked(self) -> report.Judged | None:

@@ -20,7 +20,7 @@ from shapecalc.core.text import brief, suggestion, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.view.film.frames import Film
+    from shapecalc.view.film.scenes import Film
 
 
 CHAIN = "chain"

@@ -26,19 +26,10 @@ FONT = (
 )
 """Each character, and its five rows of three pixels: a row is the digit of its three bits."""
 GLYPHS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT.split()}
-OTHER = "77777"
-"""What stands for a character that has no glyph."""
-HALVES = " ▀▄█"
-"""The characters of two pixels, one over the other, by the sum of 1 for the upper and 2 for the lower."""
 BOLD = Style(bold=True)
-WIDEST = 1000
-LINES_WIDTH = 16
-"""The cells between the two columns of dims."""
 GAP = 2
 Dots = dict[tuple[int, int], tuple[int, Style]]
 """The cells that lines run through, each with the sum of the bits of its dots, two by four, and its style."""
-FIRST_DOTS = 0x2800
-"""The first of the characters with two by four dots."""
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bit of each dot of a character, by row and column."""
 
@@ -46,18 +37,14 @@ DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 class Scale(Enum):
     """How large a figure is."""
 
-    LARGE = "a pixel is two cells wide and one high"
-    MEDIUM = "a pixel is one cell wide and half a cell high"
+    LARGE = 5, 8, 2
+    """A pixel is two cells wide and one high."""
+    MEDIUM = 3, 4, 1
+    """A pixel is one cell wide and half a cell high."""
 
-    @property
-    def rows(self) -> int:
-        """The lines of a figure."""
-        return 5 if self is Scale.LARGE else 3
-
-    @property
-    def columns(self) -> int:
-        """The cells of a figure with the gap after it."""
-        return 8 if self is Scale.LARGE else 4
+    def __init__(self, rows: int, columns: int, gap: int) -> None:
+        """Give a figure so many lines, and so many cells with the gap after it."""
+        self.rows, self.columns, self.gap = rows, columns, gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +67,17 @@ def figures(text: str, scale: Scale) -> list[str]:
     █▀▀ ▀▀█
     ▀▀▀   ▀
     """
-    glyphs = [[int(row) for row in GLYPHS.get(char.upper(), OTHER)] for char in text]
+    glyphs = [[int(row) for row in GLYPHS.get(char.upper(), "77777")] for char in text]
     if scale is Scale.LARGE:
-        return ["  ".join(_bits(glyph[row], "██", "  ") for glyph in glyphs) for row in range(scale.rows)]
+        pixels = (("".join("██" if row & bit else "  " for bit in (4, 2, 1)) for row in glyph) for glyph in glyphs)
+        return ["  ".join(row) for row in zip(*pixels, strict=True)] or [""] * scale.rows
     return [" ".join(_pairs(glyph, 2 * row) for glyph in glyphs) for row in range(scale.rows)]
-
-
-def _bits(row: int, on: str, off: str) -> str:
-    return "".join(on if row & bit else off for bit in (4, 2, 1))
 
 
 def _pairs(glyph: list[int], row: int) -> str:
     """Return the characters of two rows of pixels of a glyph."""
     lower = glyph[row + 1] if row + 1 < len(glyph) else 0
-    return "".join(HALVES[bool(glyph[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
+    return "".join(" ▀▄█"[bool(glyph[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
 
 
 def figures_width(text: str, scale: Scale) -> int:
@@ -102,8 +86,7 @@ def figures_width(text: str, scale: Scale) -> int:
     >>> figures_width("24", Scale.LARGE), len(figures("24", Scale.LARGE)[0])
     (14, 14)
     """
-    gap = 2 if scale is Scale.LARGE else 1
-    return max(0, len(text) * scale.columns - gap)
+    return max(0, len(text) * scale.columns - scale.gap)
 
 
 def big(
@@ -120,10 +103,8 @@ def big(
     `holes` are the dims that are hidden, by column and index, with what stands there; an arrow points to the
     one that is `chosen`.
     """
-    made, holes = (
-        layouts(answer),
-        {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in (holes or {}).items()},
-    )
+    made = layouts(answer)
+    holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in (holes or {}).items()}
     if not made:
         return None
     place = place_of(made, at)
@@ -186,18 +167,18 @@ def _columns(layout: Layout, sides: tuple[Side, Side, Side], hidden: set[int], s
     rows, pitch, middle = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), Dots()
     left = before.width(scale) + GAP
-    right = left + LINES_WIDTH
+    right = left + 16
     for link in layout.links:
         for axis, out in product(link.sources, link.outs):
             if out not in hidden:
                 hue = colour(layout.before[axis].mark) or None
                 _draw_line(lines, (left, axis * pitch + middle), (right - GAP, out * pitch + middle), Style(color=hue))
     for (x, y), (bits, style) in lines.items():
-        canvas.put(x, y, chr(FIRST_DOTS + bits), style)
+        canvas.put(x, y, chr(0x2800 + bits), style)
     _put(canvas, before, 0, scale)
     _put(canvas, tokens, right, scale)
     _put(canvas, after, right + (tokens.width(scale) + GAP if any(tokens.texts) else 0), scale)
-    return [*canvas.text(WIDEST).split("\n", allow_blank=True)]
+    return [*canvas.text(1000).split("\n", allow_blank=True)]
 
 
 def _put(canvas: Canvas, side: Side, x: int, scale: Scale) -> None:

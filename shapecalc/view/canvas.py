@@ -19,16 +19,8 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 """The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""
 WORD = 16
 """What stands among the directions of lines for a cell of a word."""
-SPARE = 80
-"""The blank cells by which a row grows beyond what is drawn in it, so that it grows seldom."""
 NOTE_GAP = 3
 """The blanks between two notes on one line."""
-WIDEST_PITCH = 3
-"""The most lines from one axis to the next."""
-TALLEST = 20
-"""The most lines that a picture grows to. A taller one would be slow to draw, and no clearer."""
-LINES_FOR_PITCH = 7
-"""The lines that a picture needs for each line from one axis to the next."""
 
 
 class Strokes(Record):
@@ -167,6 +159,11 @@ class Canvas:
                 ways[x] |= directions
                 chars[x], styles[x] = self.strokes.lines[ways[x]], style
 
+    def draw_into(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
+        """Draw a line on row `y` from the left edge of cell `left` to the middle of cell `middle`."""
+        self.draw_across(y, left, middle, style)
+        self.join(middle, y, LEFT, style)
+
     def draw_down(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
         """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
         for y in range(top, bottom + 1):
@@ -207,7 +204,7 @@ class Canvas:
         """Return a row that has all cells before cell `right`."""
         chars, styles, ways = row = self._rows[y]
         if right > len(chars):
-            more = right - len(chars) + SPARE
+            more = right - len(chars) + 80  # spare ones, so that it grows seldom
             chars += " " * more
             styles += [""] * more
             ways += [0] * more
@@ -262,14 +259,14 @@ def rows_around(here: int, count: int, room: int) -> range:
     return range(first, min(count, first + room))
 
 
-def pitch_for(rows: int, height: int, spare: int, tallest: int = TALLEST) -> int:
+def pitch_for(rows: int, height: int, spare: int, tallest: int = 20) -> int:
     """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
 
     >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
     fitting = (min(height, tallest) - spare - 1) // max(1, rows - 1)
-    return max(1, min(WIDEST_PITCH, fitting, height // LINES_FOR_PITCH))
+    return max(1, min(3, fitting, height // 7))  # rows further apart are slower to draw, and no clearer
 
 
 def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:

@@ -37,8 +37,6 @@ FONTS = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
 """The fonts that are asked for; the first is the package's own, which pictures in pixels are made with."""
 MOST_LINES = 400
 """The most lines of a picture; of more, the last says how many are left out."""
-MORE = "explain(everything=True)"
-"""How every picture is asked for in Python."""
 PAPERS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
@@ -49,8 +47,6 @@ CONTRAST = 4.5
 FONT = files("shapecalc.view") / "fonts" / "DejaVuSansMono.ttf"
 """DejaVu Sans Mono, with the letters, lines and arrows that pictures are made of."""
 FAMILY = "DejaVu Sans Mono"
-SHARP = 2
-"""How many pixels a side of the SVG's own are drawn with."""
 ENDINGS = (".svg", ".png", ".html")
 WIDTH, NARROWEST, WIDEST = 80, 40, 400
 """How many characters wide a picture is, and may be."""
@@ -73,7 +69,7 @@ def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8", *
     >>> print(shown_as(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
     reshape         all  3,2  6 elements in and out: axes 0,1 mix into axes 0,1  [regroup]
     """
-    text = story(answer, strokes=strokes_for(encoding), more="" if everything else MORE)
+    text = story(answer, strokes=strokes_for(encoding), more="" if everything else "explain(everything=True)")
     return svg(text, str(answer)) if kind == SVG else text.plain
 
 
@@ -156,7 +152,7 @@ def hexadecimal(colour: Colour) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-def png(svg: str, zoom: int = SHARP) -> bytes:
+def png(svg: str, zoom: int = 2) -> bytes:
     """Return an SVG as PNG, `zoom` times as large; raise `ShapeError` (file) if resvg-py is not installed."""
     try:
         from resvg_py import svg_to_bytes

@@ -18,42 +18,16 @@ from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.layout import Group
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, number_text
-from shapecalc.view.canvas import (
-    LEFT,
-    RIGHT,
-    UNICODE,
-    Canvas,
-    Strokes,
-    clip,
-    clip_line,
-    ink,
-    packed,
-    pitch_for,
-    rows_around,
-)
+from shapecalc.view.canvas import RIGHT, UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around
 from shapecalc.view.layout import Cell, Layout, colour, input_cells, layouts, mark_text, place_of
 
 Styles = Sequence[Style | str]
 Holes = Mapping[tuple[int, int], str]
 """The dims that are hidden, by column and index, with what stands there."""
-ARRIVAL = 2
-"""The cells of the line between what was asked for and the dim."""
-KNOT = 4
-"""The cells that stand for lines that have no room to cross."""
 SCALAR = "[]"
 LONGEST_DIM = 14
-LONGEST_TITLE = 24
 ROOMS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
 """How many lines apart the axes stand, and how many cells a line has after its bracket, the most spacious first."""
-MOST_ROWS = 16
-"""The most axes that are drawn if no height is given."""
-TALLEST = 16
-"""The most lines that it grows to. The picture under it needs the rest more."""
-MOST_NAMED = 4
-"""The most axes, and the most dims, that a note names."""
-NOTES = 3
-"""The lines that are kept for notes."""
-LONGEST_SHAPE = 30
 
 
 class Wiring(Record):
@@ -70,7 +44,7 @@ class Wiring(Record):
     def width(self, pitch: int = 1) -> int:
         """Return how many cells the lines need if the axes stand `pitch` lines apart."""
         if self.knot:
-            return KNOT
+            return 4
         if self.layers:
             return (pitch + 2) * len(self.layers) + 1
         return 2 * max(self.tracks, default=0) + 3 + self.walls
@@ -213,7 +187,7 @@ def put_arrival(canvas: Canvas, cell: Cell, token: str, at: int, place: tuple[in
     """Write what was asked for on the line into a dim, and an arrow if step `at` settles it."""
     right, y = place
     if token:
-        canvas.put(right - len(token) - 2 - ARRIVAL, y, f" {token} ", "bold")
+        canvas.put(right - len(token) - 4, y, f" {token} ", "bold")
     if cell.step == at and cell.dim is not None:
         canvas.put(right - 1, y, canvas.strokes.arrow, "bold")
 
@@ -282,8 +256,7 @@ def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, 
     rows = [*link.sources, *link.outs]
     canvas.draw_down(bar, 1 + pitch * min(rows), 1 + pitch * max(rows), style)
     for row in link.sources:
-        canvas.draw_across(1 + pitch * row, left, bar, style)
-        canvas.join(bar, 1 + pitch * row, LEFT, style)
+        canvas.draw_into(1 + pitch * row, left, bar, style)
     for row in link.outs:
         canvas.join(bar, 1 + pitch * row, RIGHT, style)
         canvas.draw_across(1 + pitch * row, bar + 1, right, style)
@@ -327,7 +300,7 @@ def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Str
     tokens = _tokens(layout, strokes)
     for out in layout.parted:
         tokens[out] += f"{strokes.size}{mark_text(layout.before[out].mark, strokes)}"
-    title = clip(layout.title, LONGEST_TITLE, strokes)
+    title = clip(layout.title, 24, strokes)
     wired = wiring(layout.links, width - before.width - after.width - room - 2, len(title) + 1 - after.width - room)
     return Gap(wired, title, tuple(tokens), room, lines)
 
@@ -390,7 +363,7 @@ def flow(
         made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
     notes, lines = _notes(made, placed, strokes, explained=not holes), placed.lines
-    room = MOST_ROWS if height is None else height - 1 - len(packed(notes, width, strokes))
+    room = 16 if height is None else height - 1 - len(packed(notes, width, strokes))
     shown = range(lines)
     if lines > room:
         shown = rows_around(_row_at(answer, at, chosen), lines, room - (height is not None))
@@ -413,7 +386,7 @@ def _placed(
     head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
     columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
     axes = max([1, *(len(column.cells) for column in columns)])
-    pitch = 1 if height is None else pitch_for(axes, height, 1 + NOTES, TALLEST)
+    pitch = 1 if height is None else pitch_for(axes, height, 4, 16)
     return spread(made, columns, place, width, pitch, strokes)
 
 
@@ -469,7 +442,7 @@ def _mixing_note(layout: Layout, strokes: Strokes) -> str:
     links = [layout.links[place] for place in layout.mixed]
     axes = [layout.before[axis].mark for axis in links[0].sources]
     outs = [layout.cells[out].mark for out in links[0].outs]
-    if len(links) > 1 or max(len(axes), len(outs)) > MOST_NAMED or any(colour(mark) == "" for mark in axes):
+    if len(links) > 1 or max(len(axes), len(outs)) > 4 or any(colour(mark) == "" for mark in axes):
         return "~ mixes axes of the input"
     before, after = ([mark_text(mark, strokes) for mark in side] for side in (axes, outs))
     return f"{and_text(after)} mix {and_text(before)}"
@@ -606,7 +579,7 @@ def strip(answer: Trace | Chain, at: int | None = None, *, width: int = 78, stro
     now = len(answer.steps) if at is None else at
     shown = [",".join(map(str, answer.input)) or "[]"]
     shown += [_known_shape(layout, now, strokes) for layout in layouts(answer)]
-    line = Text(f" {strokes.to} ".join(clip(text, LONGEST_SHAPE, strokes) for text in shown), no_wrap=True, end="")
+    line = Text(f" {strokes.to} ".join(clip(text, 30, strokes) for text in shown), no_wrap=True, end="")
     return clip_line(line, width, strokes)
 
 

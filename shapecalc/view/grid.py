@@ -19,15 +19,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import all_known
 from shapecalc.core.examples import example_sizes, index_text
 from shapecalc.core.layout import Moves
-from shapecalc.core.moves import (
-    Dims,
-    Index,
-    Move,
-    index_after,
-    index_before,
-    ravel,
-    unravel,
-)
+from shapecalc.core.moves import Dims, Index, Move, index_after, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
@@ -46,7 +38,6 @@ HEAD = 3
 BETWEEN = 4
 """The blanks between two tables."""
 LONGEST_VALUE = 8
-NAMES = ("asked", "mistaken")
 MOST_COMPARED = 4096
 """The most elements that are compared in their order; past them, those one step along each axis are."""
 
@@ -499,7 +490,7 @@ def beside(
     """
     sizes = _common_sizes(asked, mistaken)
     ours, theirs = journey_of(asked, sizes), journey_of(mistaken, sizes)
-    tables = _outputs((ours, theirs), NAMES, _first_difference(ours, theirs), strokes)
+    tables = _outputs((ours, theirs), ("asked", "mistaken"), _first_difference(ours, theirs), strokes)
     return stack(side_by_side(tables, width, height, strokes))
 
 

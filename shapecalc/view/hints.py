@@ -11,13 +11,9 @@ from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
-UNKNOWN = "?"
-"""What stands for the dim that is asked for in the arithmetic."""
 GIVEN = "the request gives a {} there"
 """What is said of a dim that is asked for as it is, in place of the arithmetic that it has none of."""
 CARET = "^"
-WIDEST_DIM = 12
-"""The most characters of a dim in a table of indices."""
 
 
 class Hint(Record):
@@ -148,7 +144,7 @@ def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], not
 
 
 def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int) -> str:
-    dims = (cell.rjust(min(WIDEST_DIM, width)) for cell, width in zip(cells, widths, strict=False))
+    dims = (cell.rjust(min(12, width)) for cell, width in zip(cells, widths, strict=False))
     return name.ljust(head) + "".join(f"   {dim}" for dim in dims)
 
 
@@ -166,4 +162,4 @@ def _arithmetic(step: Step) -> str:
     if not found:
         return sentence
     start, end = found[-1].span()
-    return f"{sentence[:start]}{UNKNOWN}{sentence[end:]}"
+    return f"{sentence[:start]}?{sentence[end:]}"

@@ -31,18 +31,10 @@ MIXED = "xyzuvwpqrst"
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
 """Hues of Okabe and Ito, the light ones darkened. Colour-blind people can tell them apart, on white and on black."""
 LONGEST_MARK = 8
-LISTED = 3
-"""The most letters in a row that are all written. Of more, the first and the last are."""
-BEFORE_ALL = -1
-"""The step number of the input's dims: they are there before the first step."""
-NEW = "new"
-"""The mark of a dim that was not there before."""
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
 INFERS = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules of a -1."""
-SIZES_ONLY = (rules.COPIED_ZERO, *INFERS)
-"""The rules of what says where a size comes from, and not the elements."""
 TOKENS = {
     rules.COPIED_ZERO: "0",
     rules.INFERRED: "-1",
@@ -53,6 +45,8 @@ TOKENS = {
     "reverse-axis": "back",
 }
 """The texts on the lines into dims, by the rule that settles the dim."""
+
+
 MADE = (rules.INSERTED_ONE, rules.NEW_DIM, rules.MERGED)
 """The rules of a dim that may have no source axis."""
 
@@ -172,7 +166,7 @@ def _follows(before: NamedAtom, part: NamedAtom) -> bool:
 
 
 def _run_text(run: list[NamedAtom]) -> str:
-    if len(run) <= LISTED:
+    if len(run) <= 3:
         return "".join(part.name for part in run)
     return f"{run[0].name}-{run[-1].name}"
 
@@ -240,7 +234,7 @@ def _empty_stage(request: Request) -> Stage:
 def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
     """Return the column of the input."""
     marks = input_marks(answer.input)
-    return tuple(Cell(dim, BEFORE_ALL, mark) for dim, mark in zip(answer.input, marks, strict=True))
+    return tuple(Cell(dim, -1, mark) for dim, mark in zip(answer.input, marks, strict=True))
 
 
 def place_of(made: Sequence[Layout], at: int | None) -> int:
@@ -324,7 +318,7 @@ def _recut_links(stage: Stage) -> tuple[Group, ...]:
     A copied 0 and a -1 say where a size comes from, not the elements.
     """
     settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [step for step in settling.values() if step.sources and step.rule not in SIZES_ONLY]
+    sourced = [step for step in settling.values() if step.sources and step.rule not in (rules.COPIED_ZERO, *INFERS)]
     named = {axis for step in sourced for axis in step.sources}
     if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
         return groups(stage.before, stage.after or ())
@@ -348,7 +342,7 @@ def _links(stage: Stage) -> tuple[Group, ...]:
     links = [
         Group(step.sources, (step.out,))
         for step in stage.steps
-        if step.out is not None and (step.sources or step.rule in MADE) and step.rule not in INFERS
+        if step.out is not None and step.rule not in INFERS and (step.sources or step.rule in MADE)
     ]
     used = {axis for link in links for axis in link.sources}
     idle = _kept_axes(stage, used) if stage.finished else []
@@ -375,7 +369,7 @@ def _carry_marks(
 def _link_marks(sources: Sequence[Mark], dims: Sequence[Dim | None]) -> Sequence[Mark] | None:
     """Return the marks that the dims of a link get from their sources; None if axes mix."""
     if not sources or not dims:
-        return [(NamedAtom(NEW, None, _size(dim)),) for dim in dims]
+        return [(NamedAtom("new", None, _size(dim)),) for dim in dims]
     if len(sources) == 1 and len(dims) == 1:
         (mark,), (dim,) = sources, dims
         return [mark if dim is None or len(mark) != 1 else (replace(mark[0], size=dim),)]

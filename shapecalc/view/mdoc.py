@@ -15,8 +15,6 @@ CLOSING = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY, SUBSECTION, OFFSET = 5, 3, 6
 """How far the text, a subsection's heading and, below it, a display stand in."""
-DEFAULT_WIDTH = "Ds"
-"""The `-width` that stands for `OFFSET`."""
 KEPT_BLANK = "\0"
 
 
@@ -161,7 +159,7 @@ class _Page:
         """Begin a list of entries with tags."""
         self.end_paragraph()
         width = words[words.index("-width") + 1]
-        self.places.append((sum(self.places[-1]), (OFFSET if width == DEFAULT_WIDTH else len(width)) + 2))
+        self.places.append((sum(self.places[-1]), (OFFSET if width == "Ds" else len(width)) + 2))
 
     def begin_entry(self, words: list[str]) -> None:
         """Begin an entry of a list."""

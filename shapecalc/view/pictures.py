@@ -32,30 +32,12 @@ from shapecalc.view.layout import INFERS, Cell, Layout, colour, layouts, mark_te
 Shown = dict[int, tuple[Layout, Step | None]]
 """Steps by number, each with its layout; None for a refusal."""
 TIMES = " * "
-LONGEST_FACTORS = 26
-LEAST_BAR = 12
-WIDEST_BLOCK = 6
-"""The most cells of an element in a bar."""
-LONGEST_LANE_DIM = 12
-LINE = 5
-"""The fewest cells of a line."""
-REASON = 36
-"""The cells of most reasons."""
-IN_PLACE = (rules.DROPPED_ONE, *rules.KEEPS)
-"""The rules of steps that are written on the row of their input axis."""
-LONGEST_DIM = 9
 LEAST_LABEL = 14
 """The cells that the labels need at the left of the rulers."""
-WIDEST_ELEMENT = 8
-"""The most cells of an element between the cuts of a ruler."""
-USUAL_ELEMENT = 4
-"""The most cells of an element where the rulers have one line each."""
 SPACIOUS = 14
 """The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
 COUNTED = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
-MOST_PICTURES = 4
-"""The most pictures of an answer under the flow."""
 
 
 class Budget(Record):
@@ -241,7 +223,7 @@ def _what_becomes_of_axes(layout: Layout) -> str:
 
 
 def _factors_text(dims: Sequence[Dim], strokes: Strokes) -> str:
-    return clip(TIMES.join(map(str, dims)) or "1", LONGEST_FACTORS, strokes)
+    return clip(TIMES.join(map(str, dims)) or "1", 26, strokes)
 
 
 def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], strokes: Strokes) -> list[Text] | None:
@@ -261,12 +243,12 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     room = width - max(map(len, texts)) - 2
     walls = 0 if asked.hole is None else -(-have // known) - 1
     unit = _least_unit(have, known, room, walls)
-    if room < LEAST_BAR or unit is None:
+    if room < 12 or unit is None:
         return None
     have, known = have // unit, known // unit
     bars = _bars(have, known, strokes, divided=asked.hole is not None)
     if height >= SPACIOUS:
-        bars = [_widened(bar, min(WIDEST_BLOCK, room // max(map(len, bars))), strokes) for bar in bars]
+        bars = [_widened(bar, min(6, room // max(map(len, bars))), strokes) for bar in bars]
     lines = [Text(f"{text}  ").append_text(bar) for text, bar in zip(texts, bars, strict=False)]
     lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS:
@@ -426,8 +408,8 @@ def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pit
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
     room = width - left - max(map(len, after), default=2) - len("dim out")
-    wired = wiring(links, room, room - REASON)
-    right = left + max(wired.width(pitch), LINE * pitch) + (tokens + 3 if tokens else 0)
+    wired = wiring(links, room, room - 36)
+    right = left + max(wired.width(pitch), 5 * pitch) + (tokens + 3 if tokens else 0)
     canvas.put(0, 0, "dim in", "dim")
     canvas.put(right + 1, 0, heading := "in the vector" if vector else "dim out", "dim")
     draw_wires(canvas, wired, (left, right), [_lane_style(layout, link, at) for link in links], pitch)
@@ -479,7 +461,7 @@ def _lane_texts(
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (now is not None and cell.step > now)
-        dim = strokes.hole if hidden else clip(str(cell.dim), LONGEST_LANE_DIM, strokes)
+        dim = strokes.hole if hidden else clip(str(cell.dim), 12, strokes)
         rows.append(("" if sizes_only else mark_text(cell.mark, strokes), dim))
     marked, wide = (max((len(row[at]) for row in rows), default=0) for at in range(2))
     return [f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide) for mark, dim in rows]
@@ -497,7 +479,9 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
         if number > at:
             break
         step = steps[number]
-        row = step.out if step.out is not None else step.sources[0] if step.rule in IN_PLACE else None
+        row = step.out
+        if row is None and step.rule in (rules.DROPPED_ONE, *rules.KEEPS):
+            row = step.sources[0]
         if row is not None:
             reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
@@ -633,7 +617,7 @@ def _rulers_of(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: 
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:
     """Return the axes of one side, the outermost first. Axes of 1 have no cuts, so they are left out."""
     dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
-    texts = [clip(str(dim), LONGEST_DIM, strokes) for dim in dims]
+    texts = [clip(str(dim), 9, strokes) for dim in dims]
     steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
     wide = max(map(len, texts), default=0)
     return tuple(
@@ -651,7 +635,7 @@ def _draw_rulers(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scal
     labels = [f"before {ruler.label}" for ruler in made.before[:1]] + [ruler.label for ruler in made.before[1:]]
     labels += [f"after {ruler.label}" for ruler in made.after[:1]] + [ruler.label for ruler in made.after[1:]]
     left = max(map(len, labels), default=0) + 1
-    room, widest = max(8, width - left - 1), WIDEST_ELEMENT if pitch > 1 else USUAL_ELEMENT
+    room, widest = max(8, width - left - 1), 8 if pitch > 1 else 4
     long = min(widest, room // made.volume) * made.volume if made.volume <= room else room
     clash = made.clash
     canvas, y = Canvas(strokes, pitch * len(labels) + 2 + bool(clash)), 1
@@ -833,7 +817,7 @@ def infers(answer: Trace | Chain, at: int) -> bool:
 
 def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:
     """Return the first of some steps, without those whose pictures need sizes that there are not."""
-    first = [*shown.items()][:MOST_PICTURES]
+    first = [*shown.items()][:4]
     needing = {at: layout for at, (layout, step) in first if _picture_of(layout, step).needs_sizes}
     return [at for at, _ in first if at not in needing or _sizes_of(answer, needing[at]) is not None]
 

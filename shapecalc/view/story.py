@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
     from shapecalc.core.compare import Compared, Comparison
 
-WIDEST_CELL = 60
-"""The widest cell that the others of its column are filled up to."""
-SCREEN = 24
-"""The lines of a screen, as terminals open."""
-LEAST_FLOW = 6
-"""The fewest lines of the flow, if the steps leave less."""
 WIDEST_ARGUMENT = 30
 """The most characters of an argument that are shown around its token."""
 
@@ -49,7 +43,7 @@ def steps_text(answer: Trace | Chain) -> Text:
         labelled = [("input", step) for step in trace.given]
         labelled += [(stage.label, step) for stage in trace.stages for step in stage.steps]
         rows = [_cells(label, step) for label, step in labelled]
-        widths = [max((len(row[at]) for row in rows if len(row[at]) <= WIDEST_CELL), default=0) for at in range(4)]
+        widths = [max((len(row[at]) for row in rows if len(row[at]) <= 60), default=0) for at in range(4)]
         for (_, step), row in zip(labelled, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             text.append(f"{cells}  {visible(step.why)}")
@@ -108,10 +102,10 @@ def story(
     steps = steps_text(answer)
     if not more:
         return stack([explain(answer, width=width, strokes=strokes), Text(""), steps])
-    room = SCREEN - below - _height(steps, width) - 1
+    room = 24 - below - _height(steps, width) - 1
     drawn = flow(answer, width=width, strokes=strokes)
     if _height(drawn, width) > room:
-        drawn = flow(answer, width=width, height=max(room, LEAST_FLOW), strokes=strokes)
+        drawn = flow(answer, width=width, height=max(room, 6), strokes=strokes)
     steps_drawn = steps_to_draw(answer, width)
     room -= _height(drawn, width) + 1 + (len(steps_drawn) > 1)
     each_drawn = (picture(answer, at, width=width, strokes=strokes) for at in steps_drawn)
@@ -186,9 +180,9 @@ def comparison_table(comparison: Comparison) -> Table:
 
     `*` marks the rows that differ from the most common answer.
     """
-    table = _table("", "dialect", "setting", "answer")
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
+    table = _table("", "dialect", "setting", "answer")
     for row in comparison.rows:
         odd = row.verdict != common
         table.add_row("*" if odd else "", row.dialect, _setting(row), _answer(row), style="yellow" if odd else "")
@@ -226,9 +220,8 @@ def operators_table() -> Table:
     """Return a row for every dialect: its operators, the source of its rules, and a note."""
     table = _table("dialect", "operators", "source")
     for row in DIALECTS.values():
-        source = row.source + (f"; {row.note}" if row.note else "")
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
-        table.add_row(row.name, ", ".join(operators), source)
+        table.add_row(row.name, ", ".join(operators), "; ".join(filter(None, (row.source, row.note))))
     return table
 
 

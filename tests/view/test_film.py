@@ -14,8 +14,7 @@ from shapecalc.core.moves import Dims
 from shapecalc.engine.execute import run
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.film.files import screen
-from shapecalc.view.film.frames import picture_at, tracks
-from shapecalc.view.film.scenes import AFTER, BEFORE, LEAST_HEIGHT, film_of
+from shapecalc.view.film.scenes import AFTER, BEFORE, LEAST_HEIGHT, film_of, picture_at, tracks
 from shapecalc.view.layout import layouts
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations

@@ -31,8 +31,7 @@ from shapecalc.view.film.files import (
     page_of,
     terminal_styles,
 )
-from shapecalc.view.film.frames import Film, Frame, Sprite, moments
-from shapecalc.view.film.scenes import film_of
+from shapecalc.view.film.scenes import Film, Frame, Sprite, film_of, moments
 from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to

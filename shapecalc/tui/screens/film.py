@@ -20,8 +20,7 @@ from shapecalc.core.text import read_shape
 from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
 from shapecalc.view.film.files import screen
-from shapecalc.view.film.frames import Ask, Film, Sprite, frame_at, picture_at
-from shapecalc.view.film.scenes import film_of
+from shapecalc.view.film.scenes import Ask, Film, Sprite, film_of, frame_at, picture_at
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 JUST_BEFORE = 1e-6

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from keyword import iskeyword
@@ -28,7 +27,6 @@ from shapecalc.view.code import Code
 
 M = TypeVar("M", Permute, Pick, Roll, Dims)
 INT32_MAX = 2**31 - 1
-INT64_MIN = -(2**63)
 RESERVED = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
 RESERVED |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps"}
@@ -45,6 +43,18 @@ IMPORTS = {
 """The modules that programs use, each with the line that imports it, in the order of these lines."""
 CUTS = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE, Kind.SQUEEZE, Kind.UNSQUEEZE)
 """The kinds of stage that keep the elements in order."""
+METHODS = {
+    Kind.PERMUTE: "transpose",
+    **dict.fromkeys((Kind.RESHAPE, Kind.VIEW, Kind.MERGE), "reshape"),
+    Kind.SQUEEZE: "squeeze",
+    Kind.UNSQUEEZE: "unsqueeze",
+    Kind.EXPAND: "expand",
+    **dict.fromkeys((Kind.SELECT, Kind.SLICE, Kind.FLIP), "pick"),
+    Kind.SPLIT: "split",
+    Kind.ROLL: "roll",
+    Kind.SHAPE: "shape",
+}
+"""The method of a program that writes the calls of a kind of stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +158,7 @@ class Kept:
     @property
     def end(self) -> int:
         """Where it stops, in numbers: as far on as there are any if it goes to the end of the axis."""
-        return (INT64_MAX if self.step > 0 else INT64_MIN) if self.stop is None else self.stop
+        return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
         if self.goes:
@@ -518,8 +528,11 @@ def is_computed(dims: Iterable[Dim]) -> bool:
     return any(name.startswith("[") for name in names(dims))
 
 
-class Writer(ABC):
-    """A program while it is written: its lines so far, and the name of the tensor that the last one makes."""
+class Writer:
+    """A program while it is written: its lines so far, and the name of the tensor that the last one makes.
+
+    Each program has the `METHODS` that write its calls.
+    """
 
     name: str
     node_name: ClassVar[str] = "operator"
@@ -535,68 +548,15 @@ class Writer(ABC):
 
     def add(self, call: Call) -> None:
         """Write a call."""
-        match call.stage.kind:
-            case Kind.PERMUTE:
-                self.transpose(call)
-            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
-                self.reshape(call)
-            case Kind.SQUEEZE:
-                self.squeeze(call)
-            case Kind.UNSQUEEZE:
-                self.unsqueeze(call)
-            case Kind.EXPAND:
-                repeat = self.tile if call.repeats else self.expand
-                repeat(call)
-            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-                self.pick(call)
-            case Kind.SPLIT:
-                self.split(call)
-            case Kind.ROLL:
-                self.roll(call)
-            case Kind.SHAPE:
-                self.shape(call)
-            case _:
-                assert_never(call.stage.kind)
-
-    @abstractmethod
-    def transpose(self, call: Call) -> None:
-        """Write what moves axes."""
-
-    @abstractmethod
-    def reshape(self, call: Call) -> None:
-        """Write what cuts the elements anew."""
-
-    @abstractmethod
-    def squeeze(self, call: Call) -> None:
-        """Write what drops dims of 1."""
-
-    @abstractmethod
-    def unsqueeze(self, call: Call) -> None:
-        """Write what inserts dims of 1."""
-
-    @abstractmethod
-    def expand(self, call: Call) -> None:
-        """Write what repeats dims of 1."""
+        getattr(self, "tile" if call.repeats else METHODS[call.stage.kind])(call)
 
     def tile(self, call: Call) -> None:
         """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
         raise TypeError(f"{self.name} has no {self.node_name} that tiles")
 
-    @abstractmethod
-    def pick(self, call: Call) -> None:
-        """Write what keeps positions of axes."""
-
-    @abstractmethod
-    def split(self, call: Call) -> None:
-        """Write what keeps one of the parts of an axis."""
-
     def roll(self, call: Call) -> None:
         """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
         raise misuse(f"{self.name} has no {self.node_name} that rolls")
-
-    @abstractmethod
-    def shape(self, call: Call) -> None:
-        """Write what returns the dims."""
 
     def text(self) -> str:
         """Return the whole code, once all calls are written."""

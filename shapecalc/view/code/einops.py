@@ -18,8 +18,6 @@ from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import Readings, calls_of, general_warnings, given_warnings, shapes_of, size_text, title
 
-ALPHABET = 26
-
 
 def einops(answer: Trace | Chain) -> Code:
     """Return one `rearrange`, or one `repeat` if elements are repeated.
@@ -105,7 +103,7 @@ def _names(rows: Sequence[Atoms]) -> dict[Atom, str]:
     """Return a name for each piece: the letter of its axis, with a number if the axis is cut."""
     names = {}
     for place, axis in enumerate(rows):
-        letter = chr(ord("a") + place) if place < ALPHABET else f"z{place}"
+        letter = chr(ord("a") + place) if place < 26 else f"z{place}"
         for part, piece in enumerate(axis, 1):
             names[piece] = letter if len(axis) == 1 else f"{letter}{part}"
     return names

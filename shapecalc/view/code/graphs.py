@@ -48,10 +48,6 @@ STEPS = 10
 """The first opset in which a Slice has steps, and inputs in place of attributes."""
 REPEATS = 6
 """The first opset in which a Tile takes repeats as a vector."""
-PARTS_ARE_COUNTED = 18
-"""The first opset in which a Split says how many outputs it has."""
-MOST_PARTS = 1024
-"""The most outputs of a Split that are written."""
 FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
 """The first opsets with an operator, or with an attribute."""
 
@@ -263,9 +259,9 @@ class OnnxModel(Graph):
             self._slice(call.cut_axes())
             return
         axis, parts, part = call.split_axis()
-        if parts > MOST_PARTS:
+        if parts > 1024:  # nobody reads so many names
             raise misuse(f"a Split into {brief(str(parts))} parts", "give the sizes with --where")
-        self.node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= PARTS_ARE_COUNTED else {}))
+        self.node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= 18 else {}))
         unread = f'"unread{self.count}_'
         outputs = ", ".join(f'"{self.tensor}"' if each == part else f'{unread}{each}"' for each in range(parts))
         self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
-from importlib.resources import files
+from importlib import resources
 from io import BytesIO
 from string import Template
 
@@ -16,35 +16,18 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, visible
+from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
-from shapecalc.view.files import (
-    CELL_HEIGHT,
-    CELL_WIDTH,
-    FONTS,
-    MARGIN,
-    PAPERS,
-    check_theme,
-    ending_of,
-    hexadecimal,
-    not_installed,
-    png,
-    readable,
-)
-from shapecalc.view.film.frames import Film, Sprite, Track, moments, tracks
-from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, film_of
+from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, film_of, moments, tracks
 from shapecalc.view.layout import COLOURS
 
-LIT = "#0072B2"
 BASELINE = 13
 LARGEST = 500_000
 """The most bytes of a moving picture."""
-JOINED = "█░━"
-"""The characters that join their neighbours: the glyphs of words that hold them are stretched, not set apart."""
 WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
 BARS = {"│": 1, "┃": 3, "║": 5}
 """The bars of tapes, and how thick they are in pixels: fonts leave gaps between two rows of theirs."""
-PAGE = files("shapecalc.view.film") / "page.html"
-PALETTE_SIZE = 64
+PAGE = resources.files("shapecalc.view.film") / "page.html"
 STILL = "a still picture: an op's --picture FILE.png"
 """What to write where a film was to be a picture that does not move."""
 SAMPLE = "0123456789 │┃║█░ abcdefghijklm"
@@ -68,7 +51,7 @@ LOOKS: Mapping[str, Look] = {
     "ink": Look(""),
     "bold": Look("bold", bold=True),
     "quiet": Look("", quiet=True),
-    "lit": Look("bold reverse", "#ffffff", bold=True, behind=LIT),
+    "lit": Look("bold reverse", "#ffffff", bold=True, behind="#0072B2"),
     "bad": Look("bold red", "#C00000", bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(COLOURS)},
 }
@@ -77,10 +60,10 @@ LOOKS: Mapping[str, Look] = {
 
 def ink_of(look: Look, theme: str) -> str:
     """Return the colour of a look's words on a page, in hexadecimal, as a shade that can be read there."""
-    page, ink, quiet = PAPERS[theme]
+    page, ink, quiet = files.PAPERS[theme]
     if look.behind:
         return look.ink
-    return hexadecimal(readable(_rgb(look.ink) if look.ink else quiet if look.quiet else ink, page, ink))
+    return files.hexadecimal(files.readable(_rgb(look.ink) if look.ink else quiet if look.quiet else ink, page, ink))
 
 
 def _rgb(text: str) -> Colour:
@@ -94,16 +77,16 @@ def terminal_styles(page: Colour | None) -> Mapping[str, str]:
     styles = {name: look.terminal for name, look in LOOKS.items()}
     if page is None:
         return styles
-    ink = max((PAPERS[theme][1] for theme in PAPERS), key=lambda colour: contrast(colour, page))
+    ink = max((files.PAPERS[theme][1] for theme in files.PAPERS), key=lambda colour: contrast(colour, page))
     for name, look in LOOKS.items():
         if look.ink and not look.behind:
-            styles[name] = f"{'bold ' * look.bold}{hexadecimal(readable(_rgb(look.ink), page, ink))}"
+            styles[name] = f"{'bold ' * look.bold}{files.hexadecimal(files.readable(_rgb(look.ink), page, ink))}"
     return styles
 
 
 def page_of(theme: str) -> str:
     """Return the colour of a page, in hexadecimal."""
-    return hexadecimal(PAPERS[theme][0])
+    return files.hexadecimal(files.PAPERS[theme][0])
 
 
 def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
@@ -136,7 +119,7 @@ def moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
 
 def size_of(film: Film) -> tuple[int, int]:
     """Return the width and the height of a film in pixels."""
-    return film.width * CELL_WIDTH + 2 * MARGIN, film.height * CELL_HEIGHT + 2 * MARGIN
+    return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
 
 
 def _picture(film: Film, words: str, theme: str | None) -> str:
@@ -145,13 +128,13 @@ def _picture(film: Film, words: str, theme: str | None) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
         f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'
-        f'<g class="ink" transform="translate({MARGIN} {MARGIN})">{words}</g></svg>\n'
+        f'<g class="ink" transform="translate({files.MARGIN} {files.MARGIN})">{words}</g></svg>\n'
     )
 
 
 def style_sheet(theme: str | None) -> str:
     """Return the style sheet of every look, on the page of a theme or on both."""
-    general = f"text{{font:13px {FONTS};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
+    general = f"text{{font:13px {files.FONTS};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
     light = general + _inks(theme or "light")
     return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_inks('dark')}}}"
 
@@ -166,16 +149,16 @@ def _inks(theme: str) -> str:
 def _word(text: str, look: str, x: float, y: float, inside: str = "") -> str:
     """Return a word at a place, over what is behind it; what is `inside` moves both."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
-    wide, left, top = len(text) * CELL_WIDTH, _short(x * CELL_WIDTH), _short(y * CELL_HEIGHT)
+    wide, left, top = len(text) * files.CELL_WIDTH, _short(x * files.CELL_WIDTH), _short(y * files.CELL_HEIGHT)
     named = f' class="{look}"' if look != "ink" else ""
     if text in BARS:
-        middle, thick = _short(x * CELL_WIDTH + (CELL_WIDTH - BARS[text]) / 2), BARS[text]
-        return f'<rect{named} x="{middle}" y="{top}" width="{thick}" height="{CELL_HEIGHT}">{inside}</rect>'
-    base, whole = _short(y * CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*JOINED} else ""
+        middle, thick = _short(x * files.CELL_WIDTH + (files.CELL_WIDTH - BARS[text]) / 2), BARS[text]
+        return f'<rect{named} x="{middle}" y="{top}" width="{thick}" height="{files.CELL_HEIGHT}">{inside}</rect>'
+    base, whole = _short(y * files.CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*"█░━"} else ""
     word = f'<text{named} x="{left}" y="{base}" textLength="{wide}"{whole}>{escape(text)}'
     if not LOOKS[look].behind:
         return f"{word}{inside}</text>"
-    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{wide}" height="{CELL_HEIGHT}"/>'
+    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{wide}" height="{files.CELL_HEIGHT}"/>'
     return f"<g>{inside}{behind}{word}</text></g>" if inside else f"{behind}{word}</text>"
 
 
@@ -201,7 +184,9 @@ def _way(track: Track, seconds: float) -> str:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
     _, first, top = points[0]
-    values = ";".join(f"{_short((x - first) * CELL_WIDTH)} {_short((y - top) * CELL_HEIGHT)}" for _, x, y in points)
+    values = ";".join(
+        f"{_short((x - first) * files.CELL_WIDTH)} {_short((y - top) * files.CELL_HEIGHT)}" for _, x, y in points
+    )
     times = _key_times([at for at, _, _ in points], seconds)
     return f'<animateTransform attributeName="transform" type="translate" values="{values}" {times}/>'
 
@@ -225,7 +210,7 @@ def page(film: Film, theme: str | None) -> bytes:
         theme=theme or "",
         width=width,
         height=height,
-        margin=MARGIN,
+        margin=files.MARGIN,
         data=_in_script(_data(film)),
     )
     return filled.encode()
@@ -240,7 +225,7 @@ def _data(film: Film) -> dict[str, object]:
     ]
     frames = [[round(start, 2), frame.sentence] for start, frame in zip(film.starts, film.frames, strict=False)]
     behind = [name for name, look in LOOKS.items() if look.behind]
-    cell = [CELL_WIDTH, CELL_HEIGHT, BASELINE]
+    cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE]
     looks = {"behind": behind, "bars": BARS, "cell": cell}
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
 
@@ -262,12 +247,12 @@ def gif(film: Film, theme: str | None) -> bytes:
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
-        raise not_installed(error) from None
+        raise files.not_installed(error) from None
 
     def drawn(sprites: Iterable[Sprite]) -> Image.Image:
-        return Image.open(BytesIO(png(moment(film, sprites, theme or "light")))).convert("RGB")
+        return Image.open(BytesIO(files.png(moment(film, sprites, theme or "light")))).convert("RGB")
 
-    palette = drawn(Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)).quantize(PALETTE_SIZE)
+    palette = drawn(Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)).quantize(64)
     pictures, delays = list[Image.Image](), list[int]()
     for sprites, hundredths in moments(film):
         pictures.append(drawn(sprites).quantize(palette=palette, dither=Image.Dither.NONE))
@@ -293,9 +278,9 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     """
     if name.lower().endswith(".png"):
         raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
-    write = FORMATS[ending_of(name, FORMATS, "film")]
+    write = FORMATS[files.ending_of(name, FORMATS, "film")]
     if theme is not None:
-        check_theme(theme)
+        files.check_theme(theme)
     for height in (HEIGHT, LEAST_HEIGHT):
         film = film_of(answer, height=height)
         made = write(film, theme)

@@ -2,13 +2,20 @@
 
 A copied 0 glides down from its index, and -1 fills from the budget. A reshape moves only bars; anything else picks
 elements up and writes them anew.
+
+A film is words at places, frames that hold them, and memory as a tape of cells. The cells stand in one line, or in
+several if there are many. A bar between two of them is as tall as the axis that it cuts is far outside. Of a large
+tensor the first cells are shown, and dots stand for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from math import prod
+from operator import mul
 from textwrap import wrap
 
 from shapecalc.core.answers import Chain, Kind, Step, Trace
@@ -19,12 +26,17 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip
-from shapecalc.view.film.frames import DOTS, Ask, Film, Frame, Sprite, Tape, cuts, partners, positions, strides, tape_of
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.hints import conditions_text, sizes_text
 from shapecalc.view.layout import COLOURS, INFERS, Cell, Layout, input_cells, layouts, mark_text
 from shapecalc.view.pictures import budget_of, division
 
+Shape = tuple[int, ...]
+HUNDREDTHS = 12
+"""How long a picture of a file stands while words move, in hundredths of a second."""
+DOTS = "…"
+BARS = "│┃║"
+"""The bars of an axis that has a row of its own, and of those further outside that share the highest row."""
 TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
 """The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape.
 
@@ -34,21 +46,8 @@ SENTENCE_ROWS, LOW = 3, 20
 """Lines of what is said, over the note at the bottom; one less where the film has fewer rows than the second number."""
 LABELS = 8
 """The cells of the words before the dims."""
-LEAST_COLUMN = 6
-PACE = 18
-"""Characters that are read in a second."""
-LEAST_HOLD = 0.7
-MOST_PIECES = 24
-"""The most pieces that a -1 is filled with one by one."""
-MOST_FILLS = 8
-"""The most frames that fill a -1."""
-LONGEST_BAR = 48
-SHORTEST_BAR = 8
-BAR_GAP = 3
 FALLING = 0.35
 """Seconds in which a piece of the budget falls."""
-MOST_SINGLE = 6
-"""The most elements that are picked up one by one; those after them a row at a time."""
 MOST_PICKS = 12
 """The most rows that are picked up one by one; of more, blocks of rows are."""
 MOST_LISTED = 8
@@ -58,9 +57,261 @@ PICKING, RESTING = 0.55, 0.35
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""
 LEAST_HEIGHT = 16
-MOST_ELEMENTS = 1 << 63
 LAST = 3.5
 """Seconds for which the last frame stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sprite:
+    """A word that stands at a place, which is in character cells and may lie between two of them."""
+
+    x: float
+    y: float
+    text: str
+    look: str = "ink"
+    """Its looks by name: a key of `LOOKS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands where. Words that the frame before has under the same key glide from their places there."""
+
+    sprites: Mapping[str, Sprite]
+    """The words by key. Later ones stand over earlier ones."""
+    sentence: str
+    step: int | None
+    """The number of the step that it shows; None before the first and after the last."""
+    arrive: float
+    """Seconds in which the words reach their places."""
+    hold: float
+    """Seconds for which they stay there."""
+    asks: Ask | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What can be asked of the reader before a frame is shown, and the answer that the frame gives."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Film:
+    """Frames in order, in a room of character cells."""
+
+    title: str
+    width: int
+    height: int
+    frames: tuple[Frame, ...]
+    notes: tuple[str, ...]
+    """What the film leaves out, or takes in place of names."""
+
+    @property
+    def starts(self) -> list[float]:
+        """The second at which each frame begins to arrive, and the one at which the last ends."""
+        return [*accumulate((frame.arrive + frame.hold for frame in self.frames), initial=0.0)]
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes."""
+        return self.starts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A word of a film through time, as long as neither it nor its looks change."""
+
+    text: str
+    look: str
+    start: float
+    end: float
+    points: tuple[tuple[float, float, float], ...]
+    """Its places: seconds, and x and y. It goes from each to the next in a straight line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """The place of every cell and bar of a tensor that lies in memory in C order."""
+
+    shape: Shape
+    pitch: int
+    """Character cells from one cell to the next."""
+    per_line: int
+    """How many cells a line has."""
+    tall: int
+    """How many rows a line has: bars stand in all of them, numbers in the lowest."""
+    shown: int
+    """How many cells are shown; the others are left out."""
+    top: int
+
+    @property
+    def count(self) -> int:
+        """How many elements there are."""
+        return prod(self.shape)
+
+    @property
+    def bottom(self) -> int:
+        """The row after the last."""
+        return self.top + self.tall * max(1, -(-self.shown // self.per_line))
+
+    def place(self, cell: int) -> tuple[int, int]:
+        """Return where a cell's number begins; of a cell that is not shown, where the dots are."""
+        line, column = divmod(cell, self.per_line)
+        if cell >= self.shown:
+            line, column = (self.shown - 1) // self.per_line, (self.shown - 1) % self.per_line + 1
+        return column * self.pitch + 1, self.top + line * self.tall + self.tall - 1
+
+    def bar(self, position: int, layer: int) -> Sprite:
+        """Return the bar before a cell, or after the last, of the axis that is the `layer`th from the innermost."""
+        line = max(0, position - (position == self.shown)) // self.per_line
+        row = min(layer, self.tall - 1)
+        x = (position - line * self.per_line) * self.pitch
+        y = self.top + line * self.tall + self.tall - 1 - row
+        return Sprite(x, y, BARS[min(layer - row, len(BARS) - 1)], "quiet")
+
+
+def frame_at(starts: list[float], second: float) -> int:
+    """Return the number of the frame that is shown at a second.
+
+    >>> frame_at([0.0, 2.0, 3.0], 2.5), frame_at([0.0, 2.0, 3.0], 9)
+    (1, 1)
+    """
+    return max(0, min(bisect_right(starts, second) - 1, len(starts) - 2))
+
+
+def picture_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
+    """Return the words at a second, each on its way to its place in the frame that arrives then."""
+    number = frame_at(starts, second)
+    frame = film.frames[number]
+    part = 1.0 if not (number and frame.arrive) else min(1.0, (second - starts[number]) / frame.arrive)
+    if part >= 1.0:
+        return tuple(frame.sprites.values())
+    before = film.frames[number - 1].sprites
+    return tuple([_between(before.get(key), sprite, part) for key, sprite in frame.sprites.items()])
+
+
+def _between(start: Sprite | None, end: Sprite, part: float) -> Sprite:
+    """Return a word when it has come a part of its way."""
+    if start is None or (start.x == end.x and start.y == end.y):
+        return end
+    return Sprite(start.x + (end.x - start.x) * part, start.y + (end.y - start.y) * part, end.text, end.look)
+
+
+def moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
+    """Yield the pictures of a film, each with the hundredths of a second for which it stands."""
+    starts = film.starts
+    for number, frame in enumerate(film.frames):
+        whole = round(100 * (frame.arrive + frame.hold))
+        steps = round(100 * frame.arrive) // HUNDREDTHS if number and _moves(film, number) else 0
+        for step in range(1, steps):
+            yield picture_at(film, starts, starts[number] + step * HUNDREDTHS / 100), HUNDREDTHS
+        yield tuple(frame.sprites.values()), whole - max(0, steps - 1) * HUNDREDTHS
+
+
+def _moves(film: Film, number: int) -> bool:
+    """Say whether a word moves on its way to a frame."""
+    before, now = film.frames[number - 1].sprites, film.frames[number].sprites
+    return any(
+        (came.x, came.y) != (sprite.x, sprite.y) for key, sprite in now.items() if (came := before.get(key)) is not None
+    )
+
+
+def tracks(film: Film) -> list[Track]:
+    """Return every word of a film with its way, in the order in which they come."""
+    starts, found, last = film.starts, list[Track](), dict[str, int]()
+    for number, frame in enumerate(film.frames):
+        before = film.frames[number - 1].sprites if number else {}
+        for key, sprite in frame.sprites.items():
+            came = before.get(key)
+            way = _way(came, sprite, starts[number], frame.arrive)
+            if came is not None and (came.text, came.look) == (sprite.text, sprite.look):
+                track = found[last[key]]
+                points = track.points if len(way) == 1 else (*track.points, *way)
+                found[last[key]] = Track(track.text, track.look, track.start, starts[number + 1], points)
+            else:
+                last[key] = len(found)
+                found.append(Track(sprite.text, sprite.look, starts[number], starts[number + 1], way))
+    return found
+
+
+def _way(start: Sprite | None, end: Sprite, second: float, arrive: float) -> tuple[tuple[float, float, float], ...]:
+    """Return the points between which a word moves to its place in a frame; one point if it stands there."""
+    if start is None or (start.x, start.y) == (end.x, end.y):
+        return ((second, end.x, end.y),)
+    return (second, start.x, start.y), (second + arrive, end.x, end.y)
+
+
+def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int, layers: int) -> Tape:
+    """Return a tensor's tape in a room of so many rows, from the row `top` on; the longest number is `wide`.
+
+    Few cells stand further apart. A line has whole blocks of an axis, as large as they fit. It is as tall as bars of
+    so many `layers` need, unless more cells are shown if it is not.
+
+    >>> tape = tape_of((2, 3, 4), 2, 80, 0, 4, 2)
+    >>> tape.per_line, tape.pitch, tape.tall, tape.shown, tape.place(23)
+    (24, 3, 2, 24, (70, 1))
+    """
+    count, steps = prod(shape), cuts(shape)
+    pitch = max(wide + 1, min(wide + 3, (width - 2) // max(1, count)))
+    room = max(1, (width - 2) // pitch)
+    # a line of larger blocks would waste too much room
+    block = max((step for step in steps if room // step * step >= 0.7 * room), default=1)
+    per_line = max(1, min(count, room // block * block))
+    lines = max(1, -(-count // per_line))
+    tall = max(1, min(layers, 5, rows // lines))
+    return Tape(shape, pitch, per_line, tall, min(count, per_line * max(1, rows // tall)), top)
+
+
+def strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return how far apart in memory two neighbours along each axis are, in elements.
+
+    >>> strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    return tuple([*accumulate(reversed(shape[1:]), mul, initial=1)][::-1]) if shape else ()
+
+
+def cuts(shape: Shape) -> list[int]:
+    """Return after how many elements each axis is cut, from the innermost axis that has blocks outwards.
+
+    >>> cuts((2, 3, 4)), cuts((6,)), cuts((2, 1, 3))
+    ([4, 12], [], [3])
+    """
+    found = [stride for size, stride in zip(shape, strides(shape), strict=True) if size > 1 and stride > 1]
+    return found[::-1]
+
+
+def positions(shape: Shape, layer: int, shown: int) -> list[int]:
+    """Return before which cells the bars of an axis stand; beyond the outermost axis, only at both ends.
+
+    >>> positions((2, 3, 4), 0, 24), positions((2, 3, 4), 1, 24), positions((2, 3, 4), 2, 24)
+    ([0, 4, 8, 12, 16, 20, 24], [0, 12, 24], [0, 24])
+    """
+    steps, count = cuts(shape), prod(shape)
+    step = steps[layer] if layer < len(steps) else max(1, count)
+    return [*range(0, min(shown, count) + 1, step)]
+
+
+def partners(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+    """Return from where to where each bar moves, as pairs: those at places of both stay, others take the next way.
+
+    Where there are too few, one bar becomes several; where there are too many, several become one.
+
+    >>> partners([0, 4, 8, 12], [0, 6, 12]), partners([0, 12], [0, 6, 12])
+    ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
+    """
+    leaving, coming = [place for place in old if place not in new], [place for place in new if place not in old]
+    sources = [_nearest(old, place) for place in coming]
+    if leaving:
+        sources = [leaving[at * len(leaving) // len(coming)] for at in range(len(coming))]
+    idle = [place for place in leaving if place not in sources]
+    moves = [*zip(sources, coming, strict=True), *[(place, _nearest(coming or new, place)) for place in idle]]
+    return [(place, place) for place in old if place in new] + moves
+
+
+def _nearest(places: Sequence[int], place: int) -> int:
+    return min(places, key=lambda other: abs(other - place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +413,8 @@ class Board:
             self.put(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
         self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
-        rest = max(LEAST_HOLD, len(sentence) / PACE) if hold is None else hold
+        # 18 characters are read in a second
+        rest = max(0.7, len(sentence) / 18) if hold is None else hold
         self.frames.append(Frame(self._last, sentence, step, arrive, rest, self.asks))
         self.asks = None
 
@@ -271,9 +523,9 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
 
 def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
     """Draw the elements that there are as a bar; return where it begins and how long it is, None if it cannot be."""
-    start = max(len(board.sprites["sum"].text), len(board.sprites["part"].text)) + BAR_GAP
-    room = min(LONGEST_BAR, board.width - start)
-    if not isinstance(have, int) or have < 1 or room < SHORTEST_BAR:
+    start = max(len(board.sprites["sum"].text), len(board.sprites["part"].text)) + 3
+    room = min(48, board.width - start)
+    if not isinstance(have, int) or have < 1 or room < 8:
         return None
     long = room // have * have or room
     board.put("sumbar", start, board.row(SUM), UNICODE.block * long)
@@ -283,8 +535,8 @@ def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
 def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int) -> None:
     """Make the frames in which pieces of the budget fall, one for each time that the known dims fit in it."""
     start, long = bar
-    shown = times if times <= MOST_PIECES and times <= long else 1
-    each = -(-shown // MOST_FILLS)
+    shown = times if times <= 24 and times <= long else 1
+    each = -(-shown // 8)
     for first in range(0, shown, each):
         for piece in range(first, min(shown, first + each)):
             left, right = (start + edge * long // shown for edge in (piece, piece + 1))
@@ -349,18 +601,9 @@ def _put_bars(board: Board, tape: Tape) -> None:
             board.put(f"bar{board.memory}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
 
 
-def carry(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
-    """Make the frames of a move, from point `place` of a journey to the next."""
-    move, shape = journey.moves[place], journey.points[place + 1].shape
-    if isinstance(move, Reshape):
-        _recut(board, shape, sentence, step)
-    else:
-        _gather(board, journey, place, sentence, step)
-
-
-def _recut(board: Board, shape: Index, sentence: str, step: int | None) -> None:
-    """Make the frames in which bars move between cells that stay where they are."""
-    old = board.tape
+def _recut(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
+    """Make the frames of a move in which bars move between cells that stay where they are."""
+    old, shape = board.tape, journey.points[place + 1].shape
     if old is None:
         return
     new = replace(old, shape=shape)
@@ -464,7 +707,7 @@ def picks(tape: Tape) -> list[range]:
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
     """
     steps = [step for step in cuts(tape.shape) if step < tape.shown] or [max(1, tape.shown)]
-    row, single = steps[0], min(steps[0], MOST_SINGLE)
+    row, single = steps[0], min(steps[0], 6)
     rows = -(-tape.shown // row)
     block = next((step for step in steps if tape.shown <= step * MOST_PICKS), row * -(-rows // MOST_PICKS))
     ends = [*range(1, single + 1), row, *range(row, min(block, tape.shown), row), *range(block, tape.shown, block)]
@@ -506,7 +749,7 @@ def _column(answer: Trace | Chain, made: tuple[Layout, ...], width: int) -> int:
     cells = [*input_cells(answer), *(cell for layout in made for cell in (*layout.before, *layout.cells))]
     longest = max((max(len(cell_text(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.before), len(layout.cells)) for layout in made)])
-    return max(LEAST_COLUMN, min(longest + 3, (width - LABELS - 1) // max(1, ranks)))
+    return max(6, min(longest + 3, (width - LABELS - 1) // max(1, ranks)))
 
 
 def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
@@ -521,7 +764,7 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
     if any(before != after for before, after, move in kept if isinstance(move, Reshape)):
         board.note("no memory is drawn: no small sizes meet the conditions")
         return None
-    if max(volumes) > MOST_ELEMENTS:
+    if max(volumes) > 1 << 63:
         board.note("no memory is drawn: none holds so many elements")
         return None
     if any(trace.request.arguments.get("strides") for trace in answer.traces):
@@ -568,7 +811,7 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
     if move is not None and journey is not None and not isinstance(move, Dims):
-        carry(board, journey, moved, sentence, shown)
+        (_recut if isinstance(move, Reshape) else _gather)(board, journey, moved, sentence, shown)
         return 1
     if whole:
         board.frame(sentence, shown)

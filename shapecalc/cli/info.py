@@ -119,7 +119,6 @@ def causes() -> dict[str, Rule]:
     'an axis is named that the tensor does not have, or one is named twice'
     """
     from shapecalc.core.problem import Rule
-    from shapecalc.doctor.causes import CAUSES  # only who asks for one needs them
     from shapecalc.doctor.reading import CAUSES  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from keyword import iskeyword
@@ -43,18 +44,6 @@ IMPORTS = {
 """The modules that programs use, each with the line that imports it, in the order of these lines."""
 CUTS = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE, Kind.SQUEEZE, Kind.UNSQUEEZE)
 """The kinds of stage that keep the elements in order."""
-METHODS = {
-    Kind.PERMUTE: "transpose",
-    **dict.fromkeys((Kind.RESHAPE, Kind.VIEW, Kind.MERGE), "reshape"),
-    Kind.SQUEEZE: "squeeze",
-    Kind.UNSQUEEZE: "unsqueeze",
-    Kind.EXPAND: "expand",
-    **dict.fromkeys((Kind.SELECT, Kind.SLICE, Kind.FLIP), "pick"),
-    Kind.SPLIT: "split",
-    Kind.ROLL: "roll",
-    Kind.SHAPE: "shape",
-}
-"""The method of a program that writes the calls of a kind of stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,11 +517,8 @@ def is_computed(dims: Iterable[Dim]) -> bool:
     return any(name.startswith("[") for name in names(dims))
 
 
-class Writer:
-    """A program while it is written: its lines so far, and the name of the tensor that the last one makes.
-
-    Each program has the `METHODS` that write its calls.
-    """
+class Writer(ABC):
+    """A program while it is written: its lines so far, and the name of the tensor that the last one makes."""
 
     name: str
     node_name: ClassVar[str] = "operator"
@@ -548,15 +534,68 @@ class Writer:
 
     def add(self, call: Call) -> None:
         """Write a call."""
-        getattr(self, "tile" if call.repeats else METHODS[call.stage.kind])(call)
+        match call.stage.kind:
+            case Kind.PERMUTE:
+                self.transpose(call)
+            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
+                self.reshape(call)
+            case Kind.SQUEEZE:
+                self.squeeze(call)
+            case Kind.UNSQUEEZE:
+                self.unsqueeze(call)
+            case Kind.EXPAND:
+                repeat = self.tile if call.repeats else self.expand
+                repeat(call)
+            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
+                self.pick(call)
+            case Kind.SPLIT:
+                self.split(call)
+            case Kind.ROLL:
+                self.roll(call)
+            case Kind.SHAPE:
+                self.shape(call)
+            case _:
+                assert_never(call.stage.kind)
+
+    @abstractmethod
+    def transpose(self, call: Call) -> None:
+        """Write what moves axes."""
+
+    @abstractmethod
+    def reshape(self, call: Call) -> None:
+        """Write what cuts the elements anew."""
+
+    @abstractmethod
+    def squeeze(self, call: Call) -> None:
+        """Write what drops dims of 1."""
+
+    @abstractmethod
+    def unsqueeze(self, call: Call) -> None:
+        """Write what inserts dims of 1."""
+
+    @abstractmethod
+    def expand(self, call: Call) -> None:
+        """Write what repeats dims of 1."""
 
     def tile(self, call: Call) -> None:
         """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
         raise TypeError(f"{self.name} has no {self.node_name} that tiles")
 
+    @abstractmethod
+    def pick(self, call: Call) -> None:
+        """Write what keeps positions of axes."""
+
+    @abstractmethod
+    def split(self, call: Call) -> None:
+        """Write what keeps one of the parts of an axis."""
+
     def roll(self, call: Call) -> None:
         """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
         raise misuse(f"{self.name} has no {self.node_name} that rolls")
+
+    @abstractmethod
+    def shape(self, call: Call) -> None:
+        """Write what returns the dims."""
 
     def text(self) -> str:
         """Return the whole code, once all calls are written."""

@@ -168,8 +168,12 @@ def is_value(word: str) -> bool:
 
 
 def without_padding(text: str) -> str:
-    """Return a value without the blank that kept it from being taken for an option."""
-    return text[1:] if text[:2] == " -" else text
+    """Return a value without the blank that keeps numbers from being taken for an option in some shells and programs.
+
+    >>> without_padding(" -1,4"), without_padding(" -> n")
+    ('-1,4', ' -> n')
+    """
+    return text[1:] if text[:2] == " -" and text[2:3].isdigit() else text
 
 
 def sort_words(

@@ -8,21 +8,9 @@ from __future__ import annotations
 import sys
 from itertools import chain, islice
 
-from shapecalc.cli.output import (
-    Exit,
-    Output,
-    input_lines,
-    problem_code,
-    put,
-    put_json,
-    read_input,
-    show,
-    story_width,
-    tell,
-    tell_problem,
-    told_defaults,
-)
-from shapecalc.core.ask import LackingError, ask, default_dialect, operator_in, opset_in, with_defaults
+from shapecalc.cli import output
+from shapecalc.cli.output import Exit, Output, put, put_json, tell
+from shapecalc.core.ask import LackingError, Stage, ask, default_dialect, operator_in, opset_in, with_defaults
 from shapecalc.core.commands import command_pieces, texts_of, without_padding
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing import answer as answer_request
@@ -37,7 +25,6 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.data import Paths
     from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.ask import Stage
     from shapecalc.core.pattern import Unexpected
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
@@ -50,7 +37,7 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     """Ask the question that an op's texts make, of every line if the input is `-`; return the largest exit code."""
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
-        if defaults := told_defaults([(op, {})], options, out):
+        if defaults := output.told_defaults([(op, {})], options, out):
             options = dict(with_defaults(op, defaults, options))
     except ShapeError as error:
         return print_error(error, op, texts, out)
@@ -64,7 +51,7 @@ def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output
     own = {**options}
     try:
         opset = take_model_opset(own, [(op, {})], out)
-        given = read_input(without_padding(shape), own, op)
+        given = output.read_input(without_padding(shape), own, op)
         answered = answer_request(ask(op, given.shape, given.options))
         return print_answer(answered, out, given.source, opset, [own])
     except ShapeError as error:
@@ -84,7 +71,7 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
             raise misuse(
                 f"{name} needs one input, but - can have many lines", "give the file or the shape in place of -"
             )
-        lines = input_lines()
+        lines = output.input_lines()
         first = next(lines)
         refused = answer(first, replace(out, quiet=True)) != Exit.YES
         known = [first, *islice(lines, refused)]
@@ -152,7 +139,9 @@ def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded
     if out.explain:
         _explain(answer, out, source)
     if answer.output is None:
-        _tell_refusal(answer, out)
+        if answer.problem:
+            trace = answer.traces[-1]
+            output.tell_problem(_placed(answer.problem, out), command_pieces(trace.op, texts_of(trace.request)))
         return
     if out.about_data:
         from shapecalc.cli.data import tell_elements
@@ -183,7 +172,7 @@ def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
     below = len(planned) + (REPORT_LINES if answer.output is None else 1)
     more = "" if out.explains_all else "--explain=all"
-    show(story(answer, width=story_width(), strokes=strokes, below=below, more=more))
+    output.show(story(answer, width=output.story_width(), strokes=strokes, below=below, more=more))
     for line in planned:
         tell(line)
 
@@ -232,20 +221,13 @@ def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | Non
     return write(answer) if opset is None else write(answer, opset=opset)
 
 
-def _tell_refusal(answer: Trace | Chain, out: Output) -> None:
-    """Tell the problem under the command line of the op that has it."""
-    trace = answer.traces[-1]
-    if answer.problem:
-        tell_problem(_placed(answer.problem, out), command_pieces(trace.op, texts_of(trace.request)))
-
-
 def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
     """Tell that a question cannot be read, as JSON if that is asked for, and return the exit code for it."""
     if out.json and not out.quiet:
         put_json(unread_json(error.problem, op, texts))
     elif not out.quiet:
-        tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
-    return problem_code(error.problem)
+        output.tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
+    return output.problem_code(error.problem)
 
 
 def advised(error: ShapeError) -> ShapeError:
@@ -281,13 +263,8 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     elif op == "compare":
         shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
     else:
-        shown |= {
-            "dialect": texts.get("dialect") or default_dialect(op),
-            "version": None,
-            "options": {},
-            "request": {},
-            "steps": [],
-        }
+        shown |= {"dialect": texts.get("dialect") or default_dialect(op), "version": None, "options": {}}
+        shown |= {"request": {}, "steps": []}
     return shown | {"problem": problem.as_json()}
 
 

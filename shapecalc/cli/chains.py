@@ -418,8 +418,6 @@ PAIRS = (
     Option("before", "An array of INPUT's shape; may be repeated.", Takes.TEXTS, metavar="FILE"),
     Option("after", "The array that it must become; may be repeated.", Takes.TEXTS, metavar="FILE"),
 )
-LONGEST_COPY = 1 << 28
-"""Up to this many bytes of an array are read into memory, more into a scratch file."""
 
 
 def run_find(before: list[str] | None, after: list[str] | None, out: Output, **texts: str | None) -> int:
@@ -460,7 +458,7 @@ def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     from shapecalc.engine.arrays import FileError, copy_of, open_array
 
     try:
-        read = {text: copy_of(open_array(text), LONGEST_COPY) for text in (*before, *after)}
+        read = {text: copy_of(open_array(text), 1 << 28) for text in (*before, *after)}
     except FileError as error:
         raise output.file_error(error) from None
     return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]

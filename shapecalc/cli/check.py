@@ -32,10 +32,11 @@ MOST_JOBS = 8
 
 
 FILES = Argument("files", "files of cases; - is standard input", "FILE...", repeated=True)
+JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
     Option("update", "Replace the expectations in the files by the actual answers.", Takes.NOTHING),
-    Option("junit", "Also write the results as JUnit XML.", metavar="FILE"),
+    JUNIT,
     Option("github", "Print failures as annotations of GitHub Actions.", Takes.NOTHING),
     Option(
         "jobs",
@@ -203,7 +204,6 @@ could not be read; 3: some without an expectation could not be resolved; 4: a fi
 
 PATTERN = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 ARRAY_FILES = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
-JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 VERDICTS = {Exit.YES: Verdict.PASSED, Exit.NO: Verdict.FAILED, Exit.FILE: Verdict.UNREAD}
 
 

@@ -221,13 +221,9 @@ def _reason(expected: Expectation, answer: Trace | Chain) -> str:
     return f" ({why[-1]})" if why else ""
 
 
-def brief_end(text: str) -> str:
-    """Return `text`, cut if it is too long for one line."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-
-
-LONGEST = 200
-"""How much of a shape a message repeats."""
+def brief_end(text: str, most: int = 200) -> str:
+    """Return `text`, cut if it is too long: a message repeats so much of a shape."""
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def xml(text: str) -> str:
@@ -267,7 +263,8 @@ def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, ob
     if not block.torn:
         changed = judge.judge_lines(_text(block), block.line)
     elif block.first:
-        judge.add(unread_row(block.line, "", _too_long()))
+        problem = misuse(f"a line is longer than {LONGEST_LINE} bytes, which is the limit").problem
+        judge.add(unread_row(block.line, "", problem))
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
     shown = "" if style.quiet else "".join(judge.shown)
     return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.stopped)
@@ -295,10 +292,6 @@ def _bom(block: Block) -> bytes:
 
 def _is_default(text: str) -> bool:
     return text.startswith(cases.DEFAULT) and text[len(cases.DEFAULT) :][:1] in ("", " ", "\t", "#")
-
-
-def _too_long() -> Problem:
-    return misuse(f"a line is longer than {LONGEST_LINE} bytes, which is the limit").problem
 
 
 class _Judge:
@@ -419,21 +412,16 @@ def judge_in_parallel(
             asked = None if idle else busy.popleft()
             worker = asked[0] if asked else idle.pop()
             result = _take_result(*asked, file, style) if asked else None
-            _send(worker, block, defaults)
+            try:
+                worker.send((block, dict(defaults)))
+            except OSError:  # the worker has died; its result will be missing, too
+                worker.close()
             busy.append((worker, block, defaults))
             if asked and result:
                 yield asked[1], result
             defaults = defaults_after(block, defaults)
         for each in busy:
             yield each[1], _take_result(*each, file, style)
-
-
-def _send(worker: Connection, block: Block, defaults: Mapping[str, object]) -> None:
-    """Give a block to a worker."""
-    try:
-        worker.send((block, dict(defaults)))
-    except OSError:  # the worker has died; its result will be missing, too
-        worker.close()
 
 
 def _take_result(
@@ -522,7 +510,8 @@ class Progress:
 
     def __init__(self, *, wanted: bool) -> None:
         """Begin to count; the first second says nothing."""
-        self._shows = wanted and sys.stderr is not None and sys.stderr.isatty() and not _is_terminal(sys.stdout)
+        alone = not (sys.stdout and sys.stdout.isatty())
+        self._shows = wanted and alone and sys.stderr is not None and sys.stderr.isatty()
         self._next, self._shown = monotonic() + FIRST_PROGRESS, False
 
     def tell(self, counts: Mapping[Verdict, int]) -> None:
@@ -541,10 +530,6 @@ class Progress:
         with suppress(OSError):
             sys.stderr.write(text)
             sys.stderr.flush()
-
-
-def _is_terminal(stream: IO[str] | None) -> bool:
-    return stream is not None and stream.isatty()
 
 
 class WholeLines(Endings):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from shapecalc.cli.output import Meter, file_error, put, put_json, tell
+from shapecalc.cli.output import Meter, Output, file_error, put, put_json, tell
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow, follow_back, index_text
 from shapecalc.core.moves import Dims
 from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
@@ -12,12 +16,6 @@ from shapecalc.core.text import brief, read_axes, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-    from typing import Any
-
-    from shapecalc.cli.output import Output
-    from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.arrays import Source
     from shapecalc.engine.stores.carrying import Job
     from shapecalc.engine.stores.workers import Runner
@@ -26,11 +24,8 @@ if TYPE_CHECKING:
     Paths = dict[str, list[dict[str, Any]]]
     """The paths of elements as JSON has them, by the option that asks for one."""
 
-MEMORY = 512 << 20
-"""The bytes that a worker's tasks hold at most, unless --memory says otherwise."""
 UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
-VERIFIES = ("sample", "all")
 
 
 @contextmanager
@@ -45,34 +40,24 @@ def file_errors() -> Iterator[None]:
         raise file_error(error) from None
 
 
-def load_array(source: Source) -> Any:
-    """Return a file's array, mapped; raise `ShapeError` (file) if it is not what its header says."""
-    with file_errors():
-        return source.array
-
-
 def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> Paths:
     """Return the paths of the elements that were asked after, by option.
 
-    Raises `ShapeError` (usage) for options that ask for data if there is none, or for an element that there is not.
+    Raises `ShapeError`: usage for options that ask for data if there is none, or for an element or a backend that
+    there is not; file for a backend that cannot be had here.
     """
     if out.out is not None and source is None:
         raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
     if out.about_store:
         _check_store_options(source, out)
     if out.backend != "auto":
-        _check_backend(out.backend)
+        from shapecalc.engine.execute import NAMES, backend_for
+
+        if out.backend not in NAMES:
+            raise misuse(f"there is no backend '{visible(out.backend)}'", f"there are {', '.join(NAMES)}")
+        with file_errors():
+            backend_for(None, out.backend)
     return {} if answer.output is None else _element_paths(answer, out)
-
-
-def _check_backend(wanted: str) -> None:
-    """Raise `ShapeError` for a backend that there is not (usage), or that cannot be had here (file)."""
-    from shapecalc.engine.execute import NAMES, backend_for
-
-    if wanted not in NAMES:
-        raise misuse(f"there is no backend '{visible(wanted)}'", f"there are {', '.join(NAMES)}")
-    with file_errors():
-        backend_for(None, wanted)
 
 
 PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
@@ -137,7 +122,8 @@ def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     from shapecalc.engine.plan import byte_strides
 
     if source is not None and not source.is_store:
-        return tuple(load_array(source).strides)
+        with file_errors():
+            return tuple(source.array.strides)
     named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
     return byte_strides(shape, source.kind.itemsize if source else 1) if named is None else named
@@ -154,18 +140,11 @@ def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
         elif _is_for_stores(source, out) and out.out is not None:
             _write_store(answer, source, out)
         elif out.out is not None:
-            _write_output(answer, source, out)
+            from shapecalc.engine.execute import carry_out
+
+            with Meter(source.array.nbytes) as meter:
+                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick, backend=out.backend)
     return out.plan
-
-
-def _write_output(answer: Trace | Chain, source: Source, out: Output) -> None:
-    """Carry an answer out into the output file."""
-    from pathlib import Path
-
-    from shapecalc.engine.execute import carry_out
-
-    with Meter(source.array.nbytes) as meter:
-        carry_out(answer, source, Path(str(out.out)), force=out.force, tick=meter.tick, backend=out.backend)
 
 
 def _is_for_stores(source: Source, out: Output) -> bool:
@@ -184,15 +163,15 @@ def _check_store_options(source: Source | None, out: Output) -> None:
         raise misuse(f"--{asked[0]} is about an output", "name it: -o OUT.zarr")
     if not _is_for_stores(source, out):
         raise misuse(f"--{asked[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
-    if out.verify is not None and out.verify not in VERIFIES:
-        raise misuse(f"--verify is sample or all, not '{visible(brief(out.verify))}'")
+    if out.verify not in (None, "sample", "all"):
+        raise misuse(f"--verify is sample or all, not '{visible(brief(str(out.verify)))}'")
     _memory(out)
 
 
 def _memory(out: Output) -> int:
     """Return the bytes that a worker may use; raise `ShapeError` (usage) if the text is no size."""
     if out.memory is None:
-        return MEMORY
+        return 512 << 20
     import re
 
     found = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", out.memory.strip())
@@ -287,8 +266,6 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
 
     Raises `ShapeError` (differs) if the output is not what it should be.
     """
-    from pathlib import Path
-
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.stores.carrying import unfinished_folder
 

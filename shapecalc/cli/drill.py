@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from shapecalc.teaching.progress import Progress
 
 LONGEST_SEED = 40
-LONGEST_LINE = 1 << 16
-"""How many characters of a line are read at once."""
 OPENING = "shapecalc: type the output shape, or error; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
-HELP_MARK = "?"
 
 
 def run_drill(
@@ -139,7 +136,7 @@ def _ask(topics: str, seed: str | None) -> int:
     _print_question(drill, typing=typing)
     helped = 0
     while (line := _line(typing=typing)) is not None:
-        if line == HELP_MARK:
+        if line == "?":
             put(_help(drill, helped))
             helped += 1
         elif _judged(drill, line, progress, typing=typing):
@@ -158,7 +155,7 @@ def _line(*, typing: bool) -> str | None:
     if typing and sys.stdout is not None:
         sys.stdout.write("> ")
         sys.stdout.flush()
-    line = read_stdin(LONGEST_LINE, line=True)
+    line = read_stdin(1 << 16, line=True)
     return line.decode("utf-8", "surrogateescape").strip() if line else None
 
 

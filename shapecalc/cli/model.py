@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
+from shapecalc.cli.options import PRINTING, Argument, Command, names_in, printing_options
 from shapecalc.cli.output import Exit, Output, put, put_json, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
@@ -15,20 +15,11 @@ from shapecalc.core.text import brief, lookup, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from shapecalc.cli.output import Output
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.report import Judged, Report
 
 
-def _operators() -> Sequence[str]:
-    from shapecalc.models.operators import LISTED
-
-    return list(LISTED)
-
-
+OPERATORS = names_in("models.operators", "LISTED")
 DIALECTS = ("tensorrt",)
 """The dialects in whose layers a model can be written."""
 FILE = Argument("file", "the ONNX model", "FILE.onnx")
@@ -40,7 +31,7 @@ ASKED = (
 """The options that say at which sizes a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 SHOWN = (
-    Option("op", "List only nodes of this operator.", metavar="OP", completions=_operators),
+    Option("op", "List only nodes of this operator.", metavar="OP", completions=OPERATORS),
     Option("offenders", "List only offenders.", Takes.NOTHING),
     NODE,
     Option("lint", "Print one line for each offender, worst first; exit 1 if there is one.", Takes.NOTHING),
@@ -142,7 +133,7 @@ def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[J
 
     nodes = [*report.nodes] if given["node"] is None else [found_node(report, given["node"])]
     if given["op"] is not None:
-        known = {name.lower(): name for name in _operators()}
+        known = {name.lower(): name for name in OPERATORS()}
         op = lookup(given["op"].lower().replace("_", ""), known, "listed operator")
         nodes = [judged for judged in nodes if judged.node.op == op]
     return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)]

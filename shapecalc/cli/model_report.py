@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,10 +214,10 @@ def _row(judged: reports.Judged, report: reports.Report, words: dict[int, str]) 
     node, shapes = judged.node, (judged.input, judged.target, judged.output)
     for shape in shapes:
         if id(shape) not in words:
-            words[id(shape)] = _cut(reports.shape_words(shape), LONGEST_CELL)
+            words[id(shape)] = brief_end(reports.shape_words(shape), LONGEST_CELL)
     input, target, output = [words[id(shape)] for shape in shapes]
     asked = target if judged.target is not None or judged.target_from != "none" else ""
-    place, name = _cut(visible(node.path), LONGEST_CELL), _cut(visible(node.name), LONGEST_CELL)
+    place, name = brief_end(visible(node.path), LONGEST_CELL), brief_end(visible(node.name), LONGEST_CELL)
     return place, name, node.op, input, asked, output, reports.verdict_words(judged, report)
 
 
@@ -296,18 +297,14 @@ def node_lines(report: reports.Report, judged: reports.Judged) -> list[str]:
     node, (read, _) = judged.node, judged.tensors
     head = f"{reports.name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
     rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
-    lines = [f"{head}   in  {read[0] if read else ''}   ({_cut(reports.shape_words(judged.input))})"]
+    lines = [f"{head}   in  {read[0] if read else ''}   ({brief_end(reports.shape_words(judged.input), LONGEST_TEXT)})"]
     lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
     return [printable(line) for line in lines]
 
 
-def _cut(text: str, most: int = LONGEST_TEXT) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
 def _labelled(rows: Iterable[Row]) -> list[str]:
     """Return rows as lines, with what is said of their texts in one column; a minus stands before the column."""
-    signed = [(label, _cut(text if text[:1] == "-" else f" {text}"), said) for label, text, said in rows]
+    signed = [(label, brief_end(" " * (text[:1] != "-") + text, LONGEST_TEXT), said) for label, text, said in rows]
     width = max((len(text) for _, text, said in signed if said), default=0)
     return [
         f"  {label.ljust(6)} {text.ljust(width) if said else text}  {said}".rstrip() for label, text, said in signed
@@ -506,10 +503,8 @@ def node_object(judged: reports.Judged) -> Plain:
 
 def summary_of(report: reports.Report) -> dict[str, int]:
     """Return how many nodes have each verdict, and how many others stop."""
-    counts: dict[str, int] = {}
-    for judged in report.nodes:
-        counts[judged.verdict.value] = counts.get(judged.verdict.value, 0) + 1
-    return counts | ({"stops": len(report.stops)} if report.stops else {})
+    counts = Counter(judged.verdict.value for judged in report.nodes)
+    return {**counts} | ({"stops": len(report.stops)} if report.stops else {})
 
 
 def _fix_object(fix: Fix) -> Plain:

@@ -86,22 +86,9 @@ def _default_of(parameter: Argument | Option) -> Any:
     return {Takes.NOTHING: False, Takes.MORE: 0}.get(parameter.takes)
 
 
-def _backends() -> Iterable[str]:
-    from shapecalc.engine.execute import NAMES
-
-    return NAMES
-
-
-def _themes() -> Iterable[str]:
-    from shapecalc.view.files import PAPERS
-
-    return PAPERS
-
-
-def _targets() -> Iterable[str]:
-    from shapecalc.view.code import TARGETS
-
-    return TARGETS
+def names_in(module: str, table: str) -> Callable[[], Iterable[str]]:
+    """Return what gives the names in a table of a module, which is imported when they are asked for."""
+    return lambda: getattr(import_module(f"shapecalc.{module}"), table)
 
 
 DIALECTS_ONLY = Option(
@@ -109,7 +96,8 @@ DIALECTS_ONLY = Option(
 )
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
-THEME = Option("theme", "The background of a picture: light or dark.", completions=_themes)
+BACKENDS = names_in("engine.execute", "NAMES")
+THEME = Option("theme", "The background of a picture: light or dark.", completions=names_in("view.files", "PAPERS"))
 PRINTING = commands.by_name(
     Option(
         "explain",
@@ -126,7 +114,7 @@ PRINTING = commands.by_name(
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
     Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
-    Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=_backends),
+    Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=BACKENDS),
     Option("plan", "Print what writing a store would cost, and stop.", Takes.NOTHING),
     Option("memory", "How much memory a worker may use for a store; 512MiB by default.", metavar="SIZE"),
     Option("chunks", "The chunks of the output store.", metavar="SIZES"),
@@ -142,7 +130,7 @@ PRINTING = commands.by_name(
         "code",
         "Print code that does the same, in place of the answer",
         long="--as",
-        completions=_targets,
+        completions=names_in("view.code", "TARGETS"),
         lists_completions=True,
     ),
     Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),

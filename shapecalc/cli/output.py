@@ -9,13 +9,13 @@ import os
 import sys
 from time import monotonic
 
-from shapecalc.core.ask import operator_in
+from shapecalc.core.ask import Default, Options, Stage, changing, operator_in, read_default, read_table
 from shapecalc.core.commands import without_padding
 from shapecalc.core.dialects.base import element_type
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import is_file, shape_text
+from shapecalc.core.text import is_file, shape_text, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +24,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-    from shapecalc.core.ask import Default, Options, Stage
     from shapecalc.engine.arrays import Source
 
 
-WIDTH_ELSEWHERE = 80
-"""The width of pictures if the story does not go to a terminal."""
 LONG = 4096
 """A text of so many characters may be more than the buffer of stdout takes."""
 
@@ -198,7 +195,7 @@ def story_width() -> int:
     from rich.console import Console
 
     terminal = sys.stderr is not None and sys.stderr.isatty()
-    return Console(file=sys.stderr).width if terminal else WIDTH_ELSEWHERE
+    return Console(file=sys.stderr).width if terminal else 80
 
 
 def show_table(table: RenderableType) -> None:
@@ -237,15 +234,11 @@ def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None
 
 def problem_line(problem: Problem) -> str:
     """Return a problem in one line."""
-    from shapecalc.core.text import visible
-
     return visible(f"shapecalc: {problem}")
 
 
 def problem_code(problem: Problem) -> int:
     """Return the exit code of a problem."""
-    from shapecalc.core.problem import DIFFERS, FILE, USAGE
-
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
 
 
@@ -394,7 +387,6 @@ def file_error(error: Exception) -> ShapeError:
 
 
 VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
-FILE_NAME = "pyproject.toml"
 TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """What the text of a file that is parsed holds one of, without its quotes, blanks and line ends."""
 LONGEST = 1 << 20
@@ -410,8 +402,6 @@ def told_defaults(stages: Sequence[Stage], given: Options, out: Output) -> dict[
     found = {} if out.no_config else found_defaults([name for name in VARIABLES if name not in given])
     if not found:
         return {}
-    from shapecalc.core.ask import changing
-
     for default in changing(stages, given, found.values()) if not out.quiet else ():
         tell(f"shapecalc: {default}")
     return {default.name: default.value for default in found.values()}
@@ -426,8 +416,6 @@ def found_defaults(names: Sequence[str]) -> dict[str, Default]:
         path = None
     if not texts and path is None:
         return {}
-    from shapecalc.core.ask import read_default, read_table
-
     found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
     values = read_table(table, path) if path else {}
     return {name: read_default(name, value, str(path)) for name, value in values.items() if name in names} | found
@@ -445,7 +433,7 @@ def _nearest_file() -> str | None:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - to import `pathlib` takes longer than a bare question
     except OSError:
         return None  # the folder was deleted
-    path = FILE_NAME
+    path = "pyproject.toml"
     for _ in range(depth + 1):
         if os.path.isfile(path):  # noqa: PTH113
             return path
@@ -459,8 +447,6 @@ def _text_of(path: str) -> bytes:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))
     except OSError as error:
-        from shapecalc.core.problem import FILE, Problem, ShapeError
-
         raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None
 
 

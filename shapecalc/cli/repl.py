@@ -14,7 +14,6 @@ from shapecalc.cli.output import Exit, Output, problem_code, put, stream_error, 
 from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
-from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer, answer_chain
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from prompt_toolkit.document import Document
 
 NO_DEFAULTS: FrozenDict = FrozenDict()
-MOST_LINES = 1000
-"""How many lines of the history a prompt begins with."""
 COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
@@ -138,7 +135,8 @@ class Session:
         self._last = answer
         if not OPS[trace.op].ends_chain:
             self._past.append(answer.output)
-        return Reply(shape_text(answer.output), _conditions_text(answer.conditions))
+        conditions = "\n".join(f"holds when {condition.words}" for condition in answer.conditions)
+        return Reply(shape_text(answer.output), conditions)
 
     def _set_shape(self, text: str, words: list[str]) -> Reply:
         """Make a line the current shape; raise `ShapeError` (usage) if it cannot be one."""
@@ -199,11 +197,6 @@ def _names_input(words: list[str], has_shape: bool) -> bool:
     if values[:1] == ["ans"] or not has_shape:
         return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
     return bool(op.places) and len(values) == len(op.places) + 1
-
-
-def _conditions_text(conditions: Conditions) -> str:
-    """Return under what conditions an answer holds, a line for each."""
-    return "\n".join(f"holds when {condition.words}" for condition in conditions)
 
 
 def words_after(text: str) -> list[str]:
@@ -299,7 +292,7 @@ def _past_lines(file: Path) -> list[str]:
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
-    return list(filter(None, lines))[-MOST_LINES:]
+    return list(filter(None, lines))[-1000:]
 
 
 def _keep_line(line: str, file: Path) -> str:

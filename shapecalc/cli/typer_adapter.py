@@ -22,8 +22,6 @@ from shapecalc.cli.output import Exit, abandon_stdout, tell
 from shapecalc.core.commands import ALL, VALUED, Option, Takes
 from shapecalc.core.ops import OPS
 
-BY_NAME = "_by_name"
-"""What Typer's name of an option ends with if there is an argument of its name."""
 KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.NOTHING: (bool, False),
     Takes.MORE: (int, 0),
@@ -102,7 +100,7 @@ def _function_of(command: Command) -> Callable[..., None]:
     made: list[inspect.Parameter] = []
     for each in map(_typer_parameter, command.parameters):
         twofold = any(each.name == other.name for other in made)
-        made.append(each.replace(name=f"{each.name}{BY_NAME}") if twofold else each)
+        made.append(each.replace(name=f"{each.name}_by_name") if twofold else each)
     told.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
     told.__annotations__ = {each.name: each.annotation for each in made}
     return told

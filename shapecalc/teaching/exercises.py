@@ -166,15 +166,13 @@ def copied(random: Random, level: Level) -> str:
 @_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, least=3)
 def copied_from_the_left(random: Random, level: Level) -> str:
     """Draw a reshape to fewer dims, whose 0s stand behind a -1."""
-    shape = _shape(random, level)
-    return _line("reshape", shape, [-1, *[0] * random.randint(1, len(shape) - 2)])
+    return _line("reshape", shape := _shape(random, level), [-1, *[0] * random.randint(1, len(shape) - 2)])
 
 
 @_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def copied_from_nowhere(random: Random, level: Level) -> str:
     """Draw a reshape with a 0 at the input's rank."""
-    shape = _shape(random, level)
-    return _line("reshape", shape, [*random.sample(shape, level.rank), 0])
+    return _line("reshape", shape := _shape(random, level), [*random.sample(shape, level.rank), 0])
 
 
 @_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, least=3)
@@ -182,15 +180,13 @@ def copied_too_much(random: Random, level: Level) -> str:
     """Draw a reshape that swaps two dims, and whose 0 copies another dim than the one that is missing."""
     shape = _shape(random, level)
     at = random.randrange(len(shape) - 1)
-    target = [*shape[:at], shape[at + 1], 0, *shape[at + 2 :]]
-    return _line("reshape", shape, target)
+    return _line("reshape", shape, [*shape[:at], shape[at + 1], 0, *shape[at + 2 :]])
 
 
 @_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def literal_zero(random: Random, level: Level) -> str:
     """Draw a reshape of an empty tensor whose 0 is a dim."""
-    shape = [0, *_shape(random, level)]
-    return _line("reshape", shape, random.sample(shape, len(shape)), "--allowzero")
+    return _line("reshape", shape := [0, *_shape(random, level)], random.sample(shape, len(shape)), "--allowzero")
 
 
 @_kind("literal-beside-infer", "zero", 4, rules.ZERO_BESIDE_INFER)
@@ -211,16 +207,13 @@ def inferred(random: Random, level: Level) -> str:
 @_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def indivisible(random: Random, level: Level) -> str:
     """Draw a reshape whose -1 would be no whole number."""
-    shape = _shape(random, level)
-    known = _uneven(random, shape, level)
-    return _line("reshape", shape, random.sample([known, -1], 2))
+    return _line("reshape", shape := _shape(random, level), random.sample([_uneven(random, shape, level), -1], 2))
 
 
 @_kind("two-holes", "infer", 2, rules.TWO_INFERS)
 def two_inferred(random: Random, level: Level) -> str:
     """Draw a reshape with two -1s."""
-    shape = _shape(random, level)
-    return _line("reshape", shape, random.sample([-1, -1, random.choice(shape)], 3))
+    return _line("reshape", shape := _shape(random, level), random.sample([-1, -1, random.choice(shape)], 3))
 
 
 @_kind("beside-copies", "infer", 2, rules.INFERRED, least=3)
@@ -235,8 +228,7 @@ def inferred_beside_copies(random: Random, level: Level) -> str:
 @_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def below_minus_one(random: Random, level: Level) -> str:
     """Draw a reshape with a negative number that means nothing."""
-    shape = _shape(random, level)
-    return _line("reshape", shape, [-random.randint(2, 4), *shape[1:]])
+    return _line("reshape", shape := _shape(random, level), [-random.randint(2, 4), *shape[1:]])
 
 
 @_kind("with-names", "infer", 4, rules.INFERRED, least=3)
@@ -286,8 +278,7 @@ def reversed_axes(random: Random, level: Level) -> str:
 def no_permutation(random: Random, level: Level) -> str:
     """Draw a transpose that names an axis twice, or too few axes."""
     perm = _cycle(random, level.rank)
-    twice = [*perm[:-1], perm[0]]
-    return _line("transpose", _shape(random, level), random.choice([twice, perm[:-1]]))
+    return _line("transpose", _shape(random, level), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_kind("negative", "perm", 3, TAKEN_AXIS, least=3)
@@ -364,25 +355,21 @@ def _with_ones(random: Random, shape: Shape) -> list[int]:
 @_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def stretched(random: Random, level: Level) -> str:
     """Draw an expand that repeats dims of 1."""
-    shape = _shape(random, level)
-    return _line("expand", _with_ones(random, shape), shape)
+    return _line("expand", _with_ones(random, shape := _shape(random, level)), shape)
 
 
 @_kind("new-dims", "broadcast", 1, rules.NEW_DIM, least=3)
 def new_dims(random: Random, level: Level) -> str:
     """Draw an expand to more dims than the input has."""
-    target = _shape(random, level)
-    return _line("expand", _with_ones(random, target[1:]), target)
+    return _line("expand", _with_ones(random, (target := _shape(random, level))[1:]), target)
 
 
 @_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def no_broadcast(random: Random, level: Level) -> str:
     """Draw an expand of a dim that is neither 1 nor what is asked for."""
     target = _shape(random, level)
-    given = [*target]
     at = random.randrange(len(target))
-    given[at] = target[at] + 1
-    return _line("expand", given, target)
+    return _line("expand", [*target[:at], target[at] + 1, *target[at + 1 :]], target)
 
 
 @_kind("both-ways", "broadcast", 2, rules.STRETCHED, least=3)

@@ -37,7 +37,6 @@ Prediction = Shape | None
 """A shape or an index; None if the request is predicted to be refused."""
 COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
-EVERY_RULE = "it is not refused: no rule forbids it, so begin with dim 0"
 NAME = re.compile(r"[^\W\d]\w*|\?")
 """The names of sizes, and the sign of one that nobody knows."""
 TRIED = {Kind.PERMUTE: TAKEN_AXIS, Kind.EXPAND: STRETCHED}
@@ -167,7 +166,7 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if mistake := mistake_in(task, answer, prediction):
         return mistake.said
     if prediction is None:
-        return EVERY_RULE
+        return "it is not refused: no rule forbids it, so begin with dim 0"
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:

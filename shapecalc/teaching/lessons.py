@@ -30,7 +30,6 @@ OF_LINES = ("text", "point", "notes", "said")
 """The keys whose texts may have several lines."""
 LONGEST = 2000
 """Characters of the longest text."""
-LONGEST_TITLE = 60
 ID = re.compile(r"[a-z0-9-]{1,40}")
 TYPES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
 AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -143,7 +142,8 @@ def judge(lesson: Lesson, typed: str) -> Judgement:
 def read_lesson_file(name: str) -> str:
     """Return the text of a file of lessons; raise `ShapeError` (file) if it cannot be read."""
     try:
-        with open(name, "rb", opener=_opened_at_once) as file:
+        # the writer of a pipe is not waited for
+        with open(name, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is no regular file")
             read = file.read(LARGEST + 1)
@@ -155,11 +155,6 @@ def read_lesson_file(name: str) -> str:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
     raise ShapeError(Problem(FILE, f"{name}: {said}"))
-
-
-def _opened_at_once(name: str, flags: int) -> int:
-    """Open a file without waiting for the writer of a pipe."""
-    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
@@ -241,7 +236,7 @@ def _faults_of_form(table: dict[str, Any], required: Keys, optional: Keys) -> It
 
 def _unshown(name: str, text: str) -> str:
     """Return why a text cannot be shown; empty if it can."""
-    most = LONGEST_TITLE if name == "title" else LONGEST
+    most = 60 if name == "title" else LONGEST
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
         return f"{name} is empty"
     if len(text) > most:
@@ -279,10 +274,8 @@ def _faults_of_task(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
     elif task.stage and task.stage not in labels:
-        yield (
-            ("stage",),
-            f"there is no stage '{brief(task.stage)}': there are {', '.join(dict.fromkeys(labels)) or 'none'}",
-        )
+        known = ", ".join(dict.fromkeys(labels)) or "none"
+        yield ("stage",), f"there is no stage '{brief(task.stage)}': there are {known}"
     elif task.follow:
         try:
             if follow(answer, read_axes(task.follow))[-1][1] is None:

@@ -28,7 +28,6 @@ ONWARD = "PgDn goes on."
 GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
-LEAST_TEXT = 3
 WRONG = UNICODE.fail
 HIDDEN = "answer hidden"
 WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
@@ -234,7 +233,7 @@ def hole_texts(state: State) -> dict[Hole, str]:
     for hole in state.holes:
         typed = visible(mine.texts.get(hole, ""))[-WIDEST_TEXT:]
         mark = WRONG if mine.is_wrong(hole) else " "
-        texts[hole] = f"[{mark}{typed.ljust(LEAST_TEXT)}]" if hole in asked or typed else UNICODE.hole
+        texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in asked or typed else UNICODE.hole
     if state.hides_refusal and state.answer is not None:
         texts |= {hole: UNICODE.hole for hole in unsettled(state.answer, state.passed) if hole not in mine.cells}
     return texts

@@ -175,7 +175,9 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
     if words[0] == CHAIN:
         return _chain_question(words[1:], defaults)
     if words[0] == EQUIV:
-        return _pair_question(words[1:], defaults)
+        if len(words) != 3:
+            raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
+        return replace(_chain_question(words[1:2], defaults), second_chain=_with_defaults(words[2], defaults))
     words = commands.respelled(words)
     if words[0] not in OPS and words[0] not in commands.ELSEWHERE:
         opening = (*ASKABLE, EQUIV)
@@ -213,13 +215,6 @@ def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
         return text
     written = [commands.stage_text(op, options) for op, options in ask.chain_with_options(stages, {}, defaults)]
     return " | ".join([shape, *written]).strip()
-
-
-def _pair_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-    """Return the question of a chain that is held against another: `'INPUT | OP ...' '| OP ...'`."""
-    if len(words) != 2:
-        raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
-    return replace(_chain_question(words[:1], defaults), second_chain=_with_defaults(words[1], defaults))
 
 
 def command(question: Question, answer: Trace | Chain | None) -> str:

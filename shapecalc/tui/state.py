@@ -25,7 +25,6 @@ Hole = tuple[int, int]
 
 LONGEST = 40
 """The most characters that a hole takes."""
-RUNGS = 3
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """The input axis that an arrow key moves along, counted from the back, and which way."""
 _mistake_of, _twin_of = lru_cache(maxsize=1)(mistake_of), lru_cache(maxsize=1)(twin_of)
@@ -92,7 +91,7 @@ class Predictions:
 
     def help(self, hole: Hole) -> None:
         """Give one more help with a hole."""
-        self.rungs[hole] = min(RUNGS, self.given_rungs(hole) + 1)
+        self.rungs[hole] = min(3, self.given_rungs(hole) + 1)
 
     def given_rungs(self, hole: Hole) -> int:
         """Return how many helps are given: those that were asked for, one for what is wrong, two for a wrong axis."""

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Span, Text
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.color import Color
@@ -126,9 +126,8 @@ class ClickableText(Widget):
             filters, background = tuple(self.get_line_filters()), self.background_colors[1]
             shown = _shown_over(self.visual_style.rich_style, background, filters)
             for y in missing:
-                self._strips[y] = (
-                    self._line(y, crop.width, shown) if y >= 0 else super().render_lines(crop)[y - lines[0]]
-                )
+                above = super().render_lines(crop)[y - lines[0]] if y < 0 else None
+                self._strips[y] = self._line(y, crop.width, shown) if above is None else above
         return [self._strips[y] for y in lines]
 
     def _line(self, y: int, width: int, shown: Callable[[Segment], Segment]) -> Strip:
@@ -253,6 +252,12 @@ class Dialog(ModalScreen[ScreenResultType]):
     def contents(self) -> ComposeResult:
         """Return what stands in the box."""
         raise NotImplementedError
+
+    @on(MarkClicked)
+    async def follow_click(self, event: MarkClicked) -> None:
+        """Do what a key does that was clicked."""
+        if event.kind == "key":
+            await self.run_action(str(event.value))
 
 
 class Choices(OptionList):

@@ -23,7 +23,6 @@ from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, KeyWords
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.story import setting_text
 
-CHAIN_SUMMARY = "Several ops in a row."
 HEADS = ("dialect", "setting", "answer")
 """The heads of the columns, after that of the mark."""
 LEAST_SETTING, LEAST_ANSWER = 8, 14
@@ -128,7 +127,7 @@ class Choose(Dialog[Question | None]):
 
     def _preview(self) -> None:
         op = self.question.op
-        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else CHAIN_SUMMARY)
+        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else "Several ops in a row.")
         result = answer_question(self.question)
         text = title(self.question, result, max(20, self.query_one("#preview").size.width), self.hidden)
         if result.problem:

@@ -128,10 +128,6 @@ class Player:
             self.reveal()
         self.show(self.frame + by * (by < 0 or not self.arriving))
 
-    def toggle_questions(self) -> None:
-        """Ask before each dim is filled, or ask no more."""
-        self.asks = not self.asks
-
     @property
     def arriving(self) -> bool:
         """Whether words of the frame that is shown are still on their way, or stand for a moment."""
@@ -286,7 +282,7 @@ class FilmScreen(Dialog[None]):
 
     def action_ask(self) -> None:
         """Ask before each dim is filled, or ask no more."""
-        self._change(Player.toggle_questions)
+        self._change(lambda player: setattr(player, "asks", not player.asks))
 
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
@@ -301,11 +297,9 @@ class FilmScreen(Dialog[None]):
         self.show()
 
     @on(MarkClicked)
-    async def follow_click(self, event: MarkClicked) -> None:
-        """Go to the part of the film that was clicked, or do what the key does."""
-        if event.kind == "key":
-            await self.run_action(str(event.value))
-        elif event.kind == "part":
+    def go_to_part(self, event: MarkClicked) -> None:
+        """Go to the part of the film that was clicked."""
+        if event.kind == "part":
             self._change(lambda player: player.go(float(str(event.value)) * player.film.seconds))
 
     # What is shown

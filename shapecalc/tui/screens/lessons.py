@@ -21,7 +21,7 @@ from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, MarkClicked
+from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog
 from shapecalc.view.canvas import stack
 from shapecalc.view.grid import beside, grid
 from shapecalc.view.pictures import explain
@@ -191,12 +191,6 @@ class TaskScreen(Dialog[Question | None]):
         self.set_class(self.app.size.height < LOWEST, "-lowest")
         self.show_keys()
 
-    @on(MarkClicked)
-    async def follow_click(self, event: MarkClicked) -> None:
-        """Do what a key does that was clicked."""
-        if event.kind == "key":
-            await self.run_action(str(event.value))
-
     async def action_submit(self) -> None:
         """Predict what stands in the field."""
         await self.pane.field.action_submit()
@@ -246,12 +240,10 @@ class Drilling(TaskScreen):
         """Ask the exercise that is next."""
         self.exercise, self.answered = self.drill.exercise, False
         title = f"Exercise {self.drill.answered + 1}, {self.topic}, level {self.exercise.level}\n"
-        self.pane.ask(Text.assemble((title, "bold"), self._score()), self.exercise.task)
-        self.show_keys()
-
-    def _score(self) -> str:
         tally = self.progress.tally
-        return f"{self.drill}; in all {tally}\n" if tally.asked else ""
+        score = f"{self.drill}; in all {tally}\n" if tally.asked else ""
+        self.pane.ask(Text.assemble((title, "bold"), score), self.exercise.task)
+        self.show_keys()
 
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
@@ -461,8 +453,7 @@ class Lessons(TaskScreen):
     def action_notes(self) -> None:
         """Show the notes for the speaker, or hide them."""
         self.noted = not self.noted
-        notes = self.lesson.notes if self.lesson and self.noted else ""
-        self.pane.put_notes(notes)
+        self.pane.put_notes(self.lesson.notes if self.lesson and self.noted else "")
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen."""

@@ -30,8 +30,6 @@ Mend = Callable[[str], list[str]]
 MOST_WORDS = 3
 """Lines of what is said of a node."""
 OFFENDS, MARKED = "! ", "▸"
-UNASKED = "no picture: a shape is not known"
-INSERTED = "no picture: the model computes the target then"
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
 MOST_TOLD = 8
 """How many lines of what was done are told."""
@@ -120,10 +118,9 @@ def _row(judged: report.Judged, width: int, *, marked: bool) -> Text:
     shape = visible(report.shape_words(judged.output))
     room = max(8, width - 3 - min(len(shape), width // 2) - 2)
     bad = report.offends(judged)
-    text = (
-        f"{MARKED if marked else ' '}{OFFENDS if bad else '  '}{_fitted(visible(report.name_of(judged.node)), room)}  "
-    )
-    return Text(_fitted(text + shape, width), f"{'bold red' if bad else ''}{' reverse' if marked else ''}".strip())
+    name = _fitted(visible(report.name_of(judged.node)), room)
+    text = f"{MARKED if marked else ' '}{OFFENDS if bad else '  '}{name}  {shape}"
+    return Text(_fitted(text, width), f"{'bold red' if bad else ''}{' reverse' if marked else ''}".strip())
 
 
 def _fitted(text: str, width: int) -> str:
@@ -137,13 +134,8 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
         return Text()
     head = f"{_short(visible(report.name_of(judged.node)), width // 2)}  {report.verdict_words(judged, nodes.report)}"
     lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.offends(judged) else "bold")]
-    asked = (
-        report.fix_words(nodes.fix)
-        if nodes.fix
-        else report.shape_words(judged.target)
-        if judged.target is not None
-        else ""
-    )
+    asked = "" if judged.target is None else report.shape_words(judged.target)
+    asked = report.fix_words(nodes.fix) if nodes.fix else asked
     lines.append(Text(clip(f"{judged.node.op} {asked}".rstrip(), width, UNICODE)))
     words = (nodes.fix and report.assumed_words(nodes.fix)) or judged.why
     below = [*map(Text, few_lines(visible(words), width, MOST_WORDS)), *_fix_lines(nodes, judged, width)]
@@ -155,7 +147,8 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
     """Return the flow of what core answers; a line that says why there is none."""
     trace = nodes.trace()
     if trace is None:
-        return Text(clip(INSERTED if nodes.fix else UNASKED, width, UNICODE), "dim")
+        why = "the model computes the target then" if nodes.fix else "a shape is not known"
+        return Text(clip(f"no picture: {why}", width, UNICODE), "dim")
     return flow(trace, width=width, height=height)
 
 

@@ -308,7 +308,10 @@ def carry_out(
     Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
     if the input is cut short meanwhile. Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
     """
-    _check_target(source, target)
+    if target.suffix != ".npy":
+        raise FileError(f"{target}: an output is a .npy file")
+    if target.exists() and source.path.exists() and target.samefile(source.path):
+        raise FileError(f"{target}: the output is the input file")
     try:
         with whole_file(target, force=force) as file:
             _write_array(file, answer, source, tick, backend)
@@ -319,13 +322,6 @@ def carry_out(
         raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
     except OSError as error:
         raise FileError(f"{target}: {error.strerror or error}") from None
-
-
-def _check_target(source: Source, target: Path) -> None:
-    if target.suffix != ".npy":
-        raise FileError(f"{target}: an output is a .npy file")
-    if target.exists() and source.path.exists() and target.samefile(source.path):
-        raise FileError(f"{target}: the output is the input file")
 
 
 def _write_array(

@@ -60,14 +60,10 @@ UNOPENED = (*DAMAGED, NotImplementedError, ValueError)
 cannot use."""
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
-ENCRYPTED = 1
-"""The bit that marks a member of an archive that needs a password."""
 
 TENSOR_LENGTH_BYTES = 8
 LONGEST_TENSOR_HEADER = 100_000_000
 """The most bytes of a .safetensors header that are read, as in the library."""
-ABOUT_THE_FILE = "__metadata__"
-"""The name that stands for no tensor."""
 TENSOR_TYPES = {"BOOL": ("bool", 8), "BF16": ("bfloat16", 16), "C64": ("complex64", 64)}
 TENSOR_TYPES |= {f"F{bits}": (f"float{bits}", bits) for bits in (16, 32, 64)}
 TENSOR_TYPES |= {f"I{bits}": (f"int{bits}", bits) for bits in (8, 16, 32, 64)}
@@ -364,7 +360,7 @@ def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) 
     if member not in members:
         raise no_member(members, path)
     info = members[member]
-    if info.flag_bits & ENCRYPTED or info.compress_type not in MOST_UNPACKED:
+    if info.flag_bits & 1 or info.compress_type not in MOST_UNPACKED:  # the first bit asks for a password
         raise Unreadable("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
         unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"
@@ -450,7 +446,7 @@ def _tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
     if len(data) < TENSOR_LENGTH_BYTES + length:
         data, _ = first_bytes(path, TENSOR_LENGTH_BYTES + length)
     header = read_object(data[TENSOR_LENGTH_BYTES : TENSOR_LENGTH_BYTES + length])
-    header.pop(ABOUT_THE_FILE, None)
+    header.pop("__metadata__", None)
     if member and member not in header:
         raise no_member(header, path)
     for name in [member] if member else header:

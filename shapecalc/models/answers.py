@@ -231,8 +231,6 @@ SAID = "[ShapeInferenceError] "
 """What ONNX writes in front of a reason."""
 COUNTS = ("num_outputs", "group", "num_groups")
 """The attributes that count or divide, and may be neither 0 nor large."""
-DIVISORS = ("strides", "stride", "dilations")
-"""The attributes of numbers that are divided by."""
 
 
 class NamedInputs:
@@ -416,6 +414,6 @@ def _is_dangerous(node: Node) -> bool:
     """Say whether the inference would divide by 0, or make room for as much as an attribute says."""
     return any(
         (name in COUNTS and not (type(value) is int and 0 < value <= MOST_PARTS))
-        or (name in DIVISORS and type(value) is tuple and 0 in value)
+        or (name in ("strides", "stride", "dilations") and type(value) is tuple and 0 in value)
         for name, value in node.attributes.items()
     )

@@ -352,14 +352,9 @@ def one_hot(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
     return None if at else axis + (axis >= node.axis(-1, node.rank_out()))
 
 
-def gathered_elements(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route what gathers along one axis: the indices have the shape of the output."""
-    return axis if at == 1 or axis != node.axis(0, node.rank(0)) else None
-
-
-def scattered_elements(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route what scatters along one axis."""
-    return axis if at == 0 or axis != node.axis(0, node.rank(0)) else None
+def elements_along(shaped: int) -> Route:
+    """Route what gathers or scatters along one axis: the input at `shaped` has the shape of the output."""
+    return lambda node, at, axis, _to: axis if at == shaped or axis != node.axis(0, node.rank(0)) else None
 
 
 def gathered_nd(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:

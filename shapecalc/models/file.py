@@ -42,8 +42,6 @@ NUMBERS = {kind: number for number, kind in KINDS.items()}
 """ONNX's number of a type by NumPy's name."""
 
 
-EXTERNAL = 1
-"""The place of a tensor's elements that is another file. Source: TensorProto.DataLocation in onnx.proto."""
 ABSENT = 0
 """The number of the tensor that stands for an optional input or output that is left out; its name is empty."""
 UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -74,7 +72,7 @@ class Constant:
     @property
     def external(self) -> bool:
         """Whether the elements lie in another file, which reading and walking never open."""
-        return bool(self.proto.data_location == EXTERNAL)
+        return bool(self.proto.data_location == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +179,7 @@ ATTRIBUTE_FIELDS: dict[int, object] = {5: TENSOR_FIELDS, 6: GRAPH_FIELDS, 10: TE
 ATTRIBUTE_FIELDS |= {22: SPARSE_FIELDS, 23: SPARSE_FIELDS}
 NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
-FUNCTION_FIELDS = {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}
-MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: FUNCTION_FIELDS}
+MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
 """Which fields of a model hold tensors, and which hold what holds tensors, by number."""
 ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a tensor that hold its elements."""
@@ -482,15 +479,10 @@ class _Builder:
     def body(self, graph: Any, name: str, path: str, scope: _Scope, bound: Bound) -> Body:
         """Return a graph with its nodes. `path` stands in front of theirs."""
         inputs = tuple([self.tensor(each.name, scope) for each in graph.input])
-        constants = self._constants(graph, scope)
+        constants = [Constant(scope.names.get(e.name) or self.tensor(e.name, scope), e) for e in graph.initializer]
         nodes = self._nodes(graph.node, path, scope, bound)
         outputs = tuple([self._used(each.name, scope) for each in graph.output])
-        return Body(name, inputs, outputs, nodes, constants)
-
-    def _constants(self, graph: Any, scope: _Scope) -> tuple[Constant, ...]:
-        """Return the initializers of a graph; those that are inputs too have their number."""
-        names = scope.names
-        return tuple([Constant(names.get(e.name) or self.tensor(e.name, scope), e) for e in graph.initializer])
+        return Body(name, inputs, outputs, nodes, tuple(constants))
 
     def _used(self, name: str, scope: _Scope) -> int:
         """Return the number of a tensor that is read; one that no node has made yet gets its number here."""
@@ -633,7 +625,9 @@ def elements(proto: Any) -> Array | None:
         raw = proto.raw_data
         found = np.frombuffer(raw, written) if len(raw) == count * kind.itemsize else None
     else:
-        found = _typed(getattr(proto, FIELDS.get(number, "int32_data")), KINDS[number])
+        numbers = getattr(proto, FIELDS.get(number, "int32_data"))
+        is_half = KINDS[number] == "float16"  # which is written as its bits
+        found = np.array(numbers, np.uint16).view(np.float16) if is_half else np.array(numbers).astype(KINDS[number])
     return None if found is None or found.size != count else found.astype(kind, copy=False).reshape(shape)
 
 
@@ -647,10 +641,3 @@ def whole_numbers(proto: Any) -> tuple[int, ...] | None:
         found = tuple(proto.int64_data)
         return found if len(found) == count else None
     return unpack(f"<{count}q", raw) if len(raw) == 8 * count else None
-
-
-def _typed(numbers: Any, kind: str) -> Array:
-    """Return numbers that are written one by one; those of half floats are written as their bits."""
-    if kind == "float16":
-        return np.array(numbers, np.uint16).view(np.float16)
-    return np.array(numbers).astype(kind)

@@ -18,8 +18,6 @@ from shapecalc.core.text import brief, visible
 from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Declared, Model
 
-InputShapes = tuple[tuple[int | str | None, ...] | None, ...]
-"""The shape of each input, numbers and names of sizes; None where nobody knows it."""
 Dims = list[int | str] | None
 LADDER = (64, 224, 128, 8)
 """The sizes to try for free dims that nobody gives one."""
@@ -66,7 +64,7 @@ class InputChoice:
     batch: str
     declared: int | None
     """The batch that the file declares as a number; None if it is free, or named by a given shape."""
-    inputs: InputShapes
+    inputs: tuple[tuple[int | str | None, ...] | None, ...]
     lanes: tuple[Lane, ...]
     """The judged ones first, by size, then those held back, and last the one with a batch of 0."""
     names: Mapping[str, str] = NONE
@@ -197,8 +195,7 @@ class _Naming:
         sums: Mapping[str, tuple[str, str]],
     ) -> InputChoice:
         """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
-        written = {name: terms for name in others if (terms := self._terms(name, others))}
-        totals = {**written, **sums}
+        totals = {**{name: terms for name in others if (terms := self._terms(name, others))}, **sums}
         base = {name: where.get(name, size) for name in others if name not in totals}
         sizes = sorted({*judged, self.declared or 1})
         held_back = [each for each in HELD_BACK if each not in sizes]
@@ -206,10 +203,10 @@ class _Naming:
         lanes.append(self._lane(held_back[0], base, totals, judged=False))
         if others:
             for batch, first in zip(held_back[1:3], (0, 3), strict=False):
-                moved = {
-                    name: each + _stride(each) * PRIMES[(first + at) % len(PRIMES)]
-                    for at, (name, each) in enumerate(base.items())
-                }
+                moved = {}
+                for at, (name, each) in enumerate(base.items(), first):
+                    stride = next(step for step in (32, 8, 1) if each % step == 0)  # models halve their images
+                    moved[name] = each + stride * PRIMES[at % len(PRIMES)]
                 lanes.append(self._lane(batch, moved, totals, judged=False))
         lanes.append(self._lane(0, base, totals, judged=False))
         assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
@@ -239,11 +236,6 @@ def _given(inputs: Sequence[Declared], shapes: Mapping[str, tuple[int | str, ...
         if ranks[name] not in (None, len(dims)):
             raise misuse(f"input {visible(brief(name))} has {ranks[name]} dims, not {len(dims)}", argument="set")
     return dict(shapes)
-
-
-def _stride(size: int) -> int:
-    """Return what a size may be moved by: models halve their images up to five times."""
-    return next(step for step in (32, 8, 1) if size % step == 0)
 
 
 Powers = tuple[tuple[str, int], ...]

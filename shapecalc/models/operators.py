@@ -36,8 +36,6 @@ ONNX's inference does not refuse such sizes, or does not say in which input.
 """
 Places = list[tuple[str, int, int]]
 """The inputs that share a batch: name, place and the axis of the batch; the first is the data."""
-Partners = tuple[tuple[int, int], tuple[int, int], int]
-"""The place of an input and an axis of it, those of another, and how often the second size is in the first."""
 LARGEST_SIZE = 2**40
 """A dim above which arithmetic of 64 bits is not asked."""
 STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
@@ -365,7 +363,7 @@ def _recurrent_places(attributes: Attributes) -> Places:
     return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
 
 
-def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
+def _matching(partners_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeRule:
     """Return the rule of an operator that takes one axis of an input with one of another."""
 
     def rule(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
@@ -383,11 +381,6 @@ def _matching(partners_of: Callable[[Attributes], Partners]) -> SizeRule:
 MULTIPLIED = _matching(lambda given: ((0, 0 if given.get("transA") else 1), (1, 1 if given.get("transB") else 0), 1))
 CONVOLVED = _matching(lambda given: ((0, 1), (1, 1), given.get("group", 1)))
 CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
-
-
-def _skipped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
-    """Return the output, two statistics that are left out by most, and the sum of the input and what skipped."""
-    return shapes[0], None, None, shapes[0]
 
 
 def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
@@ -462,6 +455,7 @@ def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None])
 AS_FIRST, READS = AsFirst(), Inferred(reads=True)
 HANDS_ON, READS_HANDS_ON = Inferred(hands_on=True), Inferred(reads=True, hands_on=True)
 FIRST_ALONE = Given(lambda _, shapes, _elements: (shapes[0], None))
+SKIPPED = Given(lambda _, shapes, _elements: (shapes[0], None, None, shapes[0]))
 BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
 
 
@@ -564,7 +558,7 @@ OWN = _rows(
         "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
         "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
         "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
-        "GatherElements": Operator(route=batch.gathered_elements, alike=_same_gathered),
+        "GatherElements": Operator(route=batch.elements_along(1), alike=_same_gathered),
         "GatherND": Operator(READS, route=batch.gathered_nd),
         "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
@@ -606,7 +600,7 @@ OWN = _rows(
         "Resize Upsample": Operator(READS_HANDS_ON, route=batch.resized),
         "ReverseSequence": Operator(route=batch.reverse_sequence),
         "Scan": Operator(graphs=Graphs.SCAN),
-        "Scatter ScatterElements": Operator(route=batch.scattered_elements),
+        "Scatter ScatterElements": Operator(route=batch.elements_along(0)),
         "ScatterND": Operator(value=_scattered),
         "Shape": Operator(takes=0, core=SHAPE),
         "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
@@ -633,9 +627,7 @@ CONTRIBUTED = _rows(
         "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
         "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
         "RotaryEmbedding": Operator(AS_FIRST, route=batch.every_input(0)),
-        "SkipLayerNormalization SkipSimplifiedLayerNormalization": Operator(
-            Given(_skipped), route=batch.every_input(0)
-        ),
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization": Operator(SKIPPED, route=batch.every_input(0)),
     }
 )
 """The operators that ONNX Runtime adds."""

@@ -407,8 +407,7 @@ class Judge:
         """Carry on what offends above a node, or the node itself; return the path of the first one above."""
         if not self._above and not offends:
             return None
-        found = [self._above[tensor] for tensor in node.reads if tensor in self._above]
-        first = min(found, default=None)
+        first = min([self._above[tensor] for tensor in node.reads if tensor in self._above], default=None)
         carried = first or ((len(self._above), node.path) if offends else None)
         if carried:
             self._above |= dict.fromkeys(node.outputs, carried)

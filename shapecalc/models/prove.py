@@ -44,8 +44,6 @@ FLOATS = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(float
 INTEGERS = {
     f"tensor({kind})": kind for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 }
-LARGEST_INDEX = 1
-"""Whole numbers are drawn from 0 to here: any table has so many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class Comparison:
             if each.type in FLOATS:
                 drawn[each.name] = random.uniform(0.1, 1, shape).astype(FLOATS[each.type])
             elif each.type in INTEGERS:
-                drawn[each.name] = random.integers(0, LARGEST_INDEX, shape, endpoint=True).astype(INTEGERS[each.type])
+                drawn[each.name] = random.integers(0, 1, shape, endpoint=True).astype(INTEGERS[each.type])
             elif each.type == "tensor(bool)":
                 drawn[each.name] = random.integers(0, 1, shape, endpoint=True).astype(np.bool_)
             else:
@@ -237,15 +235,11 @@ def _refusal(model: bytes) -> str:
     return ""
 
 
-def _most_memory() -> int:
-    """Return the bytes that a proof may take."""
-    try:
-        return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
-    except (AttributeError, ValueError, OSError):
-        return 2**33
-
-
-def _limit_memory(most: int) -> None:
+def _limit_memory() -> None:
+    """Bound the bytes that a proof may take."""
+    most = 2**33
+    with suppress(AttributeError, ValueError, OSError):
+        most = int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE)
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -264,7 +258,7 @@ def main() -> int:
     """Write what the proof of the task says."""
     proved: bool | None
     task = json.loads(sys.argv[1])
-    _limit_memory(_most_memory())
+    _limit_memory()
     Thread(target=_end_with, args=(task["parent"],), daemon=True).start()
     try:
         mended = sys.stdin.buffer.read()

@@ -86,19 +86,13 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
     if None not in [run.output for run in runs]:
         return _samples(runs, others, batch)
     if any(run.outcome == "blocked" for run in runs):
-        return Verdict.UNKNOWN, _reason(runs)
+        return Verdict.UNKNOWN, next((run.before.why for run in runs if isinstance(run.before, Lost)), "no shape")
     failing = [run for run in others if run.refused]
     at_declared = [run.refused for run in runs if run.batch == declared and run.refused]
     if at_declared:
         return Verdict.FAILS, at_declared[0]
-    only = len(failing) == len(others)
-    sizes = and_text([str(run.batch) for run in failing])
-    return (Verdict.ONLY if only else Verdict.SOMETIMES), f"at {batch} = {sizes}: {failing[0].refused}"
-
-
-def _reason(runs: Sequence[Run]) -> str:
-    lost = [run.before.why for run in runs if isinstance(run.before, Lost)]
-    return lost[0] if lost else "no shape"
+    why = f"at {batch} = {and_text([str(run.batch) for run in failing])}: {failing[0].refused}"
+    return (Verdict.ONLY if len(failing) == len(others) else Verdict.SOMETIMES), why
 
 
 def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
@@ -280,8 +274,7 @@ def _reshape(offender: Offender, target: tuple[int, ...], place: int, mark: int,
     else:
         assumes = _assumed(offender, target)
     allowzero = False if offender.switch and 0 in target and not own_zeros else None
-    fix = Fix(target, allowzero, assumes, how)
-    return Candidate((target,) * len(offender.batches), fix, switch)
+    return Candidate((target,) * len(offender.batches), Fix(target, allowzero, assumes, how), switch)
 
 
 def _assumed(offender: Offender, target: tuple[int, ...]) -> str:

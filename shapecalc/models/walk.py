@@ -20,8 +20,6 @@ from shapecalc.models.lanes import FROM_DATA, NO_SHAPE, Failures, Values, Walk, 
 from shapecalc.models.operators import LISTED, AsFirst, Graphs, Operator
 from shapecalc.models.propagate import Judge
 
-Inferences = tuple[Sequence[Shapes], Sequence[int], Failures | None]
-"""The shapes of a node's outputs in each lane, their element types, and why it fails, if it does."""
 Carried = tuple[int, int, int]
 """What a loop carries: the tensor that it begins with, the input of the body, and what comes out of a turn."""
 MOST_DRY = 3
@@ -29,7 +27,6 @@ MOST_DRY = 3
 MOST_TRIALS = 6
 """How often a body is walked to learn what changes in it."""
 CHANGED = "a loop above changes it"
-EXTERNAL_TARGET = "external target"
 
 
 def walked(model: Model, choice: InputChoice, judge: Judge) -> Walk:
@@ -140,7 +137,7 @@ class ListedNodes:
         if walk.lacks(shapes):
             return walk.whys.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
         if walk.lacks(arguments):
-            return EXTERNAL_TARGET if walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
+            return "external target" if walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
         if walk.live is not None and not any(walk.live[lane] for lane in walk.judged):
             return "it never runs: the If around it takes the other branch"
         return ""
@@ -333,7 +330,7 @@ class OtherNodes:
 
     def _in_each(
         self, inference: Inference, node: Node, row: Operator, form: Form, values: Sequence[Values | None]
-    ) -> Inferences:
+    ) -> tuple[Sequence[Shapes], Sequence[int], Failures | None]:
         """Return what ONNX infers of a node, asked in each lane."""
         walk = self._walk
         lanes = []
@@ -476,11 +473,11 @@ class Bodies:
             walk.put_unknown(node, "a Scan of an old kind")
             return
         turns: list[int | None] = [None] * len(walk.lanes)
-        sliced = [*zip(node.inputs[states:], body.inputs[states:], axes, strict=False)]
-        for number, inner, axis in sliced:
+        for number, inner, axis in zip(node.inputs[states:], body.inputs[states:], axes, strict=False):
             shapes = walk.shapes_of(number)
-            turns = [_size(shape, axis) if turn is None else turn for turn, shape in zip(turns, shapes, strict=True)]
-            walk.put(inner, tuple([_without(shape, axis) for shape in shapes]), walk.dtypes[number])
+            cuts = [_without(shape, axis) for shape in shapes]
+            turns = [each[0] if turn is None else turn for turn, each in zip(turns, cuts, strict=True)]
+            walk.put(inner, tuple([shape for _, shape in cuts]), walk.dtypes[number])
             self._walker.judge.slice(node, number, inner, axis)
         self._settle(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
@@ -548,12 +545,8 @@ def _is_true(array: Any) -> bool:
     return array is not None and array.size == 1 and bool(array.item())
 
 
-def _size(shape: Sizes | None, axis: int) -> int | None:
-    return None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis]
-
-
-def _without(shape: Sizes | None, axis: int) -> Sizes | None:
-    """Return a shape without one axis."""
+def _without(shape: Sizes | None, axis: int) -> tuple[int | None, Sizes | None]:
+    """Return the size of an axis, and the shape without it."""
     if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    return (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])
+        return None, None
+    return shape[axis], (*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :])

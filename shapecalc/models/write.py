@@ -28,14 +28,10 @@ from shapecalc.models.walk import walked
 
 SAMPLES = 3
 """The batch at which samples are compared."""
-SEPARATE_INITIALIZERS = 4
-"""The version of the file format since which an initializer need not be an input."""
 INT, TENSOR, INTS = 2, 4, 7
 """The kinds of attributes that are written, by ONNX's numbers."""
 MOST_DOUBTS = 3
 """Of how many fixes it is told what they assume, if a model is not proved."""
-MOST_ROUNDS = 8
-"""How often a mended model is walked again at most, for what lay below a node that failed before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ def fixed_model(walk: Walk, judge: Judge, chosen: Mapping[str, Fix]) -> FixedMod
     done: dict[str, Fix] = {}
     inserted: frozenset[str] = frozenset()
     freed: frozenset[str] = frozenset()
-    for _ in range(MOST_ROUNDS):
+    for _ in range(8):  # what lay below a node that failed before is seen only then
         first = {path: _first_path(walk.model, path, inserted) for path in (*judge.offenders, *judge.fixes_above)}
         wanted = {path: each for path, each in _wanted(judge, first, chosen).items() if first[path] not in done}
         message = with_fixes(walk, wanted)
@@ -148,8 +144,7 @@ def _proof(found: FixedModel, file: Any, prove: bool) -> Proof:
     if not prove:
         return Proof(None, "nobody asked for it")
     if found.failing:
-        count = f"{found.failing} {'node' if found.failing == 1 else 'nodes'}"
-        return Proof(None, f"{count} in it cannot be mended")
+        return Proof(None, f"{found.failing} {'node' if found.failing == 1 else 'nodes'} in it cannot be mended")
     random = {node.op_type for graph in graphs(found.proto) for node in graph.node} & RANDOM
     if random:
         return Proof(None, f"{min(random)} gives other numbers each time")
@@ -244,20 +239,13 @@ def _put(editor: Editor, graph: Any, message: Any, node: Node, fix: Fix, walk: W
     if fix.place is None:
         editor.set_argument(graph, message, node.opset, fix)
         return True
-    source = _batch_input(walk)
+    inputs = zip(walk.model.inputs, walk.inputs, strict=True)
+    source = next(((each.name, dims.index(walk.batch)) for each, dims in inputs if dims and walk.batch in dims), None)
     entries = walk.shapes[node.inputs[1]] if len(node.inputs) > 1 else None
     if source is None or "/@" in node.path or entries is None or entries[0] is None:
         return False
     editor.compute_argument(graph, message, entries[0][0], fix.place, *source)
     return True
-
-
-def _batch_input(walk: Walk) -> tuple[str, int] | None:
-    """Return an input that has the batch as a dim, and its axis."""
-    for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
-        if dims and walk.batch in dims:
-            return declared.name, dims.index(walk.batch)
-    return None
 
 
 def pieces(model: Model, proto: Any) -> list[bytes | memoryview]:
@@ -397,8 +385,7 @@ class Editor:
     def set_argument(self, graph: Any, node: Any, opset: int, fix: Fix) -> None:
         """Give a node of a graph the constant argument of a fix."""
         assert fix.target is not None
-        call = LISTED[node.op_type]
-        argument = call.arguments[0]
+        argument = LISTED[node.op_type].arguments[0]
         if argument.attribute and (argument.input_since is None or opset < argument.input_since):
             _set_attribute(node, argument.attribute, fix.target if argument.kind is tuple else fix.target[0])
         else:
@@ -427,22 +414,19 @@ class Editor:
     def _target(self, graph: Any, node: Any, target: Sequence[int]) -> str:
         """Return the name of a new constant in a graph: an initializer where it can have one."""
         old = node.input[1]
-        old_tensor = self._initializers(graph).get(old)
+        if id(graph) not in self._initializers_of:
+            self._initializers_of[id(graph)] = {each.name: each for each in getattr(graph, "initializer", ())}
+        old_tensor = self._initializers_of[id(graph)].get(old)
         if old_tensor is not None and self._read[old] == 1 and list(old_tensor.dims) == [len(target)]:
             old_tensor.CopyFrom(self._tensor(old, target))
             return str(old)
         name = self._free(f"{old}_mended")
-        if self.proto.ir_version < SEPARATE_INITIALIZERS or not hasattr(graph, "initializer"):
+        if self.proto.ir_version < 4 or not hasattr(graph, "initializer"):
             made = self._constant(target, name)
             self._insert(graph, node, [made])
             return str(made.output[0])
         graph.initializer.append(self._tensor(name, target))
         return name
-
-    def _initializers(self, graph: Any) -> dict[str, Any]:
-        if id(graph) not in self._initializers_of:
-            self._initializers_of[id(graph)] = {each.name: each for each in getattr(graph, "initializer", ())}
-        return self._initializers_of[id(graph)]
 
     def _point(self, graph: Any, node: Any, name: str) -> None:
         """Let a node read another argument; drop the initializer that it read if nobody else does."""

@@ -183,7 +183,8 @@ def _between(plan: Pass, written: Sizes, memory: int) -> Sizes:
     axis_map, room = plan.axis_map, max(1, memory // (4 * plan.itemsize))
     parts = [atom for run in axis_map.runs for atom in run.sources]
     before = _in_chunk(plan.source_chunks, axis_map.by_source_axis, at_most=True)
-    after = _sources_of_chunk(axis_map, written)
+    within = _in_chunk(written, axis_map.by_output_axis, at_most=True)
+    after = _carried(within, [(run.outputs, run.sources) for run in axis_map.runs])
     chunks = {atom: min(before[atom], after[atom]) for atom in parts}
 
     rows = _rows(axis_map)
@@ -241,12 +242,6 @@ def _outputs_of_chunk(axis_map: AxisMap, chunk: Sizes) -> dict[AxisAtom, int]:
     """Return how much of each part of the output a chunk of the source holds."""
     within = _in_chunk(chunk, axis_map.by_source_axis, at_most=False)
     return _carried(within, [(run.sources, run.outputs) for run in axis_map.runs])
-
-
-def _sources_of_chunk(axis_map: AxisMap, chunk: Sizes) -> dict[AxisAtom, int]:
-    """Return how much of each part of the source a chunk of the output takes at most."""
-    within = _in_chunk(chunk, axis_map.by_output_axis, at_most=True)
-    return _carried(within, [(run.outputs, run.sources) for run in axis_map.runs])
 
 
 def rows_of(shape: Sizes, itemsize: int) -> Sizes:
@@ -343,9 +338,8 @@ class _Search:
     def _bytes(self, steps: Sizes, keeping: int) -> int:
         if not keeping:
             return prod(steps) * self.itemsize
-        least = tuple([1] * len(steps))
         chunk = min(prod(steps) * self.itemsize, max(SMALLEST, min(LARGEST, prod(self.source_chunks) * self.itemsize)))
-        return self._memory(least, steps) + 2 * chunk
+        return self._memory((1,) * len(steps), steps) + 2 * chunk
 
     def _memory(self, chunks: Sizes, task: Sizes) -> int:
         return Pass(self.axis_map, self.itemsize, self.source_chunks, chunks, task).memory

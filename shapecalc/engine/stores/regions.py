@@ -272,11 +272,16 @@ def filled(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Seq
     """Return regions of the output as arrays; `source` is read by slices, each within one `block`, and once."""
     outs = [np.empty([*map(_length, region)], source.dtype) for region in regions]
     targets = [(out, each) for out, region in zip(outs, regions, strict=True) for each in targets_of(axis_map, region)]
-    buffers = [_buffer(axis_map, target, out) for out, target in targets]
+    buffers = [
+        np.empty([*map(_length, target.runs)], out.dtype) if axis_map.mixes else _by_parts(axis_map, target, out)
+        for out, target in targets
+    ]
     demands = demands_of(axis_map, [target for _, target in targets])
     views = [_by_source(axis_map, demand, buffers[demand.target]) for demand in demands]
     for crop, hits in blocks(axis_map, demands, block):
-        read = np.asarray(source[tuple([slice(*each) for each in _unrolled(axis_map, crop)])])
+        axes = zip(crop, axis_map.rolls, axis_map.source, strict=True)
+        unrolled = [slice((a - roll) % size, (a - roll) % size + b - a) for (a, b), roll, size in axes]
+        read = np.asarray(source[tuple(unrolled)])
         for number, own in hits.items():
             for chosen in every(*own):
                 _place(axis_map, views[number], read, crop, demands[number], chosen)
@@ -308,12 +313,6 @@ def _steps_between(size: int, roll: int, step: int, first: int, last: int) -> It
         if low < high:
             for at in range(low + on - (low + on) % step, high + on, step):
                 yield max(low, at - on), min(high, at - on + step)
-
-
-def _unrolled(axis_map: AxisMap, crop: Region) -> Region:
-    """Return where a region of the source lies before its axes are rolled."""
-    axes = zip(crop, axis_map.rolls, axis_map.source, strict=True)
-    return tuple([((a - roll) % size, (a - roll) % size + b - a) for (a, b), roll, size in axes])
 
 
 def blocks(
@@ -355,13 +354,6 @@ def _length(positions: Range) -> int:
 def _within(part: Range, whole: Range) -> slice:
     """Return where a range is in another one."""
     return slice(part[0] - whole[0], part[1] - whole[0])
-
-
-def _buffer(axis_map: AxisMap, target: Target, out: Any) -> Any:
-    """Return what a target is filled in, an axis for each run: a view of the region; if runs mix, an own array."""
-    if axis_map.mixes:
-        return np.empty([*map(_length, target.runs)], out.dtype)
-    return _by_parts(axis_map, target, out)
 
 
 def _by_source(axis_map: AxisMap, demand: Demand, buffer: Any) -> Any:

@@ -35,8 +35,6 @@ from shapecalc.engine.stores.plan import READ, rows_of
 from shapecalc.engine.stores.regions import Region
 from shapecalc.engine.whole_files import sync_folders, write_together, write_whole
 
-TOGETHER = 64
-"""How many files are open at once at most."""
 ChunkIndex = tuple[int, ...]
 """Which chunk of each axis."""
 _of_thread = local()
@@ -121,17 +119,14 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
             return _open_hdf5(path, member)
         source = open_array(text)
     except ImportError as error:
-        raise _missing(error.name or "zarr", text) from None
+        library = error.name or "zarr"
+        extra = library if library in ("zarr", "h5py") else "zarr"
+        raise FileError(f"{text}: {library} is not installed; pip install 'shapecalc[{extra}]'") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"{text}: {getattr(error, 'strerror', None) or error}".rstrip(".")) from None
     found = source.path.stat()
     identity = _identity(source.array, (), f"{found.st_size} {found.st_mtime_ns}")
     return _in_blocks(source.array, rows_of(source.shape, source.kind.itemsize), None, identity)
-
-
-def _missing(library: str, text: str) -> FileError:
-    extra = library if library in ("zarr", "h5py") else "zarr"
-    return FileError(f"{text}: {library} is not installed; pip install 'shapecalc[{extra}]'")
 
 
 def _open_zarr(folder: Path) -> Store:
@@ -360,7 +355,7 @@ class Chunks:
                     yield self.file(place), data
 
         waiting = files()
-        while done := write_together(islice(waiting, TOGETHER)):
+        while done := write_together(islice(waiting, 64)):  # so many files are open at once
             sync_folders(done, self.folder)
             count += len(done)
         return checksum, count

@@ -490,7 +490,8 @@ class Words:
 
     def _request(self, shape: Shape, stage: Sequence[Move]) -> Request | None:
         """Return the request for one stage."""
-        op = _op_of(stage[0])
+        first = stage[0]
+        op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
         op = "shuffle" if self.has_shuffles and op != "expand" else op
         dialect = next((name for name in self.models if operator_of(OPS[op], DIALECTS[name])), OPS[op].default_dialect)
         model = self.models.get(dialect)
@@ -509,10 +510,6 @@ class Words:
             op, dialect, switch, literal=any(isinstance(move, Reshape) and 0 in move.shape for move in stage)
         )
         return Request(op, (), arguments, dialect, opset, dtype, switch)
-
-
-def _op_of(move: Move) -> str:
-    return "transpose" if isinstance(move, Permute) else "expand" if isinstance(move, Expand) else "reshape"
 
 
 def _target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:

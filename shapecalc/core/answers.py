@@ -540,6 +540,5 @@ def _step_json(label: str, step: Step) -> dict[str, object]:
     return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}
 
 
-if TYPE_CHECKING:
-    Stages = tuple[Stage, ...]
-    Names = tuple[str, ...]
+Stages = tuple[Stage, ...]
+Names = tuple[str, ...]

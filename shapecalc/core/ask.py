@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
 
+from shapecalc.core import values
 from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import NONE, Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
@@ -25,17 +26,6 @@ from shapecalc.core.text import (
     suggestion,
     tokens,
     visible,
-)
-from shapecalc.core.values import (
-    describe,
-    dims_of,
-    is_whole,
-    read_axis_pattern,
-    read_lengths,
-    read_sizes,
-    read_slices,
-    shape_of,
-    whole_number,
 )
 
 TYPE_CHECKING = False
@@ -206,7 +196,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     """
     spec = OPS.found.get(op) or lookup(op, OPS, "operation")
     row, operator = operator_in(spec, options.get("dialect"))
-    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
+    dims = read_shape(shape) if isinstance(shape, str) else values.shape_of(shape)
     written = {"input": shape} if isinstance(shape, str) else {}
     arguments = {}
     for param in (*spec.params, *operator.params) if operator.params else spec.params:
@@ -226,7 +216,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     _check_names(given, spec, row)
     opset, dtype, switch = opset_in(given, row), _dtype(given, row), _switch(given, row, spec)
     request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
-    return _filled(request, read_sizes(given["where"])) if "where" in given else request
+    return _filled(request, values.read_sizes(given["where"])) if "where" in given else request
 
 
 def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
@@ -283,7 +273,7 @@ def _dims(value: object, name: str) -> Shape:
     """Return the dims of a text or of a Python value; one number stands for itself."""
     if isinstance(value, str):
         return read_dims(value, name)
-    return dims_of(value if isinstance(value, (tuple, list)) or not is_whole(value) else (value,), name)
+    return values.dims_of(value if isinstance(value, (tuple, list)) or not values.is_whole(value) else (value,), name)
 
 
 def _target(value: object, param: Param, _: Shape) -> Shape:
@@ -292,7 +282,7 @@ def _target(value: object, param: Param, _: Shape) -> Shape:
 
 def _pattern(value: object, param: Param, _: Shape) -> str:
     """Return a pattern, or the lengths of its axes, as it is typed; raise `ShapeError` (usage) if it is none."""
-    (read_axis_pattern if param.holds is Holds.PATTERN else read_lengths)(value, param.name)
+    (values.read_axis_pattern if param.holds is Holds.PATTERN else values.read_lengths)(value, param.name)
     return str(value)
 
 
@@ -312,17 +302,17 @@ def read_flag(value: object, name: str) -> bool:
         return value == "1"
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
-    raise misuse(f"{name} is 0 or 1, not {describe(value)}", argument=name)
+    raise misuse(f"{name} is 0 or 1, not {values.describe(value)}", argument=name)
 
 
 READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
     Holds.TARGET: _target,
     Holds.AXES: _axes,
     Holds.PERM: _axes,
-    Holds.SLICES: lambda value, param, _: read_slices(value, param.name),
+    Holds.SLICES: lambda value, param, _: values.read_slices(value, param.name),
     Holds.PATTERN: _pattern,
     Holds.LENGTHS: _pattern,
-    Holds.INT: lambda value, param, _: whole_number(value, param.name),
+    Holds.INT: lambda value, param, _: values.whole_number(value, param.name),
     Holds.WORD: _word,
     Holds.FLAG: lambda value, param, _: read_flag(value, param.name),
 }
@@ -372,7 +362,7 @@ def opset_in(given: Mapping[str, object], row: Dialect) -> int | None:
         return None
     if row.newest_opset is None:
         raise misuse(f"{row.name} has no opsets", argument="opset")
-    opset = whole_number(given["opset"], "opset")
+    opset = values.whole_number(given["opset"], "opset")
     if not 1 <= opset <= row.newest_opset:
         raise misuse(f"{row.name} knows the opsets 1 to {row.newest_opset}, not {brief(str(opset))}", argument="opset")
     return opset
@@ -382,7 +372,7 @@ def _dtype(given: Mapping[str, object], row: Dialect) -> str | None:
     if "dtype" not in given:
         return None
     value = given["dtype"]
-    text = describe(value) if isinstance(value, list | dict) else str(value)
+    text = values.describe(value) if isinstance(value, list | dict) else str(value)
     dtype = element_type(text, row)
     if dtype is None:
         raise misuse(f"{row.name} knows no element type '{visible(text[:40])}'", argument="dtype")
@@ -490,12 +480,12 @@ def read_default(name: str, value: object, place: str) -> Default:
 
 def _dialect(value: object) -> str:
     if not isinstance(value, str):
-        raise misuse(f"dialect is a name, not {describe(value)}")
+        raise misuse(f"dialect is a name, not {values.describe(value)}")
     return dialect_called(value).name
 
 
 def _opset(value: object) -> int:
-    opset, newest = whole_number(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
+    opset, newest = values.whole_number(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
     if not 1 <= opset <= newest:
         raise misuse(f"opsets run from 1 to {newest}, and this is {brief(str(opset))}")
     return opset
@@ -530,15 +520,15 @@ def changing(stages: Iterable[Stage], given: Options, defaults: Iterable[Default
     ['opset']
     """
     defaults = list(defaults)
-    values = {default.name: default.value for default in defaults} | {**given}
+    taken = {default.name: default.value for default in defaults} | {**given}
     stages = list(stages)
     for default in defaults:
-        if default.name not in given and any(_changes(default, op, options, values) for op, options in stages):
+        if default.name not in given and any(_changes(default, op, options, taken) for op, options in stages):
             yield default
 
 
-def _changes(default: Default, op: str, options: Options, values: Options) -> bool:
+def _changes(default: Default, op: str, options: Options, every: Options) -> bool:
     """Say whether a stage takes a default that says otherwise than the op itself."""
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
-    taken = default.name not in options and default.name in with_defaults(op, values, options)
+    taken = default.name not in options and default.name in with_defaults(op, every, options)
     return taken and default.value != unset

@@ -17,23 +17,7 @@ from __future__ import annotations
 
 from math import gcd, lcm, prod
 
-from shapecalc.core.dims import (
-    TRIED,
-    Dim,
-    Monomial,
-    Shape,
-    always_whole,
-    exact_root,
-    lowest_terms,
-    monomial,
-    named_dim,
-    names,
-    prime_powers,
-    product,
-    quotient,
-    rewrite,
-    substitute,
-)
+from shapecalc.core import dims
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -60,7 +44,7 @@ FREE = "~"
 """What begins the name of an unknown that need not be whole."""
 NO_PRIME = 1
 """It stands for a prime that no coefficient has."""
-ONE = Monomial(1, 1, ())
+ONE = dims.Monomial(1, 1, ())
 
 
 class Never(ValueError):
@@ -77,9 +61,9 @@ class Condition(Record):
     Its text is a Python expression over the names, which is true if the condition holds.
     """
 
-    left: Dim
+    left: dims.Dim
     relation: str
-    right: Dim
+    right: dims.Dim
 
     def __str__(self) -> str:
         if self.relation == "%":
@@ -91,50 +75,50 @@ class Condition(Record):
     def words(self) -> str:
         """The condition as a person would say it.
 
-        >>> equal(named_dim("N"), 3)[0].words
+        >>> equal(dims.named_dim("N"), 3)[0].words
         'N is 3'
         """
         says = {"%": "{right} divides {left}", "==": "{left} is {right}", "!=": "{left} is not {right}"}
         return says[self.relation].format(left=self.left, right=self.right)
 
     @property
-    def ratio(self) -> Monomial:
+    def ratio(self) -> dims.Monomial:
         """The quotient of its sides, of which the relation says that it is whole, that it is 1, or that it is not."""
-        return monomial(quotient(self.left, self.right))
+        return dims.monomial(dims.quotient(self.left, self.right))
 
 
 Conditions = tuple[Condition, ...]
 
 
-def equal(a: Dim, b: Dim) -> Conditions:
+def equal(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a == b`; raise `Never` if no sizes make them equal.
 
-    >>> [str(c) for c in equal(product((named_dim("N"), named_dim("N"))), 4)], equal(6, 6)
+    >>> [str(c) for c in equal(dims.product((dims.named_dim("N"), dims.named_dim("N"))), 4)], equal(6, 6)
     (['N == 2'], ())
     """
     if a == b:
         return ()
     if a == 0 or b == 0:
         raise Never(f"{a} == {b}")
-    ratio = _root(monomial(quotient(a, b)))
+    ratio = _root(dims.monomial(dims.quotient(a, b)))
     left, right = _numerator(ratio), _denominator(ratio)
     if isinstance(left, int):
         left, right = right, left
     if isinstance(left, int) or (isinstance(right, int) and not _can_be(left, right)):
         raise Never(f"{a} == {b}")
     if right == 1:
-        return tuple(Condition(named_dim(name), "==", 1) for name, _ in left.powers)
+        return tuple(Condition(dims.named_dim(name), "==", 1) for name, _ in left.powers)
     return (Condition(left, "==", right),)
 
 
-def divides(a: Dim, b: Dim) -> Conditions:
+def divides(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `b` divides `a`; raise `Never` if it does so for no sizes. `b` is not 0.
 
-    >>> [str(c) for c in divides(product((named_dim("H"), named_dim("W"))), 64)], divides(24, 2)
+    >>> [str(c) for c in divides(dims.product((dims.named_dim("H"), dims.named_dim("W"))), 64)], divides(24, 2)
     (['H*W % 64 == 0'], ())
     """
-    ratio = monomial(quotient(a, b))
-    if always_whole(ratio):
+    ratio = dims.monomial(dims.quotient(a, b))
+    if dims.always_whole(ratio):
         return ()
     over, under = _numerator(ratio), _denominator(ratio)
     if isinstance(over, int):
@@ -143,11 +127,13 @@ def divides(a: Dim, b: Dim) -> Conditions:
         if over == 1:
             return equal(under, 1)
     elif isinstance(under, int):
-        over = lowest_terms(1, 1, dict(ratio.powers))
+        over = dims.lowest_terms(1, 1, dict(ratio.powers))
     return (Condition(over, "%", under),)
 
 
-def required(make: Callable[[Dim, Dim], Conditions], left: Dim, right: Dim, error: ShapeError) -> Conditions:
+def required(
+    make: Callable[[dims.Dim, dims.Dim], Conditions], left: dims.Dim, right: dims.Dim, error: ShapeError
+) -> Conditions:
     """Return the conditions that two dims must meet; raise the error if no sizes meet them."""
     try:
         return make(left, right)
@@ -155,10 +141,10 @@ def required(make: Callable[[Dim, Dim], Conditions], left: Dim, right: Dim, erro
         raise error from None
 
 
-def differ(a: Dim, b: Dim) -> Conditions:
+def differ(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a != b`; raise `Never` if they are always equal.
 
-    >>> [str(c) for c in differ(named_dim("N"), 1)], differ(2, 1)
+    >>> [str(c) for c in differ(dims.named_dim("N"), 1)], differ(2, 1)
     (['N != 1'], ())
     """
     try:
@@ -167,7 +153,7 @@ def differ(a: Dim, b: Dim) -> Conditions:
         return ()
     if not same:
         raise Never(f"{a} != {b}")
-    left = product(condition.left for condition in same)
+    left = dims.product(condition.left for condition in same)
     return (Condition(left, "!=", same[0].right),)
 
 
@@ -176,8 +162,8 @@ def combine(conditions: Iterable[Condition]) -> Conditions:
 
     Raises `Never` if no sizes can meet them all.
 
-    >>> N, M = named_dim("N"), named_dim("M")
-    >>> [str(c) for c in combine(equal(N, 4) + divides(product((N, M)), 6))]
+    >>> N, M = dims.named_dim("N"), dims.named_dim("M")
+    >>> [str(c) for c in combine(equal(N, 4) + divides(dims.product((N, M)), 6))]
     ['N == 4', 'M % 3 == 0']
     >>> [str(c) for c in combine(equal(N, M) + divides(N, 64) + divides(M, 32) + differ(N, 1))]
     ['N == M', 'N % 64 == 0']
@@ -200,17 +186,17 @@ def _linked(conditions: Iterable[Condition]) -> list[list[Condition]]:
     """Return the conditions in groups that have no name in common."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
-        present = names([condition.ratio])
+        present = dims.names([condition.ratio])
         groups = {id(group_of[name]): group_of[name] for name in present if name in group_of}
         largest = max(groups.values(), key=len, default=[])
         smaller = [each for group in groups.values() if group is not largest for each in group]
         largest += [condition, *smaller]
-        group_of |= dict.fromkeys((*present, *names(each.ratio for each in smaller)), largest)
+        group_of |= dict.fromkeys((*present, *dims.names(each.ratio for each in smaller)), largest)
     return list({id(group): group for group in group_of.values()}.values())
 
 
 def _names_of(conditions: Iterable[Condition]) -> tuple[str, ...]:
-    return names(side for each in conditions for side in (each.left, each.right))
+    return dims.names(side for each in conditions for side in (each.left, each.right))
 
 
 def _independent(group: list[Condition], work: Work) -> list[Condition]:
@@ -238,7 +224,7 @@ def _with_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
     for condition in conditions:
         for name in _names_of([condition]):
             if name in sizes and (condition.relation == "==" or name not in compared):
-                left[Condition(named_dim(name), "==", sizes[name])] = None
+                left[Condition(dims.named_dim(name), "==", sizes[name])] = None
         left |= dict.fromkeys(put_sizes_in(condition, sizes))
     return tuple(left)
 
@@ -258,7 +244,7 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
 
     Raises `Never` if it cannot hold any more, and `ZeroDivisionError` if a size that divides is 0.
     """
-    left, right = substitute(condition.left, sizes), substitute(condition.right, sizes)
+    left, right = dims.substitute(condition.left, sizes), dims.substitute(condition.right, sizes)
     if condition.relation == "%" and isinstance(left, int) and isinstance(right, int):
         if left % right:
             raise Never(f"{left} % {right} == 0")
@@ -267,21 +253,21 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     return relation(left, right)
 
 
-def solved_names(conditions: Iterable[Condition]) -> dict[str, Dim]:
+def solved_names(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
     """Return the names that equalities solve, each with its value in other names: the one in which least divides.
 
-    >>> solved_names(equal(named_dim("C"), product((named_dim("D"), named_dim("H")))))
+    >>> solved_names(equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
     {'C': D*H}
     """
-    solved: dict[str, Dim] = {}
+    solved: dict[str, dims.Dim] = {}
     for condition in conditions:
         if condition.relation == "==":
-            solution = _solution(monomial(rewrite(condition.ratio, solved)))
-            solved = {name: rewrite(dim, solution) for name, dim in solved.items()} | solution
+            solution = _solution(dims.monomial(dims.rewrite(condition.ratio, solved)))
+            solved = {name: dims.rewrite(dim, solution) for name, dim in solved.items()} | solution
     return solved
 
 
-def _solution(ratio: Monomial) -> dict[str, Dim]:
+def _solution(ratio: dims.Monomial) -> dict[str, dims.Dim]:
     """Return a name with what it is if a monomial is 1, the one in whose value least divides; none if all are roots."""
     above = ratio.numerator + sum(power for _, power in ratio.powers if power > 0)
     below = ratio.denominator - sum(power for _, power in ratio.powers if power < 0)
@@ -289,32 +275,34 @@ def _solution(ratio: Monomial) -> dict[str, Dim]:
     if not single:
         return {}
     name, power = min(single, key=lambda each: above if each[1] == 1 else below)
-    return {name: quotient(named_dim(name), ratio) if power == 1 else product((named_dim(name), ratio))}
+    return {
+        name: dims.quotient(dims.named_dim(name), ratio) if power == 1 else dims.product((dims.named_dim(name), ratio))
+    }
 
 
-def _numerator(ratio: Monomial) -> Dim:
-    return lowest_terms(ratio.numerator, 1, {name: power for name, power in ratio.powers if power > 0})
+def _numerator(ratio: dims.Monomial) -> dims.Dim:
+    return dims.lowest_terms(ratio.numerator, 1, {name: power for name, power in ratio.powers if power > 0})
 
 
-def _denominator(ratio: Monomial) -> Dim:
-    return lowest_terms(ratio.denominator, 1, {name: -power for name, power in ratio.powers if power < 0})
+def _denominator(ratio: dims.Monomial) -> dims.Dim:
+    return dims.lowest_terms(ratio.denominator, 1, {name: -power for name, power in ratio.powers if power < 0})
 
 
-def _root(ratio: Monomial) -> Monomial:
+def _root(ratio: dims.Monomial) -> dims.Monomial:
     """Return a monomial that is 1 for the same sizes, with the common root of all powers taken: N*N/4 becomes N/2."""
     order = gcd(*(power for _, power in ratio.powers))
     if order < 2:
         return ratio
-    above, below = exact_root(ratio.numerator, order), exact_root(ratio.denominator, order)
+    above, below = dims.exact_root(ratio.numerator, order), dims.exact_root(ratio.denominator, order)
     if not above or not below:
         raise Never(f"{ratio} has no whole root of order {order}")
-    return Monomial(above, below, tuple((name, power // order) for name, power in ratio.powers))
+    return dims.Monomial(above, below, tuple((name, power // order) for name, power in ratio.powers))
 
 
-def _can_be(dim: Monomial, size: int) -> bool:
+def _can_be(dim: dims.Monomial, size: int) -> bool:
     """Say whether names can have sizes so that a dim of which nothing is taken out has this one."""
     powers = [power for _, power in dim.powers]
-    reached = 1 in powers or all(_sums_to(exponent, powers) for _, exponent in prime_powers(size))
+    reached = 1 in powers or all(_sums_to(exponent, powers) for _, exponent in dims.prime_powers(size))
     return reached and dim.numerator == 1
 
 
@@ -344,28 +332,28 @@ class Known:
     """What is known of names: dims that are whole numbers, and conditions that hold. It says what follows.
 
     >>> from shapecalc.core.text import read_dims
-    >>> known = Known(read_dims("H/7,W/7,N*N/3"), equal(named_dim("C"), named_dim("H")))
+    >>> known = Known(read_dims("H/7,W/7,N*N/3"), equal(dims.named_dim("C"), dims.named_dim("H")))
     >>> [known.is_whole(dim) for dim in read_dims("C*H*W/49,N/3,H/14")]
     [True, True, False]
     """
 
     def __init__(
-        self, wholes: Iterable[Dim] = (), conditions: Iterable[Condition] = (), work: Work | None = None
+        self, wholes: Iterable[dims.Dim] = (), conditions: Iterable[Condition] = (), work: Work | None = None
     ) -> None:
         """Take these dims as whole and these conditions as true; `work` is shared with other questions."""
-        self.dims = tuple(dict.fromkeys(dim for dim in wholes if not always_whole(dim)))
+        self.dims = tuple(dict.fromkeys(dim for dim in wholes if not dims.always_whole(dim)))
         self.conditions = tuple(conditions)
         self.repeated: set[Condition] = set()
         """The equalities that follow from those before them."""
         self.shared, self.work = work, work or Work()
-        self.solved: dict[str, Monomial] = {}
+        self.solved: dict[str, dims.Monomial] = {}
         """What the equalities say that names are, in the names that they leave free."""
         self.impossible = self.undecided = self._bare = False
-        self._settled: dict[str, Dim] | None = None
-        self._answers: dict[Dim, bool] = {}
+        self._settled: dict[str, dims.Dim] | None = None
+        self._answers: dict[dims.Dim, bool] = {}
         self._kept: dict[Any, Any] = {}
         self.names = set[str]()
-        self.wholes = [*map(monomial, self.dims), *self._ratios("%")]
+        self.wholes = [*map(dims.monomial, self.dims), *self._ratios("%")]
         """What is whole, in the names that the equalities leave free."""
         try:
             self._know_names((*self._ratios("=="), *self.wholes))
@@ -375,14 +363,14 @@ class Known:
         except Undecided:
             self.undecided = True
 
-    def _ratios(self, relation: str) -> list[Monomial]:
+    def _ratios(self, relation: str) -> list[dims.Monomial]:
         return [each.ratio for each in self.conditions if each.relation == relation]
 
-    def _know_names(self, ratios: Iterable[Monomial]) -> None:
+    def _know_names(self, ratios: Iterable[dims.Monomial]) -> None:
         """Keep the names in monomials as whole ones."""
-        new = [name for name in names(ratios) if name not in self.names and name[0] != FREE]
+        new = [name for name in dims.names(ratios) if name not in self.names and name[0] != FREE]
         self.names.update(new)
-        self.wholes += map(named_dim, new)
+        self.wholes += map(dims.named_dim, new)
 
     def _solve_equalities(self) -> None:
         self.work.add(len(self.conditions) + len(self.wholes))
@@ -391,7 +379,7 @@ class Known:
                 self.repeated.add(condition)
         self._put_solutions_in()
 
-    def _solve(self, ratio: Monomial) -> bool:
+    def _solve(self, ratio: dims.Monomial) -> bool:
         """Solve one more equation for some of its names; say whether it does not follow from those before."""
         if (ratio := self.put_in(ratio)) == ONE:
             return False
@@ -399,11 +387,11 @@ class Known:
             if _only_ones(ratio):
                 self.solved |= {name: ONE for name, _ in ratio.powers}
             elif solution := _solution(ratio):
-                self.solved |= {name: monomial(value) for name, value in solution.items()}
+                self.solved |= {name: dims.monomial(value) for name, value in solution.items()}
             else:
                 name, power = min(ratio.powers, key=lambda each: abs(each[1]))
                 others = {other: -(e // power) for other, e in ratio.powers if other != name}
-                self.solved[name] = monomial(lowest_terms(1, 1, {**others, f"{FREE}{len(self.solved)}": 1}))
+                self.solved[name] = dims.monomial(dims.lowest_terms(1, 1, {**others, f"{FREE}{len(self.solved)}": 1}))
         if ratio != ONE:
             raise Never
         return True
@@ -413,16 +401,18 @@ class Known:
         for name in reversed(self.solved):
             self.solved[name] = self.put_in(self.solved[name])
         self.wholes = [self.put_in(each) for each in self.wholes]
-        self._bare = all(map(always_whole, self.wholes)) and not any(map(_has_free, self.wholes))
+        self._bare = all(map(dims.always_whole, self.wholes)) and not any(map(_has_free, self.wholes))
 
-    def put_in(self, ratio: Monomial) -> Monomial:
+    def put_in(self, ratio: dims.Monomial) -> dims.Monomial:
         """Return a monomial in the names that the equalities leave free."""
         while any(name in self.solved for name, _ in ratio.powers):
             self.work.add(len(ratio.powers))
-            ratio = _product([(self.solved.get(name) or named_dim(name), power) for name, power in ratio.powers], ratio)
+            ratio = _product(
+                [(self.solved.get(name) or dims.named_dim(name), power) for name, power in ratio.powers], ratio
+            )
         return ratio
 
-    def settle(self) -> list[Monomial]:
+    def settle(self) -> list[dims.Monomial]:
         """Solve also what is whole as its inverse is, and return it: it is 1.
 
         Raises `Never` if that cannot be, and `Undecided` if it takes too long.
@@ -436,13 +426,13 @@ class Known:
             self._put_solutions_in()
         return settled
 
-    def _bounded(self) -> list[Monomial]:
+    def _bounded(self) -> list[dims.Monomial]:
         """Return what is whole and may have a largest size: something divides by each name that it is made of."""
         below = {name for each in self.wholes for name, power in each.powers if power < 0}
         return [each for each in self.wholes if each.powers and all(p < 0 or name in below for name, p in each.powers)]
 
     @property
-    def settled(self) -> dict[str, Dim]:
+    def settled(self) -> dict[str, dims.Dim]:
         """The names that are settled by equalities, and by what divides each other, each with its value."""
         if self._settled is None:
             self.work = self.shared or Work()
@@ -454,10 +444,10 @@ class Known:
         return self._settled
 
     @property
-    def fractions(self) -> Shape:
+    def fractions(self) -> dims.Shape:
         """The dims that are whole, and not for all sizes, with what is settled put in."""
-        dims = [rewrite(dim, self.settled) for dim in (*self.dims, *self._ratios("%"))] + [*self.settled.values()]
-        return tuple(dict.fromkeys(dim for dim in dims if not always_whole(dim)))
+        found = [dims.rewrite(dim, self.settled) for dim in (*self.dims, *self._ratios("%"))] + [*self.settled.values()]
+        return tuple(dict.fromkeys(dim for dim in found if not dims.always_whole(dim)))
 
     def sizes(self) -> dict[str, int]:
         """Return the names to which conditions leave one size; raise `Never` if they leave a name none."""
@@ -478,25 +468,25 @@ class Known:
         found: Kept = self._kept.setdefault(value, value)
         return found
 
-    def is_whole(self, dim: Dim) -> bool:
+    def is_whole(self, dim: dims.Dim) -> bool:
         """Say whether `dim` is sure to be a whole number."""
-        if always_whole(dim):
+        if dims.always_whole(dim):
             return True
         if dim not in self._answers:
-            is_multiple = any(always_whole(quotient(dim, each)) for each in self.dims)  # this is soon seen
-            self._answers[dim] = is_multiple or self._ask(lambda: self._makes_whole(monomial(dim)))
+            is_multiple = any(dims.always_whole(dims.quotient(dim, each)) for each in self.dims)  # this is soon seen
+            self._answers[dim] = is_multiple or self._ask(lambda: self._makes_whole(dims.monomial(dim)))
         return self._answers[dim]
 
-    def divides(self, part: Dim, whole: Dim) -> bool:
+    def divides(self, part: dims.Dim, whole: dims.Dim) -> bool:
         """Say whether `part`, which is not 0, is sure to divide `whole`."""
         if type(part) is int and type(whole) is int:
             return whole % part == 0
-        return self.is_whole(quotient(whole, part))
+        return self.is_whole(dims.quotient(whole, part))
 
     def implies(self, condition: Condition) -> bool:
         """Say whether a condition is sure to hold.
 
-        >>> N, M = named_dim("N"), named_dim("M")
+        >>> N, M = dims.named_dim("N"), dims.named_dim("M")
         >>> known = Known((), equal(N, M) + divides(M, 6))
         >>> known.implies(*divides(N, 3)), known.implies(*differ(N, 3)), known.implies(*differ(N, 6))
         (True, True, False)
@@ -521,18 +511,18 @@ class Known:
         except Undecided:
             return False
 
-    def _makes_whole(self, ratio: Monomial) -> bool:
+    def _makes_whole(self, ratio: dims.Monomial) -> bool:
         self._know_names([ratio])
         ratio = self.put_in(ratio)
         if self._bare:
-            return always_whole(ratio)
+            return dims.always_whole(ratio)
         return not any(self._has_exponents(prime, ratio) for prime in (*_primes([*self.wholes, ratio]), NO_PRIME))
 
-    def _makes_one(self, ratio: Monomial) -> bool:
+    def _makes_one(self, ratio: dims.Monomial) -> bool:
         ratio = self.put_in(ratio)
         return ratio == ONE or (self._makes_whole(ratio) and self._makes_whole(_inverse(ratio)))
 
-    def _allows(self, differing: Iterable[Monomial]) -> bool:
+    def _allows(self, differing: Iterable[dims.Monomial]) -> bool:
         """Say whether some sizes may meet the conditions and make none of these monomials 1; False is proved.
 
         A monomial is not 1 if it or its inverse is not whole, by some prime. There are primes enough for all monomials
@@ -550,7 +540,7 @@ class Known:
         primes = _primes([*self.wholes, *tight])
         return all(map(self._has_exponents, primes)) and self._breaks(tight, dict.fromkeys(primes, ()))
 
-    def _breaks(self, ratios: Sequence[Monomial], broken: Mapping[int, tuple[Monomial, ...]]) -> bool:
+    def _breaks(self, ratios: Sequence[dims.Monomial], broken: Mapping[int, tuple[dims.Monomial, ...]]) -> bool:
         """Say whether each ratio or its inverse can be kept from being whole by a prime, which others may share."""
         if not ratios:
             return True
@@ -560,7 +550,7 @@ class Known:
             for each in (ratios[0], _inverse(ratios[0]))
         )
 
-    def _has_exponents(self, prime: int, *broken: Monomial) -> bool:
+    def _has_exponents(self, prime: int, *broken: dims.Monomial) -> bool:
         """Say whether a prime may be in the names so that all is whole that must be, and these monomials are not."""
         self.work.add(len(self.wholes))
         rows: Rows = {}
@@ -572,21 +562,21 @@ class Known:
         return has_solution(rows, self.work)
 
 
-def _has_free(ratio: Monomial) -> bool:
+def _has_free(ratio: dims.Monomial) -> bool:
     return any(name[0] == FREE for name, _ in ratio.powers)
 
 
-def _inverse(ratio: Monomial) -> Monomial:
-    return monomial(quotient(1, ratio))
+def _inverse(ratio: dims.Monomial) -> dims.Monomial:
+    return dims.monomial(dims.quotient(1, ratio))
 
 
-def _only_ones(ratio: Monomial) -> bool:
+def _only_ones(ratio: dims.Monomial) -> bool:
     """Say whether a monomial that is 1 has only names that are whole, and all of them on one side of 1."""
     signs = {power > 0 for _, power in ratio.powers}
     return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_free(ratio)
 
 
-def _product(factors: Iterable[tuple[Monomial, int]], coefficient: Monomial) -> Monomial:
+def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
     """Return the product of monomials raised to powers, times the coefficient of another one."""
     numerator, denominator, powers = coefficient.numerator, coefficient.denominator, dict[str, int]()
     for ratio, power in factors:
@@ -597,22 +587,24 @@ def _product(factors: Iterable[tuple[Monomial, int]], coefficient: Monomial) -> 
         numerator, denominator = numerator * above ** abs(power), denominator * below ** abs(power)
         for name, exponent in ratio.powers:
             powers[name] = powers.get(name, 0) + exponent * power
-    return monomial(lowest_terms(numerator, denominator, powers))
+    return dims.monomial(dims.lowest_terms(numerator, denominator, powers))
 
 
-def _primes(ratios: Iterable[Monomial]) -> list[int]:
+def _primes(ratios: Iterable[dims.Monomial]) -> list[int]:
     """Return the primes of all coefficients; raise `Undecided` if some are not found."""
     sizes = {size for ratio in ratios for size in (ratio.numerator, ratio.denominator)}
-    found = sorted({prime for size in sizes for prime, _ in prime_powers(size)})
-    large = [prime for prime in found if prime > TRIED]
-    if large and (large[-1] >= TRIED**3 or lcm(*large) != prod(large)):
+    found = sorted({prime for size in sizes for prime, _ in dims.prime_powers(size)})
+    large = [prime for prime in found if prime > dims.TRIED]
+    if large and (large[-1] >= dims.TRIED**3 or lcm(*large) != prod(large)):
         raise Undecided
     return found
 
 
-def _exponent(ratio: Monomial, prime: int) -> int:
+def _exponent(ratio: dims.Monomial, prime: int) -> int:
     """Return how often a prime is in a coefficient."""
-    return dict(prime_powers(ratio.numerator)).get(prime, 0) - dict(prime_powers(ratio.denominator)).get(prime, 0)
+    return dict(dims.prime_powers(ratio.numerator)).get(prime, 0) - dict(dims.prime_powers(ratio.denominator)).get(
+        prime, 0
+    )
 
 
 def add_inequality(rows: Rows, powers: Iterable[tuple[str, int]], number: int) -> None:

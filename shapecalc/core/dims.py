@@ -7,14 +7,10 @@ A name that starts with `?` is a dim that nobody knows, and prints as `?`.
 
 from __future__ import annotations
 
+from _collections_abc import Iterable, Iterator, Mapping
 from math import gcd, prod
 
 from shapecalc.core.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
 
 INT64_MAX = 2**63 - 1
 TRIED = 1 << 16

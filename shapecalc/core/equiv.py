@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import combinations, islice
 
+from shapecalc.core import dims
 from shapecalc.core.answers import Chain, Trace, moves_of
 from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
@@ -19,17 +20,6 @@ from shapecalc.core.conditions import (
     divides,
     equal,
     holds,
-)
-from shapecalc.core.dims import (
-    INT64_MAX,
-    Dim,
-    Shape,
-    all_known,
-    monomial,
-    named_dim,
-    names,
-    plain,
-    product,
 )
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
@@ -51,7 +41,7 @@ class Counterexample(Record):
     """Sizes at which two chains differ, and the first element of their outputs that does."""
 
     sizes: Mapping[str, int]
-    outputs: tuple[Shape, Shape]
+    outputs: tuple[dims.Shape, dims.Shape]
     """The output shape of each."""
     index: Index | None = None
     """The index in both outputs; None if their shapes differ."""
@@ -71,7 +61,7 @@ class Counterexample(Record):
 
 def volume(chain: Moves) -> int:
     """Return the most elements that a chain of numbers has on its way."""
-    return max(int(str(product(shape))) for shape in chain.shapes)
+    return max(int(str(dims.product(shape))) for shape in chain.shapes)
 
 
 def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_up: bool) -> Counterexample | None:
@@ -101,7 +91,7 @@ def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_u
 
 def _compared(first: Moves, second: Moves) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield places with the elements that both chains read there: the first places, then blocks that are not alike."""
-    volumes = [int(str(product(shape))) for shape in (first.input, first.output)]
+    volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
     for place in range(volumes[1] // BLOCK):
         yield place, (position(first, place), position(second, place))
     elements = array("q", range(volumes[0]))
@@ -208,7 +198,7 @@ def answer_to(asked: Asked, sizes: Mapping[str, int]) -> Chain:
 
 
 def _names(asked: Asked) -> tuple[str, ...]:
-    return names([dim for request in ask_chain(asked.input, asked.stages or STILL, {}) for dim in request.dims])
+    return dims.names([dim for request in ask_chain(asked.input, asked.stages or STILL, {}) for dim in request.dims])
 
 
 def answers_of(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
@@ -297,9 +287,9 @@ class Equivalence(Record):
             "counterexample": found
             and {
                 "sizes": dict(found.sizes),
-                "index": plain(found.index),
-                "elements": plain(found.elements),
-                "outputs": plain(found.outputs),
+                "index": dims.plain(found.index),
+                "elements": dims.plain(found.elements),
+                "outputs": dims.plain(found.outputs),
             },
             "tested": self.tested,
             "problem": None,
@@ -344,7 +334,7 @@ class _Pair:
     ) -> None:
         self.moved, self.defined, self.most = moved, defined, most
         self.dims = tuple(dict.fromkeys(moved[0].dims + moved[1].dims))
-        self.names = names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
+        self.names = dims.names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
 
     def equivalence(self) -> Equivalence:
         """Return the verdict on the two."""
@@ -384,7 +374,7 @@ class _Pair:
         room = self.most
         for sizes in self._sizes():
             first, second = (chain.rewritten(sizes) for chain in self.moved)
-            if not all_known(first.dims + second.dims) or volume(first) > INT64_MAX:
+            if not dims.all_known(first.dims + second.dims) or volume(first) > dims.INT64_MAX:
                 continue
             lined_up = first.view(Known()).is_plain and second.view(Known()).is_plain
             room -= 0 if lined_up else max(volume(first), volume(second))
@@ -433,7 +423,7 @@ class _Pair:
 
     def _candidates(self) -> Iterator[Condition]:
         """Yield conditions that may make them the same, those that say least of the sizes first."""
-        own = [named_dim(name) for name in self.names]
+        own = [dims.named_dim(name) for name in self.names]
         for divisor in _divisors(self.dims):
             for name in own:
                 if divisor != name:
@@ -446,7 +436,7 @@ class _Pair:
 
     def _whole_rounds(self) -> Iterator[Condition]:
         """Yield conditions for which a roll, or all rolls of axes of one size, move nothing."""
-        turned: dict[Dim, list[int]] = {}
+        turned: dict[dims.Dim, list[int]] = {}
         for chain, sign in zip(self.moved, (1, -1), strict=True):
             for shape, move in zip(chain.shapes, chain.moves, strict=False):
                 if isinstance(move, Roll):
@@ -463,10 +453,10 @@ def _follows(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
     return any(all(map(known.implies, each)) for each in lists)
 
 
-def _divisors(dims: Iterable[Dim]) -> tuple[Dim, ...]:
+def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
     """Return the numbers and names that dims are or are divided by, but for 1."""
-    found: list[Dim] = []
-    for dim in map(monomial, dims):
+    found: list[dims.Dim] = []
+    for dim in map(dims.monomial, values):
         found += [dim.numerator, dim.denominator]
-        found += [named_dim(name) for name, power in dim.powers if power < 0]
+        found += [dims.named_dim(name) for name, power in dim.powers if power < 0]
     return tuple(dict.fromkeys(divisor for divisor in found if divisor not in (0, 1)))

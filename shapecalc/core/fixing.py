@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    Values = Iterator[Any]
+    Changes = Iterator["Change"]
+    Answers = Iterator[tuple["Fix", Trace]]
+
 
 # The sizes nearest to a number of a requested shape with which the element counts agree.
 
@@ -476,11 +480,6 @@ def last_changes(trace: Trace, problem: Problem) -> Changes:
     yield Change(name, (*at.value, -1))
 
 
-if TYPE_CHECKING:
-    Values = Iterator[Any]
-    Changes = Iterator[Change]
-
-
 # What would make a refused request resolve, as data, ready to be applied.
 #
 # Every change that `changes` names is asked again before it is offered, so a fix is right by definition. Only one
@@ -656,10 +655,6 @@ def _newer_opset(request: Request) -> Answers:
     newer = [version for version in versions if version > (request.opset or DEFAULT_OPSET)]
     tried = _asked_again(request, (Fix("opset", str(version), f"use opset {version}") for version in newer))
     yield from islice(((fix, answer) for fix, answer in tried if answer.output is not None), 1)
-
-
-if TYPE_CHECKING:
-    Answers = Iterator[tuple["Fix", Trace]]
 
 
 # Hints: what would help a refused request, in words. They are made of changes that were asked again.

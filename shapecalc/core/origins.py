@@ -18,23 +18,9 @@ from itertools import chain
 from math import gcd, prod
 from typing import Any
 
+from shapecalc.core import layout
 from shapecalc.core.conditions import Conditions, Known
 from shapecalc.core.dims import Dim, Sum, all_known, plain, product, quotient, substitute, total
-from shapecalc.core.layout import (
-    EMPTY,
-    Atom,
-    Atoms,
-    Level,
-    Moves,
-    contiguous_strides,
-    is_backwards,
-    levels_of,
-    merge,
-    positions,
-    turned,
-    view_through,
-    without_zeros,
-)
 from shapecalc.core.moves import Expand, Move, Pick, Reshape
 from shapecalc.core.record import Record, replace
 
@@ -47,7 +33,7 @@ MOST_COMPARED = 64
 MOST_RESIDUES = 1 << 20
 """The most steps of a flat index within one of an axis that are marked one by one."""
 
-INPUT: Level = ((), ())
+INPUT: layout.Level = ((), ())
 """What atoms step through that step through the input itself."""
 
 
@@ -113,12 +99,12 @@ Origins = tuple[Origin | None, ...]
 """The origin of each dim; None for a dim that holds nothing of the input."""
 
 
-def origins(moves: Moves, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
+def origins(moves: layout.Moves, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
     """Return the origin of each output dim of moves, for all sizes that meet the conditions.
 
     `ones` are the input axes of 1 that output dims are of which there is nothing else to say.
 
-    >>> origins(Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
+    >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
     (AxisAtom(axis=0, size=2, stride=1, start=()), AxisAtom(axis=1, size=2, stride=3, start=()))
     """
     known = Known(moves.dims, conditions)
@@ -138,21 +124,21 @@ def origins_json(found: Origins | None) -> object:
     return found and [None if dim is None else [atom.as_json() for atom in dim] for dim in found]
 
 
-def _of_empty(moves: Moves, known: Known) -> tuple[Origin, ...]:
+def _of_empty(moves: layout.Moves, known: Known) -> tuple[Origin, ...]:
     """Return the origins of moves that move nothing: those of moves with a name for each size of 0."""
-    shape = given = without_zeros(moves.input)
+    shape = given = layout.without_zeros(moves.input)
     made = list[Move]()
     for move in moves.moves:
         if isinstance(move, Reshape):
-            move = Reshape(without_zeros(move.shape, product(shape)))
+            move = Reshape(layout.without_zeros(move.shape, product(shape)))
         elif isinstance(move, Expand):
-            move = Expand(without_zeros(move.shape))
+            move = Expand(layout.without_zeros(move.shape))
         elif isinstance(move, Pick):
             sizes = [dim if size == 0 else size for dim, size in zip(shape, move.sizes, strict=True)]
             move = Pick(move.starts, move.steps, tuple(sizes))
         made.append(move)
         shape = move.after(shape)
-    found = _Reading(Moves(given, tuple(made)), known).origins()
+    found = _Reading(layout.Moves(given, tuple(made)), known).origins()
     return tuple([tuple([_emptied(atom) for atom in origin]) for origin in found])
 
 
@@ -160,11 +146,11 @@ def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
     """Return an atom with 0 for the name that stood for it."""
     if isinstance(atom, Mixes):
         return atom
-    size = substitute(atom.size, {EMPTY: 0})
+    size = substitute(atom.size, {layout.EMPTY: 0})
     if isinstance(atom, Repeats):
         return Repeats(size)
-    start = total([substitute(term, {EMPTY: 0}) for term in atom.start])
-    return AxisAtom(atom.axis, size, substitute(atom.stride, {EMPTY: 0}), start)
+    start = total([substitute(term, {layout.EMPTY: 0}) for term in atom.start])
+    return AxisAtom(atom.axis, size, substitute(atom.stride, {layout.EMPTY: 0}), start)
 
 
 @dataclass(frozen=True)
@@ -183,7 +169,7 @@ class _Reach:
     """Which positions of a flat index are read: steps from an offset on, each of them with each of the others."""
 
     offset: Sum
-    steps: Atoms
+    steps: layout.Atoms
     """All of them forwards."""
     exact: bool = True
     """Whether all of these positions are read; otherwise only some of them may be."""
@@ -204,16 +190,16 @@ class _Reach:
         """Say whether every position of a flat index of these sizes is read."""
         return self.exact and product([step.size for step in self.steps]) == product(sizes)
 
-    def through(self, atom: Atom) -> _Reach | None:
+    def through(self, atom: layout.Atom) -> _Reach | None:
         """Return which positions are read by what steps on an atom; None if it is not known to stay there."""
-        if is_backwards(atom) or not self.exact or any(map(is_negative, self.offset[:1])):
+        if layout.is_backwards(atom) or not self.exact or any(map(is_negative, self.offset[:1])):
             return None
         if self.steps:
             if self.numbers is None or not isinstance(atom.size, int):
                 return None
             if self.numbers[0] + self.extent >= atom.size:
                 return None
-        steps_of_atom = [Atom(step.size, product((atom.stride, step.stride))) for step in self.steps]
+        steps_of_atom = [layout.Atom(step.size, product((atom.stride, step.stride))) for step in self.steps]
         return _Reach(tuple([product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
     def without(self, stride: Dim) -> _Reach:
@@ -224,28 +210,28 @@ class _Reach:
 class _Reading:
     """What a chain reads of its input, dim by dim."""
 
-    def __init__(self, moves: Moves, known: Known) -> None:
+    def __init__(self, moves: layout.Moves, known: Known) -> None:
         self.moves, self.known = moves, known
-        self.view = view_through(moves.input, moves.moves, known)
-        self.shape, self.strides = moves.input, contiguous_strides(moves.input)
+        self.view = layout.view_through(moves.input, moves.moves, known)
+        self.shape, self.strides = moves.input, layout.contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.place_of = {self.strides[axis]: place for place, axis in enumerate(self.axes)}
-        self.known_digits: dict[Atom, list[AxisAtom]] = {}
-        self.steps: dict[Level, list[Atom]] = {}
+        self.known_digits: dict[layout.Atom, list[AxisAtom]] = {}
+        self.steps: dict[layout.Level, list[layout.Atom]] = {}
         for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
             self.steps.setdefault(atom.level, []).append(atom)
-        self.levels_on: dict[Level, list[Level]] = {}
+        self.levels_on: dict[layout.Level, list[layout.Level]] = {}
         """The levels whose atoms step through a level."""
-        for level in {*levels_of(self.view), *self.view.fixed}:
+        for level in {*layout.levels_of(self.view), *self.view.fixed}:
             for below in {atom.level: None for atom in level[0] if atom.stride != 0}:
                 self.levels_on.setdefault(below, []).append(level)
-        self.reaches: dict[Level, _Reach] = {}
-        self.unknown = set[Level]()
+        self.reaches: dict[layout.Level, _Reach] = {}
+        self.unknown = set[layout.Level]()
         """Levels of names of which it is not known where they begin."""
         self.offsets = self._offsets()
         self.rolled = {level: axis for level in self.levels_on.get(INPUT, ()) for axis in self._whole_axis(level)}
         self.passed, self.unclear = self._passed(), self._unclear()
-        self.digits_of: dict[Atoms, list[_Digit]] = {}
+        self.digits_of: dict[layout.Atoms, list[_Digit]] = {}
         digits = [digit for step in self._reach(INPUT).steps for digit in self._digits_of_input(step)]
         self.whole = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
         self._tried: _Tried | None = None
@@ -262,7 +248,7 @@ class _Reading:
             for out in wrong:
                 found[out] = self._mixed(out)
 
-    def _read(self, atoms: Atoms) -> Origin | None:
+    def _read(self, atoms: layout.Atoms) -> Origin | None:
         """Return the origin of a dim of these atoms, but for where axes begin; None if it mixes."""
         found = list[AxisAtom | Repeats | Mixes]()
         for atom in atoms:
@@ -274,18 +260,18 @@ class _Reading:
 
     # Atoms as digits of axes.
 
-    def _digits(self, atom: Atom) -> Sequence[AxisAtom]:
+    def _digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
         """Return the digits of axes that an atom is, if it is no other steps."""
         forward = _forward(atom)
         if atom.level in self.rolled:
             found = [AxisAtom(self.rolled[atom.level], forward.size, forward.stride)]
         else:
             found = [] if atom.base else self._digits_of_input(forward)
-        if is_backwards(atom):
+        if layout.is_backwards(atom):
             return [AxisAtom(each.axis, each.size, product((-1, each.stride))) for each in found]
         return found
 
-    def _digits_of_input(self, atom: Atom) -> list[AxisAtom]:
+    def _digits_of_input(self, atom: layout.Atom) -> list[AxisAtom]:
         """Return the digits that forward steps through the flat index of the input are, if they are no other steps."""
         if atom not in self.known_digits:
             self.known_digits[atom] = self._found_digits(atom.size, atom.stride)
@@ -325,9 +311,9 @@ class _Reading:
             return (size - 1) * step < dim
         return self.known.divides(product((size, step)), dim)
 
-    def _whole_axis(self, level: Level) -> list[int]:
+    def _whole_axis(self, level: layout.Level) -> list[int]:
         """Return the axis of which a level is all positions, from some start on and round its end, if there is one."""
-        base = merge(level[0])
+        base = layout.merge(level[0])
         place = self.place_of.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if place is None else [self.axes[place]]
         return [axis for axis in axes if base[0].size == self.shape[axis] and self._reach(level).exact]
@@ -368,10 +354,10 @@ class _Reading:
         passed = {
             digit.axis for base, _ in self.unknown for atom in base if atom.stride != 0 for digit in self._digits(atom)
         }
-        own: dict[int, list[Atom]] = {}
+        own: dict[int, list[layout.Atom]] = {}
         for step in self._reach(INPUT).steps:
             for digit in self._digits_of_input(step):
-                own.setdefault(digit.axis, []).append(Atom(digit.size, digit.stride))
+                own.setdefault(digit.axis, []).append(layout.Atom(digit.size, digit.stride))
         carry = 0
         for axis in reversed(self.axes) if own else ():
             reach, dim = _Reach(self.offsets.get(axis, ()), tuple(own.get(axis, ()))), self.shape[axis]
@@ -394,12 +380,12 @@ class _Reading:
 
     # Which positions are read of a flat index.
 
-    def _reach(self, level: Level) -> _Reach:
+    def _reach(self, level: layout.Level) -> _Reach:
         """Return which positions of a level are read."""
         if level not in self.reaches:
             base, start = level
             offset = [*(start if base else self.view.offset)]
-            steps, exact = list[Atom](), True
+            steps, exact = list[layout.Atom](), True
             for atom in self.steps.get(level, ()):
                 steps += self._parted(atom)
             for above in self.levels_on.get(level, ()):
@@ -416,11 +402,11 @@ class _Reading:
             self.reaches[level] = _Reach(total(offset), tuple(steps), exact)
         return self.reaches[level]
 
-    def _parted(self, atom: Atom) -> Atoms:
+    def _parted(self, atom: layout.Atom) -> layout.Atoms:
         """Return an atom that runs over several axes of the input as one for each, and all of them forwards."""
-        forward, parts = _forward(atom), list[Atom]()
+        forward, parts = _forward(atom), list[layout.Atom]()
         for digit in () if atom.base else self._digits_of_input(forward):
-            parts.append(Atom(digit.size, product((digit.stride, self.strides[digit.axis]))))
+            parts.append(layout.Atom(digit.size, product((digit.stride, self.strides[digit.axis]))))
             self.known_digits[parts[-1]] = [digit]
         return tuple(parts) or (forward,)
 
@@ -482,12 +468,12 @@ class _Reading:
             axes, exact = tried.changing(out), True
         return (Mixes(tuple(sorted(axes)), exact) if axes else Repeats(self.moves.output[out]),)
 
-    def _changing(self, atom: Atom) -> tuple[set[int], bool]:
+    def _changing(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes on which positions may change along an atom, and whether they are sure to."""
         reach = self._reach(atom.level)
         if len(atom.base) == 1 and reach.through(atom.base[0]):
             (base,) = atom.base
-            return self._changing(Atom(atom.size, product((atom.stride, base.stride)), *base.level))
+            return self._changing(layout.Atom(atom.size, product((atom.stride, base.stride)), *base.level))
         aligned = not reach.offset and reach.is_full([each.size for each in atom.base] if atom.base else self.shape)
         axes, exact = set[int](), True
         for along in self._parted(atom):
@@ -499,7 +485,7 @@ class _Reading:
                     exact &= changes is True and reach.exact and digit.exact
         return axes, exact
 
-    def _changes(self, along: Atom, others: _Reach, size: Dim, stride: Dim, *, aligned: bool) -> bool | None:
+    def _changes(self, along: layout.Atom, others: _Reach, size: Dim, stride: Dim, *, aligned: bool) -> bool | None:
         """Say whether a digit of a flat index changes along steps, whatever the others are; None if it is not known.
 
         If all positions are read, or turns and steps lie inside each other, the steps are `aligned`.
@@ -514,7 +500,7 @@ class _Reading:
         count, step, count_of_digit, turn = _numbers((along.size, along.stride, size, stride))
         return changes_along(count, step, count_of_digit, turn, *others.numbers)
 
-    def _digits_read(self, base: Atoms) -> list[_Digit]:
+    def _digits_read(self, base: layout.Atoms) -> list[_Digit]:
         """Return the digits of the flat index of a base, or of the input, for which axes are known."""
         if not base:
             return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
@@ -528,7 +514,7 @@ class _Reading:
             self.digits_of[base] = found
         return self.digits_of[base]
 
-    def _digits_of_atom(self, atom: Atom) -> list[_Digit]:
+    def _digits_of_atom(self, atom: layout.Atom) -> list[_Digit]:
         """Return the digits of an atom of a base, the innermost first: of one that mixes, itself."""
         if atom.stride == 0:
             return []
@@ -579,9 +565,9 @@ def _are_joined(outer: AxisAtom, inner: AxisAtom) -> bool:
     return outer.axis == inner.axis and outer.stride == product((inner.size, inner.stride))
 
 
-def _forward(atom: Atom) -> Atom:
+def _forward(atom: layout.Atom) -> layout.Atom:
     """Return an atom read forwards."""
-    return turned((atom,))[0] if is_backwards(atom) else atom
+    return layout.turned((atom,))[0] if layout.is_backwards(atom) else atom
 
 
 # Numbers: steps through a flat index, and one digit of it.
@@ -638,10 +624,10 @@ def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
 class _Tried:
     """The positions of all elements of a tensor of numbers, on each axis of the input."""
 
-    def __init__(self, moves: Moves) -> None:
+    def __init__(self, moves: layout.Moves) -> None:
         self.output = _numbers(moves.output)
         shape = _numbers(moves.input)
-        flat = positions(moves, array("q", range(prod(shape))))
+        flat = layout.positions(moves, array("q", range(prod(shape))))
         self.places = [
             array("q", [place // prod(shape[axis + 1 :]) % size for place in flat]) for axis, size in enumerate(shape)
         ]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from _collections_abc import Callable, Iterable, Mapping, Sequence
+
 from shapecalc.core.answers import Chain, Kind, Reasons, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in, required
@@ -17,10 +19,6 @@ from shapecalc.core.record import replace
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, KEEPS, WRITTEN_FRACTION
 from shapecalc.core.text import brief, shape_text, tokens
 from shapecalc.core.values import read_sizes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 def resolve(request: Request) -> Trace:
@@ -334,5 +332,4 @@ def _code_verdicts(stage: Stage, broken: set[str]) -> Verdicts:
     return verdicts
 
 
-if TYPE_CHECKING:
-    Verdicts = dict[str, bool | None]
+Verdicts = dict[str, bool | None]

@@ -52,17 +52,14 @@ def runs(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> lis
     made: list[list[Entry]] = []
     letters = ""
     for item in items:
-        letters += _letter(move_of(item))
+        move = move_of(item)
+        letters += "p" if isinstance(move, Permute) else "r" if isinstance(move, Reshape) else "-"
         if letters in ONE_SHUFFLE and len(letters) > 1:
             made[-1].append(item)
         else:
             made.append([item])
             letters = letters[-1]
     return made
-
-
-def _letter(move: Move | None) -> str:
-    return "p" if isinstance(move, Permute) else "r" if isinstance(move, Reshape) else "-"
 
 
 def shuffles(shape: Shape, moves: Iterable[Move]) -> int:
@@ -493,7 +490,8 @@ class Words:
 
     def _request(self, shape: Shape, stage: Sequence[Move]) -> Request | None:
         """Return the request for one stage."""
-        op = _op_of(stage[0])
+        first = stage[0]
+        op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
         op = "shuffle" if self.has_shuffles and op != "expand" else op
         dialect = next((name for name in self.models if operator_of(OPS[op], DIALECTS[name])), OPS[op].default_dialect)
         model = self.models.get(dialect)
@@ -512,10 +510,6 @@ class Words:
             op, dialect, switch, literal=any(isinstance(move, Reshape) and 0 in move.shape for move in stage)
         )
         return Request(op, (), arguments, dialect, opset, dtype, switch)
-
-
-def _op_of(move: Move) -> str:
-    return "transpose" if isinstance(move, Permute) else "expand" if isinstance(move, Expand) else "reshape"
 
 
 def _target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
@@ -692,7 +686,7 @@ class _Search:
                 if not empty and 0 in move.after(shape):
                     return
                 view, shape = view if empty else view.after(move, shape, known), move.after(shape)
-            if stop - start > self._farthest(start, view):
+            if stop - start > (WIDEST if start else len(self.pieces) if view.is_plain else LONGEST):
                 return
             made: Iterable[Moves] = ()
             if stop == start + 1 and len(piece.moves) == 1:
@@ -701,10 +695,6 @@ class _Search:
                 made = self._forms(before, view, shape)
             traces = tuple([each.traces[0] for each in span[start:stop]])
             yield from ((stop, Section(before, moves, traces)) for moves in made)
-
-    def _farthest(self, start: int, view: View) -> int:
-        """Return how many stages from one on may be exchanged at once."""
-        return WIDEST if start else len(self.pieces) if view.is_plain else LONGEST
 
     def _forms(self, before: Shape, view: View, after: Shape) -> Iterable[Moves]:
         """Return the short ways to make a view; none if it does not begin at the first element."""

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
+from shapecalc.core import rules
 from shapecalc.core.answers import Reasons, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Reshape
 from shapecalc.core.problem import Rule, ShapeError, misuse, refusal
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
-from shapecalc.core.rules import (
-    BELOW_MINUS_ONE,
-    GIVEN,
-    INDIVISIBLE,
-    INFERRED,
-    INSERTED_ONE,
-    KEPT_DIM,
-    OVERFLOW,
-    RANK_LIMIT,
-    REGROUPED,
-    TWO_INFERS,
-    VOLUME_MISMATCH,
-    ZERO_VOLUME_INFER,
-)
 from shapecalc.core.text import brief, count_text, dim_text, shape_text, visible
 
 TYPE_CHECKING = False
@@ -388,7 +375,7 @@ def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
     """Raise `ShapeError` (rank-limit) if the dialect does not take that many dims."""
     if row.max_rank is not None and len(dims) > row.max_rank:
         message = f"{len(dims)} dims, and {row.name} takes at most {row.max_rank}"
-        raise refusal(RANK_LIMIT, message, argument=argument, index=row.max_rank)
+        raise refusal(rules.RANK_LIMIT, message, argument=argument, index=row.max_rank)
 
 
 def check_sizes(dims: Shape, argument: str) -> None:
@@ -396,7 +383,7 @@ def check_sizes(dims: Shape, argument: str) -> None:
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
             message = f"{dim_text(dim)} is too large for int64, whose limit is {INT64_MAX}"
-            raise refusal(OVERFLOW, message, argument=argument, index=index)
+            raise refusal(rules.OVERFLOW, message, argument=argument, index=index)
 
 
 def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "input") -> ShapeError | None:
@@ -404,7 +391,7 @@ def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "i
     if rank <= most:
         return None
     message = f"{rank} dims, and this operator of {row.name} {verb} at most {most}"
-    return refusal(RANK_LIMIT, message, argument=argument, index=most)
+    return refusal(rules.RANK_LIMIT, message, argument=argument, index=most)
 
 
 def at_most(most: int) -> Refuses:
@@ -423,7 +410,7 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
     check_sizes(dims, argument)
     if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
         message = f"{count_text(dims, volume)} are too many for int64, whose limit is {INT64_MAX}"
-        raise refusal(OVERFLOW, message, argument=argument)
+        raise refusal(rules.OVERFLOW, message, argument=argument)
     return volume
 
 
@@ -433,13 +420,13 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
 def below_minus_one(dim: int, argument: str, index: int) -> ShapeError:
     """Return the error for a negative number that asks for nothing."""
     message = f"{dim} is below -1, the only negative number with a meaning"
-    return refusal(BELOW_MINUS_ONE, message, argument=argument, index=index)
+    return refusal(rules.BELOW_MINUS_ONE, message, argument=argument, index=index)
 
 
 def second_infer(argument: str, index: int) -> ShapeError:
     """Return the error for a second dim to infer."""
     return refusal(
-        TWO_INFERS, "at most one dim can be inferred, and this is the second", argument=argument, index=index
+        rules.TWO_INFERS, "at most one dim can be inferred, and this is the second", argument=argument, index=index
     )
 
 
@@ -458,7 +445,7 @@ def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str
     message = f"the input has {count_text(shape, have)}, {requested}"
     if have == 0 and isinstance(want, int):
         message += f": 0 elements cannot fill {want} places"
-    raise refusal(VOLUME_MISMATCH, message, argument=argument)
+    raise refusal(rules.VOLUME_MISMATCH, message, argument=argument)
 
 
 def check_hole(out: int, dim: int, hole: int | None) -> None:
@@ -471,7 +458,7 @@ def check_hole(out: int, dim: int, hole: int | None) -> None:
 
 def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
     """Keep the elements in order and cut them into `after`: the last step and the move of a stage that began."""
-    yield Step(REGROUPED, None, tuple(range(len(shape))), after, conditions, FrozenDict(before=shape))
+    yield Step(rules.REGROUPED, None, tuple(range(len(shape))), after, conditions, FrozenDict(before=shape))
     yield Reshape(after)
     return after
 
@@ -482,7 +469,7 @@ def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = 
     Raises `ShapeError`: rank-limit, if a dialect is given.
     """
     for out, axis in enumerate(sources):
-        yield Step(INSERTED_ONE, out, (), 1) if axis is None else Step(KEPT_DIM, out, (axis,), shape[axis])
+        yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
     output = tuple([1 if axis is None else shape[axis] for axis in sources])
     if row is not None:
         check_rank(output, row, "axes")
@@ -499,13 +486,13 @@ def reshaped(shape: Shape, target: Shape, zero: Callable[[int], Step], before: i
     written, moved = range(before, len(target) - behind), len(shape) - len(target)
     for out, dim in enumerate(target):
         if out not in written:
-            step = Step(KEPT_DIM, out, (out if out < before else out + moved,), dim)
+            step = Step(rules.KEPT_DIM, out, (out if out < before else out + moved,), dim)
         elif isinstance(dim, int) and dim < 0:
             check_hole(out - before, dim, hole)
             hole, dims[out] = out, 1
             continue
         else:
-            step = zero(out) if dim == 0 else Step(GIVEN, out, (), dim)
+            step = zero(out) if dim == 0 else Step(rules.GIVEN, out, (), dim)
         dims[out] = step.dim
         taken.update(step.sources)
         yield step
@@ -528,8 +515,10 @@ def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, w
     """
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
     if known == 0:
-        raise refusal(ZERO_VOLUME_INFER, f"-1 could be any size, because {why_any}", argument="target", index=index)
+        raise refusal(
+            rules.ZERO_VOLUME_INFER, f"-1 could be any size, because {why_any}", argument="target", index=index
+        )
     message = f"{count_text(shape, have)} cannot be divided by {known}"
-    conditions = required(divides, have, known, refusal(INDIVISIBLE, message, argument="target", index=index))
+    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=index))
     facts = FrozenDict(shape=shape, have=have, known=known)
-    return Step(INFERRED, hole, sources, quotient(have, known), conditions, facts)
+    return Step(rules.INFERRED, hole, sources, quotient(have, known), conditions, facts)

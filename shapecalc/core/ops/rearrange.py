@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _collections_abc import Iterator
 from math import prod
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
@@ -19,10 +20,6 @@ from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief, left_over, rank_text
 from shapecalc.core.values import ELLIPSIS, AxisGroup, read_axis_pattern, read_lengths
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Named = tuple[tuple[str, ...], ...]
 """The names of the axes that each dim of a side is made of."""

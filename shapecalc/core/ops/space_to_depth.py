@@ -5,31 +5,20 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
+from shapecalc.core.ops import depth_to_space as blocks
 from shapecalc.core.ops.axes import merge
-from shapecalc.core.ops.depth_to_space import (
-    BAD_BLOCK,
-    BLOCK,
-    CRD,
-    DCR,
-    ORT_TYPES,
-    SPACE,
-    Cut,
-    check_blocks,
-    nearest_blocks,
-    split,
-)
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.rules import INDIVISIBLE
 
 
-def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = DCR) -> Reasons:
+def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR) -> Reasons:
     """Move the places of blocks of `block` by `block` into the channels: as ONNX's operator does.
 
     Source: ONNX SpaceToDepth ("values from the height and width dimensions are moved to the depth dimension").
     Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
-    check_blocks(shape, at, block, 1)
+    blocks.check_blocks(shape, at, block, 1)
     return (yield from _into_depth(shape, at, block, mode))
 
 
@@ -40,23 +29,23 @@ def pixel_unshuffle(shape: Shape, at: Setting, block: int) -> Reasons:
     shape (*, C x r^2, H, W)"); on the CPU PyTorch 2.13.0 gives an empty tensor back with the shape it had, on its meta
     device the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
-    check_blocks(shape, at, block, None)
-    return (yield from _into_depth(shape, at, block, CRD))
+    blocks.check_blocks(shape, at, block, None)
+    return (yield from _into_depth(shape, at, block, blocks.CRD))
 
 
 def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
     """Split height and width into blocks and places, move the places beside the channels, merge them."""
-    channels = len(shape) - SPACE
+    channels = len(shape) - blocks.SPACE
     front = tuple(range(channels))
     space = (
-        Cut(channels + 1, "rows of blocks"),
-        Cut(channels + 1, "rows of a block", block),
-        Cut(channels + 2, "columns of blocks"),
-        Cut(channels + 2, "columns of a block", block),
+        blocks.Cut(channels + 1, "rows of blocks"),
+        blocks.Cut(channels + 1, "rows of a block", block),
+        blocks.Cut(channels + 2, "columns of blocks"),
+        blocks.Cut(channels + 2, "columns of a block", block),
     )
-    shape = yield from split(shape, (*map(Cut, front), Cut(channels), *space), block)
+    shape = yield from blocks.split(shape, (*map(blocks.Cut, front), blocks.Cut(channels), *space), block)
     down, row, across, column = range(channels + 1, channels + 1 + len(space))
-    depth = (row, column, channels) if mode == DCR else (channels, row, column)
+    depth = (row, column, channels) if mode == blocks.DCR else (channels, row, column)
     shape = yield from transpose(shape, at, (*front, *depth, down, across), "move", "")
     yield Stage(Kind.MERGE, "merge", "", shape)
     merged = tuple(range(channels, channels + len(depth)))
@@ -71,11 +60,11 @@ MODE_HELP = (
 SPACE_TO_DEPTH = Op(
     name="space_to_depth",
     summary="Move blocks of rows and columns into channels (pixel unshuffle).",
-    params=(BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(DCR, CRD))),
+    params=(blocks.BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(blocks.DCR, blocks.CRD))),
     steps=space_to_depth,
     operators={
         "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
-        "onnxruntime": Operator("SpaceToDepth", {1: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 28}),
+        "onnxruntime": Operator("SpaceToDepth", {1: blocks.ORT_TYPES, 13: blocks.ORT_TYPES}, since={"mode": 28}),
         "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle),
     },
     examples=(
@@ -99,5 +88,5 @@ SPACE_TO_DEPTH = Op(
         ("N,C,H,W", "2"),
         ("N,C,4,2*W", "2"),
     ),
-    changes={INDIVISIBLE: nearest_blocks, BAD_BLOCK: nearest_blocks},
+    changes={INDIVISIBLE: blocks.nearest_blocks, blocks.BAD_BLOCK: blocks.nearest_blocks},
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _collections_abc import Iterator
+
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, equal, required
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, check_rank, checked_volume, recut
@@ -13,11 +15,6 @@ from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import replace
 from shapecalc.core.rules import GIVEN, INDIVISIBLE, KEPT_DIM, MISSING_ARGUMENT, VOLUME_MISMATCH, ZERO_VOLUME_INFER
 from shapecalc.core.text import brief, left_over
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 NEAR = 6
 """How far from a size another is looked for."""

@@ -134,8 +134,6 @@ UNNAMED = Framework()
 """What is known of a message whose framework nothing tells."""
 REPEATED = frozenset({"numpy", "jax"})
 """The frameworks whose sentences others repeat."""
-RUNTIME_SIGNS = ("onnxruntime", "] op (", ") op (")
-"""What tells ONNX Runtime, which loads a model, from ONNX's own inference."""
 OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The type and the shape of an input, as OpenVINO prints them."""
 OPS_BY_NAME = {
@@ -256,7 +254,8 @@ def framework_near(match: Match, folded: Folded) -> str | None:
         shown = (name for name in thought_of if any(sign in near for sign in FRAMEWORKS[name].signs))
         return next(shown, framework or None)
     if framework == "onnx":
-        runtime = "trt" not in near and any(sign in near for sign in RUNTIME_SIGNS)
+        # what tells ONNX Runtime, which loads a model, from ONNX's own inference
+        runtime = "trt" not in near and any(sign in near for sign in ("onnxruntime", "] op (", ") op ("))
         return "onnxruntime" if runtime else framework
     if framework == "onnxruntime" and "onnx_cpp2py_export" in near and "onnxruntime" not in near:
         return "onnx"

@@ -42,8 +42,6 @@ DECORATION = re.compile(
     )\s?""",
     re.VERBOSE,
 )
-MOST_PREFIXES = 4
-"""How many decorations of one line are taken off."""
 CARETS = re.compile(r"\s*[~^][\s~^]*\Z")
 BOX = str.maketrans(dict.fromkeys("\u2502\u2503\u2551\u256d\u256e\u2570\u256f\u2500\u2501\u2571", " "))
 QUOTES = str.maketrans({**dict.fromkeys("\u2018\u2019\u201b\u2032", "'"), **dict.fromkeys("\u201c\u201d", '"')})
@@ -95,7 +93,8 @@ def _escape(found: re.Match[str]) -> str:
 
 def _bare(line: str) -> str:
     """Return a line without its decorations and without control characters."""
-    for _ in range(MOST_PREFIXES):
+    # how many decorations of one line are taken off
+    for _ in range(4):
         prefix = DECORATION.match(line)
         if prefix is None:
             break
@@ -114,14 +113,11 @@ SHORT = 1 << 16
 """A text so long is read whole."""
 GROUP = 1 << 12
 """How many characters near the words of errors are searched for sentences first, before what was found is read."""
-MOST_ALIKE = 24
 DIGITS = str.maketrans("123456789", "000000000")
 PIECE = 1 << 20
 OVERLAP = 1 << 13
 BEFORE, AFTER = 3000, 2000
 """How much text goes with a place where a sentence may stand."""
-MOST_PLACES = 12
-"""Of how many different places of one sentence in one piece the text is cut out."""
 NARROWEST = 40
 """How wide lines are at least that were broken at a width."""
 TOLD_APART = 160
@@ -175,7 +171,7 @@ def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
             while place >= 0:
                 those = alike.setdefault(zeros[place : place + TOLD_APART], set())
                 told = lower[place : place + TOLD_APART]
-                if len(those) < MOST_ALIKE and told not in those:
+                if len(those) < 24 and told not in those:
                     those.add(told)
                     places.append(place)
                 place = lower.find(mark, place + NEAR, end)
@@ -239,7 +235,8 @@ def _places(lower: str, spans: Sequence[Span], sentence: Sentence) -> list[int]:
     for anchor in (sentence.anchor, max(sentence.words or {sentence.anchor}, key=len)):
         for begin, end in spans:
             place = lower.find(anchor, begin, end)
-            while place >= 0 and len(found) < MOST_PLACES:
+            # of how many different places of one sentence in one piece the text is cut out
+            while place >= 0 and len(found) < 12:
                 found.setdefault(lower[place : place + TOLD_APART], place)
                 place = lower.find(anchor, place + len(anchor), end)
         if found:

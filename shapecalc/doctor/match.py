@@ -30,8 +30,6 @@ QUOTING = frozenset("'\"<>&`")
 """What may be escaped in a text."""
 LONGEST_GAP = 400
 """How many characters may stand in a hole of words, or between the first and the last word of a sentence's parts."""
-MOST_STARTS = 4
-"""Of how many beginnings before its longest part a sentence is tried."""
 
 CLOSING = {"[": "]", "(": ")", "{": "}", "<": ">"}
 LONGEST_LIST = 1000
@@ -43,8 +41,6 @@ PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|
 BARE = re.compile(r"\s?-?\d{1,19}(?:[x,.*]-?\d{1,19}){0,63}")
 WRAPPED = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size in a call of its own."""
-CALLS = ("np.", "numpy.", "Dimension(")
-"""One of these stands in a text that holds such a call."""
 COUNT = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
 UNKNOWN = {"?", "None", "none", "nan", "dyn", "unk"}
 
@@ -147,7 +143,8 @@ def _match_around(sentence: Sentence, folded: Folded, place: int) -> Match | Non
     if first == sentence.anchor:
         return _match_at(sentence, folded, place)
     end = place
-    for _ in range(MOST_STARTS):
+    # of how many beginnings before its longest part a sentence is tried
+    for _ in range(4):
         start = folded.lower.rfind(first, max(0, place - LONGEST_GAP), end)
         if start < 0:
             return None
@@ -203,7 +200,8 @@ def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
         return (_sizes(bare[0].strip()), bare.end()) if bare else (None, place)
     start = prefix.end()
     span = text[start : start + LONGEST_LIST]
-    if any(call in span for call in CALLS):
+    # one of these stands in a text that holds such a call
+    if any(call in span for call in ("np.", "numpy.", "Dimension(")):
         span = WRAPPED.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # what follows keeps its place
     end = closing(span)
     if end is None:

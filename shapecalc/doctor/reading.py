@@ -21,13 +21,8 @@ from shapecalc.doctor.match import SENTENCES, Folded, Match, Sentence, Sizes, ma
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
 MOST_READ = 16
-MOST_MATCHES = 400
-"""Of how many messages in one part of a text the surroundings are read, those about shapes first."""
-LONGEST_QUOTE = 400
 LONGEST_OPENING = 80
 """How far before what is known of a sentence it may begin."""
-ONE_DIM_NAMED = frozenset({"reshape", "transpose", "expand", "shuffle"})
-"""The ops whose messages name an axis that is no argument of theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +205,8 @@ def _with_room(kept: list[Match], length: int) -> Iterator[tuple[Match, tuple[in
     """Yield matches, each with the places between which no other message of its own cause stands."""
     walls = [match for match in kept if match.sentence.cause != "unspecified"]
     starts, ends = [wall.start for wall in walls], [wall.end for wall in walls]
-    for match in sorted(kept, key=lambda each: each.sentence.about is not None)[:MOST_MATCHES]:
+    # of how many messages in one part of a text the surroundings are read, those about shapes first
+    for match in sorted(kept, key=lambda each: each.sentence.about is not None)[:400]:
         before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
         yield match, (ends[before - 1] if before else 0, starts[after] if after < len(walls) else length)
 
@@ -267,7 +263,7 @@ def _quote(match: Match, text: str) -> str:
     before = text[max(0, match.start - LONGEST_OPENING) : match.start].replace("vs. ", "vs  ")
     else_from = len(before) if match.start > LONGEST_OPENING else 0
     begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=else_from)
-    return text[match.start - len(before) + begin : min(match.end, match.start + LONGEST_QUOTE)].strip()
+    return text[match.start - len(before) + begin : min(match.end, match.start + 400)].strip()
 
 
 def _unrelated(framework: str | None, node: context.Node, about: str, quote: str) -> Reading:
@@ -290,7 +286,8 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
-    if axes is None and "axis" in values and read.op not in ONE_DIM_NAMED:
+    # the ops whose messages name an axis that is no argument of theirs
+    if axes is None and "axis" in values and read.op not in ("reshape", "transpose", "expand", "shuffle"):
         axes = (values["axis"],)
     return replace(
         read,

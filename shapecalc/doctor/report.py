@@ -24,16 +24,12 @@ from shapecalc.doctor.context import Code
 from shapecalc.doctor.match import Sizes, read_list, text_of
 from shapecalc.doctor.reading import CAUSES, Reading, as_dims, count_of, known_count, readings
 
-MOST_FIXES = 5
 LARGEST_RATIO = 4096
-MOST_BATCHES = 1024
-"""Up to which ratio of the counts a batch is thought of."""
 UNCOUNTED = ("memory", "storage", "weights")
 """What a message may be about that has no article."""
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
 LAST = 20_000
 """How much of the end of an unknown text is searched for lists."""
-MOST_LISTS = 8
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 OF_READING = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
@@ -104,7 +100,7 @@ def _lists_in(text: str) -> tuple[Sizes, ...]:
         sizes, _ = read_list(text, place.start())
         if sizes and all(isinstance(size, int) for size in sizes):
             listed[sizes] = None
-        if len(listed) == MOST_LISTS:
+        if len(listed) == 8:
             break
     return tuple(listed)
 
@@ -159,7 +155,7 @@ def advice(read: Reading) -> Advice:
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
     words = _in_words(read)
-    found = [*islice(_fixes(read, trace), MOST_FIXES - len(words)), *((each, None) for each in words)]
+    found = [*islice(_fixes(read, trace), 5 - len(words)), *((each, None) for each in words)]
     command = _command_of_line(read) if trace is None else command_line(trace)
     return Advice("; ".join([CAUSES[read.cause].said, *_findings(read, trace)]), tuple(found), _ask(read), command)
 
@@ -331,7 +327,8 @@ def _meaning(ratio: int, read: Reading) -> str:
         return ""
     if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
         return f", and its first dim is {ratio}: often a batch"
-    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= MOST_BATCHES else ""
+    # up to which ratio of the counts a batch is thought of
+    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= 1024 else ""
 
 
 def _differing(read: Reading) -> Iterator[str]:
@@ -360,7 +357,9 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
     elif trace.output is not None:
-        yield f"these rules give {text_of(trace.output)}, so the message hides something{_hidden(read)}"
+        shown = not read.traits.hides or (read.framework == "numpy" and _shows_first(read))
+        hidden = "" if shown else f": {read.traits.hides}"
+        yield f"these rules give {text_of(trace.output)}, so the message hides something{hidden}"
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
     pairs = enumerate(zip(read.input or (), read.target or (), strict=False))
@@ -373,12 +372,6 @@ def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
 def _shows_first(read: Reading) -> bool:
     """Say whether the line of code shows that its first size is no -1."""
     return read.line is not None and read.line.first not in (None, -1)
-
-
-def _hidden(read: Reading) -> str:
-    """Return what a runtime may hide in a message about a request that looks right."""
-    shown = read.framework == "numpy" and _shows_first(read)
-    return f": {read.traits.hides}" if read.traits.hides and not shown else ""
 
 
 def _from_code(read: Reading) -> Iterator[str]:

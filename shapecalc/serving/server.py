@@ -33,14 +33,8 @@ from aiohttp.typedefs import Handler
 from shapecalc.core.text import visible
 from shapecalc.serving.door import Door
 
-IDLE = 3600
-"""Seconds after which a page that nobody types in is closed."""
 PATIENCE = 1
 """Seconds that a visitor waits for a place: a page that is opened anew comes before its old socket is gone."""
-MOST_PICTURES = 8
-"""How many pictures are kept until a browser has asked for them."""
-HEARTBEAT = 15
-"""Seconds between two questions whether a browser is still there."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "font-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -54,18 +48,12 @@ HEADERS = {
 }
 """What every answer says: this page runs and loads nothing else, and no other page may hold it."""
 OWN = files("shapecalc.serving") / "page"
-TERMINAL = Path(textual_serve.__file__).parent / "static"
-"""The terminal for browsers, as textual-serve installs it."""
 MOST_CELLS = (500, 200)
 """The columns and lines of the largest page that is drawn."""
 LARGEST_FRAME = 1 << 18
 """The bytes of the largest frame that a browser may send: a long text that is pasted."""
-LARGEST_PACKET = 1 << 24
-"""The bytes of the largest packet that is taken from an app: many times a whole page of colours."""
 START = b"__GANGLION__\n"
 """What an app writes before its first packet."""
-GRACE = 2
-"""Seconds in which an app may end by itself."""
 
 
 class Garbage(Exception):
@@ -82,7 +70,6 @@ class Ending:
 
 DONE = Ending(1000, "the app has ended")
 LEFT = Ending(1000, "the page was closed")
-IDLED = Ending(1000, "nothing was typed for a long time")
 GARBAGE = Ending(1008, "the page sent something unexpected")
 CLOSED = Ending(1001, "the server has ended")
 
@@ -97,7 +84,8 @@ class Serving:
     sessions: int
     tell: Callable[[str], None]
     """Tells the owner something, in one line."""
-    idle: float = IDLE
+    idle: float = 3600
+    """Seconds after which a page that nobody types in is closed."""
 
 
 class Server:
@@ -118,7 +106,8 @@ class Server:
             [web.get("/", self.page), web.get("/ws", self.socket), web.get("/download/{key}", self.picture)]
             + [web.get(f"/page/{file.name}", partial(_own_file, file)) for file in OWN.iterdir()]
         )
-        made.router.add_static("/terminal", TERMINAL)
+        # the terminal for browsers, as textual-serve installs it
+        made.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
         made.on_response_prepare.append(_add_headers)
         made.on_shutdown.append(self.end_sessions)
         return made
@@ -154,7 +143,8 @@ class Server:
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a visitor."""
         self.check_token(request)
-        made = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=LARGEST_FRAME, timeout=PATIENCE)
+        # seconds between two questions whether a browser is still there
+        made = web.WebSocketResponse(heartbeat=15, max_msg_size=LARGEST_FRAME, timeout=PATIENCE)
         await made.prepare(request)
         self._sockets.add(made)
         try:
@@ -174,7 +164,9 @@ class Server:
         try:
             self.visitors += 1
             self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
-            command = [*self.serving.command, *_link(request)]
+            ask = request.query.get("ask")
+            linked = [] if ask is None else [json.dumps([ask, request.query.get("step", "")])]
+            command = [*self.serving.command, *linked]
             async with _app(command, _size(request)) as app:
                 return await _first(_typed(made, app, self.serving.idle), _drawn(made, app, self._keep))
         finally:
@@ -182,7 +174,8 @@ class Server:
 
     def _keep(self, picture: bytes) -> str:
         """Keep a picture until it is asked for, and return the key to ask with."""
-        if len(self._pictures) >= MOST_PICTURES:
+        # how many pictures are kept until a browser has asked for them
+        if len(self._pictures) >= 8:
             del self._pictures[next(iter(self._pictures))]
         key = token_urlsafe(32)
         self._pictures[key] = picture
@@ -214,12 +207,6 @@ def _size(request: web.Request) -> tuple[int, int]:
         return clamped(int(request.query["width"]), int(request.query["height"]))
     except (KeyError, ValueError):
         return 80, 24
-
-
-def _link(request: web.Request) -> list[str]:
-    """Return the question and the step that an address holds, as a word of JSON in ASCII; nothing if it holds none."""
-    ask = request.query.get("ask")
-    return [] if ask is None else [json.dumps([ask, request.query.get("step", "")])]
 
 
 async def serve(serving: Serving, listening: socket.socket) -> None:
@@ -261,7 +248,8 @@ async def _app(command: Sequence[str], size: tuple[int, int]) -> AsyncIterator[P
     finally:
         _input(app).close()
         with suppress(TimeoutError):
-            async with asyncio.timeout(GRACE):
+            # seconds in which an app may end by itself
+            async with asyncio.timeout(2):
                 await app.wait()
         if app.returncode is None:
             app.kill()
@@ -299,7 +287,7 @@ async def _typed(socket: web.WebSocketResponse, app: Process, idle: float) -> En
             _input(app).write(packet_of(frame.data))
             await _input(app).drain()
         except TimeoutError:
-            return IDLED
+            return Ending(1000, "nothing was typed for a long time")
         except Garbage:
             return GARBAGE
         except OSError:
@@ -380,7 +368,8 @@ async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
     try:
         head = await stream.readexactly(5)
         size = int.from_bytes(head[1:], "big")
-        if size > LARGEST_PACKET:
+        # the bytes of the largest packet that is taken from an app: many times a whole page of colours
+        if size > 1 << 24:
             raise Garbage
         return head[:1], await stream.readexactly(size)
     except IncompleteReadError:

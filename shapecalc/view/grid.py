@@ -390,13 +390,9 @@ def grid(
         for place, index in enumerate(journey.places(cursor))
     ]
     lines = side_by_side(tables, width, height - bool(journey.sizes), strokes)
-    notes = packed([Text(note, "dim") for note in _notes(answer, journey)], width, strokes)
+    told = [*([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []), *sums(layouts(answer))]
+    notes = packed([Text(note, "dim") for note in told], width, strokes)
     return stack([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])
-
-
-def _notes(answer: Trace | Chain, journey: Journey) -> list[str]:
-    """Return the sizes that stand for names, and the division of every -1."""
-    return [*([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []), *sums(layouts(answer))]
 
 
 def output_grids(
@@ -450,7 +446,8 @@ def _table_at(
 
     def element(at: Index) -> Element:
         source = journey.source(place, at)
-        return Element(_value_text(journey, source, value, strokes), source, is_lit(at, source))
+        shown = ravel(source, journey.points[0].shape) if value is None else value(source)
+        return Element(clip(visible(str(shown)), LONGEST_VALUE, strokes), source, is_lit(at, source))
 
     after = f" {strokes.to} " if place else " "
     return Table(
@@ -463,11 +460,6 @@ def _table_at(
         min(LONGEST_VALUE, max(len(element(focus).text), len(str(prod(journey.points[0].shape) - 1)))),
         element,
     )
-
-
-def _value_text(journey: Journey, source: Index, value: Callable[[Index], object] | None, strokes: Strokes) -> str:
-    shown = ravel(source, journey.points[0].shape) if value is None else value(source)
-    return clip(visible(str(shown)), LONGEST_VALUE, strokes)
 
 
 def beside(

@@ -157,18 +157,13 @@ def mark_text(mark: Mark, strokes: Strokes) -> str:
         else:
             runs.append([part])
     between = strokes.none if len(runs) > 1 and any(len(part.name) > 1 for part in mark) else ""
-    return clip(between.join(map(_run_text, runs)), LONGEST_MARK, strokes)
+    texts = ["".join(part.name for part in run) if len(run) <= 3 else f"{run[0].name}-{run[-1].name}" for run in runs]
+    return clip(between.join(texts), LONGEST_MARK, strokes)
 
 
 def _follows(before: NamedAtom, part: NamedAtom) -> bool:
     whole = before.name == letter(before.axis or 0) and part.axis is not None and part.name == letter(part.axis)
     return whole and before.axis is not None and part.axis == before.axis + 1
-
-
-def _run_text(run: list[NamedAtom]) -> str:
-    if len(run) <= 3:
-        return "".join(part.name for part in run)
-    return f"{run[0].name}-{run[-1].name}"
 
 
 def colour(mark: Mark) -> str:

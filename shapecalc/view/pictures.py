@@ -239,7 +239,8 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     ]
     if asked.hole is not None:
         rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
-    texts = [_align(rows, row) for row in rows]
+    words, factors, counts = (max(len(row[place]) for row in rows) for place in range(3))
+    texts = [f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}" for row in rows]
     room = width - max(map(len, texts)) - 2
     walls = 0 if asked.hole is None else -(-have // known) - 1
     unit = _least_unit(have, known, room, walls)
@@ -290,11 +291,6 @@ def _widened(bar: Text, cells: int, strokes: Strokes) -> Text:
         wide = 1 if char.plain == strokes.upright else cells - len(gap)
         made.append_text(Text(char.plain * wide + gap, *[span.style for span in char.spans]))
     return made
-
-
-def _align(rows: Sequence[tuple[str, str, str]], row: tuple[str, str, str]) -> str:
-    words, factors, counts = (max(len(other[place]) for other in rows) for place in range(3))
-    return f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}"
 
 
 def _division_words(asked: Budget, have: int, known: int) -> str:

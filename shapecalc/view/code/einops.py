@@ -13,7 +13,7 @@ from shapecalc.core.conditions import Known, solved_names
 from shapecalc.core.dims import Dim, Shape, named_dim, product, quotient, rewrite, substitute
 from shapecalc.core.layout import EMPTY, Atom, Atoms, cut, merge, without_zeros
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import Readings, calls_of, general_warnings, given_warnings, shapes_of, size_text, title
@@ -79,7 +79,8 @@ class Pattern:
                 after = without_zeros(output, product([atom.size for atom in atoms]))
                 made = cut(atoms, after, Known((*self.whole, *after)))
                 if made is None:
-                    raise _mixing_error(stage)
+                    old, new = (brief(shape_text(shape)) for shape in (stage.before, stage.after or ()))
+                    raise misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
                 self.axes = [*made]
             case Pick() | Roll():
                 raise misuse(f"einops has no pattern for {stage.label}: its axes stay whole")
@@ -129,11 +130,6 @@ def _lengths_needed(axis: Atoms, readings: Readings) -> Atoms:
 
     hole = None if 0 in map(_size, axis) else max(reversed(axis), key=cost, default=None)
     return tuple([piece for piece in axis if len(axis) > 1 and piece != hole])
-
-
-def _mixing_error(stage: Stage) -> ShapeError:
-    old, new = (brief(shape_text(shape)) for shape in (stage.before, stage.after or ()))
-    return misuse(f"einops has no pattern from {old} to {new}: the reshape mixes axes")
 
 
 WRITERS = {"einops": einops}

@@ -24,21 +24,8 @@ from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
-from shapecalc.view.code.dims import (
-    CUTS,
-    Call,
-    Kept,
-    RequestedDim,
-    Rules,
-    Writer,
-    calls_of,
-    is_computed,
-    requested_shape,
-    size_text,
-    title,
-)
+from shapecalc.view.code import dims as code
 
-AXES_ARE_INPUTS = 13
 INTEGERS_ARE_COMPUTED = 6
 SHAPES_ARE_INPUTS = 5
 """The first ONNX opsets in which axes are inputs of a node, Mul and Div take integers, and shapes are inputs."""
@@ -48,8 +35,6 @@ STEPS = 10
 """The first opset in which a Slice has steps, and inputs in place of attributes."""
 REPEATS = 6
 """The first opset in which a Tile takes repeats as a vector."""
-FIRST_OPSETS = {"Expand": 8, "start": 15, "steps": STEPS}
-"""The first opsets with an operator, or with an attribute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +55,7 @@ class Forms:
     """What stands around the name of a tensor in `concat`."""
 
 
-class Graph(Writer):
+class Graph(code.Writer):
     """A graph while code for it is written. Each node that computes sizes is written once."""
 
     forms: ClassVar[Forms]
@@ -81,7 +66,7 @@ class Graph(Writer):
         self.made: dict[tuple[str, ...], str] = {}
         """The tensors that hold sizes, each by the form of its node and what the node reads."""
 
-    def two_way_dims(self, call: Call) -> Shape:
+    def two_way_dims(self, call: code.Call) -> Shape:
         """Return the shape to request from a broadcast that lets either side grow: 1 for a dim that the tensor has."""
         dims, before = list[Dim](), call.stage.before
         for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
@@ -92,7 +77,7 @@ class Graph(Writer):
     def computed(self, dims: Iterable[Dim]) -> str:
         """Return the name of the tensor that holds dims of which some are computed."""
         parts = list[str]()
-        for computed, run in groupby(dims, lambda dim: is_computed([dim])):
+        for computed, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
             parts += map(self._size, row) if computed else [self._constant(row)]
         quote = self.forms.quote
@@ -156,7 +141,8 @@ class OnnxModel(Graph):
     def node(self, operator: str, *inputs: str, **attributes: object) -> None:
         """Write a node that reads the tensor and other inputs; raise `ShapeError` (usage) if the opset has none."""
         for lacking in (operator, *attributes):
-            first = FIRST_OPSETS.get(lacking, 1)
+            # the first opsets with an operator, or with an attribute
+            first = {"Expand": 8, "start": 15, "steps": STEPS}.get(lacking, 1)
             if self.opset < first:
                 raise misuse(f"onnx has no {lacking} before opset {first}", f"use --opset {first} or later")
         self.count += 1
@@ -174,52 +160,52 @@ class OnnxModel(Graph):
 
     def vector(self, kind: str, dims: Sequence[Dim]) -> str:
         """Return the name of the tensor that holds numbers or dims that were read, for the node that comes next."""
-        if not is_computed(dims):
+        if not code.is_computed(dims):
             return self.constant(kind, texts_of(dims), str(len(dims)))
         if self.opset < INTEGERS_ARE_COMPUTED:
             raise misuse("a model of this opset computes no sizes", f"use --opset {INTEGERS_ARE_COMPUTED} or later")
         return self.computed(dims)
 
-    def transpose(self, call: Call) -> None:
+    def transpose(self, call: code.Call) -> None:
         """Write a Transpose."""
         self.node("Transpose", perm=list(call.move(Permute).axes))
 
-    def reshape(self, call: Call) -> None:
+    def reshape(self, call: code.Call) -> None:
         """Write a Reshape or a Flatten. 0 and -1 stay if they mean the same; allowzero is set if 0 is a size."""
         if call.stage.kind is Kind.MERGE and len(call.dims) == 2:
             self.node("Flatten", axis=len(call.dims[0].axes or ()))
             return
-        made = requested_shape(call, self.readings, Rules("onnx", "allowzero", on=True, opset=self.opset))
+        made = code.requested_shape(call, self.readings, code.Rules("onnx", "allowzero", on=True, opset=self.opset))
         self.warnings += made.warnings
-        if self.opset >= SHAPES_ARE_INPUTS or is_computed(made.dims):
+        if self.opset >= SHAPES_ARE_INPUTS or code.is_computed(made.dims):
             self.node("Reshape", self.vector("shape", made.dims), **({"allowzero": 1} if made.literal else {}))
         elif made.dims:
             self.node("Reshape", shape=f"[{texts_of(made.dims)}]")
         else:
             raise misuse("an attribute cannot be an empty shape", f"use --opset {SHAPES_ARE_INPUTS} or later")
 
-    def squeeze(self, call: Call) -> None:
+    def squeeze(self, call: code.Call) -> None:
         """Write a Squeeze."""
         if call.drops_every_one():
             self.node("Squeeze")
         else:
             self._with_axes("Squeeze", call.dropped_axes())
 
-    def unsqueeze(self, call: Call) -> None:
+    def unsqueeze(self, call: code.Call) -> None:
         """Write an Unsqueeze."""
         self._with_axes("Unsqueeze", call.inserted_axes())
 
     def _with_axes(self, operator: str, axes: Sequence[int]) -> None:
-        if self.opset < AXES_ARE_INPUTS:
+        if self.opset < 13:
             self.node(operator, axes=list(axes))
         else:
             self.node(operator, self.vector("axes", axes))
 
-    def expand(self, call: Call) -> None:
+    def expand(self, call: code.Call) -> None:
         """Write an Expand."""
         self.node("Expand", self.vector("shape", self.two_way_dims(call)))
 
-    def tile(self, call: Call) -> None:
+    def tile(self, call: code.Call) -> None:
         """Write a Tile; new axes are inserted before it."""
         if self.opset < REPEATS:
             raise misuse(f"tile is not written for opsets before {REPEATS}", f"use --opset {REPEATS} or later")
@@ -227,7 +213,7 @@ class OnnxModel(Graph):
             self._with_axes("Unsqueeze", range(new))
         self.node("Tile", self.vector("repeats", [*map(self.readings.read, call.repeats)]))
 
-    def pick(self, call: Call) -> None:
+    def pick(self, call: code.Call) -> None:
         """Write a Gather of one index, or a Slice of some axes."""
         kept = call.cut_axes()
         if not kept[0].goes:
@@ -238,7 +224,7 @@ class OnnxModel(Graph):
             raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
         self.node("Gather", self.constant("index", str(at), ""), **({"axis": kept[0].axis} if kept[0].axis else {}))
 
-    def _slice(self, kept: Sequence[Kept]) -> None:
+    def _slice(self, kept: Sequence[code.Kept]) -> None:
         """Write a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
         arguments = {
             "starts": [each.first for each in kept],
@@ -253,7 +239,7 @@ class OnnxModel(Graph):
         else:
             self.node("Slice", *(self.vector(name, values) for name, values in arguments.items()))
 
-    def split(self, call: Call) -> None:
+    def split(self, call: code.Call) -> None:
         """Write a Split of a dim with a name, of whose outputs one is read, or a Slice."""
         if all_known(call.stage.before):
             self._slice(call.cut_axes())
@@ -266,7 +252,7 @@ class OnnxModel(Graph):
         outputs = ", ".join(f'"{self.tensor}"' if each == part else f'{unread}{each}"' for each in range(parts))
         self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
 
-    def shape(self, call: Call) -> None:
+    def shape(self, call: code.Call) -> None:
         """Write a Shape."""
         move = call.move(Dims)
         whole = (move.start, move.end) == (0, len(call.stage.before))
@@ -283,7 +269,7 @@ class OnnxModel(Graph):
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declared(after)}"
         lines = [
             "from onnx import TensorProto, helper",
-            title(answer),
+            code.title(answer),
             *self.constants,
             "nodes = [",
             *(f"    {node}" for node in self.lines),
@@ -303,7 +289,7 @@ def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     """
     opset, *others = [opset] if opset else _model_opsets(answer)
     model = OnnxModel(answer, opset)
-    for call in calls_of(answer):
+    for call in code.calls_of(answer):
         model.add(call)
     if others:
         model.warnings.append(f"a model has one opset: {opset} for all stages")
@@ -345,7 +331,7 @@ class OpenVinoGraph(Graph):
         concat="{name} = ops.concat([{0}], 0)",
     )
     intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
-    rules = Rules("openvino", "special_zero", on=False, required=True)
+    rules = code.Rules("openvino", "special_zero", on=False, required=True)
 
     def node(self, operator: str, *arguments: object, read: str = "") -> None:
         """Write one operator on the tensor; `read` says which of its outputs is read, if it has several."""
@@ -356,43 +342,43 @@ class OpenVinoGraph(Graph):
         """Return the expression for a vector of dims that were read."""
         if not dims:
             return "np.array([], dtype=np.int64)"
-        return self.computed(dims) if is_computed(dims) else f"[{texts_of(dims)}]"
+        return self.computed(dims) if code.is_computed(dims) else f"[{texts_of(dims)}]"
 
-    def add(self, call: Call) -> None:
+    def add(self, call: code.Call) -> None:
         """Write the operators of a call."""
         check_rank(call.stage.before, DIALECTS["openvino"], "input")
         super().add(call)
 
-    def transpose(self, call: Call) -> None:
+    def transpose(self, call: code.Call) -> None:
         """Write a Transpose."""
         self.node("transpose", list(call.move(Permute).axes))
 
-    def reshape(self, call: Call) -> None:
+    def reshape(self, call: code.Call) -> None:
         """Write a Reshape; 0 copies a dim unless it has to be a size."""
-        made = requested_shape(call, self.readings, self.rules)
+        made = code.requested_shape(call, self.readings, self.rules)
         self.node("reshape", self.vector(made.dims), f"special_zero={not made.literal}")
         self.warnings += made.warnings
 
-    def squeeze(self, call: Call) -> None:
+    def squeeze(self, call: code.Call) -> None:
         """Write a Squeeze."""
         self.node("squeeze", call.dropped_axes())
 
-    def unsqueeze(self, call: Call) -> None:
+    def unsqueeze(self, call: code.Call) -> None:
         """Write an Unsqueeze."""
         self.node("unsqueeze", call.inserted_axes())
 
-    def expand(self, call: Call) -> None:
+    def expand(self, call: code.Call) -> None:
         """Write a Broadcast. New dims are inserted before it: OpenVINO drops one whose shape holds only 1."""
         dims = self.two_way_dims(call)
         if added := len(dims) - len(call.stage.before):
             self.node("unsqueeze", list(range(added)))
         self.node("broadcast", self.vector(dims), 'broadcast_spec="BIDIRECTIONAL"')
 
-    def tile(self, call: Call) -> None:
+    def tile(self, call: code.Call) -> None:
         """Write a Tile, which makes new axes where it has more repeats than there are dims."""
         self.node("tile", self.vector([*map(self.readings.read, call.repeats)]))
 
-    def pick(self, call: Call) -> None:
+    def pick(self, call: code.Call) -> None:
         """Write a Gather of one index, or a Slice of some axes."""
         kept = call.cut_axes()
         if kept[0].goes:
@@ -401,17 +387,17 @@ class OpenVinoGraph(Graph):
             rows = zip(*((each.first, each.end, each.step, each.axis) for each in kept), strict=True)
             self.node("slice", *([*row] for row in rows))
 
-    def split(self, call: Call) -> None:
+    def split(self, call: code.Call) -> None:
         """Write a Split, of whose outputs one is read."""
         axis, parts, part = call.split_axis()
         self.node("split", axis, parts, read=f".output({part})")
 
-    def roll(self, call: Call) -> None:
+    def roll(self, call: code.Call) -> None:
         """Write a Roll."""
         roll = call.short_roll(self.name)
         self.node("roll", [roll.shift], [roll.axis])
 
-    def shape(self, call: Call) -> None:
+    def shape(self, call: code.Call) -> None:
         """Write a ShapeOf, with a Slice of it if not every dim is asked for."""
         self.node("shape_of")
         move = call.move(Dims)
@@ -427,7 +413,7 @@ def openvino(answer: Trace | Chain) -> Code:
     y = ops.reshape(x, [0, -1], special_zero=True)
     """
     graph = OpenVinoGraph(answer)
-    for call in calls_of(answer):
+    for call in code.calls_of(answer):
         graph.add(call)
     return graph.code(*batch_warnings(answer))
 
@@ -446,7 +432,7 @@ class TensorRTNetwork(Graph):
         concat="{name} = network.add_concatenation([{0}]).get_output(0)",
     )
     intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
-    rules = Rules("tensorrt", "zero_is_placeholder", on=False)
+    rules = code.Rules("tensorrt", "zero_is_placeholder", on=False)
 
     def layer(self, method: str, arguments: str = "", *settings: str) -> None:
         """Write a layer on the tensor, with what is set or called on it."""
@@ -456,11 +442,11 @@ class TensorRTNetwork(Graph):
 
     def setting(self, name: str, index: int, dims: Shape) -> str:
         """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
-        if not is_computed(dims):
+        if not code.is_computed(dims):
             return f"{name} = {_tuple(dims)}"
         return f"set_input({index}, {self.computed(dims)})"
 
-    def shuffle(self, calls: Iterable[Call]) -> None:
+    def shuffle(self, calls: Iterable[code.Call]) -> None:
         """Write the one layer that transposes, reshapes and transposes."""
         settings = list[str]()
         for call in calls:
@@ -470,32 +456,35 @@ class TensorRTNetwork(Graph):
                 settings += self.reshape_settings(call)
         self.layer("add_shuffle", "", *settings)
 
-    def reshape_settings(self, call: Call, *, literal: bool = False) -> list[str]:
+    def reshape_settings(self, call: code.Call, *, literal: bool = False) -> list[str]:
         """Return what sets the requested shape of a Shuffle."""
-        made = requested_shape(call, self.readings, self.rules, literal=literal)
+        made = code.requested_shape(call, self.readings, self.rules, literal=literal)
         self.warnings += made.warnings
         dims = self.setting("reshape_dims", 1, made.dims)
         return [dims, *(["zero_is_placeholder = False"] if made.literal else [])]
 
-    def transpose(self, call: Call) -> None:
+    def transpose(self, call: code.Call) -> None:
         """Write a Shuffle."""
         self.shuffle([call])
 
     reshape = squeeze = unsqueeze = transpose
 
-    def expand(self, call: Call) -> None:
+    def expand(self, call: code.Call) -> None:
         """Write a slice that reads the dims of 1 again and again. New dims are inserted before it by a Shuffle."""
         output, before = call.after, call.stage.before
         added = len(output) - len(before)
         if added:
-            asked = (*(RequestedDim(1),) * added, *(RequestedDim(dim, (axis,)) for axis, dim in enumerate(before)))
+            asked = (
+                *(code.RequestedDim(1),) * added,
+                *(code.RequestedDim(dim, (axis,)) for axis, dim in enumerate(before)),
+            )
             self.layer("add_shuffle", "", *self.reshape_settings(replace(call, dims=asked), literal=0 in before))
         solved = solved_names(call.trace.conditions)
         strides = tuple(int(rewrite(dim, solved) != 1) for dim in ((1,) * added + before))
         read = tuple(map(self.readings.read, output))
         self._slice((0,) * len(read), read, strides)
 
-    def pick(self, call: Call) -> None:
+    def pick(self, call: code.Call) -> None:
         """Write a slice, with a Shuffle after it that drops the axes of which one position is taken."""
         before, output, move = call.stage.before, call.after, call.move(Pick)
         if not all_known((*before, *output)):
@@ -509,7 +498,7 @@ class TensorRTNetwork(Graph):
 
     split = pick
 
-    def shape(self, call: Call) -> None:
+    def shape(self, call: code.Call) -> None:
         """Write a shape layer, with a slice of it if not every dim is asked for."""
         move, count = call.move(Dims), len(call.after)
         self.layer("add_shape")
@@ -517,7 +506,7 @@ class TensorRTNetwork(Graph):
             self._slice((move.start if count else 0,), (count,), (1,))
 
     def _slice(self, start: Sequence[Dim], shape: Shape, stride: Sequence[Dim]) -> None:
-        computed = is_computed(shape)
+        computed = code.is_computed(shape)
         known = _tuple((0,) * len(shape) if computed else shape)
         arguments = f", start={_tuple(start)}, shape={known}, stride={_tuple(stride)}"
         self.layer("add_slice", arguments, *([self.setting("shape", 2, shape)] if computed else []))
@@ -530,10 +519,10 @@ def tensorrt(answer: Trace | Chain) -> Code:
     """
     network = TensorRTNetwork(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    for run in runs(calls_of(_with_fewest_layers(answer), tiles=False), lambda call: call.stage.move):
+    for run in runs(code.calls_of(_with_fewest_layers(answer), tiles=False), lambda call: call.stage.move):
         for call in run:
             check_rank(call.after, DIALECTS["tensorrt"], "input")
-        if run[0].stage.kind in (Kind.PERMUTE, *CUTS):
+        if run[0].stage.kind in (Kind.PERMUTE, *code.CUTS):
             network.shuffle(run)
         else:
             network.add(run[0])
@@ -553,7 +542,7 @@ def _tuple(dims: Sequence[Dim]) -> str:
 
 def texts_of(dims: Iterable[Dim]) -> str:
     """Return dims that are known before a model runs as the items of a list."""
-    return ", ".join(map(size_text, dims))
+    return ", ".join(map(code.size_text, dims))
 
 
 def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import getmembers, isfunction, signature
 from itertools import pairwise
 from math import prod
 from random import Random
@@ -15,6 +16,7 @@ from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.layout import INFERS, layouts
+from shapecalc.view import pictures
 from shapecalc.view.pictures import PICTURES, explain, picture, regroups
 from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
@@ -285,3 +287,15 @@ def test_everything_has_every_kind_of_picture(kind):
                 if picture(answer, at).plain in everything:
                     shown.add(next(each for each in PICTURES if each.is_of(layout, step)).draw)
     assert kind.draw in shown
+
+
+def test_every_picture_has_a_row():
+    own = [value for _, value in getmembers(pictures, isfunction) if value.__module__ == pictures.__name__]
+    drawing = {
+        each
+        for each in own
+        if len(signature(each).parameters) == 6
+        and {"width", "height", "strokes"} <= {*signature(each).parameters}
+        and not each.__name__.startswith("_")
+    }
+    assert {row.draw for row in PICTURES} == drawing - {picture}

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from shapecalc.core.rules import COPIED_ZERO
+from shapecalc.view import pictures
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.layout import INFERS, layouts
-from shapecalc.view import pictures
 from shapecalc.view.pictures import PICTURES, explain, picture, regroups
 from tests.sampling import some_and_rest
 from tests.view.questions import answer_to

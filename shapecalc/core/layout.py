@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, lcm, prod
-from typing import Any
 
 from shapecalc.core.conditions import Known, Never, equal, solved_names
 from shapecalc.core.dims import (
@@ -27,6 +25,11 @@ from shapecalc.core.dims import (
 from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 # Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
 #

@@ -12,17 +12,19 @@ runs over. The digit of one of these axes changes along the dim or it does not: 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from math import gcd, prod
-from typing import Any
 
 from shapecalc.core import layout
 from shapecalc.core.conditions import Conditions, Known
 from shapecalc.core.dims import Dim, Sum, all_known, plain, product, quotient, substitute, total
 from shapecalc.core.moves import Expand, Move, Pick, Reshape
 from shapecalc.core.record import Record, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 MOST_TRIED = 1 << 16
 """The most elements of which all positions are computed to see on which axes a dim depends."""
@@ -153,8 +155,7 @@ def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
     return AxisAtom(atom.axis, size, substitute(atom.stride, {layout.EMPTY: 0}), start)
 
 
-@dataclass(frozen=True)
-class _Digit:
+class _Digit(Record):
     """A digit of a flat index, and the axes on which positions change where it does."""
 
     size: Dim
@@ -164,8 +165,7 @@ class _Digit:
     """Whether positions are sure to change on all of the axes."""
 
 
-@dataclass(frozen=True)
-class _Reach:
+class _Reach(Record):
     """Which positions of a flat index are read: steps from an offset on, each of them with each of the others."""
 
     offset: Sum

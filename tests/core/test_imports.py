@@ -57,6 +57,12 @@ def test_a_bare_question_imports_nothing_slow():
     assert loaded(question, HEAVY + SLOW_TO_IMPORT) == []
 
 
+def test_its_json_imports_little_more():
+    question = "import sys; sys.argv = ['shapecalc', 'reshape', '2,3,4', '0,-1', '--json']"
+    question += "; from shapecalc.__main__ import main; main()"
+    assert {*loaded(question, HEAVY + SLOW_TO_IMPORT)} <= {"json", "re"}
+
+
 def test_a_bare_question_imports_its_own_op_and_dialect_and_no_options():
     rooms = {"ops": OPS, "dialects": DIALECTS}
     files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]

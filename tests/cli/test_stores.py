@@ -255,7 +255,7 @@ def test_a_full_disk_is_said_and_gone_on_with(large):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "128,128,128")
     limited = subprocess.run(
-        ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh", *command(*words)],
+        ["sh", "-c", 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"', "sh", *command(*words)],
         env=environment() | {"PYTHONDONTWRITEBYTECODE": "1"},  # Python would leave half of a file
         capture_output=True,
         text=True,

@@ -333,7 +333,7 @@ def test_a_full_disk_never_says_updated(tmp_path):
     cases = tmp_path / "cases"
     lines = f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 3000
     cases.write_text(lines)
-    line = f"ulimit -f 600; '{sys.executable}' -m shapecalc check --update '{cases}'"
+    line = f"ulimit -f 600; '{sys.executable}' -B -m shapecalc check --update '{cases}'"
     ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
     assert (ran.returncode, "updated" in ran.stdout + ran.stderr) == (4, False)
     assert re.fullmatch(f"shapecalc: file: {cases}: file too large\nshapecalc: [0-9,]+ failed\n", ran.stderr)

@@ -239,7 +239,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(1 << 20, np.uint8))
     (tmp_path / "y.npy").write_text("the old file")
     line = (
-        f"ulimit -f 64; '{sys.executable}' -B -m shapecalc reshape {tmp_path}/x.npy 1024,1024 -o {tmp_path}/y.npy --force"
+        f"ulimit -f 64; '{sys.executable}' -B -m shapecalc"
+        f" reshape {tmp_path}/x.npy 1024,1024 -o {tmp_path}/y.npy --force"
     )
     ran = subprocess.run(["bash", "-c", line], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert ran.returncode == 4

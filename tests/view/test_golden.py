@@ -1,111 +1,23 @@
-"""Pictures as whole blocks of text, looked at and judged before they were kept: one file each in `golden/`."""
+"""Pictures are what was looked at and judged before it was kept."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.view.canvas import ASCII, UNICODE
-from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.grid import grid
-from shapecalc.view.pictures import explain, picture
+from tests.view.golden_pictures import GOLDEN, PICTURES
 from tests.view.questions import answer_to
 
-GOLDEN = Path(__file__).parent / "golden"
-EXPLAINED = {
-    "shuffle": "shuffle 2,3,4 --first 1,0,2 --to 0,-1",
-    "infer": "reshape 2,3,4 0,-1",
-    "indivisible": "reshape 2,3,4 5,-1",
-    "merge": "reshape 2,3,4 6,4",
-    "mix": "reshape 2,3,4 4,6",
-    "rotate": "transpose 2,3,4 1,2,0",
-    "names": "reshape N,12,H,W 0,4,3,-1",
-    "heads": "chain 8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3",
-    "pixel-shuffle": "chain N,16,H,W | reshape 0,4,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,4,2*H,2*W",
-    "depth-to-space": "depth_to_space N,C,H,W 2",
-    "bad-depth": "depth_to_space 1,6,2,3 2",
-    "space-to-depth": "space_to_depth 1,1,4,6 2",
-    "view": "view 3,4 3,2,2 --strides 1,3",
-    "no-view": "view 3,4 12 --strides 1,3",
-    "rearrange": "rearrange B,C,14,W 'b c (h p) w -> b h (p c w) r' p=7,r=2",
-    "bad-pattern": "rearrange 6,2 '(a b) c -> b (a c) d' a=4,d=2",
-    "select": "select 2,N,4 1 -1",
-    "flip": "flip 2,N,4 0,2",
-    "slice": "slice 6,H,4 ::2,:1,1:3",
-    "needs-sum": "slice N,L :,1:",
-    "split": "split N,3*C,4 1 3 --part 2",
-    "roll": "roll N,4,4 -1 1",
-    "tile": "tile 2,N 2,3",
-    "bad-repeats": "tile 2,N 2",
-    "unflatten": "unflatten N,12,4 1 3,-1",
-    "squeeze": "squeeze 1,3,1",
-    "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
-    "expand": "expand 8,1,1 1,2",
-    "shape": "shape 2,3,4 --start -2",
-    "empty": "reshape 0,3,4 5,-1 -d tensorrt",
-    "rank-8": "transpose 1,2,3,4,5,6,7,8",
-    "huge": "reshape 1000000,3,224,224 0,-1",
-    "flatten": "flatten N,C,H,W --axis 2",
-    "mismatch": "reshape 2,3,4 5,5",
-    "bad-perm": "transpose 2,3,4 0,0,1",
-    "zeros-left-out": "reshape 0,3,4 0,-1 --allowzero -d onnxruntime",
-    "left-aligned": "reshape 2,2,3,2 -1,0,0",
-    "zero-beside": "reshape 0,3,4 0,-1 --allowzero",
-}
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_the_one_that_was_kept(name):
+    kept = (GOLDEN / f"{name}.txt").read_text("utf-8")
+    assert f"{PICTURES[name]()}\n" == kept, "look at it, and if it is right: python -m tests.renew golden"
 
 
-def golden(name, drawn):
-    """Return what was kept under a name; what is drawn is kept where the file is not there yet."""
-    path = GOLDEN / f"{name}.txt"
-    if not path.exists():
-        path.write_text(f"{drawn}\n", "utf-8")
-        pytest.fail(f"{path.name} was not there: look at it, and keep it if it is right")
-    return path.read_text("utf-8").removesuffix("\n")
-
-
-@pytest.mark.parametrize("name", EXPLAINED)
-def test_what_explain_draws(name):
-    command = EXPLAINED[name]
-    drawn = f"$ {command}\n{explain(answer_to(command), strokes=UNICODE).plain}"
-    assert drawn == golden(name, drawn)
-
-
-def test_the_same_in_ascii():
-    drawn = explain(answer_to(EXPLAINED["shuffle"]), strokes=ASCII).plain
-    assert drawn == golden("shuffle-ascii", drawn)
-
-
-def test_every_step_of_a_shuffle():
-    answer = answer_to(EXPLAINED["shuffle"])
-    parts = [
-        f"{rail(answer, at).plain}\n{strip(answer, at).plain}\n{picture(answer, at).plain}"
-        for at in range(len(answer.steps))
-    ]
-    drawn = "\n\n".join(parts)
-    assert drawn == golden("shuffle-steps", drawn)
-
-
-def test_the_grid_follows_an_element():
-    drawn = grid(answer_to(EXPLAINED["shuffle"]), (1, 0, 2)).plain
-    assert drawn == golden("grid", drawn)
-
-
-def test_the_lanes_of_rank_eight():
-    drawn = picture(answer_to(EXPLAINED["rank-8"]), 3).plain
-    assert drawn == golden("lanes-rank-8", drawn)
-
-
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_large_pictures_have_room_for_each_element(at):
-    drawn = picture(answer_to(EXPLAINED["left-aligned"]), at, width=196, height=30).plain
-    assert drawn == golden(f"large-{at}", drawn)
-
-
-def test_a_large_flow_has_lines_between_its_axes():
-    drawn = flow(answer_to(EXPLAINED["shuffle"]), width=196, height=24).plain
-    assert drawn == golden("large-flow", drawn)
+def test_every_picture_that_was_kept_is_drawn():
+    assert {file.stem for file in GOLDEN.iterdir()} == {*PICTURES}
 
 
 @pytest.mark.parametrize("command", ["reshape 0,3 0,3", "expand 1 0 -d numpy", "reshape 2,3 5", "shape 2,3"])

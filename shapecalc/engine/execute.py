@@ -26,11 +26,11 @@ from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
-from shapecalc.engine import processes
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at, part_of
 from shapecalc.engine.copying import copy_into, tile_in_order, tiles_of
 from shapecalc.engine.headers import write_header
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, plan_moves
+from shapecalc.engine.processes import FORKS, KilledError, do_in_child
 from shapecalc.engine.whole_files import whole_file
 
 NAMES = ("auto", "numpy", "cupy")
@@ -317,7 +317,7 @@ def carry_out(
             _write_array(file, answer, source, tick, backend)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
-    except processes.KilledError as error:
+    except KilledError as error:
         reason = ": the disk is full, or cannot be read" if str(error) == "SIGBUS" else ""
         raise FileError(f"{target}: the copy was ended by {error}{reason}") from None
     except OSError as error:
@@ -336,7 +336,7 @@ def _write_array(
     out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
     if backend == "cupy":
         fill_by_device(out, source, answer, tick)
-    elif source.mapped is not None and source.array.nbytes > SMALL and processes.FORKS:
+    elif source.mapped is not None and source.array.nbytes > SMALL and FORKS:
         _fill_in_child(out, source, moves, tick)
     else:
         _fill(out, copy_of(source, SMALL), moves, tick)
@@ -346,8 +346,8 @@ def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], o
     """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
     before = _state(source)
     try:
-        processes.do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
-    except processes.KilledError:
+        do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
+    except KilledError:
         if _state(source) != before:
             raise cut_short(source) from None
         raise

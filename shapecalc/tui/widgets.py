@@ -250,8 +250,8 @@ class Dialog(ModalScreen[ScreenResultType]):
             yield from self.contents()
 
     def contents(self) -> ComposeResult:
-        """Return what stands in the box."""
-        raise NotImplementedError
+        """Return what stands in the box: nothing, unless its class says more."""
+        yield from ()
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:

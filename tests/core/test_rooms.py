@@ -46,7 +46,7 @@ def imports(source, known=SOURCES):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= (names & known.keys()) or {node.module}
+            found |= (names & known.keys()) | {node.module}
     return {name for name in found if name in known}
 
 

@@ -11,7 +11,7 @@ from shapecalc.cli.output import Meter, Output, file_error, put, put_json, tell
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow, follow_back, index_text
 from shapecalc.core.moves import Dims
-from shapecalc.core.problem import DIFFERS, Problem, ShapeError, misuse
+from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, read_axes, shape_text, visible
 
 TYPE_CHECKING = False
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
+ON_DEVICE = (
+    "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
+)
+"""Why files are left to NumPy. `engine.run` carries out what lies on a device."""
 
 
 @contextmanager
@@ -51,12 +55,12 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     if out.about_store:
         _check_store_options(source, out)
     if out.backend != "auto":
-        from shapecalc.engine.execute import NAMES, backend_for
+        from shapecalc.engine.execute import NAMES
 
         if out.backend not in NAMES:
             raise misuse(f"there is no backend '{visible(out.backend)}'", f"there are {', '.join(NAMES)}")
-        with file_errors():
-            backend_for(None, out.backend)
+        if out.backend == "cupy":
+            raise ShapeError(Problem(FILE, ON_DEVICE, argument="input"))
     return {} if answer.output is None else _element_paths(answer, out)
 
 
@@ -113,7 +117,7 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     for stage in plan.stages if out.explains_all else ():
         lines.append(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:
-        lines.append(f"engine: backend {'numpy' if out.backend == 'auto' else out.backend}")
+        lines.append("engine: backend numpy")
     return lines
 
 
@@ -143,7 +147,7 @@ def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
             from shapecalc.engine.execute import carry_out
 
             with Meter(source.array.nbytes) as meter:
-                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick, backend=out.backend)
+                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick)
     return out.plan
 
 

@@ -96,7 +96,6 @@ DIALECTS_ONLY = Option(
 )
 MOST_STEPS = 99_999
 """The last step that may be asked for; more than an answer has."""
-BACKENDS = names_in("engine.execute", "NAMES")
 THEME = Option("theme", "The background of a picture: light or dark.", completions=names_in("view.files", "PAPERS"))
 PRINTING = commands.by_name(
     Option(
@@ -114,7 +113,7 @@ PRINTING = commands.by_name(
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
     Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
-    Option("backend", "What moves the data: auto, numpy or cupy.", default="auto", completions=BACKENDS),
+    Option("backend", "What moves the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")),
     Option("plan", "Print what writing a store would cost, and stop.", Takes.NOTHING),
     Option("memory", "How much memory a worker may use for a store; 512MiB by default.", metavar="SIZE"),
     Option("chunks", "The chunks of the output store.", metavar="SIZES"),

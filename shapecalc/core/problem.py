@@ -63,7 +63,7 @@ FILE = Rule(
     "file",
     "a file or a device cannot be used",
     "A file that does not exist, is not an array, contains pickled objects or is cut short; an output that exists "
-    "(without --force), or is the input itself; a backend that is not installed.",
+    "(without --force), or is the input itself; a backend that cannot be used.",
     "shapecalc reshape missing.npy -1",
     "shapecalc",
 )

@@ -250,15 +250,6 @@ def elements_at(source: Source, index: tuple[Any, ...]) -> Any:
     return np.frombuffer(read, array.dtype).reshape(starts.shape)
 
 
-def part_of(source: Source, part: Any) -> Any:
-    """Return a part of a file's array, contiguous there, read into memory; raise `FileError` if the file lacks it."""
-    if source.mapped is None:
-        return part
-    start = source.mapped.start + _address(part) - _address(source.array)
-    with _reopened(source, source.mapped) as file:
-        return np.frombuffer(_read(source, file, start, part.nbytes), part.dtype).reshape(part.shape)
-
-
 def copy_of(source: Source, most: int) -> Any:
     """Return a file's array, read piece by piece: into memory up to `most` bytes, else into a scratch file, mapped.
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 
@@ -26,16 +27,15 @@ from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
-from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at, part_of
-from shapecalc.engine.copying import copy_into, tile_in_order, tiles_of
+from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at
+from shapecalc.engine.copying import copy_into
 from shapecalc.engine.headers import write_header
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, plan_moves
 from shapecalc.engine.processes import FORKS, KilledError, do_in_child
 from shapecalc.engine.whole_files import whole_file
 
 NAMES = ("auto", "numpy", "cupy")
-SENT = 1 << 26
-"""The bytes that are sent to a device or brought back at a time."""
+INSTALL = "install it with: pip install 'shapecalc[cupy13]', or [cupy12] for CUDA 12"
 NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The number types that stand for elements on a device, by their width in bytes."""
 MOST_SHOWN = 1000
@@ -59,11 +59,34 @@ class Backend:
     name: str
     namespace: Any
 
-    def device_of(self, array: Any) -> AbstractContextManager[object]:
-        """Return the device that an array lies on, to enter it: what is made of the array is to lie there, too."""
-        if self.name == "cupy" and isinstance(array, self.namespace.ndarray):
-            return cast("AbstractContextManager[object]", array.device)
-        return nullcontext()
+    @contextmanager
+    def on_device_of(self, array: Any) -> Iterator[None]:
+        """Enter the device that an array lies on, where what is made of it is to lie, too.
+
+        Raises `BackendError` for what CuPy raises meanwhile: no room, no compiler, a device that fails.
+        """
+        try:
+            with array.device if isinstance(array, self.namespace.ndarray) else nullcontext():
+                yield
+        except MemoryError as error:
+            raise BackendError(f"the device has no room: {error}") from error
+        except (RuntimeError, self.namespace.cuda.compiler.CompileException) as error:
+            raise BackendError(_cannot_copy(error)) from error
+
+    def on_device(self, array: Any) -> Any:
+        """Return an array of CuPy's plain class with the elements of a host's array, or of one that lies there."""
+        if isinstance(array, self.namespace.ndarray):
+            return array.view(type=self.namespace.ndarray)
+        array = np.asarray(array)
+        return self.namespace.asarray(_numbers(array)).view(array.dtype)
+
+    def brought_back(self, array: Any) -> Any:
+        """Return a device's array, if it is not empty, as NumPy's. It is read as it lies, which takes no kernel."""
+        reach = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+        before = -sum(min(0, span) for span in reach)
+        count = before + sum(max(0, span) for span in reach) + array.itemsize
+        lying = self.namespace.ndarray((count,), "u1", array.data - before).get()
+        return np.ndarray(array.shape, array.dtype, lying, before, array.strides)
 
     def view(self, array: Any, view: StridedView) -> Any:
         """Return a view of `array` with the sizes, the strides and the offset, in bytes, of `view`."""
@@ -76,11 +99,14 @@ class Backend:
 
     def copy(self, view: Any, roll: tuple[int, int] | None = None) -> Any:
         """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
+        kind = view.dtype
+        if self.name == "cupy":
+            view = _numbers(view)
         if roll is None and self.name == "cupy":
-            return view.copy()
+            return view.copy().view(kind)
         target = self.namespace.empty(view.shape, view.dtype)
         copy_into(target, view, roll=roll)
-        return target
+        return target if target.dtype == kind else target.view(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +140,9 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     The result is a read-only view of `array` wherever a view is possible, otherwise a new array that may be changed,
     unless its own elements stand in it several times. With `contiguous` it is C-contiguous. CuPy has no read-only
     arrays. A subclass, such as a masked array, is read as its plain elements. The result of op `shape` is a vector of
-    the dims, of type int64. Raises `ShapeError` (usage) for an array of another shape and for an answer that is not
-    concrete. Raises `BackendError` for a backend that cannot be used.
+    the dims, of type int64. With `auto` NumPy copies what CuPy cannot, and a `RuntimeWarning` says so.
+    Raises `ShapeError` (usage) for an array of another shape and for an answer that is not concrete. Raises
+    `BackendError` for a backend that cannot be used, or cannot do it.
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
@@ -123,16 +150,29 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
     used = backend_for(array, backend)
-    with used.device_of(array):
-        source = used.namespace.asarray(array)
-        moves = concrete_moves(answer)
-        if source.shape != answer.input:
-            sizes = shape_text(source.shape)
-            raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
-        plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
-        if moves and isinstance(moves[-1], Dims):
-            return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
-        return Result(apply_plan(plan, source, used), plan, plan.verdict, used.name)
+    if used is NUMPY:
+        return _carried_out(answer, np.asarray(array), used, contiguous)
+    try:
+        with used.on_device_of(array):
+            return _carried_out(answer, used.on_device(array), used, contiguous)
+    except BackendError as error:
+        if backend != "auto" or isinstance(error.__cause__, MemoryError):
+            raise
+        with used.on_device_of(array):
+            array = used.brought_back(array)
+        warnings.warn(f"{error}; the result is NumPy's, in this machine's memory", RuntimeWarning, stacklevel=2)
+        return _carried_out(answer, array, NUMPY, contiguous)
+
+
+def _carried_out(answer: Trace | Chain, source: Any, used: Backend, contiguous: bool) -> Result:
+    moves = concrete_moves(answer)
+    if source.shape != answer.input:
+        sizes = shape_text(source.shape)
+        raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
+    plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
+    if moves and isinstance(moves[-1], Dims):
+        return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
+    return Result(apply_plan(plan, source, used), plan, plan.verdict, used.name)
 
 
 def moved(moves: tuple[Move, ...], array: Any) -> Any:
@@ -153,13 +193,14 @@ def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
 def backend_for(array: Any, wanted: str = "auto") -> Backend:
     """Return the backend that is wanted for an array. `auto` is the library that the array belongs to.
 
-    Raises `BackendError` if the backend is not known or CuPy cannot be used.
+    Raises `BackendError` if the backend is not known, if CuPy cannot be used, or if NumPy cannot reach the array.
     """
     if wanted not in NAMES:
         raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
-    if wanted == "cupy" or (wanted == "auto" and type(array).__module__.partition(".")[0] == "cupy"):
-        return Backend("cupy", cupy())
-    return NUMPY
+    on_device = any(kind.__module__.partition(".")[0] == "cupy" for kind in type(array).__mro__)
+    if on_device and wanted == "numpy":
+        raise BackendError("the array lies on a device, where numpy does not reach; bring it back with array.get()")
+    return Backend("cupy", cupy()) if on_device or wanted == "cupy" else NUMPY
 
 
 def cupy() -> Any:
@@ -168,7 +209,7 @@ def cupy() -> Any:
         import cupy as module
     except ImportError as error:
         missing = "CuPy is not installed" if error.name == "cupy" else f"CuPy does not load: {error}"
-        raise BackendError(f"{missing}; install it with: pip install 'shapecalc[cupy]'") from None
+        raise BackendError(f"{missing}; {INSTALL}") from None
     try:
         count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
@@ -176,6 +217,11 @@ def cupy() -> Any:
     if not count:
         raise BackendError("CuPy has no device; a CUDA device and its driver are needed")
     return module
+
+
+def _cannot_copy(error: Exception) -> str:
+    """Return in one line why CuPy runs no kernel. NVRTC, which compiles them, is in CuPy's extra `ctk` only."""
+    return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {INSTALL}"
 
 
 def list_backends() -> list[dict[str, object]]:
@@ -186,9 +232,14 @@ def list_backends() -> list[dict[str, object]]:
     except BackendError as error:
         rows.append(("cupy", None, None, None, str(error)))
     else:
+        try:
+            module.cuda.nvrtc.getVersion()
+            problem = None
+        except RuntimeError as error:
+            problem = _cannot_copy(error)
         for number in range(module.cuda.runtime.getDeviceCount()):
             found = module.cuda.runtime.getDeviceProperties(number)
-            rows.append(("cupy", module.__version__, found["name"].decode(), found["totalGlobalMem"], None))
+            rows.append(("cupy", module.__version__, found["name"].decode(), found["totalGlobalMem"], problem))
     return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
@@ -200,38 +251,13 @@ def _memory() -> int | None:
         return None
 
 
-def fill_by_device(target: Any, source: Source, answer: Trace | Chain, tick: Callable[[int], object]) -> None:
-    """Fill `target` with what an answer makes of `source` on the device; call `tick` with the bytes of each piece.
-
-    `source` has the answer's input shape, and `target` its output shape. Raises `BackendError` if there is no
-    device, if it has no room, or if it knows no elements of that width; `FileError` if `source` is cut short.
-    """
-    device, array, target = cupy(), _numbers(source.array), _numbers(target)
-    try:
-        sent = device.empty(array.shape, array.dtype)
-        into, array = (sent, array) if array.flags.c_contiguous else (sent.T, array.T)
-        for part in _parts(array):
-            into[part] = device.asarray(part_of(source, array[(*part, ...)]))
-        made = run(answer, sent, "cupy", contiguous=True).array
-    except MemoryError:
-        reason = f"the device has no room for {array.nbytes} bytes and the result; numpy needs little"
-        raise BackendError(reason) from None
-    for part in _parts(made):
-        target[part] = made[part].get()
-        tick(target[part].nbytes)
-
-
 def _numbers(array: Any) -> Any:
-    """Return an array's elements as numbers of their width. They are only moved, and CuPy knows only numbers."""
-    if array.itemsize not in NUMBERS:
-        has = f"CuPy has no elements of {array.itemsize} bytes"
-        raise BackendError(f"{has}, and type {array.dtype} has them; numpy moves them")
+    """Return an array's elements as numbers of their width. They are only moved, and CuPy moves only numbers."""
+    if array.itemsize not in NUMBERS or array.dtype.hasobject:
+        raise BackendError(
+            f"CuPy moves no elements of type {array.dtype}, which have {array.itemsize} bytes; numpy does"
+        )
     return array.view(NUMBERS[array.itemsize])
-
-
-def _parts(array: Any) -> Iterator[tuple[slice, ...]]:
-    """Yield the parts of a contiguous array that are sent one after another, in order."""
-    return tiles_of(array.shape, tile_in_order(array.shape, SENT // array.itemsize))
 
 
 # The elements that are shown
@@ -301,12 +327,11 @@ def carry_out(
     *,
     force: bool,
     tick: Callable[[int], object],
-    backend: str = "auto",
 ) -> None:
     """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
 
     Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
-    if the input is cut short meanwhile. Raises `BackendError` if `backend` is `cupy` and the device cannot be used.
+    if the input is cut short meanwhile.
     """
     if target.suffix != ".npy":
         raise FileError(f"{target}: an output is a .npy file")
@@ -314,7 +339,7 @@ def carry_out(
         raise FileError(f"{target}: the output is the input file")
     try:
         with whole_file(target, force=force) as file:
-            _write_array(file, answer, source, tick, backend)
+            _write_array(file, answer, source, tick)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
     except KilledError as error:
@@ -324,9 +349,7 @@ def carry_out(
         raise FileError(f"{target}: {error.strerror or error}") from None
 
 
-def _write_array(
-    file: IO[bytes], answer: Trace | Chain, source: Source, tick: Callable[[int], object], backend: str
-) -> None:
+def _write_array(file: IO[bytes], answer: Trace | Chain, source: Source, tick: Callable[[int], object]) -> None:
     """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
     moves = concrete_moves(answer)
     if moves and isinstance(moves[-1], Dims):
@@ -334,9 +357,7 @@ def _write_array(
         _mapped(file, vector.shape, vector.dtype)[...] = vector
         return
     out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
-    if backend == "cupy":
-        fill_by_device(out, source, answer, tick)
-    elif source.mapped is not None and source.array.nbytes > SMALL and FORKS:
+    if source.mapped is not None and source.array.nbytes > SMALL and FORKS:
         _fill_in_child(out, source, moves, tick)
     else:
         _fill(out, copy_of(source, SMALL), moves, tick)

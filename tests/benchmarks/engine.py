@@ -1,12 +1,14 @@
 """How fast the engine copies, as ratios to NumPy's own copy of the same transpose, measured in one run.
 
-Run it from a checkout: `python tests/benchmarks/engine.py [--seed N] [--most MIB] [--drawn N] [--budget SECONDS]`. A
-seed draws the cases: ten real layouts of five widths and six sizes, and transposes that nobody chose.
+Run it from a checkout: `python tests/benchmarks/engine.py [--seed N] [--most MIB] [--drawn N] [--budget SECONDS]`, and
+on a CUDA device alone with `--device`. A seed draws the cases: ten real layouts of five widths and six sizes, and
+transposes that nobody chose.
 
 First all is bound to one core, and the processor's time counts: ratios are medians of interleaved pairs, measured once
 more where they fall short of 0.95. From 1 MiB on the whole of `run` is timed; below that the copy without the plan, and
 `run` beside it. Then, on two cores, time on the wall counts, beside torch's own copy where torch is installed. A
-machine that others use distorts that, so the run says how busy they kept it. Where a device answers, CuPy is compared.
+machine that others use distorts that, so the run says how busy they kept it. On the device the gigabytes read and
+written a second are printed, beside those of CuPy's own copy of the same transpose and of a plain copy there.
 """
 
 from __future__ import annotations
@@ -31,10 +33,6 @@ from shapecalc.engine.execute import cupy as cupy_or_reason
 from tests.benchmarks.layouts import MIB, both_seconds, drawn, layouts, numbers, paired
 
 torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
-try:
-    cupy = cupy_or_reason()
-except BackendError:
-    cupy = None
 
 BOUND = 0.95
 """What no ratio should fall short of."""
@@ -153,24 +151,34 @@ def copy_of_torch(x, perm):
     return torch.from_numpy(x).permute(perm).contiguous
 
 
-def on_the_device(cases, budget):
-    """Print every case with CuPy: as a ratio of CuPy's own copy, and of a copy from device to device."""
-
-    def waited(call):
-        def whole():
-            call()
-            cupy.cuda.Device().synchronize()
-
-        return whole
-
+def on_the_device(cupy, cases, budget):
+    """Print every case with CuPy: gigabytes read and written a second, from launch to the end of the last kernel."""
+    print("layout            width      MiB   GB/s  CuPy's  plain  shape and permutation")
     for name, width, shape, perm in cases:
         x = cupy.asarray(numbers(shape, width))
-        trace = sc.transpose(shape, perm)
-        calls = waited(lambda: cupy.ascontiguousarray(x.transpose(perm))), waited(x.copy)
-        ratios = [paired(waited(lambda: run(trace, x, contiguous=True)), call, budget)[3] for call in calls]
-        print(
-            f"{name:17} {width:5} {x.nbytes / MIB:8.2f}  to CuPy's own {ratios[0]:.2f}, to a plain copy {ratios[1]:.2f}"
+        trace, target = sc.transpose(shape, perm), cupy.empty(shape, x.dtype)
+        calls = (
+            lambda: run(trace, x, "cupy", contiguous=True),
+            lambda: cupy.ascontiguousarray(x.transpose(perm)),
+            lambda: target.data.copy_from_device_async(x.data, x.nbytes),
         )
+        ours, theirs, plain = (2e-9 * x.nbytes / seconds_of(cupy, call, budget) for call in calls)
+        print(
+            f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ours:6.1f} {theirs:7.1f} {plain:6.1f}  {shape} {perm}",
+            flush=True,
+        )
+
+
+def seconds_of(cupy, call, budget):
+    """Return the median seconds of a call that a device is waited for. The first one compiles, and is not counted."""
+    seconds, end = [], perf_counter() + 3 * budget
+    while len(seconds) < 4 or perf_counter() < end:
+        cupy.cuda.Device().synchronize()
+        began = perf_counter()
+        call()
+        cupy.cuda.Device().synchronize()
+        seconds.append(perf_counter() - began)
+    return statistics.median(seconds[1:])
 
 
 def main():
@@ -179,9 +187,17 @@ def main():
     parser.add_argument("--most", type=int, default=512, help="leave out layouts of more MiB")
     parser.add_argument("--drawn", type=int, default=300, help="how many transposes nobody chose")
     parser.add_argument("--budget", type=float, default=0.05, help="the least seconds for a case")
+    parser.add_argument("--device", action="store_true", help="measure CuPy's device alone")
     asked = parser.parse_args()
     steady_memory()
     chosen = [case for case in layouts(asked.seed) if np.prod(case[2]) * case[1] <= asked.most * MIB]
+    large = [case for case in chosen if np.prod(case[2]) * case[1] >= 8 * MIB]
+    if asked.device:
+        try:
+            on_the_device(cupy_or_reason(), large, asked.budget)
+        except BackendError as error:
+            sys.exit(str(error))
+        return
     cores, load = os.sched_getaffinity(0), Load()
     os.sched_setaffinity(0, {max(cores)})
     real, whatever = on_one_core(chosen, asked.budget), on_one_core(drawn(asked.seed, asked.drawn), asked.budget)
@@ -189,12 +205,10 @@ def main():
     summed("drawn, one core", whatever)
     os.sched_setaffinity(0, cores)
     print(load.told())
-    load, large = Load(), [case for case in chosen if np.prod(case[2]) * case[1] >= 8 * MIB]
+    load = Load()
     if len(cores) > 1:
         on_two_cores(large, asked.budget)
         print(load.told())
-    if cupy:
-        on_the_device(large, asked.budget)
 
 
 if __name__ == "__main__":

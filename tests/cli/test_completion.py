@@ -41,7 +41,7 @@ COMPLETED = [
     (["transpose", "--dtype", ""], sorted(KNOWN)),
     (["help", "per"], ["permute"]),
     (["why", "zero-"], [rule for rule in every_rule() if rule.startswith("zero-")]),
-    (["expand", "--backend", ""], ["auto", "numpy", "cupy"]),
+    (["expand", "--backend", ""], ["auto", "numpy"]),
     (["squeeze", "--as", ""], list(TARGETS)),
     (["depth_to_space", "1,8,2,3", "2", "--mode", ""], ["DCR", "CRD"]),
     (["shape", "2,3", "--st"], ["--start", "--strict", "--step"]),

@@ -1,166 +1,339 @@
-"""The way to a device and back: on one that NumPy plays, and on a real one where there is one."""
+"""Arrays on a device: on one that NumPy plays, strictly, and with `pytest -m gpu` on the real one."""
 
 from __future__ import annotations
 
-import os
+import json
 import sys
-from functools import partial
-from types import SimpleNamespace
-from typing import ClassVar
+from collections import Counter
+from contextlib import nullcontext
+from math import prod
+from random import Random
 
 import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.engine import execute, run
-from shapecalc.engine.arrays import open_array
-from shapecalc.engine.execute import BackendError, carry_out
+from shapecalc.engine import run
+from shapecalc.engine.execute import BackendError
+from shapecalc.engine.execute import cupy as cupy_or_reason
+from tests.benchmarks import engine as benchmark
+from tests.engine import fake_cupy
 from tests.engine.test_files import ARRAYS, SHUFFLE, expected
+from tests.engine.test_plans import factors
+from tests.numpy_moves import moved_by_numpy
 
-ROOM = 4096
-"""Bytes of memory that the fake device has."""
-
-
-class Device:
-    """A fake device. The one that was entered last is where arrays are made."""
-
-    entered: ClassVar[list[int]] = [0]
-
-    def __init__(self, number):
-        self.number = number
-
-    def __enter__(self):
-        self.entered.append(self.number)
-
-    def __exit__(self, *_):
-        self.entered.pop()
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # CuPy's, where it looks for CUDA
+CHAINS = 400
+HUGE = 1 << 32
 
 
-class Played(np.ndarray):
-    """An array on a fake device: that of the array that it is a view of, else the one that is entered."""
-
-    def __array_finalize__(self, base):
-        self.number = getattr(base, "number", Device.entered[-1])
-
-    @property
-    def device(self):
-        return Device(self.number)
-
-    def copy(self):
-        return on_device(np.array(self, order="C"))
-
-    def get(self):
-        return np.array(self)
-
-
-Played.__module__ = "cupy"
-
-
-def on_device(array):
-    """Return an array there; what CuPy refuses is refused."""
-    array = np.asarray(array)
-    if array.dtype.kind not in "biufc" or not array.dtype.isnative:
-        raise ValueError(f"Unsupported dtype {array.dtype}")
-    if array.nbytes > ROOM:
-        raise MemoryError
-    return array.view(Played)
+def play_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    monkeypatch.setattr(fake_cupy, "machine", fake_cupy.Machine())
+    return fake_cupy
 
 
 @pytest.fixture
-def fake_device(monkeypatch):
-    """Play CuPy, with one device of little memory; return the bytes of each piece that is sent."""
-    sent = []
-
-    def asarray(array):
-        if isinstance(array, Played):
-            return array
-        sent.append(array.nbytes)
-        return on_device(array)
-
-    runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=OSError)
-    tricks = SimpleNamespace(as_strided=partial(np.lib.stride_tricks.as_strided, subok=True))
-    lib = SimpleNamespace(stride_tricks=tricks)
-    names = {"array": np.array, "broadcast_to": np.broadcast_to, "lib": lib, "ndarray": Played}
-
-    def empty(shape, dtype):
-        return on_device(np.empty(shape, dtype))
-
-    cupy = SimpleNamespace(asarray=asarray, empty=empty, cuda=SimpleNamespace(runtime=runtime), **names)
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(execute, "SENT", 64)
-    return sent
+def fake(monkeypatch):
+    return play_cupy(monkeypatch)
 
 
-def carry_by_device(tmp_path, array, answer):
-    """Return the file that an answer makes on the device of an array in a file, and the bytes told of its pieces."""
-    np.save(tmp_path / "x.npy", array)
-    told = []
-    carry_out(
-        answer, open_array(str(tmp_path / "x.npy")), tmp_path / "y.npy", force=True, tick=told.append, backend="cupy"
-    )
-    return np.load(tmp_path / "y.npy"), told
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("name", sorted(set(ARRAYS) - {"structure"}))
-def test_every_element_of_a_number_s_width_goes_there_and_back_in_pieces(tmp_path, fake_device, name, order):
-    array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
-    if array.itemsize not in execute.NUMBERS:
-        with pytest.raises(BackendError, match=f"CuPy has no elements of {array.itemsize} bytes"):
-            carry_by_device(tmp_path, array, SHUFFLE)
-        return
-    written, told = carry_by_device(tmp_path, array, SHUFFLE)
-    assert (written.dtype, written.tobytes()) == (array.dtype, expected(array).tobytes())
-    assert sum(told) == array.nbytes
-    assert max(*told, *fake_device) <= max(64, array.itemsize)
-
-
-def test_a_scalar_and_an_empty_array_go_there_too(tmp_path, fake_device):
-    assert carry_by_device(tmp_path, np.float32(3), sc.reshape((), (1, 1)))[0].tolist() == [[3.0]]
-    assert carry_by_device(tmp_path, np.zeros((0, 3)), sc.transpose((0, 3)))[0].shape == (3, 0)
-    assert fake_device == [4]
-
-
-@pytest.mark.usefixtures("fake_device")
-def test_what_a_device_cannot_hold_leaves_no_file(tmp_path):
-    for array, answer, reason in (
-        (np.zeros(ROOM), sc.reshape((ROOM,), (-1, 2)), f"no room for {8 * ROOM} bytes"),
-        (ARRAYS["structure"].reshape(2, 3, 4), SHUFFLE, "no elements of 9 bytes"),
-    ):
-        with pytest.raises(BackendError, match=reason):
-            carry_by_device(tmp_path, array, answer)
-        assert os.listdir(tmp_path) == ["x.npy"]
-
-
-@pytest.mark.usefixtures("fake_device")
-def test_an_array_there_stays_there():
-    array = on_device(ARRAYS["float"].reshape(2, 3, 4))
-    result = run(SHUFFLE, array)
-    assert (result.backend, type(result.array)) == ("cupy", Played)
-    assert result.array.get().tolist() == expected(array).tolist()
-
-
-@pytest.mark.usefixtures("fake_device")
-@pytest.mark.parametrize("contiguous", [False, True])
-@pytest.mark.parametrize("answer", [sc.transpose((2, 3, 4)), SHUFFLE, sc.roll((2, 3, 4), 1, 0)])
-def test_an_array_on_another_device_stays_on_that(answer, contiguous):
-    with Device(1):
-        array = on_device(ARRAYS["float"].reshape(2, 3, 4))
-    result = run(answer, array, contiguous=contiguous)
-    assert (result.array.number, Device.entered) == (1, [0])
-
-
-@pytest.mark.gpu
-def test_cupy_gives_what_numpy_gives(tmp_path):
-    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+@pytest.fixture(params=["fake", pytest.param("device", marks=pytest.mark.gpu)])
+def cupy(request, monkeypatch):
+    if request.param == "fake":
+        return play_cupy(monkeypatch)
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        pytest.skip(f"no CUDA device: {error}")
-    assert count
-    array = ARRAYS["float"].reshape(2, 3, 4)
-    result = run(SHUFFLE, cupy.asarray(array))
-    assert (result.backend, result.array.get().tolist()) == ("cupy", expected(array).tolist())
-    for name in ("float", "big-endian", "half", "unknown", "complex"):
-        array = ARRAYS[name].reshape(2, 3, 4)
-        assert carry_by_device(tmp_path, array, SHUFFLE)[0].tobytes() == expected(array).tobytes()
+        return cupy_or_reason()
+    except BackendError as error:
+        pytest.skip(str(error))
+
+
+def brought_back(array):
+    """Return a device's array as NumPy's. CuPy itself brings back only numbers, unless they lie in order."""
+    numbers = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+    return array.view(numbers[array.itemsize]).get().view(array.dtype)
+
+
+KINDS = ("?", "u1", "f2", "f4", "f8", "c16", ">f4", "S4", "M8[s]", "i4,f4", "V2")
+
+
+def drawn_array(draw, cupy):
+    """Return an array of any layout and kind, on the host and on the device."""
+    shape = tuple(draw.choice((1, 2, 3, 4, 6)) for _ in range(draw.randint(0, 4)))
+    kind = np.dtype(draw.choice(KINDS))
+    number = f"u{kind.itemsize}" if kind.itemsize <= 8 else "c16"
+    host = np.array([draw.randrange(2 if kind == "?" else 256) for _ in range(prod(shape))], number).reshape(shape)
+    index = tuple(draw.choice((slice(None), slice(None), slice(None, None, -1), slice(None, None, 2))) for _ in shape)
+    axes = draw.sample(range(len(shape)), len(shape))
+    return tuple(each.view(kind)[(*index, ...)].transpose(axes) for each in (host, cupy.asarray(host)))
+
+
+def drawn_stages(draw, shape):
+    """Return one to five stages of a chain; many put back what others moved, or go backwards."""
+    stages, shapes = [], [shape]
+    for _ in range(draw.randint(1, 5)):
+        shape = shapes[-1]
+        perm = draw.sample(range(len(shape)), len(shape))
+        earlier = [each for each in shapes if prod(each) == prod(shape)]
+        axis = draw.randrange(max(1, len(shape)))
+        parts = ",".join(draw.choice((":", ":", "::-1", "::2", "1:" if size > 1 else ":", ":1")) for size in shape)
+        makers = {
+            f"transpose {text_of(perm)}": 5 if shape else 0,
+            f"reshape {text_of(draw.choice(earlier))}": 4,
+            f"reshape {text_of(factors(draw, prod(shape)))}": 4,
+            f"flip {axis}": 2 if shape else 0,
+            f"roll {draw.randint(-3, 3)} {axis}": 3 if shape else 0,
+            f"slice [{parts}]": 2 if shape else 0,
+            f"expand {text_of((2, *shape))}": 1 if prod(shape) < 1000 else 0,
+        }
+        stages.append(draw.choices([*makers], [*makers.values()])[0] + " --dialect numpy")
+        shapes.append(sc.chain(shape, stages[-1]).output)
+    return stages
+
+
+def text_of(numbers):
+    return ",".join(map(str, numbers)) or "[]"
+
+
+def test_drawn_chains_end_on_the_device_as_numpys_do(cupy):
+    found = Counter()
+    for seed in range(CHAINS):
+        draw = Random(seed)
+        host, there = drawn_array(draw, cupy)
+        answer = sc.chain(host.shape, *drawn_stages(draw, host.shape))
+        expected, contiguous = moved_by_numpy(host, answer.moves), draw.random() < 0.3
+        result = None  # the memory of the last one is free again
+        before = cupy.get_default_memory_pool().used_bytes()
+        result = run(answer, there, contiguous=contiguous)
+        assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
+        if result.verdict == "view":
+            assert cupy.get_default_memory_pool().used_bytes() == before
+        back = brought_back(result.array)
+        assert (back.shape, back.dtype, back.tobytes()) == (expected.shape, host.dtype, expected.tobytes()), seed
+        copies = result.plan.copies
+        found["several copies"] += len(copies) > 1
+        found["pieces"] += any(copy.roll is not None for copy in copies)
+        found["backwards"] += any(copy.source.offset < 0 or min(copy.source.strides, default=0) < 0 for copy in copies)
+        found["offset"] += any(copy.source.offset < 0 for copy in copies)
+        found["view from before the first element"] += result.plan.view.offset < 0
+        found["views"] += not copies
+    assert min(found.values()) >= 4, found
+
+
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", sorted(ARRAYS))
+def test_a_host_s_array_of_any_kind_goes_there_or_is_refused_in_a_line(name, order):
+    array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
+    if array.itemsize not in (1, 2, 4, 8, 16):
+        with pytest.raises(BackendError, match=f"which have {array.itemsize} bytes; numpy does$"):
+            run(SHUFFLE, array, "cupy")
+        return
+    back = brought_back(run(SHUFFLE, array, "cupy").array)
+    assert (back.dtype, back.tobytes()) == (array.dtype, expected(array).tobytes())
+
+
+@pytest.mark.usefixtures("cupy")
+def test_objects_scalars_and_what_is_empty():
+    with pytest.raises(BackendError, match="no elements of type object"):
+        run(sc.transpose((2, 3)), np.zeros((2, 3), object), "cupy")
+    assert run(sc.reshape((), (1, 1)), np.float32(3), "cupy").array.get().tolist() == [[3.0]]
+    assert run(sc.transpose((0, 3)), np.zeros((0, 3)), "cupy").array.shape == (3, 0)
+    assert run(sc.shape((2, 3)), np.zeros((2, 3), ">f4"), "cupy").array.get().tolist() == [2, 3]
+
+
+def test_a_subclass_is_read_as_its_plain_elements(cupy):
+    class Named(cupy.ndarray):
+        pass
+
+    for shape in ((2, 3), (0, 3)):
+        array = cupy.asarray(np.arange(prod(shape), dtype="f4").reshape(shape))
+        for answer in (
+            sc.transpose(shape),
+            sc.chain(shape, "transpose", "reshape -1,2" if prod(shape) else "transpose"),
+        ):
+            result = run(answer, array.view(type=Named))
+            assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
+            assert result.array.get().tolist() == moved_by_numpy(array.get(), answer.moves).tolist()
+
+
+def test_numpy_does_not_reach_a_device(cupy):
+    with pytest.raises(BackendError, match="lies on a device"):
+        run(sc.transpose((2, 3)), cupy.asarray(np.zeros((2, 3))), "numpy")
+
+
+@pytest.mark.parametrize("answer", [sc.transpose((2, 3, 4)), SHUFFLE, sc.roll((2, 3, 4), 1, 0)])
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_it_is_done_on_the_caller_s_device_and_stream(cupy, answer, contiguous):
+    last = cupy.cuda.runtime.getDeviceCount() - 1
+    host = ARRAYS["float"].reshape(2, 3, 4)
+    with cupy.cuda.Device(last):
+        stream = cupy.cuda.Stream(non_blocking=True)
+        with stream:
+            result = run(answer, cupy.asarray(host), contiguous=contiguous)
+            stream.synchronize()
+        array = cupy.asarray(host)
+    assert result.array.get().tolist() == moved_by_numpy(host, answer.moves).tolist()
+    made = run(answer, array, contiguous=contiguous).array
+    assert (made.device.id, cupy.cuda.runtime.getDevice()) == (last, 0)
+    assert made.get().tolist() == moved_by_numpy(host, answer.moves).tolist()
+
+
+def test_no_room_is_said_in_a_line_and_nothing_is_kept(cupy):
+    pool, x = cupy.get_default_memory_pool(), cupy.asarray(np.arange(6000.0).reshape(60, 100))
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes() + 512)
+    used = pool.used_bytes()
+    try:
+        for backend in ("auto", "cupy"):
+            with pytest.raises(BackendError, match=r"^the device has no room: Out of memory allocating [^\n]*$"):
+                run(sc.transpose(x.shape), x, backend, contiguous=True)
+        with pytest.raises(BackendError, match="no room"):
+            run(sc.transpose(x.shape), x.get(), "cupy")
+        assert run(sc.transpose(x.shape), x).verdict == "view"
+    finally:
+        pool.set_limit(size=0)
+    assert pool.used_bytes() == used
+    assert run(sc.transpose(x.shape), x, contiguous=True).array.get().tolist() == x.get().T.tolist()
+
+
+def test_views_of_more_than_two_to_the_32_elements(cupy):
+    x = cupy.asarray(np.arange(12, dtype="u1").reshape(3, 4))
+    answer = sc.chain((3, 4), f"expand {HUGE},3,4", f"slice [{HUGE - 2}:,::-1]", "reshape 2,12", "slice [1:]")
+    assert run(answer, x).array.get().tolist() == [[8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("roll", [False, True])
+def test_a_copy_of_more_than_two_to_the_32_elements(cupy, roll):
+    shape, free = ((1 << 16) + 3, 1 << 16), cupy.cuda.runtime.memGetInfo()[0]
+    if free < 3 * HUGE:
+        pytest.skip(f"the device has {free} bytes free, and {3 * HUGE} are needed")
+    x = (cupy.arange(shape[0]) * 31).astype("u1")[:, None] + cupy.arange(shape[1]).astype("u1")
+    answer = sc.roll(shape, 7, 0) if roll else sc.chain(shape, "transpose", "reshape -1")
+    made = run(answer, x).array
+    for at in (0, 1, 6, 7, HUGE // 2 + 5, HUGE - 1, HUGE + 1, prod(shape) - 1):
+        row, column = ((at // shape[1] - 7) % shape[0], at % shape[1]) if roll else (at % shape[0], at // shape[0])
+        place = divmod(at, shape[1]) if roll else (at,)
+        assert int(made[place]) == (row * 31 + column) % 256, at
+
+
+FAILURES = (
+    fake_cupy.DynamicLibNotFoundError(fake_cupy.LIBRARY_IS_MISSING),
+    RuntimeError("CuPy failed to load libnvrtc.so.13: OSError: libnvrtc.so.13: cannot open shared object file"),
+    RuntimeError("Failed to find CUDA headers. Please install CUDA toolkit headers"),
+    fake_cupy.CompileException("nvrtc: error: invalid value for --gpu-architecture (-arch)"),
+)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=str)
+def test_without_a_compiler_numpy_copies_and_says_so(fake, failure):
+    for seed in range(60):
+        draw = Random(seed)
+        host, there = drawn_array(draw, fake)
+        answer = sc.chain(host.shape, *drawn_stages(draw, host.shape))
+        fake.machine.failure = failure
+        copies = run(answer, host).verdict == "copy"
+        told = (
+            pytest.warns(RuntimeWarning, match="^CuPy cannot copy: [^\n]*; the result is NumPy's")
+            if copies
+            else nullcontext()
+        )
+        with told:
+            result = run(answer, there)
+        refused = (
+            pytest.raises(BackendError, match=r"^CuPy cannot copy: [^\n]*cupy13[^\n]*$") if copies else nullcontext()
+        )
+        with refused:
+            run(answer, there, "cupy")
+        fake.machine.failure = None
+        back = result.array if copies else brought_back(result.array)
+        assert result.backend == ("numpy" if copies else "cupy")
+        assert (back.dtype, back.tobytes()) == (host.dtype, moved_by_numpy(host, answer.moves).tobytes())
+
+
+def test_elements_that_cupy_cannot_move_stay_there_in_views_and_numpy_copies_them(cupy):
+    x = cupy.ndarray((2, 3), "V9", cupy.asarray(np.arange(54, dtype="u1")).data)
+    assert run(sc.transpose((2, 3)), x).backend == "cupy"
+    with pytest.raises(BackendError, match=r"which have 9 bytes; numpy does$"):
+        run(sc.transpose((2, 3)), x, "cupy", contiguous=True)
+    with pytest.warns(RuntimeWarning, match="which have 9 bytes; numpy does; the result is NumPy's"):
+        back = run(sc.transpose((2, 3)), x, contiguous=True).array
+    assert back.tobytes() == np.arange(54, dtype="u1").view("V9").reshape(2, 3).T.tobytes()
+
+
+def test_a_device_that_fails_for_good_is_said_in_a_line(fake, monkeypatch):
+    x = fake.asarray(np.zeros((2, 3)))
+    fake.machine.failure = fake.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+    monkeypatch.setattr(fake.Stream, "synchronize", lambda _: (_ for _ in ()).throw(fake.machine.failure))
+    with pytest.raises(BackendError, match=r"^CuPy cannot copy: cudaErrorIllegalAddress: an illegal"):
+        run(sc.transpose((2, 3)), x, contiguous=True)
+
+
+def test_the_command_line_carries_no_file_out_on_a_device(shapecalc, fake, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(6))
+    for words in ((), ("-o", str(tmp_path / "y.npy")), ("-o", str(tmp_path / "y.zarr")), ("--json",)):
+        ran = shapecalc("reshape", str(tmp_path / "x.npy"), "2,3", "--backend", "cupy", *words)
+        assert (ran.code, "carries out no files" in ran.out + ran.err) == (4, True)
+        assert ran.err.count("\n") <= 1
+    assert not fake.machine.kernels
+    assert [each.name for each in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_backends_tell_of_devices_and_of_a_compiler_that_is_missing(shapecalc, fake):
+    assert shapecalc("backends").out.splitlines()[1:] == ["cupy: 14.2.0 on a device that NumPy plays, 0.0 GiB"] * 2
+    fake.machine.failure = FAILURES[0]
+    assert "pip install 'shapecalc[cupy13]'" in json.loads(shapecalc("backends", "--json").out)[1]["problem"]
+    assert shapecalc("backends").out.splitlines()[1].startswith("cupy: CuPy cannot copy: Failure finding")
+
+
+def test_the_benchmark_runs_on_the_device_alone(cupy, capsys):
+    benchmark.on_the_device(cupy, [("images", 4, (3, 8, 8, 4), (0, 3, 1, 2)), ("matrix", 16, (16, 24), (1, 0))], 0.001)
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert (
+        heading.split()[-6:] == ["GB/s:", "ours", "CuPy's", "plain", "shape", "permutation"][-6:] or "GB/s" in heading
+    )
+    assert [row.split()[0] for row in rows] == ["images", "matrix"]
+
+
+def test_the_fake_makes_the_views_that_cupy_makes(monkeypatch):
+    """Run where CuPy is installed; no device is needed, since views are metadata."""
+    fake = fake_cupy
+    monkeypatch.setattr(fake, "machine", fake.Machine())
+    real = pytest.importorskip("cupy", reason="CuPy is not installed")
+    memory = real.cuda.MemoryPointer(real.cuda.UnownedMemory(1 << 24, 1 << 24, None, 0), 1 << 20)
+    sides = (
+        (real, memory, lambda x: x.data.ptr - memory.ptr),
+        (fake, memory_of(fake), lambda x: x.data.offset - (1 << 19)),
+    )
+    for seed in range(CHAINS):
+        draw = Random(seed)
+        shape = tuple(draw.choice((0, 1, 2, 3)) for _ in range(draw.randint(0, 5)))
+        strides = tuple(draw.choice((-8, 0, 4, 8, 24)) for _ in shape)
+        kind = draw.choice(("f4", ">f4", "S4", "i4,f4", "V9", "O", "M8[s]"))
+        index = tuple(draw.choice((0, slice(None, None, -1), slice(None), slice(1, None))) for _ in shape)
+        axes = draw.sample(range(len(shape)), len(shape))
+        seen = []
+        for library, data, place in sides:
+            x = library.ndarray(shape, kind, data, strides)
+            y = x.transpose(*axes).view(np.dtype(f"V{x.itemsize}"))
+            for each in (
+                x,
+                y,
+                library.lib.stride_tricks.as_strided(x, (2,), (-12,))[1:],
+                x if 0 in shape else x[index],
+            ):
+                layout = (each.strides, place(each), each.flags.c_contiguous) if each.size else ()
+                seen.append((each.shape, each.dtype, each.size, each.ndim, each.nbytes, *layout))
+        assert seen[:4] == seen[4:]
+    for library, data, _ in sides:
+        for kind in (">f4", "S4", "M8[s]", "O", "g", "U1"):
+            with pytest.raises(ValueError, match="Unsupported dtype"):
+                library.empty((2,), kind)
+        with pytest.raises(TypeError, match="Implicit conversion"):
+            np.asarray(library.ndarray((2,), "f4", data))
+        with pytest.raises(ValueError, match="maximum supported dimension"):
+            library.ndarray((1,) * 65, "f4", data)
+
+
+def memory_of(fake):
+    return fake.empty((1 << 20,), "u1").data + (1 << 19)

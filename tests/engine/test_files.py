@@ -249,16 +249,14 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["x.npy", "y.npy"]
 
 
-def test_cupy_is_refused_with_the_reason_where_there_is_none(tmp_path):
+def test_cupy_is_refused_with_the_reason(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(6))
     rows = json.loads(process("backends", "--json", capture_output=True).stdout)
     assert rows[0]["version"] == np.__version__
-    problem = rows[1]["problem"]
     for words in (("-o", str(tmp_path / "y.npy")), ("--explain",), ("--json",)):
         words = ("reshape", str(tmp_path / "x.npy"), "2,3", "--backend", "cupy", *words)
         ran = process(*words, capture_output=True, text=True)
-        told = problem in ran.stdout + ran.stderr if problem else "engine: backend numpy" not in ran.stderr
-        assert (ran.returncode, told) == (4 if problem else 0, True)
+        assert (ran.returncode, "carries out no files" in ran.stdout + ran.stderr) == (4, True)
 
 
 def test_backends_are_listed_where_the_system_does_not_tell_its_memory(shapecalc, monkeypatch):

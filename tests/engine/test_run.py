@@ -396,7 +396,7 @@ def test_cupy_without_cupy_says_what_to_install():
     try:
         backend_for(np.zeros(1), "cupy")
     except BackendError as error:
-        assert "pip install 'shapecalc[cupy]'" in str(error) or "device" in str(error)
+        assert "pip install 'shapecalc[cupy13]'" in str(error) or "device" in str(error)
     else:
         pytest.skip("CuPy is here, with a device")
 

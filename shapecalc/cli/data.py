@@ -188,16 +188,17 @@ def _memory(out: Output) -> int:
 def _workers(out: Output) -> Iterator[tuple[Runner, int, Any]]:
     """Yield what does tasks, how many run at once in a worker, and the cluster if there is one."""
     if out.cluster is None or out.plan:
-        from shapecalc.engine.processes import count_cores
+        from shapecalc.engine.processes import count_cores, memory_bounded
         from shapecalc.engine.stores.workers import on_threads
 
         count = count_cores()
-        yield on_threads(count), count, None
+        with memory_bounded(_memory(out)):
+            yield on_threads(count), count, None
         return
     from shapecalc.engine.stores.workers import cluster_at
 
     try:
-        with cluster_at(out.cluster) as cluster:
+        with cluster_at(out.cluster, _memory(out)) as cluster:
             yield cluster.run, max(cluster.threads), cluster
     except ValueError as error:
         if isinstance(error, ShapeError):
@@ -235,6 +236,7 @@ def _plan_object(job: Job) -> dict[str, Any]:
         "exact": plan.exact,
         "written": plan.written,
         "disk": plan.disk,
+        "scratch": store.scratch,
         "threads": job.threads,
         "memory": job.memory,
     }
@@ -252,6 +254,8 @@ def _plan_text(told: dict[str, Any]) -> Iterator[str]:
     yield f"read    {about}{_size(told['read'])}, {about}{told['read'] / max(1, told['data']):.2f} of the data"
     yield f"write   {_size(told['written'])}"
     yield f"disk    {_size(told['disk'])} at most"
+    if told["scratch"]:
+        yield f"scratch {_size(told['scratch'])} where temporary files are: the input is unpacked"
     yield f"memory  {_size(told['memory'])} a worker"
 
 
@@ -271,16 +275,19 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     Raises `ShapeError` (differs) if the output is not what it should be.
     """
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.stores.carrying import unfinished_folder
+    from shapecalc.engine.processes import memory_bounded
+    from shapecalc.engine.stores.carrying import settle_broken_off, unfinished_folder
 
     target = Path(str(out.out).rstrip("/"))
     if target.suffix != ".zarr":
         raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
+    settle_broken_off(target)
     alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
     if not alone:
         _carry(answer, source, target, out)
     if out.verify is not None:
-        _verify(answer, source, target, out.verify)
+        with memory_bounded(_memory(out)):
+            _verify(answer, source, target, out)
 
 
 def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
@@ -289,7 +296,7 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
     with _workers(out) as (run, threads, cluster):
         job = _job(answer, source, out, threads)
         if cluster is not None:
-            cluster.check(source.path.absolute(), target.absolute())
+            cluster.check(job.source, target.absolute())
         try:
             with Meter(job.plan.written) as meter:
                 carry_job(job, target.absolute(), run, meter.tick, force=out.force, resume=out.resume)
@@ -299,21 +306,22 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
             raise
 
 
-def _verify(answer: Trace | Chain, source: Source, target: Path, how: str) -> None:
+def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
     """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.stores.carrying import first_difference
+    from shapecalc.engine.stores.stores import reason_of
 
     total = source.kind.itemsize
     for size in source.shape:
         total *= size
     try:
         with Meter(total) as meter:
-            wrong = first_difference(answer, source.text, str(target), how, meter.tick)
+            wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), meter.tick)
     except FileError:
         raise
     except Exception as error:  # a damaged chunk raises what its codec raises
-        raise FileError(f"{target}: {' '.join(str(error).split())}") from None
+        raise FileError(f"{target}: {reason_of(error)}") from None
     if wrong is not None:
         place = f"element {shape_text(wrong.index)} is" if wrong.index else "it is"
         message = visible(f"{target}: {place} {brief(wrong.found)}, and should be {brief(wrong.expected)}")

@@ -22,6 +22,10 @@ GROUPS = Path("/sys/fs/cgroup")
 """Where Linux shows its control groups."""
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that ask a program to end."""
+HEADROOM = 192 << 20
+"""The bytes that libraries may take beside what a run is given: with what Python has at first, they are 256 MiB."""
+STACK = 1 << 20
+"""The bytes of a thread's stack where memory is bounded: all of it counts, used or not."""
 FORKS = hasattr(os, "fork")
 """Whether the system can split a process in two that share their files and mappings."""
 
@@ -73,6 +77,39 @@ def _limits(folder: Path) -> Iterator[int]:
             continue  # this group says nothing in this version
         if quota.isdigit() and period.isdigit() and int(period):
             yield max(1, -(-int(quota) // int(period)))
+
+
+def bound_memory(most: int) -> tuple[int, int] | None:
+    """Let this process take so many bytes, and what libraries need, from now on: more raises `MemoryError`.
+
+    Mapped files do not count. Returns the limits before; None where the system has none. Source: setrlimit(2).
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        held = next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmData"))
+    except (OSError, StopIteration):
+        return None
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    soft = min([limit for limit in (*before, held + most + HEADROOM) if limit != resource.RLIM_INFINITY])
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, before[1]))
+    threading.stack_size(STACK)
+    return before
+
+
+@contextmanager
+def memory_bounded(most: int) -> Iterator[None]:
+    """Bound the memory of this process meanwhile."""
+    before = bound_memory(most)
+    try:
+        yield
+    finally:
+        if before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+            threading.stack_size(0)
 
 
 class Endings:

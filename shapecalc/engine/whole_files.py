@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -70,22 +69,24 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def name_folder(folder: Path, target: Path) -> None:
-    """Give a folder that is whole its name; what has the name is set aside before, and removed after.
+def name_folder(folder: Path, target: Path, aside: Path) -> None:
+    """Give a folder that is whole its name; what has the name is set aside, and has it again if that breaks off.
 
     Raises `OSError` if that cannot be done.
     """
-    if not os.path.lexists(target):
-        folder.rename(target)
-        return
-    aside = target.with_name(f"{target.name}.{os.urandom(RANDOM).hex()}.old")
-    target.rename(aside)
     try:
+        if os.path.lexists(target):
+            target.rename(aside)
         folder.rename(target)
-    except OSError:
-        aside.rename(target)
+    except BaseException:
+        take_back(target, aside)
         raise
-    shutil.rmtree(aside)
+
+
+def take_back(target: Path, aside: Path) -> None:
+    """Give what was set aside its name again, if nothing has it."""
+    if os.path.lexists(aside) and not os.path.lexists(target):
+        aside.rename(target)
 
 
 def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:

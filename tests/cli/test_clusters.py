@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +46,7 @@ def large(tmp_path_factory):
 def cluster():
     from shapecalc.engine.stores.workers import cluster_at
 
-    with cluster_at("local:2") as made:
+    with cluster_at("local:2", MEMORY) as made:
         yield made
 
 
@@ -116,10 +120,12 @@ def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
     chunk.write_bytes(b"\xff" + whole[1:])
     answer = answer_chain(*read_chain("64,64 | transpose 1,0"), {})
     job = plan_job(answer, str(tmp_path / "x.zarr"), MEMORY, 1)
-    with pytest.raises(FileError, match=r"checksum.*--resume"):
+    with pytest.raises(FileError, match=r"x\.zarr: .*checksum.*begin anew"):
         carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
     chunk.write_bytes(whole)
-    carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=True)
+    shutil.rmtree(tmp_path / "y.zarr.part")
+    job = plan_job(answer, str(tmp_path / "x.zarr"), MEMORY, 1)
+    carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
@@ -157,16 +163,91 @@ def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, t
 
 
 def test_workers_that_are_not_alike_are_refused_before_anything_is_written(large, cluster, tmp_path):
-    cluster.check(large, tmp_path / "y.zarr")
+    cluster.check(str(large), tmp_path / "y.zarr")
 
-    def pretend():
+    def pretend(name, found):
         import shapecalc
+        from shapecalc.engine.stores import workers
 
-        shapecalc.__version__ = "0.0"
+        setattr(shapecalc if name == "__version__" else workers, name, found)
 
-    cluster.client.run(pretend)
+    cluster.client.run(pretend, "state_of", other_state)
+    with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
+        cluster.check(str(large), tmp_path / "y.zarr")
+    job = plan_job(answer_chain(*read_chain(CHAIN), {}), str(large), MEMORY, 1)
+    with pytest.raises(FileError, match="sees another source there"):  # as would one that comes later
+        carry_job(job, tmp_path / "y.zarr", cluster.run, int, force=False, resume=False)
+    cluster.client.run(pretend, "__version__", "0.0")
     with pytest.raises(FileError, match=r"its shapecalc is 0\.0"):
-        cluster.check(large, tmp_path / "y.zarr")
+        cluster.check(str(large), tmp_path / "y.zarr")
+
+
+def other_state(_):
+    return "other"
+
+
+@contextmanager
+def scheduler_elsewhere(folder):
+    """Yield the address of a scheduler on this machine, and it and its one worker as processes in a folder."""
+    made = []
+
+    def started(*words):
+        made.append(
+            subprocess.Popen([sys.executable, "-m", *words], cwd=folder, env=environment(), stderr=subprocess.DEVNULL)
+        )
+        return made[-1]
+
+    try:
+        told = folder / "scheduler.json"
+        options = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+        scheduler = started("distributed.cli.dask_scheduler", *options)
+        while not told.exists() or not told.read_text().endswith("}"):
+            time.sleep(0.02)
+        address = json.loads(told.read_text())["address"]
+        worker = started("distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny", "--nthreads", "1")
+        with distributed.Client(address) as client:
+            client.wait_for_workers(1, timeout=60)
+        yield address, scheduler, worker
+    finally:
+        for each in made:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.parametrize("decoy", [True, False])
+def test_workers_that_stand_elsewhere_read_the_clients_source(decoy, tmp_path):
+    for name, begin in (("here", 0), ("there", 1_000_000)):
+        (tmp_path / name).mkdir()
+        if name == "here" or decoy:
+            made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
+            made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
+    with scheduler_elsewhere(tmp_path / "there") as (address, *_):
+        asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address)
+        assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
+    found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
+    np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
+
+
+@pytest.mark.parametrize(("gone", "said"), [("worker", "has had no workers for 2 s"), ("scheduler", "")])
+def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone, said, large, tmp_path, monkeypatch):
+    from shapecalc.engine.stores import workers
+
+    monkeypatch.setattr(workers, "LOST", 2)
+    job = plan_job(answer_chain(*read_chain(CHAIN), {}), str(large), MEMORY, 1)
+    with scheduler_elsewhere(tmp_path) as (address, scheduler, worker), workers.cluster_at(address, MEMORY) as cluster:
+        end = (scheduler if gone == "scheduler" else worker).kill
+        with pytest.raises(FileError, match=rf"{address}: .*{said}.*; go on with --resume"):
+            carry_job(job, tmp_path / "y.zarr", cluster.run, lambda count: count and end(), force=False, resume=False)
+    assert (tmp_path / "y.zarr.part" / "done").read_text()
+    carry_job(job, tmp_path / "y.zarr", workers.on_threads(1), int, force=False, resume=True)
+    check_equal(large, tmp_path / "y.zarr")
+
+
+def test_certificates_that_are_not_configured_are_said(large, tmp_path):
+    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster", "tls://127.0.0.1:9")
+    refused = process(*words, capture_output=True, text=True)
+    assert (refused.returncode, refused.stderr.count("\n")) == (4, 1)
+    assert "Dask's configuration names no certificates" in refused.stderr
 
 
 def test_a_command_line_takes_a_scheduler_by_its_address(large, cluster, tmp_path):

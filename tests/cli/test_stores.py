@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.regions import region_at
 from tests.cli.conftest import command, environment, process
 
@@ -30,6 +32,25 @@ def store(tmp_path):
     made[...] = ARRAY
     zarr.create_array(str(tmp_path / "g.zarr"), name="a/b", shape=(2, 3), dtype="f4")
     return tmp_path / "x.zarr"
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Return what lets tasks fail for want of room, from some number on, meanwhile."""
+    do_task = workers.do_task
+
+    @contextmanager
+    def fail(begin=0):
+        def failed(work, number):
+            if number >= begin:
+                raise OSError(28, os.strerror(28))
+            return do_task(work, number)
+
+        monkeypatch.setattr(workers, "do_task", failed)
+        yield
+        monkeypatch.setattr(workers, "do_task", do_task)
+
+    return fail
 
 
 def held(folder):
@@ -73,36 +94,30 @@ def test_a_plan_is_printed_and_nothing_is_written(store, shapecalc):
     assert (plan["read"], plan["written"], plan["data"], plan["disk"]) == (ARRAY.nbytes,) * 4
 
 
-def test_a_chain_that_mixes_again_is_planned_and_gone_on_with_in_passes(store, shapecalc, monkeypatch):
+def test_a_chain_that_mixes_again_is_planned_and_gone_on_with_in_passes(store, shapecalc, monkeypatch, failing):
     monkeypatch.chdir(store.parent)
     mixed = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
     told = shapecalc("chain", f"x.zarr | {mixed}", "--plan").out
     assert [line for line in told.splitlines() if line.startswith("passes  3, with stores between")]
     plan = json.loads(shapecalc("chain", f"x.zarr | {mixed}", "--plan", "--json").out)["plan"]
     assert (plan["written"], plan["disk"]) == (3 * ARRAY.nbytes, 2 * ARRAY.nbytes)
-    chunk = store / "c" / "3" / "2" / "3"
-    whole = chunk.read_bytes()
-    chunk.write_bytes(b"damaged")
     words = ("chain", f"x.zarr | {mixed}", "-o", "y.zarr")
-    assert shapecalc(*words).code == 4
-    chunk.write_bytes(whole)
+    with failing():
+        assert "No space left on device; mend it and go on with --resume" in shapecalc(*words).err
     assert shapecalc(*words, "--resume", "--verify", "all").code == 0
     want = ARRAY.reshape(24, 20, 40).transpose(2, 0, 1).reshape(30, -1).T.reshape(60, -1)
     np.testing.assert_array_equal(held("y.zarr"), np.roll(np.flip(want, 0), 3, 1))
     assert not Path("y.zarr.part").exists()
 
 
-def test_chunks_that_were_lost_are_written_again_and_what_was_left_is_removed(store, shapecalc, monkeypatch):
+def test_chunks_that_were_lost_are_written_again_and_what_was_left_is_removed(store, shapecalc, monkeypatch, failing):
     monkeypatch.chdir(store.parent)
-    chunk = store / "c" / "3" / "2" / "3"
-    whole = chunk.read_bytes()
-    chunk.write_bytes(b"damaged")
     words = ("transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--chunks", "20,24,10", "--memory", "33MiB")
-    assert shapecalc(*words).code == 4
-    chunk.write_bytes(whole)
+    with failing():
+        assert shapecalc(*words).code == 4
     part = Path("y.zarr.part", "0.array.zarr")
     number = json.loads(Path("y.zarr.part", "manifest.json").read_text())["request"][0][2]
-    Path("y.zarr.part", "done").write_text("".join(f"0 {task} 1 1\n" for task in range(-(-40 // number[2]))))
+    Path("y.zarr.part", "done").write_text("".join(f"0 {task} 1 1 1\n" for task in range(-(-40 // number[2]))))
     (part / "c").mkdir(exist_ok=True)
     (part / "c" / "0.0123456789abcdef.partial").write_bytes(b"half")
     assert shapecalc(*words, "--resume").code == 0
@@ -221,28 +236,109 @@ def test_an_interrupt_says_how_to_go_on(number, large):
     assert (code, "go on with --resume" in said, "Traceback" in said) == (130, True, False)
 
 
-def test_a_source_that_changed_is_not_gone_on_with(store, shapecalc, monkeypatch):
+def test_a_source_that_changed_is_not_gone_on_with(store, shapecalc, monkeypatch, failing):
     import zarr
 
+    monkeypatch.chdir(store.parent)
+    words = ("shuffle", "x.zarr", *ASK, "-o", "y.zarr")
+    with failing():
+        assert shapecalc(*words).code == 4
+    zarr.open_array("x.zarr", mode="r+")[...] = ARRAY + 7
+    refused = shapecalc(*words, "--resume")
+    assert (refused.code, "its source is another" in refused.err, Path("y.zarr").exists()) == (4, True, False)
+
+
+def test_a_damaged_source_says_to_begin_anew(store, shapecalc, monkeypatch):
     monkeypatch.chdir(store.parent)
     (store / "c" / "0" / "0" / "0").write_bytes(b"damaged")
     words = ("shuffle", "x.zarr", *ASK, "-o", "y.zarr")
     failed = shapecalc(*words)
-    assert (failed.code, "--resume" in failed.err) == (4, True)
-    made = zarr.create_array("x.zarr", shape=ARRAY.shape, chunks=(10, 8, 5), dtype="f4", fill_value=3, overwrite=True)
-    made[...] = ARRAY
-    assert "its source is another" in shapecalc(*words, "--resume").err
+    assert (failed.code, "x.zarr: " in failed.err, "begin anew when it is mended" in failed.err) == (4, True, True)
 
 
-def test_a_part_that_another_process_holds_is_left_to_it(store, shapecalc, monkeypatch):
+BROKEN_OFF = """
+import os, shutil, sys
+from pathlib import Path
+moment, calls = int(sys.argv.pop(1)), []
+def counted(call):
+    def made(*words, **options):
+        if len(calls) == moment:
+            os._exit(137)
+        calls.append(call)
+        return call(*words, **options)
+    return made
+Path.rename, shutil.rmtree = counted(Path.rename), counted(shutil.rmtree)
+from shapecalc.__main__ import main
+sys.exit(main())
+"""
+"""A command line that is killed at its first, second ... renaming or removing of a folder."""
+
+
+@pytest.mark.parametrize(("moment", "new"), [(0, False), (1, False), (2, True), (3, True)])
+def test_a_kill_while_names_change_is_finished_or_taken_back(moment, new, store, shapecalc, monkeypatch):
+    monkeypatch.chdir(store.parent)
+    assert shapecalc("reshape", "x.zarr", "20,960", "-o", "y.zarr").code == 0
+    words = ("shuffle", "x.zarr", *ASK, "-o", "y.zarr")
+    killed = [sys.executable, "-c", BROKEN_OFF, str(moment), *words, "--force"]
+    assert subprocess.run(killed, env=environment(), check=False).returncode == 137
+    later = shapecalc(*words)
+    assert (later.code, "it exists; --force" in later.err) == (4, True)
+    np.testing.assert_array_equal(held("y.zarr"), WANT if new else ARRAY.reshape(20, 960))
+    assert not [*Path().glob("*/replaced.zarr")]
+    assert shapecalc(*words, "--force", "--resume").code == 0
+    np.testing.assert_array_equal(held("y.zarr"), WANT)
+    assert sorted(os.listdir()) == ["g.zarr", "x.zarr", "y.zarr"]
+
+
+MEASURED = """
+import resource, sys
+from shapecalc.__main__ import main
+code = main()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+sys.exit(code)
+"""
+"""A command line that prints the most memory that it held, in KiB."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the memory of a process")
+@pytest.mark.parametrize("kind", ["gzip", "zstd", "blosc", "shards"])
+def test_a_chunk_that_unpacks_to_128_times_what_it_declares_is_refused_in_bounded_memory(kind, tmp_path):
+    zarr, numcodecs = pytest.importorskip("zarr", reason="zarr is not installed"), pytest.importorskip("numcodecs")
+    codec = {"gzip": zarr.codecs.GzipCodec(), "blosc": zarr.codecs.BloscCodec()}.get(kind, zarr.codecs.ZstdCodec())
+    pack = {"gzip": numcodecs.GZip(1), "blosc": numcodecs.Blosc()}.get(kind, numcodecs.Zstd()).encode
+    sizes = (1, 1024, 1024)
+    shards = {"shards": sizes} if kind == "shards" else {}
+    made = zarr.create_array(
+        str(tmp_path / "x.zarr"), shape=sizes, chunks=sizes, dtype="f4", compressors=codec, fill_value=None, **shards
+    )
+    made[...] = 1
+    packed = bytes(pack(np.zeros(128 << 22, "u1")))
+    index = np.array([0, len(packed)], "<u8").tobytes()
+    (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").write_bytes(
+        packed + bytes(numcodecs.CRC32C().encode(index)) if shards else packed
+    )
+    words = ["transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--memory", "64MiB"]
+    asked = [sys.executable, "-c", MEASURED, *words]
+    ran = subprocess.run(asked, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (4, 1)
+    assert "takes more memory than --memory allows" in ran.stderr
+    assert int(ran.stdout) << 10 <= (64 + 256) << 20
+
+
+def test_the_plan_tells_the_disk_that_an_unpacked_input_takes(shapecalc, tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed")
+    np.savez_compressed(tmp_path / "x.npz", a=ARRAY)
+    words = ("transpose", f"{tmp_path / 'x.npz'}:a", "--plan")
+    assert "scratch 75.0 KiB" in shapecalc(*words).out
+    assert json.loads(shapecalc(*words, "--json").out)["plan"]["scratch"] == ARRAY.nbytes
+
+
+def test_a_part_that_another_process_holds_is_left_to_it(store, shapecalc, monkeypatch, failing):
     fcntl = pytest.importorskip("fcntl", reason="this system has no file locks")
     monkeypatch.chdir(store.parent)
-    chunk = store / "c" / "0" / "0" / "0"
-    whole = chunk.read_bytes()
-    chunk.write_bytes(b"damaged")
     words = ("shuffle", "x.zarr", *ASK, "-o", "y.zarr")
-    assert shapecalc(*words).code == 4
-    chunk.write_bytes(whole)
+    with failing():
+        assert shapecalc(*words).code == 4
     with open("y.zarr.part/manifest.json", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert "another process writes it" in shapecalc(*words, "--resume").err
@@ -264,3 +360,9 @@ def test_a_full_disk_is_said_and_gone_on_with(large):
     assert (limited.returncode, "File too large" in limited.stderr, "--resume" in limited.stderr) == (4, True, True)
     assert process(*words, "--resume").returncode == 0
     np.testing.assert_array_equal(held(target), held(large).transpose(2, 1, 0))
+
+
+def test_an_empty_part_holds_nothing_to_go_on_with(store, shapecalc):
+    store.with_name("y.zarr.part").mkdir()
+    assert shapecalc("shuffle", str(store), *ASK, "-o", str(store.with_name("y.zarr"))).code == 0
+    assert sorted(path.name for path in store.parent.iterdir()) == ["g.zarr", "x.zarr", "y.zarr"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,28 +23,37 @@ import shapecalc
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import index_before
-from shapecalc.engine.arrays import FileError, split_store
+from shapecalc.engine.arrays import FileError, path_and_member
 from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import Endings
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
 from shapecalc.engine.stores.plan import Pass, Plan, PlanError, plan_store
 from shapecalc.engine.stores.regions import grid
-from shapecalc.engine.stores.stores import Chunks, Store, create_store, open_store, open_to_write, read_region
-from shapecalc.engine.stores.workers import Done, Runner, Work
-from shapecalc.engine.whole_files import UNFINISHED, lock_now, name_folder, sync_folders, write_whole
+from shapecalc.engine.stores.stores import (
+    Store,
+    Written,
+    create_store,
+    open_store,
+    open_to_write,
+    read_region,
+    reason_of,
+    state_of,
+)
+from shapecalc.engine.stores.workers import Runner, Work
+from shapecalc.engine.whole_files import UNFINISHED, lock_now, name_folder, sync_folders, take_back, write_whole
 
 METADATA = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
 """Files of an array that are no chunks."""
-MANIFEST, DONE, ARRAY = "manifest.json", "done", "array.zarr"
+MANIFEST, DONE, ARRAY, REPLACED = "manifest.json", "done", "array.zarr", "replaced.zarr"
+RECORDS = 2
+"""The version of what is noted of a task that is done."""
 KEPT = 24 << 20
 """The bytes that libraries and the allocator of a worker keep beside what its tasks hold, as measured."""
-COMPARED = 1 << 19
+COMPARED = 1 << 18
 """The most elements that are compared at once."""
 SAMPLED = 64
 """How many elements a sample has, besides the first and the last."""
-CACHED = 1 << 27
-"""The bytes of decoded chunks that are kept."""
 Index = tuple[Any, ...]
 
 
@@ -54,6 +62,9 @@ class Job:
     """A chain to carry out on a store: the source, the plan, and how many tasks run at once in a worker."""
 
     source: str
+    """An absolute place: workers have folders of their own."""
+    state: str
+    """What the source was before it was opened."""
     store: Store
     plan: Plan
     threads: int
@@ -85,32 +96,36 @@ class PartialOutput:
         """Return the folder of the array that a pass writes."""
         return self.folder / f"{number}.{ARRAY}"
 
-    def record(self, number: int, task: int, done: Done) -> None:
+    def record(self, number: int, task: int, done: Written) -> None:
         """Note that a task of a pass is done."""
         self.done[number, task] = done
-        self._log.write(f"{number} {task} {done.checksum} {done.files}\n")
+        self._log.write(f"{number} {task} {done.checksum} {done.files} {done.size}\n")
         self._log.flush()
 
-    def forget_lost(self, number: int, plan: Pass, chunks: Chunks) -> None:
-        """Forget the tasks of a pass of which files are not there any more."""
-        for (pass_number, task), done in [*self.done.items()]:
-            if pass_number == number:
-                there = sum(chunks.file(place).exists() for place in chunks.places(plan.region(task)))
-                if there != done.files:
-                    del self.done[number, task]
+    def is_whole(self, number: int, plan: Pass) -> bool:
+        """Say whether all tasks of a pass are done; forget those whose files do not hold any more what was written."""
+        array = self.array(number)
+        chunks = open_to_write(str(array)) if is_array(array) else None
+        noted = {task: done for (own, task), done in self.done.items() if own == number}
+        for task, done in noted.items():
+            if chunks is None or task >= plan.tasks or chunks.held(plan.region(task)) != done:
+                del self.done[number, task]
+        return chunks is not None and sum(own == number for own, _ in self.done) == plan.tasks
 
     def check_whole(self, number: int) -> None:
         """Raise `FileError` if files of a pass are not there; remove what killed writers have left among them."""
-        expected = sum([done.files for (pass_number, _), done in self.done.items() if pass_number == number])
-        count = 0
+        noted = [done for (own, _), done in self.done.items() if own == number]
+        expected = sum([done.files for done in noted]), sum([done.size for done in noted])
+        count = size = 0
         for folder, _, names in os.walk(self.array(number)):
             for name in names:
                 if name.endswith(UNFINISHED):
                     Path(folder, name).unlink()
                 elif name not in METADATA:
-                    count += 1
-        if count != expected:
-            raise FileError(f"{self.folder}: of {expected} files that were written {count} are there; --resume goes on")
+                    count, size = count + 1, size + Path(folder, name).stat().st_size
+        if (count, size) != expected:
+            there = f"{expected[0]} files of {expected[1]} bytes were written, and {count} of {size} are there"
+            raise FileError(f"{self.folder}: {there}; --resume goes on")
 
 
 def unfinished_folder(target: Path) -> Path:
@@ -127,11 +142,14 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
     """
     folder = unfinished_folder(target)
     if os.path.lexists(folder):
+        _check_own(folder)
+    else:
+        folder.mkdir()
+    if any(folder.iterdir()):
         if not resume:
             raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
         _check_manifest(folder, manifest)
     else:
-        folder.mkdir()
         write_whole(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
     with (folder / MANIFEST).open("rb") as locked, (folder / DONE).open("a", encoding="ascii") as log:
         try:
@@ -142,11 +160,7 @@ def locked_part(target: Path, manifest: dict[str, Any], *, resume: bool) -> Iter
 
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Raise `FileError` if a part is not of this request, source and owner."""
-    if folder.is_symlink() or not folder.is_dir():
-        raise FileError(f"{folder}: it is no folder of its own")
-    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
-        raise FileError(f"{folder}: it is of another owner")
+    """Raise `FileError` if a part is not of this request and source."""
     try:
         found = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -156,14 +170,22 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
             raise FileError(f"{folder}: its {name} is another than that of this run; remove it: rm -r {folder}")
 
 
-def _read_done(file: Path) -> dict[tuple[int, int], Done]:
+def _check_own(folder: Path) -> None:
+    """Raise `FileError` for a part that is no folder of this user."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise FileError(f"{folder}: it is no folder of its own")
+    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
+        raise FileError(f"{folder}: it is of another owner")
+
+
+def _read_done(file: Path) -> dict[tuple[int, int], Written]:
     """Return what is noted of the tasks that are done; a last line that is cut short does not count."""
     lines = file.read_text("ascii", "replace").splitlines(keepends=True)
     words = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
         write_whole(file, "".join(lines[:-1]).encode(), force=True)
-    numbers = [[*map(int, each)] for each in words if len(each) == 4 and all(word.isdigit() for word in each)]
-    return {(each[0], each[1]): Done(each[2], each[3]) for each in numbers}
+    numbers = [[*map(int, each)] for each in words if len(each) == 5 and all(word.isdigit() for word in each)]
+    return {(number, task): Written(*done) for number, task, *done in numbers}
 
 
 def check_target(target: Path, source: Path, *, force: bool) -> None:
@@ -195,11 +217,36 @@ def is_array(folder: Path) -> bool:
 
 
 def finish(partial: PartialOutput, number: int, target: Path) -> None:
-    """Give the array of the last pass its name, and remove its part."""
+    """Give the array of the last pass its name, and remove its part, in which what had the name is set aside."""
     partial.check_whole(number)
-    name_folder(partial.array(number), target)
+    name_folder(partial.array(number), target, partial.folder / REPLACED)
     sync_folders([target], target.parent)
-    shutil.rmtree(partial.folder)
+    _remove(partial.folder)
+
+
+def settle_broken_off(target: Path) -> None:
+    """Finish or take back what a run that was killed has left between the two names of its output."""
+    folder = unfinished_folder(target)
+    if not (folder / REPLACED).is_dir():
+        return
+    _check_own(folder)
+    try:
+        with (folder / MANIFEST).open("rb") as locked:
+            lock_now(locked)
+            if target.exists() and not [*folder.glob(f"*.{ARRAY}")]:
+                _remove(folder)
+            else:
+                take_back(target, folder / REPLACED)
+    except BlockingIOError:
+        return
+    except OSError as error:
+        raise FileError(f"{folder}: {reason_of(error)}") from None
+
+
+def _remove(folder: Path) -> None:
+    """Remove a part that is not needed any more; what was replaced goes first, as it takes longest."""
+    shutil.rmtree(folder / REPLACED, ignore_errors=True)
+    shutil.rmtree(folder)
 
 
 def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: Sizes | None = None) -> Job:
@@ -208,7 +255,9 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     Raises `FileError` if the store cannot be used, or if the chain or the memory does not allow a plan; `ShapeError`
     (usage) if the answer is refused or has names.
     """
-    moves, store = concrete_moves(answer), open_store(source)
+    place = os.path.join(Path.cwd(), source)  # noqa: PTH118 - the name of an array stays as it is
+    state = state_of(place)
+    moves, store = concrete_moves(answer), open_store(place)
     shape: Sizes = answer.output  # type: ignore[assignment]  # all of them are numbers
     if chunks is not None and (len(chunks) != len(shape) or min(chunks, default=1) < 1):
         raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")
@@ -217,13 +266,13 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
         none = (0,) * len(store.array.shape)
         empty = AxisMap(store.array.shape, shape, (), none, none)
         steps = chunks or tuple([max(1, size) for size in shape])
-        return Job(source, store, Plan((Pass(empty, itemsize, store.chunks, steps, steps),)), threads)
+        return Job(place, state, store, Plan((Pass(empty, itemsize, store.chunks, steps, steps),)), threads)
     try:
         maps = fewest_maps(store.array.shape, moves)
         for count in range(threads, 0, -1):
             try:
                 plan = plan_store(maps, itemsize, store.chunks, max(0, memory - KEPT) // count, chunks)
-                return Job(source, store, plan, count)
+                return Job(place, state, store, plan, count)
             except PlanError as error:
                 needed = error.needed + KEPT
     except MoveError as error:
@@ -237,17 +286,20 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
     Raises `FileError` if the output cannot be written, or exists and `force` is not given, if there is a part of it
     and `resume` is not given or the part is of another job; `KeyboardInterrupt`, by signals too, and leaves the part.
     """
-    path, member = Path(split_store(job.source)[0]), split_store(job.source)[1]
-    check_target(target, path, force=force)
+    target = target.absolute()
+    source = Path(path_and_member(job.source)[0])
+    check_target(target, source, force=force)
     manifest = {
+        "format of records": RECORDS,
         "request": [[repr(each.axis_map), [*each.chunks], [*each.task]] for each in job.plan.passes],
-        "source": {"path": str(path.absolute()), "member": member, **job.store.identity},
+        "source": [job.source, job.state],
         "shapecalc": shapecalc.__version__,
     }
     with Endings():
         try:
             with locked_part(target, manifest, resume=resume) as partial:
                 _do_passes(job, partial, run, tick)
+                check_target(target, source, force=force)
                 finish(partial, len(job.plan.passes) - 1, target)
         except KeyboardInterrupt:
             raise
@@ -258,21 +310,20 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
 def _do_passes(job: Job, partial: PartialOutput, run: Runner, tick: Callable[[int], object]) -> None:
     """Do the passes that are not done yet. What a pass has read is removed when what it wrote is whole."""
     passes = job.plan.passes
-    counts = Counter(number for number, _ in partial.done)
-    begin = max((number for number, plan in enumerate(passes) if counts[number] == plan.tasks), default=0)
+    whole = (number for number in reversed(range(len(passes))) if partial.is_whole(number, passes[number]))
+    begin = next(whole, -1) + 1
     tick(sum([plan.written for plan in passes[:begin]]))
     for number, plan in enumerate(passes[begin:], begin):
-        source = str(partial.array(number - 1)) if number else job.source
-        array = partial.array(number)
+        source, array = str(partial.array(number - 1)) if number else job.source, partial.array(number)
         if not is_array(array):
             create_store(array, open_store(source) if number else job.store, plan.axis_map, plan.chunks)
-        partial.forget_lost(number, plan, open_to_write(str(array)))
-        _do_pass(Work(plan, source, str(array)), number, partial, run, tick)
+        work = Work(plan, source, str(array), state_of(source) if number else job.state)
+        _do_pass(work, number, partial, run, tick)
+        partial.check_whole(number)
+        if state_of(source) != work.state:
+            raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:
-            partial.check_whole(number)
             shutil.rmtree(source, ignore_errors=True)
-        elif open_store(source).identity != job.store.identity:
-            raise FileError(f"{source}: it was changed while it was read")
 
 
 def _do_pass(work: Work, number: int, partial: PartialOutput, run: Runner, tick: Callable[[int], object]) -> None:
@@ -293,26 +344,26 @@ def _failed(error: Exception, target: Path) -> FileError:
     """Return the error for a job that failed, in one line, with how to go on if there is a partial."""
     if isinstance(error, FileError):
         return error
-    reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
     went_on = "; mend it and go on with --resume" if unfinished_folder(target).is_dir() else ""
-    return FileError(f"{target}: {reason.rstrip('.')}{went_on}")
+    return FileError(f"{target}: {reason_of(error)}{went_on}")
 
 
 # Verifying
 
 
 def first_difference(
-    answer: Trace | Chain, source: str, output: str, how: str, tick: Callable[[int], object]
+    answer: Trace | Chain, source: str, output: str, how: str, memory: int, tick: Callable[[int], object]
 ) -> Difference | None:
     """Return the first difference of an output from what the answer makes of the source; None if there is none.
 
-    `how` is `all`, or `sample` for a few elements. An output of another shape or type differs at its first element.
-    Raises `FileError` if one of them cannot be opened, and what its library raises for a damaged chunk.
+    `how` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are kept. An output of
+    another shape or type differs at its first element. Raises `FileError` if one of them cannot be opened, and what
+    its library raises for a damaged chunk.
     """
     before, after = open_store(source), open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
         return Difference((), f"{after.array.shape} {after.array.dtype}", f"{answer.output} {before.array.dtype}")
-    theirs, ours = _Reader(before), _Reader(after)
+    theirs, ours = _Reader(before, memory // 2), _Reader(after, memory // 2)
     for index, count in _every(after) if how == "all" else _sample(after):
         origin: Any = index
         for _, shape, move in reversed(moving_stages(answer)):
@@ -349,10 +400,10 @@ def _sample(store: Store) -> Iterator[tuple[Index, int]]:
 
 
 class _Reader:
-    """Reads elements at indices by whole chunks, and keeps the last ones."""
+    """Reads elements at indices by whole chunks, and keeps the last ones, up to `memory` bytes."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    def __init__(self, store: Store, memory: int) -> None:
+        self.store, self.memory = store, memory
         self.cached: dict[int, Any] = {}
 
     def elements(self, index: Index, count: int) -> Any:
@@ -374,7 +425,7 @@ class _Reader:
     def _chunk(self, number: int, corner: list[Any]) -> Any:
         if number not in self.cached:
             array, chunks = self.store.array, self.store.chunks
-            if self.cached and (len(self.cached) + 1) * prod(chunks) * array.dtype.itemsize > CACHED:
+            if self.cached and (len(self.cached) + 1) * prod(chunks) * array.dtype.itemsize > self.memory:
                 self.cached.pop(next(iter(self.cached)))
             ends = [min(start + step, size) for start, step, size in zip(corner, chunks, array.shape, strict=True)]
             self.cached[number] = read_region(array, [*zip(corner, ends, strict=True)])

@@ -13,9 +13,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -28,7 +29,7 @@ from zlib import crc32
 
 import numpy as np
 
-from shapecalc.engine.arrays import FileError, open_array, split_store
+from shapecalc.engine.arrays import FileError, open_array, path_and_member, split_store
 from shapecalc.engine.headers import LONGEST_METADATA, first_bytes, read_object
 from shapecalc.engine.stores.axis_map import AxisMap, Sizes
 from shapecalc.engine.stores.plan import READ, rows_of
@@ -85,8 +86,50 @@ class Store:
     """What is read at once."""
     metadata: Metadata | None
     """Its metadata, if it is a Zarr array."""
-    identity: dict[str, Any]
-    """What tells it from another array, or from itself after a change."""
+    scratch: int = 0
+    """The bytes of disk that it is unpacked to while it is open, where temporary files are."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why something cannot be done, in one line, without a full stop; it is never empty.
+
+    >>> reason_of(OSError(28, "No space left on device")), reason_of(AssertionError())
+    ('No space left on device', 'AssertionError')
+    """
+    reason = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
+    unsaid = "it takes more memory than there is" if isinstance(error, MemoryError) else type(error).__name__
+    return reason or unsaid
+
+
+def state_of(text: str) -> str:
+    """Return what tells a source from another one, and from itself after a change.
+
+    That is a digest of the names, sizes and times of its files. Raises `FileError` if they cannot be listed.
+    """
+    digest = hashlib.sha256()
+    try:
+        for name, found in _files_of(place_of(text)):
+            digest.update(os.fsencode(f"{name}\0{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n"))
+    except OSError as error:
+        raise FileError(f"{text}: {reason_of(error)}") from None
+    return digest.hexdigest()[:32]
+
+
+def _files_of(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files of an array, folder by folder in the order of their names; a linked folder counts once."""
+    if not root.is_dir():
+        yield str(root), root.stat()
+        return
+    folders, linked = [str(root)], set[str]()
+    while folders:
+        with os.scandir(folders.pop()) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        for entry in entries:
+            if not entry.is_dir():
+                yield entry.path, entry.stat()
+            elif not entry.is_symlink() or (real := os.path.realpath(entry.path)) not in linked:
+                folders.append(entry.path)
+                linked |= {real} if entry.is_symlink() else set()
 
 
 def open_store(text: str) -> Store:
@@ -94,8 +137,13 @@ def open_store(text: str) -> Store:
 
     Raises `FileError` if it cannot be used.
     """
-    path, member = split_store(text)
-    return _open_store(text, _stamp(Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)))
+    return _open_store(text, _stamp(place_of(text)))
+
+
+def place_of(text: str) -> Path:
+    """Return the folder of the array that a text names, or its file."""
+    path, member = path_and_member(text)
+    return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -123,10 +171,9 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
         extra = library if library in ("zarr", "h5py") else "zarr"
         raise FileError(f"{text}: {library} is not installed; pip install 'shapecalc[{extra}]'") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{text}: {getattr(error, 'strerror', None) or error}".rstrip(".")) from None
-    found = source.path.stat()
-    identity = _identity(source.array, (), f"{found.st_size} {found.st_mtime_ns}")
-    return _in_blocks(source.array, rows_of(source.shape, source.kind.itemsize), None, identity)
+        raise FileError(f"{text}: {reason_of(error)}") from None
+    scratch = source.array.nbytes if source.mapped is None else 0
+    return _in_blocks(source.array, rows_of(source.shape, source.kind.itemsize), None, scratch)
 
 
 def _open_zarr(folder: Path) -> Store:
@@ -134,25 +181,21 @@ def _open_zarr(folder: Path) -> Store:
     if array.dtype.hasobject:
         raise ValueError("it holds objects, which are not moved")
     metadata = read_metadata(folder)
-    digest = hashlib.sha256(json.dumps(dict(metadata.files), sort_keys=True).encode()).hexdigest()
-    identity = _identity(array, metadata.chunks, digest)
     if metadata.inner is not None:
-        return _in_blocks(array, metadata.inner, metadata, identity)
-    return Store(array, chunks_of(array, folder), metadata.chunks, metadata.chunks, metadata, identity)
+        return _in_blocks(array, metadata.inner, metadata)
+    return Store(array, chunks_of(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
     import h5py
 
     data = h5py.File(path, "r")[member]
-    found = Path(path).stat()
-    chunks = data.chunks or rows_of(data.shape, data.dtype.itemsize)
-    return _in_blocks(data, chunks, None, _identity(data, chunks, f"{found.st_size} {found.st_mtime_ns}"))
+    return _in_blocks(data, data.chunks or rows_of(data.shape, data.dtype.itemsize), None)
 
 
-def _in_blocks(array: Any, chunks: Sizes, metadata: Metadata | None, identity: dict[str, Any]) -> Store:
+def _in_blocks(array: Any, chunks: Sizes, metadata: Metadata | None, scratch: int = 0) -> Store:
     """Return a store that its library reads, several small chunks at once."""
-    return Store(array, array, chunks, block_of(chunks, array.shape, array.dtype.itemsize), metadata, identity)
+    return Store(array, array, chunks, block_of(chunks, array.shape, array.dtype.itemsize), metadata, scratch)
 
 
 def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -166,10 +209,6 @@ def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tupl
         room = READ // max(1, prod(block) * itemsize)
         block[axis] = min(block[axis] * max(1, room), -(-shape[axis] // block[axis]) * block[axis])
     return tuple(block)
-
-
-def _identity(array: Any, chunks: Sizes, digest: str) -> dict[str, Any]:
-    return {"shape": [*array.shape], "type": str(array.dtype), "chunks": [*chunks], "metadata": digest}
 
 
 def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) -> None:
@@ -285,6 +324,19 @@ def _names_after(names: Sequence[str | None], axis_map: AxisMap) -> list[str | N
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """What files hold: their checksum, CRC-32, how many they are, and their bytes."""
+
+    checksum: int = 0
+    files: int = 0
+    size: int = 0
+
+    def and_file(self, data: Any) -> Written:
+        """Return the same with one more file."""
+        return Written(crc32(data, self.checksum), self.files + 1, self.size + memoryview(data).nbytes)
+
+
+@dataclass(frozen=True, slots=True)
 class Chunks:
     """The chunks of an array, by their places; of a sharded array, the shards."""
 
@@ -339,26 +391,33 @@ class Chunks:
         (packed,) = _done(self._codecs.encode([(buffer, self.spec)]))
         return None if packed is None else packed.as_buffer_like()
 
-    def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> tuple[int, int]:
-        """Write chunks and return the checksum of their files and how many: each is on the disk, whole or not there.
+    def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> Written:
+        """Write chunks and return what their files hold: each is on the disk, whole or not there.
 
         Raises `OSError` if that cannot be done.
         """
-        checksum = count = 0
+        written = Written()
 
         def files() -> Iterator[tuple[Path, Any]]:
-            nonlocal checksum
+            nonlocal written
             for place, part in parts:
                 data = self._encoded(part)
                 if data is not None:
-                    checksum = crc32(data, checksum)
+                    written = written.and_file(data)
                     yield self.file(place), data
 
         waiting = files()
         while done := write_together(islice(waiting, 64)):  # so many files are open at once
             sync_folders(done, self.folder)
-            count += len(done)
-        return checksum, count
+        return written
+
+    def held(self, region: Region) -> Written:
+        """Return what the files of a region hold now."""
+        held = Written()
+        for place in self.places(region):
+            with suppress(FileNotFoundError):
+                held = held.and_file(self.file(place).read_bytes())
+        return held
 
 
 def chunks_of(array: Any, folder: Path) -> Chunks:
@@ -381,10 +440,16 @@ def _is_full_of(part: Any, fill: Any) -> bool:
 
 @contextmanager
 def running_codecs() -> Iterator[None]:
-    """Let chunks be read and written on this thread meanwhile: codecs run on an event loop."""
-    with asyncio.Runner() as _of_thread.runner:
+    """Let chunks be read and written on this thread meanwhile: codecs run on an event loop.
+
+    It ends without a thread of its own, which could not begin where there is no memory left.
+    """
+    _of_thread.loop = asyncio.new_event_loop()
+    try:
         yield
+    finally:
+        _of_thread.loop.close()
 
 
 def _done(work: Coroutine[Any, Any, Any]) -> Any:
-    return _of_thread.runner.run(work)
+    return _of_thread.loop.run_until_complete(work)

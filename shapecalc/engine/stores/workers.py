@@ -8,28 +8,35 @@ they like on its workers.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import shapecalc
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.processes import leave_to_parent
+from shapecalc.engine.processes import bound_memory, leave_to_parent
 from shapecalc.engine.stores.axis_map import Sizes
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, filled, grid
-from shapecalc.engine.stores.stores import open_store, open_to_write, running_codecs
+from shapecalc.engine.stores.stores import Written, open_store, open_to_write, reason_of, running_codecs, state_of
 
+TOO_LARGE = "what a chunk unpacks to takes more memory than --memory allows"
+NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 ALONE = 1 << 20
 """Chunks of at least so many bytes are filled one by one, unless runs mix; smaller ones are cut out of their task."""
 RETRIES = 3
 """How often a task is begun again if its worker dies."""
 WAITING = 10
 """Seconds after which a scheduler that does not answer is given up."""
+LOST = 30
+"""Seconds for which a cluster may have no workers."""
 MOST_WORKERS = 256
 
 
@@ -40,25 +47,19 @@ class Work:
     plan: Pass
     source: str
     target: str
+    state: str
+    """What tells the source from any other, of every worker's view."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What is noted of a task: the checksum of what it has written, CRC-32, and how many files hold that."""
-
-    checksum: int
-    files: int
+Runner = Callable[[Work, Iterable[int]], Iterator[tuple[int, Written]]]
+"""What does the tasks of a pass: it yields the number of each that is done, and what it has written."""
 
 
-Runner = Callable[[Work, Iterable[int]], Iterator[tuple[int, Done]]]
-"""What does the tasks of a pass: it yields the number of each that is done, and what is noted of it."""
-
-
-def do_task(work: Work, number: int) -> Done:
+def do_task(work: Work, number: int) -> Written:
     """Do a task of a pass by its number; what it wrote is on the disk when it returns.
 
-    Raises `FileError` if the source cannot be opened, `OSError` if the output cannot be written; else what the codecs
-    of the source raise.
+    Raises `FileError` if the source cannot be opened or decoded, `OSError` if it cannot be read, or the output not be
+    written.
     """
     store, plan = open_store(work.source), work.plan
     region, alone = plan.region(number), prod(plan.chunks) * plan.itemsize >= ALONE
@@ -74,8 +75,27 @@ def do_task(work: Work, number: int) -> Done:
                 yield place, filled_region[(*inside, ...)]
 
     with running_codecs():
-        outs = filled(plan.axis_map, regions, store.source, store.block)
-        return Done(*open_to_write(work.target).write(parts()))
+        try:
+            outs = filled(plan.axis_map, regions, store.source, store.block)
+        except Exception as error:  # a damaged chunk raises what its codec or library raises
+            if isinstance(error, OSError) and error.errno:
+                raise
+            damage = TOO_LARGE if isinstance(error, MemoryError) else reason_of(error)
+        else:
+            return open_to_write(work.target).write(parts())
+    raise FileError(f"{work.source}: {damage}; begin anew when it is mended: rm -r {Path(work.target).parent}")
+
+
+def do_as_seen(work: Work, number: int) -> Written:
+    """Do a task on a worker; raise `FileError` if it sees another source than the client."""
+    _check_view(work.source, work.state, work.target)
+    return do_task(work, number)
+
+
+@lru_cache(maxsize=8)
+def _check_view(source: str, state: str, _: str) -> None:
+    if state_of(source) != state:
+        raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 
 def _grid_from(region: Region, steps: Sizes) -> Iterator[Region]:
@@ -87,10 +107,10 @@ def _grid_from(region: Region, steps: Sizes) -> Iterator[Region]:
 def on_threads(count: int) -> Runner:
     """Return what does tasks on so many threads. When it is closed, those that have begun are finished first."""
 
-    def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
+    def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
             waiting = iter(numbers)
-            begun: dict[Future[Done], int] = {}
+            begun: dict[Future[Written], int] = {}
             try:
                 while True:
                     while len(begun) < count and (number := next(waiting, None)) is not None:
@@ -111,19 +131,22 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         """Ask how many threads the workers have; raise `FileError` if there is none."""
         self.client = client
+        self.address = client.scheduler.address
         self.threads = [int(count) for count in client.nthreads().values()]
         if not self.threads:
             raise FileError("the cluster has no workers")
 
-    def check(self, source: Path, target: Path) -> None:
-        """Raise `FileError` if a worker has another shapecalc, or cannot see the source or the output's folder."""
-        here = greeting(str(source), str(target.parent))
-        for worker, found in self.client.run(greeting, str(source), str(target.parent)).items():
+    def check(self, source: str, target: Path) -> None:
+        """Raise `FileError` if a worker has another shapecalc, or sees another source or folder of the output."""
+        here = greeting(source, str(target.parent))
+        for worker, found in self.client.run(greeting, source, str(target.parent), on_error="return").items():
+            if isinstance(found, Exception):
+                raise FileError(f"worker {worker}: {reason_of(found)}")
             for name, own in here.items():
                 if found.get(name) != own:
                     raise FileError(f"worker {worker}: its {name} is {found.get(name)}, and here {own}")
 
-    def run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Done]]:
+    def run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
         """Do tasks, twice as many waiting as there are threads."""
         from distributed import as_completed
 
@@ -132,41 +155,59 @@ class Cluster:
         def begun() -> Iterator[Any]:
             number = next(waiting, None)
             if number is not None:
-                future = self.client.submit(do_task, work, number, pure=False, retries=RETRIES)
+                future = self.client.submit(do_as_seen, work, number, pure=False, retries=RETRIES)
                 names[future.key] = number
                 yield future
 
         first = [future for _ in range(2 * sum(self.threads)) for future in begun()]
         doing = as_completed(first)
         try:
-            for future in doing:
+            for future in self._ready(doing):
                 yield names.pop(future.key), future.result()
                 doing.update(begun())
+        except CancelledError:
+            raise FileError(f"{self.address}: the scheduler is gone; go on with --resume") from None
         finally:
-            if names:
+            if names and self.client.status == "running":
                 self.client.cancel([*doing.futures])
+
+    def _ready(self, doing: Any) -> Iterator[Any]:
+        """Yield what is done as it comes; raise `FileError` if nobody has been there to do it for a while."""
+        asked = seen = time.monotonic()
+        while not doing.is_empty():
+            if doing.has_ready():
+                yield next(doing)
+            elif time.monotonic() < asked + 1:
+                time.sleep(0.01)
+            else:
+                asked = time.monotonic()
+                with suppress(OSError):  # while the scheduler does not answer, nobody is there
+                    seen = asked if self.client.nthreads() else seen
+                if asked - seen >= LOST:
+                    raise FileError(f"{self.address}: it has had no workers for {LOST} s; go on with --resume")
 
 
 def greeting(source: str, folder: str) -> dict[str, object]:
-    """Return what a worker is, and what it sees: a path by its device's number and its own."""
+    """Return what a worker is, and what it sees: the source by its files, and a folder by its number."""
     return {
         "shapecalc": shapecalc.__version__,
-        "view of the source": _identity(source),
-        "view of the output's folder": _identity(folder),
+        "view of the source": _view(lambda: f"state {state_of(source)}"),
+        "view of the output's folder": _view(lambda: f"inode {Path(folder).stat().st_ino}"),
     }
 
 
-def _identity(path: str) -> object:
+def _view(look: Callable[[], str]) -> str:
     try:
-        found = Path(path).stat()
-    except OSError as error:
-        return error.strerror
-    return f"inode {found.st_ino}"
+        return look()
+    except (OSError, FileError) as error:
+        return reason_of(error)
 
 
 @contextmanager
-def cluster_at(where: str) -> Iterator[Cluster]:
+def cluster_at(where: str, memory: int) -> Iterator[Cluster]:
     """Yield the cluster that a text names: `local:N`, which is made for this run, or `tcp://HOST:PORT`.
+
+    Only workers that are made here are bound to so many bytes of memory.
 
     Raises `FileError` if Dask is not installed or the scheduler does not answer; `ValueError` for another text.
     """
@@ -177,6 +218,7 @@ def cluster_at(where: str) -> Iterator[Cluster]:
         raise ValueError("a cluster is local:N or tcp://HOST:PORT")
     try:
         from distributed import Client, LocalCluster
+        from distributed.utils import silence_logging_cmgr
     except ImportError:
         raise FileError("distributed is not installed; pip install 'shapecalc[cluster]'") from None
     if kind == "local":
@@ -193,11 +235,13 @@ def cluster_at(where: str) -> Iterator[Cluster]:
             Client(made) as client,
         ):
             client.run(leave_to_parent)
+            client.run(bound_memory, memory)
             yield Cluster(client)
         return
     try:
         client = Client(where, timeout=WAITING)
-    except (OSError, ValueError) as error:
-        raise FileError(f"{where}: {' '.join(str(error).split()) or 'it does not answer'}") from None
-    with client:
+    except Exception as error:  # Dask raises more than OSError, such as for certificates that are not configured
+        unsafe = kind == "tls" and isinstance(error, TypeError)
+        raise FileError(f"{where}: {NO_CERTIFICATES if unsafe else reason_of(error)}") from None
+    with silence_logging_cmgr(50, "distributed.client"), client:
         yield Cluster(client)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -15,7 +18,10 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.engine.arrays import FileError
+from shapecalc.engine.stores import carrying
 from shapecalc.engine.stores.carrying import carry_job, first_difference, plan_job
+from shapecalc.engine.stores.plan import Plan
+from shapecalc.engine.stores.stores import reason_of, state_of
 from shapecalc.engine.stores.workers import on_threads
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -192,7 +198,7 @@ def test_a_chain_on_a_store_is_numpys(seed, tmp_path):
     found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
     assert found.dtype == zarr.open_array(str(tmp_path / "x.zarr")).dtype
     np.testing.assert_array_equal(found[...], moved)
-    assert first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", int) is None
+    assert first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", 1 << 24, int) is None
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -267,15 +273,24 @@ def test_a_difference_is_found_and_named(tmp_path):
     made(tmp_path / "x.zarr", elements("f4", (4, 6)), (2, 3))
     answer = carried("4,6 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr")
     zarr.open_array(str(tmp_path / "y.zarr"), mode="r+")[5, 1] = 99
-    found = first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", int)
+    found = first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", 1 << 24, int)
     assert (found.index, found.found, found.expected) == ((5, 1), "99.0", "12.0")
+
+
+def test_comparing_keeps_no_more_chunks_than_the_memory_holds(tmp_path, monkeypatch):
+    made(tmp_path / "x.zarr", elements("f4", (16, 16)), (2, 2))
+    answer = carried("16,16 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr", chunks=(2, 2))
+    readers, reader = [], carrying._Reader
+    monkeypatch.setattr(carrying, "_Reader", lambda *words: readers.append(reader(*words)) or readers[-1])
+    assert first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", 10 * 16, int) is None
+    assert [len(each.cached) for each in readers] == [5, 5]
 
 
 def test_a_chunk_that_does_not_match_its_checksum_is_said_and_leaves_a_part(tmp_path):
     made(tmp_path / "x.zarr", elements("f4", (4, 6)), (2, 3), compressors=[zarr.codecs.Crc32cCodec()])
     chunk = tmp_path / "x.zarr" / "c" / "1" / "1"
     chunk.write_bytes(b"\xff" + chunk.read_bytes()[1:])
-    with pytest.raises(FileError, match=r"checksum.*--resume"):
+    with pytest.raises(FileError, match=r"x\.zarr: .*checksum.*begin anew.*rm -r"):
         carried("4,6 | transpose 1,0", tmp_path / "x.zarr", tmp_path / "y.zarr")
     assert not (tmp_path / "y.zarr").exists()
     assert (tmp_path / "y.zarr.part" / "manifest.json").exists()
@@ -295,13 +310,169 @@ def test_another_store_of_the_same_name_is_opened_anew(tmp_path):
     assert zarr.open_array(str(tmp_path / "y.zarr")).shape == (4, 2, 3)
 
 
-def test_a_source_that_is_changed_while_it_is_read_is_said(tmp_path):
-    np.save(tmp_path / "x.npy", elements("f4", (6, 4)))
-    job = plan_job(sc.transpose((6, 4)), str(tmp_path / "x.npy"), 1 << 28, 1)
-    with pytest.raises(FileError, match="changed while it was read"):
-        changed = partial(os.utime, tmp_path / "x.npy", (0, 0))
-        carry_job(job, tmp_path / "y.zarr", on_threads(1), lambda _: changed(), force=False, resume=False)
+def job_by_chunks(source, shape=(6, 4)):
+    """Return the job of a transpose with a task for each chunk of two elements of the output."""
+    job = plan_job(sc.transpose(shape), str(source), 1 << 28, 1, (1, 2))
+    (only,) = job.plan.passes
+    return replace(job, plan=Plan((replace(only, task=only.chunks),)))
+
+
+def broken_off(after):
+    """Return what does so many tasks, and fails without a word."""
+
+    def run(work, numbers):
+        yield from islice(on_threads(1)(work, numbers), after)
+        raise AssertionError
+
+    return run
+
+
+def break_off(job, target, after=7):
+    """Leave a part with so many tasks done."""
+    with pytest.raises(FileError, match=r"y\.zarr: AssertionError; mend it and go on with --resume"):
+        carry_job(job, target, broken_off(after), int, force=False, resume=False)
+
+
+def rewritten(file):
+    """Write other bytes into a file, and give it its times back."""
+    before = file.stat()
+    file.write_bytes(file.read_bytes()[::-1])
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES = {
+    "other bytes with the times of before": rewritten,
+    "longer": lambda file: file.write_bytes(file.read_bytes() + b"0"),
+    "touched": partial(os.utime, times=(0, 0)),
+    "gone": Path.unlink,
+    "renamed": lambda file: file.rename(file.with_name("9")),
+    "one more": lambda file: file.with_name("9").write_bytes(b"0"),
+    "one more that is linked": lambda file: file.with_name("9").symlink_to(file),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_source_whose_chunks_are_changed_is_not_gone_on_with(change, tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (6, 4)), (2, 2), compressors=None)
+    job = job_by_chunks(tmp_path / "x.zarr")
+    break_off(job, tmp_path / "y.zarr")
+    assert job.state == state_of(str(tmp_path / "x.zarr"))
+    CHANGES[change](tmp_path / "x.zarr" / "c" / "0" / "1")
+    with pytest.raises(FileError, match="its source is another"):
+        again = job_by_chunks(tmp_path / "x.zarr")
+        carry_job(again, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=True)
     assert not (tmp_path / "y.zarr").exists()
+
+
+@pytest.mark.parametrize("changed", ["x.npy", "x.zarr/c/0/1"])
+def test_a_source_that_is_changed_while_it_is_read_is_said(changed, tmp_path):
+    np.save(tmp_path / "x.npy", elements("f4", (6, 4)))
+    made(tmp_path / "x.zarr", elements("f4", (6, 4)), (2, 2))
+    job = plan_job(sc.transpose((6, 4)), str(tmp_path / changed.split("/c/")[0]), 1 << 28, 1)
+    with pytest.raises(FileError, match="changed while it was read"):
+        change = partial(rewritten, tmp_path / changed)
+        carry_job(job, tmp_path / "y.zarr", on_threads(1), lambda _: change(), force=False, resume=False)
+    assert not (tmp_path / "y.zarr").exists()
+
+
+def test_folders_that_are_links_count_once_however_they_are_linked(tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (6, 4)), (2, 2))
+    (tmp_path / "x.zarr" / "c").rename(tmp_path / "c")
+    (tmp_path / "x.zarr" / "c").symlink_to(tmp_path / "c")
+    before = state_of(str(tmp_path / "x.zarr"))
+    rewritten(tmp_path / "c" / "0" / "1")
+    for name in "abc":
+        (tmp_path / "c" / name).symlink_to(tmp_path / "c")
+    assert state_of(str(tmp_path / "x.zarr")) != before
+
+
+def flipped(file):
+    found = file.read_bytes()
+    file.write_bytes(bytes([found[0] ^ 1]) + found[1:])
+
+
+DAMAGE = {
+    "cut in half": lambda file: os.truncate(file, file.stat().st_size // 2),
+    "a bit": flipped,
+    "longer": CHANGES["longer"],
+    "gone": Path.unlink,
+    "another chunk": lambda file: file.write_bytes(file.with_name("1").read_bytes()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_finished_chunk_that_is_damaged_is_written_again_and_no_other(damage, tmp_path):
+    array = elements("f4", (6, 4))
+    made(tmp_path / "x.zarr", array, (2, 2), compressors=None)
+    job = job_by_chunks(tmp_path / "x.zarr")
+    break_off(job, tmp_path / "y.zarr")
+    chunks = sorted((tmp_path / "y.zarr.part" / "0.array.zarr" / "c").glob("*/*"))
+    times = [each.stat().st_mtime_ns for each in chunks]
+    DAMAGE[damage](chunks[0])
+    counts = []
+    carry_job(job, tmp_path / "y.zarr", on_threads(1), counts.append, force=False, resume=True)
+    np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], array.T)
+    assert (len(chunks), counts) == (7, [0, 6 * 8, *[8] * 6])
+    kept = sorted((tmp_path / "y.zarr" / "c").glob("*/*"))[1:7]
+    assert [each.stat().st_mtime_ns for each in kept] == times[1:]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda found: found.pop("format of records"), "its format of records is another"),
+        (lambda found: found.update(shapecalc="0.1"), "its shapecalc is another"),
+        (lambda found: found["source"].pop(), "its source is another"),
+    ],
+)
+def test_a_part_of_another_version_is_refused_in_a_line(change, said, tmp_path):
+    made(tmp_path / "x.zarr", elements("f4", (6, 4)), (2, 2))
+    job = job_by_chunks(tmp_path / "x.zarr")
+    break_off(job, tmp_path / "y.zarr")
+    manifest = tmp_path / "y.zarr.part" / "manifest.json"
+    found = json.loads(manifest.read_text())
+    change(found)
+    manifest.write_text(json.dumps(found))
+    with pytest.raises(FileError, match=said):
+        carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=True)
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, tmp_path):
+    array = elements("f4", (512, 64, 256))
+    made(tmp_path / "x.zarr", array, (64, 32, 256))
+    answer = answer_chain(*read_chain("512,64,256 | transpose 2,1,0 | reshape 0,-1"), {})
+    job = plan_job(answer, str(tmp_path / "x.zarr"), 36 << 20, 1)
+    second = []
+
+    def run(work, numbers):
+        second.append(work.source)
+        return (on_threads(1) if len(second) == 1 else broken_off(2))(work, numbers)
+
+    with pytest.raises(FileError, match="AssertionError"):
+        carry_job(job, tmp_path / "y.zarr", run, int, force=False, resume=False)
+    chunk = next((tmp_path / "y.zarr.part" / f"{damaged}.array.zarr" / "c").glob("*/*"))
+    while chunk.is_dir():
+        chunk = next(chunk.iterdir())
+    DAMAGE["cut in half"](chunk)
+    carry_job(job, tmp_path / "y.zarr", on_threads(1), int, force=False, resume=True)
+    want = array.transpose(2, 1, 0).reshape(256, -1)
+    np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], want)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (AssertionError(), "AssertionError"),
+        (ValueError(" \n"), "ValueError"),
+        (OSError(), "OSError"),
+        (MemoryError(), "it takes more memory than there is"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (RuntimeError("it is\nso."), "it is so"),
+    ],
+)
+def test_a_reason_is_one_line_and_never_empty(error, reason):
+    assert reason_of(error) == reason
 
 
 def test_a_chunk_of_fill_values_needs_no_file(tmp_path):

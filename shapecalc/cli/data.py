@@ -308,20 +308,14 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
 
 def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
     """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
-    from shapecalc.engine.arrays import FileError
+    from shapecalc.engine.arrays import raise_file_errors
     from shapecalc.engine.stores.carrying import first_difference
-    from shapecalc.engine.stores.stores import reason_of
 
     total = source.kind.itemsize
     for size in source.shape:
         total *= size
-    try:
-        with Meter(total) as meter:
-            wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), meter.tick)
-    except FileError:
-        raise
-    except Exception as error:  # a damaged chunk raises what its codec raises
-        raise FileError(f"{target}: {reason_of(error)}") from None
+    with raise_file_errors(str(target)), Meter(total) as meter:
+        wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), meter.tick)
     if wrong is not None:
         place = f"element {shape_text(wrong.index)} is" if wrong.index else "it is"
         message = visible(f"{target}: {place} {brief(wrong.found)}, and should be {brief(wrong.expected)}")

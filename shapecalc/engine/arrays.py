@@ -21,6 +21,7 @@ import numpy as np
 
 from shapecalc.core.text import brief
 from shapecalc.engine.headers import (
+    FOREIGN,
     TENSOR_LENGTH_BYTES,
     TENSOR_TYPES,
     Unreadable,
@@ -231,7 +232,7 @@ def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]
         import h5py
     except ImportError:
         raise Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
-    with unreadable_on(ValueError, TypeError), h5py.File(path, "r") as file:
+    with unreadable_on(FOREIGN), h5py.File(path, "r") as file:
         found = file.get(member) if member else None
         if isinstance(found, h5py.Dataset):
             return found.shape, found.dtype

@@ -58,6 +58,10 @@ DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error)
 UNOPENED = (*DAMAGED, NotImplementedError, ValueError)
 """What it raises, too, while it opens an archive or a member: for a newer format, and for names and places that it
 cannot use."""
+FOREIGN = Exception
+"""What h5py, zarr and its codecs raise for damaged files: none says so. They raise `RuntimeError`, `KeyError`,
+`AssertionError`, `MemoryError`, errors of their own, and those of every library that a codec stands on."""
+TOO_LARGE = "it takes more memory than there is, or than --memory allows"
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
 
@@ -151,10 +155,15 @@ def _unreadable(name: str, error: OSError | Unreadable) -> Found:
     return Found(name, problem=f"{reason[:1].lower()}{reason[1:]}")
 
 
-def reason_of(error: OSError | Unreadable) -> str:
-    """Return why a file cannot be used, without a full stop."""
-    reason = error.strerror if isinstance(error, OSError) else None
-    return (reason or str(error)).rstrip(".")
+def reason_of(error: BaseException) -> str:
+    """Return why a file cannot be used, in one line, without a full stop; it is never empty.
+
+    >>> reason_of(OSError(28, "No space left on device")), reason_of(AssertionError())
+    ('No space left on device', 'AssertionError')
+    """
+    if isinstance(error, (EOFError, MemoryError)):
+        return "it ends too early" if isinstance(error, EOFError) else TOO_LARGE
+    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__
 
 
 def wrong_size(end: int, size: int) -> Unreadable:
@@ -201,12 +210,17 @@ def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
 
 
 @contextmanager
-def unreadable_on(*errors: type[Exception]) -> Iterator[None]:
-    """Turn what a library raises for a file that it cannot read into `Unreadable`; only its calls stand inside."""
+def unreadable_on(*errors: type[Exception], where: str = "") -> Iterator[None]:
+    """Turn what a library raises for a file that it cannot read into `Unreadable`; only its calls stand inside.
+
+    `where` says which file of a store it is. Whether there is such a file or library is not the library's to say.
+    """
     try:
         yield
+    except (OSError, ImportError, Unreadable):
+        raise
     except errors as error:
-        raise Unreadable(str(error) or "it ends too early") from None
+        raise Unreadable(f"{where}: {reason_of(error)}" if where else reason_of(error)) from None
 
 
 def npy_header(file: IO[bytes]) -> NpyHeader:

@@ -105,9 +105,17 @@ def run(attempt):
     """Return the outcome of an attempt in the current folder, which is left empty."""
     for name, text in attempt.files.items():
         Path(name).write_bytes(text.encode("latin-1"))
-    data = attempt.stdin.encode("utf-8", "surrogateescape")
+    outcome = ended(attempt.words, attempt.stdin)
+    for path in Path().iterdir():
+        path.unlink()
+    return outcome
+
+
+def ended(words, stdin=""):
+    """Return how a command line ends in the current folder."""
+    data = stdin.encode("utf-8", "surrogateescape")
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    streams = {"argv": ["shapecalc", *attempt.words], "stdin": io.TextIOWrapper(io.BytesIO(data), "utf-8")}
+    streams = {"argv": ["shapecalc", *words], "stdin": io.TextIOWrapper(io.BytesIO(data), "utf-8")}
     code, failure = None, ""
     with mock.patch.multiple(sys, stdout=out, stderr=err, **streams):
         _alarm(PATIENCE)
@@ -118,8 +126,6 @@ def run(attempt):
         finally:
             _alarm(0)
     gc.unfreeze()
-    for path in Path().iterdir():
-        path.unlink()
     return Outcome(code, *(stream.buffer.getvalue().decode("utf-8", "replace") for stream in (out, err)), failure)
 
 

@@ -25,6 +25,7 @@ from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import index_before
 from shapecalc.engine.arrays import FileError, path_and_member
 from shapecalc.engine.copying import tile_in_order
+from shapecalc.engine.headers import reason_of
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import Endings
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
@@ -36,8 +37,7 @@ from shapecalc.engine.stores.stores import (
     create_store,
     open_store,
     open_to_write,
-    read_region,
-    reason_of,
+    running_codecs,
     state_of,
 )
 from shapecalc.engine.stores.workers import Runner, Work
@@ -357,8 +357,8 @@ def first_difference(
     """Return the first difference of an output from what the answer makes of the source; None if there is none.
 
     `how` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are kept. An output of
-    another shape or type differs at its first element. Raises `FileError` if one of them cannot be opened, and what
-    its library raises for a damaged chunk.
+    another shape or type differs at its first element. Raises `FileError` if one of them cannot be opened; `OSError`,
+    `Unreadable` if one of them is damaged.
     """
     before, after = open_store(source), open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
@@ -368,7 +368,8 @@ def first_difference(
         origin: Any = index
         for _, shape, move in reversed(moving_stages(answer)):
             origin = index_before(origin, shape, move)
-        expected, found = theirs.elements(origin, count), ours.elements(index, count)
+        with running_codecs():
+            expected, found = theirs.elements(origin, count), ours.elements(index, count)
         wrong = (_bytes(expected) != _bytes(found)).any(axis=1)
         if wrong.any():
             place = int(np.argmax(wrong))
@@ -410,7 +411,7 @@ class _Reader:
         """Return the elements at so many indices."""
         array, chunks = self.store.array, self.store.chunks
         if not array.shape:
-            return np.asarray(array[...], array.dtype).reshape(1).repeat(count)
+            return self.store.source[()].reshape(1).repeat(count)
         index = tuple([np.broadcast_to(at, count) for at in index])
         grid = [-(-size // step) for size, step in zip(array.shape, chunks, strict=True)]
         numbers = np.ravel_multi_index([at // step for at, step in zip(index, chunks, strict=True)], grid)
@@ -428,5 +429,5 @@ class _Reader:
             if self.cached and (len(self.cached) + 1) * prod(chunks) * array.dtype.itemsize > self.memory:
                 self.cached.pop(next(iter(self.cached)))
             ends = [min(start + step, size) for start, step, size in zip(corner, chunks, array.shape, strict=True)]
-            self.cached[number] = read_region(array, [*zip(corner, ends, strict=True)])
+            self.cached[number] = self.store.source[[*map(slice, corner, ends)]]
         return self.cached[number]

@@ -29,8 +29,16 @@ from zlib import crc32
 
 import numpy as np
 
-from shapecalc.engine.arrays import FileError, open_array, path_and_member, split_store
-from shapecalc.engine.headers import LONGEST_METADATA, first_bytes, read_object
+from shapecalc.engine.arrays import FileError, open_array, path_and_member, raise_file_errors, split_store
+from shapecalc.engine.headers import (
+    FOREIGN,
+    LONGEST_METADATA,
+    Unreadable,
+    first_bytes,
+    read_object,
+    reason_of,
+    unreadable_on,
+)
 from shapecalc.engine.stores.axis_map import AxisMap, Sizes
 from shapecalc.engine.stores.plan import READ, rows_of
 from shapecalc.engine.stores.regions import Region
@@ -42,6 +50,8 @@ _of_thread = local()
 NAMES_OF_XARRAY = "_ARRAY_DIMENSIONS"
 """The attribute in which xarray keeps the names of dimensions in version 2."""
 SHARDING = "sharding_indexed"
+BLOSC_LENGTH = slice(12, 16)
+"""Where a chunk that Blosc has packed says how long it is. Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +98,6 @@ class Store:
     """Its metadata, if it is a Zarr array."""
     scratch: int = 0
     """The bytes of disk that it is unpacked to while it is open, where temporary files are."""
-
-
-def reason_of(error: BaseException) -> str:
-    """Return why something cannot be done, in one line, without a full stop; it is never empty.
-
-    >>> reason_of(OSError(28, "No space left on device")), reason_of(AssertionError())
-    ('No space left on device', 'AssertionError')
-    """
-    reason = " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".")
-    unsaid = "it takes more memory than there is" if isinstance(error, MemoryError) else type(error).__name__
-    return reason or unsaid
 
 
 def state_of(text: str) -> str:
@@ -161,41 +160,45 @@ def _stamp(path: Path) -> tuple[int, ...]:
 def _open_store(text: str, _: tuple[int, ...]) -> Store:
     path, member = split_store(text)
     try:
-        if path.endswith(".zarr"):
-            return _open_zarr(Path(path, *member.split("/")))
-        if path.endswith((".h5", ".hdf5")):
-            return _open_hdf5(path, member)
+        with raise_file_errors(text):
+            if path.endswith(".zarr"):
+                return _open_zarr(Path(path, *member.split("/")))
+            if path.endswith((".h5", ".hdf5")):
+                return _open_hdf5(path, member)
         source = open_array(text)
     except ImportError as error:
         library = error.name or "zarr"
         extra = library if library in ("zarr", "h5py") else "zarr"
         raise FileError(f"{text}: {library} is not installed; pip install 'shapecalc[{extra}]'") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{text}: {reason_of(error)}") from None
     scratch = source.array.nbytes if source.mapped is None else 0
-    return _in_blocks(source.array, rows_of(source.shape, source.kind.itemsize), None, scratch)
+    return _in_blocks(source.array, text, rows_of(source.shape, source.kind.itemsize), None, scratch)
 
 
 def _open_zarr(folder: Path) -> Store:
     array = _zarr_array(str(folder), "r")
     if array.dtype.hasobject:
-        raise ValueError("it holds objects, which are not moved")
+        raise Unreadable("it holds objects, which are not moved")
     metadata = read_metadata(folder)
+    if 0 in metadata.chunks and 0 not in array.shape:
+        raise Unreadable("its metadata give chunks that hold nothing")
     if metadata.inner is not None:
-        return _in_blocks(array, metadata.inner, metadata)
+        return _in_blocks(array, str(folder), metadata.inner, metadata)
     return Store(array, chunks_of(array, folder), metadata.chunks, metadata.chunks, metadata)
 
 
 def _open_hdf5(path: str, member: str) -> Store:
     import h5py
 
-    data = h5py.File(path, "r")[member]
-    return _in_blocks(data, data.chunks or rows_of(data.shape, data.dtype.itemsize), None)
+    with unreadable_on(FOREIGN):
+        data = h5py.File(path, "r")[member]
+        chunks = data.chunks or rows_of(data.shape, data.dtype.itemsize)
+    return _in_blocks(data, path, chunks, None)
 
 
-def _in_blocks(array: Any, chunks: Sizes, metadata: Metadata | None, scratch: int = 0) -> Store:
+def _in_blocks(array: Any, where: str, chunks: Sizes, metadata: Metadata | None, scratch: int = 0) -> Store:
     """Return a store that its library reads, several small chunks at once."""
-    return Store(array, array, chunks, block_of(chunks, array.shape, array.dtype.itemsize), metadata, scratch)
+    block = block_of(chunks, array.shape, array.dtype.itemsize)
+    return Store(array, Blocks(array, where), chunks, block, metadata, scratch)
 
 
 def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -236,14 +239,9 @@ def _zarr_array(folder: str, mode: str) -> Any:
     """Return a Zarr array, open; what the library says of rare element types is nothing that this run could mend."""
     import zarr
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), unreadable_on(FOREIGN):
         warnings.simplefilter("ignore")
         return zarr.open_array(folder, mode=mode)
-
-
-def read_region(array: Any, region: Any) -> Any:
-    """Return a region of an array, read into memory."""
-    return np.asarray(array[(*[slice(*span) for span in region], ...)], array.dtype)
 
 
 def read_metadata(folder: Path) -> Metadata:
@@ -337,6 +335,24 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """An array that its library reads by slices, and where it lies."""
+
+    array: Any
+    where: str
+
+    def __getitem__(self, slices: Sequence[slice]) -> Any:
+        """Return a part; raise `Unreadable` for a damaged one."""
+        with unreadable_on(FOREIGN, where=self.where):
+            return np.asarray(self.array[(*slices, ...)], self.dtype)
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.array.dtype
+
+
+@dataclass(frozen=True, slots=True)
 class Chunks:
     """The chunks of an array, by their places; of a sharded array, the shards."""
 
@@ -355,14 +371,17 @@ class Chunks:
         yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Return a part of one chunk; raise what its codecs raise for a damaged one."""
+        """Return a part of one chunk; raise `Unreadable` for a damaged one."""
         place = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
         try:
             packed = np.fromfile(self.file(place), "B")
         except FileNotFoundError:
-            return np.asarray(self.array[(*slices, ...)], self.array.dtype)  # nothing but fill values
-        prototype = self.spec.prototype
-        (whole,) = _done(self._codecs.decode([(prototype.buffer.from_array_like(packed), self.spec)]))
+            return Blocks(self.array, str(self.folder))[slices]  # nothing but fill values
+        with unreadable_on(FOREIGN, where=str(self.file(place))):
+            if self.is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
+                raise ValueError(f"it holds {len(packed)} bytes, and Blosc packed it to {length}")
+            buffer = self.spec.prototype.buffer.from_array_like(packed)
+            (whole,) = _done(self._codecs.decode([(buffer, self.spec)]))
         begins = [at * step for at, step in zip(place, self.spec.shape, strict=True)]
         inside = [slice(part.start - at, part.stop - at) for part, at in zip(slices, begins, strict=True)]
         return whole.as_numpy_array()[(*inside, ...)]
@@ -371,6 +390,11 @@ class Chunks:
     def dtype(self) -> Any:
         """The element type."""
         return self.array.dtype
+
+    @property
+    def is_blosc(self) -> bool:
+        """Whether Blosc packs last. What it unpacks goes on in memory behind a chunk that is cut."""
+        return type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
 
     @property
     def _codecs(self) -> Any:

@@ -21,13 +21,13 @@ from typing import Any
 
 import shapecalc
 from shapecalc.engine.arrays import FileError
+from shapecalc.engine.headers import reason_of
 from shapecalc.engine.processes import bound_memory, leave_to_parent
 from shapecalc.engine.stores.axis_map import Sizes
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, filled, grid
-from shapecalc.engine.stores.stores import Written, open_store, open_to_write, reason_of, running_codecs, state_of
+from shapecalc.engine.stores.stores import Written, open_store, open_to_write, running_codecs, state_of
 
-TOO_LARGE = "what a chunk unpacks to takes more memory than --memory allows"
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 ALONE = 1 << 20
 """Chunks of at least so many bytes are filled one by one, unless runs mix; smaller ones are cut out of their task."""
@@ -80,7 +80,7 @@ def do_task(work: Work, number: int) -> Written:
         except Exception as error:  # a damaged chunk raises what its codec or library raises
             if isinstance(error, OSError) and error.errno:
                 raise
-            damage = TOO_LARGE if isinstance(error, MemoryError) else reason_of(error)
+            damage = reason_of(error)
         else:
             return open_to_write(work.target).write(parts())
     raise FileError(f"{work.source}: {damage}; begin anew when it is mended: rm -r {Path(work.target).parent}")

@@ -18,10 +18,11 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.engine.arrays import FileError
+from shapecalc.engine.headers import reason_of
 from shapecalc.engine.stores import carrying
 from shapecalc.engine.stores.carrying import carry_job, first_difference, plan_job
 from shapecalc.engine.stores.plan import Plan
-from shapecalc.engine.stores.stores import reason_of, state_of
+from shapecalc.engine.stores.stores import state_of
 from shapecalc.engine.stores.workers import on_threads
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -466,7 +467,7 @@ def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, tmp_path):
         (AssertionError(), "AssertionError"),
         (ValueError(" \n"), "ValueError"),
         (OSError(), "OSError"),
-        (MemoryError(), "it takes more memory than there is"),
+        (MemoryError(), "it takes more memory than there is, or than --memory allows"),
         (OSError(28, "No space left on device"), "No space left on device"),
         (RuntimeError("it is\nso."), "it is so"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
@@ -255,7 +255,7 @@ def run_serve(
     **course: Any,
 ) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
-    from shapecalc.serving.door import new_door, url_host
+    from shapecalc.serving.door import is_loopback, new_door, url_host
 
     words = words or []
     try:
@@ -271,8 +271,15 @@ def run_serve(
         raise stream_error("serve", f"{error.name} is not installed; pip install 'shapecalc[serve]'") from None
     with _listening(host, port) as listening:
         address = f"http://{url_host(host)}:{port}/?token={door.token}"
-        _tell_address(host, address, opens=opens)
-        asyncio.run(serve(Serving(command, door, sessions, tell), listening))
+        put(address)
+        tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
+        if not is_loopback(host):
+            tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
+        entered = _open_browser(address) if opens else lambda: None
+        try:
+            asyncio.run(serve(Serving(command, door, sessions, tell, entered=entered), listening))
+        finally:
+            entered()
     return Exit.YES
 
 
@@ -293,19 +300,21 @@ def _listening(host: str, port: int) -> socket.socket:
         raise stream_error(f"{visible(host)}:{port}", getattr(error, "strerror", None) or str(error)) from None
 
 
-def _tell_address(host: str, address: str, *, opens: bool) -> None:
-    """Print the address, and say who can use it and what they cannot do; open it in a browser if that is asked for."""
-    from shapecalc.serving.door import is_loopback
+def _open_browser(address: str) -> Callable[[], None]:
+    """Open an address in a browser, by way of a file; return what removes the file.
 
-    put(address)
-    tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
-    if not is_loopback(host):
-        tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
-    if opens:
-        import webbrowser
-        from threading import Thread
+    Every user can read what stands in a command, and the address is a secret. The file only its owner can read.
+    """
+    import webbrowser
+    from pathlib import Path
+    from tempfile import NamedTemporaryFile
+    from threading import Thread
 
-        Thread(target=webbrowser.open, args=[address], daemon=True).start()
+    with NamedTemporaryFile("w", encoding="utf-8", prefix="shapecalc-", suffix=".html", delete=False) as file:
+        file.write(f'<meta http-equiv="refresh" content="0;url={address}">\n')
+    page = Path(file.name)
+    Thread(target=webbrowser.open, args=[page.as_uri()], daemon=True).start()
+    return lambda: page.unlink(missing_ok=True)
 
 
 def _number(name: str, help: str, default: str, most: int) -> Option:

@@ -11,11 +11,12 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 from asyncio import IncompleteReadError, StreamReader, StreamWriter, subprocess
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +30,10 @@ from typing import Any
 import textual_serve
 from aiohttp import WSMsgType, web
 from aiohttp.typedefs import Handler
+from aiohttp.web_protocol import RequestHandler
 
 from shapecalc.core.text import visible
+from shapecalc.serving.crowd import BATCH, HEAD, KNOWN, SEATED, Crowd, Notices
 from shapecalc.serving.door import Door
 
 PATIENCE = 1
@@ -52,6 +55,8 @@ MOST_CELLS = (500, 200)
 """The columns and lines of the largest page that is drawn."""
 LARGEST_FRAME = 1 << 18
 """The bytes of the largest frame that a browser may send: a long text that is pasted."""
+OUT_OF_CPU = -getattr(signal, "SIGXCPU", 0) or None
+"""How an app ends that has used up its CPU, where the system can hold it to that."""
 START = b"__GANGLION__\n"
 """What an app writes before its first packet."""
 
@@ -72,6 +77,7 @@ DONE = Ending(1000, "the app has ended")
 LEFT = Ending(1000, "the page was closed")
 GARBAGE = Ending(1008, "the page sent something unexpected")
 CLOSED = Ending(1001, "the server has ended")
+OVERWORKED = Ending(1013, "the app took more CPU than it may")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ class Serving:
     """Tells the owner something, in one line."""
     idle: float = 3600
     """Seconds after which a page that nobody types in is closed."""
+    entered: Callable[[], None] = lambda: None
+    """Is called when a page is asked for by somebody who has the token."""
 
 
 class Server:
@@ -98,13 +106,14 @@ class Server:
         self._places = asyncio.Semaphore(serving.sessions)
         self._sockets: set[web.WebSocketResponse] = set()
         self._pictures: dict[str, bytes] = {}
+        self.standing: dict[RequestHandler, int] = {}
 
     def application(self) -> web.Application:
         """Return what aiohttp runs."""
         made = web.Application(middlewares=[self.guard])
         made.add_routes(
             [web.get("/", self.page), web.get("/ws", self.socket), web.get("/download/{key}", self.picture)]
-            + [web.get(f"/page/{file.name}", partial(_own_file, file)) for file in OWN.iterdir()]
+            + [web.get(f"/page/{file.name}", partial(self.own_file, file)) for file in OWN.iterdir()]
         )
         # the terminal for browsers, as textual-serve installs it
         made.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
@@ -114,21 +123,26 @@ class Server:
 
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request, unless it comes from elsewhere."""
-        refusal = self.serving.door.why_shut(request.headers.get("Host", ""), request.headers.get("Origin"))
-        if refusal:
-            raise web.HTTPForbidden(text=refusal)
+        """Answer a request, unless it comes from elsewhere or without the token; a picture's key is one, too."""
+        door = self.serving.door
+        refusal = door.why_shut(request.headers.get("Host", ""), request.headers.get("Origin"))
+        known = door.opens_with(request.query.get("token")) or request.match_info.get("key") in self._pictures
+        if refusal or not known:
+            refused = web.HTTPForbidden(text=refusal or "open the whole address that shapecalc serve has printed")
+            refused.force_close()
+            raise refused
+        self.standing[request.protocol] = KNOWN
         return await handler(request)
-
-    def check_token(self, request: web.Request) -> None:
-        """Raise the answer to a visitor who does not have the token."""
-        if not self.serving.door.opens_with(request.query.get("token")):
-            raise web.HTTPForbidden(text="open the whole address that shapecalc serve has printed")
 
     async def page(self, request: web.Request) -> web.Response:
         """Answer with the page."""
-        self.check_token(request)
-        return web.Response(text=(OWN / "page.html").read_text("utf-8"), content_type="text/html")
+        self.serving.entered()
+        return await self.own_file(OWN / "page.html", request)
+
+    async def own_file(self, file: Traversable, _: web.Request) -> web.Response:
+        """Answer with a file of the page, which asks for others with the token."""
+        text = file.read_text("utf-8").replace("TOKEN", self.serving.door.token)
+        return web.Response(text=text, content_type=guess_type(file.name)[0])
 
     async def picture(self, request: web.Request) -> web.Response:
         """Answer with a picture or a text that an app has made, once."""
@@ -142,7 +156,6 @@ class Server:
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a visitor."""
-        self.check_token(request)
         # seconds between two questions whether a browser is still there
         made = web.WebSocketResponse(heartbeat=15, max_msg_size=LARGEST_FRAME, timeout=PATIENCE)
         await made.prepare(request)
@@ -164,12 +177,14 @@ class Server:
         try:
             self.visitors += 1
             self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
-            ask = request.query.get("ask")
-            linked = [] if ask is None else [json.dumps([ask, request.query.get("step", "")])]
-            command = [*self.serving.command, *linked]
-            async with _app(command, _size(request)) as app:
-                return await _first(_typed(made, app, self.serving.idle), _drawn(made, app, self._keep))
+            self.standing[request.protocol] = SEATED
+            async with _app(self.serving.command, app_environment(request.query)) as app:
+                ending = await _first(_typed(made, app, self.serving.idle), _drawn(made, app, self._keep))
+            return OVERWORKED if app.returncode == OUT_OF_CPU else ending
+        except OSError:
+            return Ending(1011, "the server can start no app now; try again later")
         finally:
+            self.standing[request.protocol] = KNOWN
             self._places.release()
 
     def _keep(self, picture: bytes) -> str:
@@ -186,10 +201,6 @@ class Server:
         await asyncio.gather(*(_close(each, CLOSED) for each in self._sockets))
 
 
-async def _own_file(file: Traversable, _: web.Request) -> web.Response:
-    return web.Response(body=file.read_bytes(), content_type=guess_type(file.name)[0], charset="utf-8")
-
-
 async def _close(socket: web.WebSocketResponse, ending: Ending) -> None:
     """Close a socket and say why, without waiting long for a visitor who does not read."""
     with suppress(TimeoutError):
@@ -201,47 +212,43 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(HEADERS)
 
 
-def _size(request: web.Request) -> tuple[int, int]:
+def _size(query: Mapping[str, str]) -> tuple[int, int]:
     """Return the size that a page says it has; 80x24 if it says none."""
     try:
-        return clamped(int(request.query["width"]), int(request.query["height"]))
+        return clamped(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
         return 80, 24
 
 
 async def serve(serving: Serving, listening: socket.socket) -> None:
     """Serve until this is cancelled."""
-    made, logger = Server(serving).application(), _one_line_logger(serving.tell)
-    runner = web.AppRunner(made, access_log=None, logger=logger, shutdown_timeout=PATIENCE)
+    made, logger = Server(serving), logging.Logger("shapecalc.serving", logging.WARNING)
+    logger.addHandler(Notices(serving.tell))
+    told: dict[str, Any] = {"access_log": None, "logger": logger}
+    runner = web.AppRunner(made.application(), shutdown_timeout=PATIENCE, keepalive_timeout=HEAD, **told)
     await runner.setup()
+    assert runner.server is not None
+    # a browser loads a page through six connections
+    crowd = Crowd(runner.server, 64 + 6 * serving.sessions, made.standing, logger)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(crowd.hear)
+    accepting = await loop.create_server(crowd.admit, sock=listening, backlog=BATCH)
+    # how many wait in the system until they are taken
+    listening.listen(512)
     try:
-        await web.SockSite(runner, listening).start()
-        await asyncio.Event().wait()
+        await crowd.watch()
     finally:
+        accepting.close()
         await runner.cleanup()
-
-
-def _one_line_logger(tell: Callable[[str], None]) -> logging.Logger:
-    """Return a logger that tells what went wrong in one line, without a traceback."""
-
-    class OneLine(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            why = record.exc_info[1] if record.exc_info else ""
-            tell(visible(f"shapecalc: {record.getMessage()}: {why!r}"))
-
-    logger = logging.Logger("shapecalc.serving", logging.ERROR)
-    logger.addHandler(OneLine())
-    return logger
 
 
 # One visitor's app
 
 
 @asynccontextmanager
-async def _app(command: Sequence[str], size: tuple[int, int]) -> AsyncIterator[Process]:
+async def _app(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
     """Start an app, and see to its end: it ends when its input is closed, and is killed if it does not."""
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    environment = app_environment(size)
     app = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=nothing, env=environment)
     try:
         yield app
@@ -256,12 +263,17 @@ async def _app(command: Sequence[str], size: tuple[int, int]) -> AsyncIterator[P
             await app.wait()
 
 
-def app_environment(size: tuple[int, int]) -> dict[str, str]:
-    """Return the environment of an app: modules from where the server has them, Textual as it is by default."""
+def app_environment(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of an app: modules from where the server has them, Textual as it is by default.
+
+    The link that the visitor follows stands here, since every user can read what stands in a command.
+    """
+    link = [query["ask"], query.get("step", "")] if "ask" in query else None
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
     path = os.pathsep.join(map(os.path.abspath, sys.path))
-    columns, rows = map(str, size)
-    return {**kept, "PYTHONPATH": path, "TEXTUAL_COLOR_SYSTEM": "truecolor", "COLUMNS": columns, "ROWS": rows}
+    columns, rows = map(str, _size(query))
+    shown = {"TEXTUAL_COLOR_SYSTEM": "truecolor", "COLUMNS": columns, "ROWS": rows}
+    return {**kept, **shown, "PYTHONPATH": path, "SHAPECALC_LINK": json.dumps(link)}
 
 
 async def _first(*ways: Coroutine[Any, Any, Ending]) -> Ending:
@@ -277,21 +289,22 @@ async def _first(*ways: Coroutine[Any, Any, Ending]) -> Ending:
 
 
 async def _typed(socket: web.WebSocketResponse, app: Process, idle: float) -> Ending:
-    """Hand on what the visitor does; return why that has ended."""
-    while True:
-        try:
-            async with asyncio.timeout(idle):
-                frame = await socket.receive()
-            if frame.type is not WSMsgType.TEXT:
-                return LEFT if socket.closed else GARBAGE
-            _input(app).write(packet_of(frame.data))
-            await _input(app).drain()
-        except TimeoutError:
-            return Ending(1000, "nothing was typed for a long time")
-        except Garbage:
-            return GARBAGE
-        except OSError:
-            return DONE
+    """Hand on what the visitor does; return why that has ended. What is not typed keeps nothing open."""
+    try:
+        async with asyncio.timeout(idle) as clock:
+            while (frame := await socket.receive()).type is WSMsgType.TEXT:
+                packet = packet_of(frame.data)
+                if packet.startswith(b"D"):
+                    clock.reschedule(asyncio.get_running_loop().time() + idle)
+                _input(app).write(packet)
+                await _input(app).drain()
+            return LEFT if socket.closed else GARBAGE
+    except TimeoutError:
+        return Ending(1000, "nothing was typed for a long time")
+    except Garbage:
+        return GARBAGE
+    except OSError:
+        return DONE
 
 
 async def _drawn(socket: web.WebSocketResponse, app: Process, keep: Callable[[bytes], str]) -> Ending:
@@ -364,13 +377,10 @@ def link_frame(content: bytes) -> str:
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """Return the letter and the content of the next packet of an app; raise `Garbage` if no whole one comes."""
-    try:
-        head = await stream.readexactly(5)
-        size = int.from_bytes(head[1:], "big")
-        # the bytes of the largest packet that is taken from an app: many times a whole page of colours
-        if size > 1 << 24:
-            raise Garbage
-        return head[:1], await stream.readexactly(size)
-    except IncompleteReadError:
-        raise Garbage from None
+    """Return the letter and the content of the next packet of an app; raise `Garbage` if it is too long."""
+    head = await stream.readexactly(5)
+    size = int.from_bytes(head[1:], "big")
+    # the bytes of the largest packet that is taken from an app: many times a whole page of colours
+    if size > 1 << 24:
+        raise Garbage
+    return head[:1], await stream.readexactly(size)

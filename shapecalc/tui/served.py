@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from contextlib import suppress
 from dataclasses import astuple
+from threading import Thread
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.teaching.lessons import Course
@@ -17,6 +19,8 @@ from shapecalc.tui.question import Question, close_files, without_file
 
 LARGEST = 1 << 29
 """The most bytes of memory that an app may ask the system for."""
+CPU, MINUTE = 30, 60
+"""The most seconds of CPU that an app may take, and in how many seconds."""
 LONGEST_COURSE = 100_000
 """The most bytes of a course: systems hand over no longer text to a process."""
 
@@ -36,7 +40,7 @@ def command_of(question: Question, course: Course | None = None) -> list[str]:
 
 
 def limit_process() -> None:
-    """Let the system hold this process to its memory and keep it from writing to files, where the system can.
+    """Let the system hold this process to its memory and CPU and keep it from writing to files, where the system can.
 
     Libraries of numbers set memory aside for every core that they may use, so they use one.
     """
@@ -45,9 +49,20 @@ def limit_process() -> None:
         import resource
     except ImportError:
         return
-    for name, most in (("RLIMIT_AS", LARGEST), ("RLIMIT_FSIZE", 0)):
+    for name, most in (("RLIMIT_AS", LARGEST), ("RLIMIT_FSIZE", 0), ("RLIMIT_CORE", 0)):
         with suppress(AttributeError, OSError, ValueError):
             resource.setrlimit(getattr(resource, name), (most, most))
+    Thread(target=_allow_cpu, daemon=True).start()
+
+
+def _allow_cpu() -> None:
+    """Allow this process more CPU every minute; the system ends it if that is used up before."""
+    from resource import RLIMIT_CPU, getrlimit, setrlimit
+
+    while True:
+        with suppress(OSError, ValueError):
+            setrlimit(RLIMIT_CPU, (int(time.process_time()) + CPU, getrlimit(RLIMIT_CPU)[1]))
+        time.sleep(MINUTE)
 
 
 def main() -> None:
@@ -56,9 +71,10 @@ def main() -> None:
     close_files()
     from shapecalc.tui.served_app import ServedApp, opening
 
-    question, course, *link = sys.argv[1:]
+    question, course = sys.argv[1:]
+    link = json.loads(os.environ["SHAPECALC_LINK"])
     lessons = Course.of_json(json.loads(course)) if course else None
-    ServedApp(*opening(json.loads(question), *map(json.loads, link)), course=lessons).run()
+    ServedApp(*opening(json.loads(question), link), course=lessons).run()
 
 
 if __name__ == "__main__":

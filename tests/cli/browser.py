@@ -25,6 +25,10 @@ class Tab:
         self.painted += frame if isinstance(frame, bytes) else b""
         self._more.set()
 
+    async def another(self):
+        """Open one more tab of this browser."""
+        return Tab(await self.page.context.new_page())
+
     async def go(self, address):
         """Go to an address; what was painted before is forgotten."""
         self.painted = b""
@@ -58,6 +62,6 @@ async def opened():
             ignore_default_args=["--disable-back-forward-cache"],  # a reader's browser keeps a page that one leaves
         )
         try:
-            yield Tab(await browser.new_page())
+            yield Tab(await (await browser.new_context()).new_page())
         finally:
             await browser.close()

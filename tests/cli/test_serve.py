@@ -11,10 +11,12 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from threading import Event, Thread
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import Request, url2pathname, urlopen
 
 import numpy as np
 import pytest
@@ -28,7 +30,8 @@ from tests.cli.conftest import ROOT, command
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
-from shapecalc.serving.door import Door, new_door  # noqa: E402 - aiohttp may be missing
+from shapecalc.serving import crowd  # noqa: E402 - aiohttp may be missing
+from shapecalc.serving.door import Door, new_door  # noqa: E402
 from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Garbage, Serving, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
@@ -102,13 +105,14 @@ class Site:
 
 
 @contextmanager
-def site(*options, words=None, **environment):
-    """Serve the app; the server and its apps end with the block."""
+def site(*options, words=None, most_files=None, **environment):
+    """Serve the app, by a process that has `most_files` open at most; the server and its apps end with the block."""
     port = free_port()
     marker = f"{port},12"
+    limited = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh"] if most_files else []
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process = subprocess.Popen(
-        command("serve", "--port", str(port), *options, *(words or ["reshape", marker, "0,3,-1"])),
+        [*limited, *command("serve", "--port", str(port), *options, *(words or ["reshape", marker, "0,3,-1"]))],
         cwd=ROOT,
         env={**inherited, "PYTHONPATH": str(ROOT), **environment},
         stdout=subprocess.PIPE,
@@ -134,11 +138,34 @@ def ended(process):
         return process.communicate()[1]
 
 
+@asynccontextmanager
+async def served_here(*line, **options):
+    """Serve from this process, to one at a time; a page's socket, and what the owner is told."""
+    listening, told = socket.create_server(("127.0.0.1", 0)), []
+    serving = Serving(line or command_of(question_of(["2,3", "6"])), Door(frozenset(), "t"), 1, told.append, **options)
+    server = asyncio.create_task(serve(serving, listening))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/ws?token=t"
+    try:
+        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+            yield visitor, told
+    finally:
+        server.cancel()
+        await asyncio.gather(server, return_exceptions=True)
+
+
+async def ending(visitor):
+    """Return what the page says when the server has closed its socket."""
+    while (frame := await visitor.receive()).type is not FRAME.CLOSE:
+        pass
+    return frame.extra
+
+
 @pytest.fixture(scope="module")
 def here():
     with site() as served:
         yield served
     assert "Traceback" not in served.told
+    assert served.token not in served.told
 
 
 async def painted(visitor, text):
@@ -256,6 +283,22 @@ def test_no_page_may_hold_the_page_and_it_runs_nothing_else(here):
         assert here.headers["Referrer-Policy"] == "no-referrer"
 
 
+def test_the_page_asks_for_its_files_with_the_token_and_nobody_gets_them_without(here):
+    named = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1])
+    named += re.findall(r'url\("([^"]*)"\)', here.get(here.url("/page/page.css"))[1])
+    assert len(named) == 5
+    for path in named:
+        answer = here.get(f"http://127.0.0.1:{here.port}{path.partition('?')[0]}")
+        assert answer == (403, "open the whole address that shapecalc serve has printed")
+        with urlopen(f"http://127.0.0.1:{here.port}{path}", timeout=PATIENCE) as file:
+            assert file.status == 200
+
+
+def test_the_page_hides_its_words_only_while_the_app_draws(here):
+    hiding = re.findall(r"([^{}]*){[^}]*display: none", here.get(here.url("/page/page.css"))[1])
+    assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
+
+
 def test_only_what_the_page_needs_is_there(here):
     assert here.get(here.url("/terminal/js/textual.js"))[0] == 200
     for path in ("/terminal/", "/page/", "/page/..%2fdoor.py", "/page/../door.py", "/terminal/%2e%2e/server.py"):
@@ -354,16 +397,28 @@ def test_the_owner_reads_one_line_a_visitor():
     assert lines[1:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
 
 
-def test_the_address_opens_in_a_browser(tmp_path):
-    script, seen = tmp_path / "browser", tmp_path / "seen"
+def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp_path):
+    script, seen, private = tmp_path / "browser", tmp_path / "seen", tmp_path / "private"
     script.write_text(f'#!/bin/sh\nprintf %s "$1" > "{seen}.part"; mv "{seen}.part" "{seen}"\n')
     script.chmod(0o755)
-    with site("--open", BROWSER=f"{script} %s") as served:
-        end = time.monotonic() + PATIENCE
-        while not seen.exists():
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        assert seen.read_text() == served.address
+    private.mkdir()
+    for visited in (True, False):
+        with site("--open", BROWSER=f"{script} %s", TMPDIR=str(private)) as served:
+            end = time.monotonic() + PATIENCE
+            while not seen.exists():
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            (file,) = private.iterdir()
+            assert Path(url2pathname(urlsplit(seen.read_text()).path)) == file
+            assert file.stat().st_mode & 0o777 == 0o600
+            assert f'0;url={served.address}"' in file.read_text()
+            if visited:
+                assert served.get(served.url(token="x"))[0] == 403
+                assert file.exists()
+                assert served.get(served.address)[0] == 200
+                assert not file.exists()
+        assert [*private.iterdir()] == []
+        seen.unlink()
 
 
 # Links
@@ -379,6 +434,15 @@ def test_a_link_opens_a_question_at_a_step(here):
             assert b"[1 of 3: copy 0]" in await painted(visitor, b"$ shapecalc reshape 7,8,3 0,-1")
 
     run(visit())
+
+
+def test_a_visitors_link_stands_in_no_command(here):
+    async def visit():
+        async with here.visitor(linked("reshape 7,8,3919 0,-1", "1")) as visitor:
+            await painted(visitor, b"$ shapecalc reshape 7,8,3919 0,-1")
+            return subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, check=True).stdout
+
+    assert b"3919" not in run(visit())
 
 
 REFUSED_LINKS = [
@@ -584,6 +648,18 @@ def test_the_memory_of_an_app_is_bounded(tmp_path):
     assert ran.stdout.split() == [b"bounded", b"unwritten"], ran.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("minute", "code"), [(60, "-SIGXCPU"), (0.1, "0")])
+def test_the_cpu_of_an_app_is_bounded_in_every_minute(minute, code):
+    pytest.importorskip("resource", reason="the system has no limits for processes")
+    script = (
+        f"import time\nfrom shapecalc.tui import served\nserved.CPU, served.MINUTE = 2, {minute}\n"
+        "served.limit_process()\nwhile time.process_time() < 5: pass\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=4 * PATIENCE)
+    assert ran.returncode == (0 if code == "0" else -signal.SIGXCPU), ran.stderr
+
+
 GARBAGE = (
     "",
     "[",
@@ -626,6 +702,84 @@ def test_garbage_closes_one_session_and_no_other(here, frame, code):
     run(visit())
 
 
+HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+"""Requests that wait for more, none with the token."""
+
+
+@contextmanager
+def slow_clients(port, many):
+    """Let strangers come one after the other, who send half of a request and stay, until the block ends; who came."""
+    held, there, over = [], Event(), Event()
+
+    def come():
+        while not over.is_set():
+            with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+                held[-1].sendall(HALF_SENT[len(held) % len(HALF_SENT)])
+            if len(held) >= many:
+                there.set()
+                held.pop(0).close()
+
+    coming = Thread(target=come)
+    coming.start()
+    try:
+        assert there.wait(PATIENCE)
+        yield held
+    finally:
+        over.set()
+        coming.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most_files", [256, 96])
+def test_strangers_who_send_half_of_a_request_keep_nobody_out(most_files):
+    """They are more than the server may have files open, and go on coming while a visitor comes."""
+
+    async def visit():
+        async with served.visitor() as visitor:
+            await painted(visitor, READY)
+
+    with site("--sessions", "2", most_files=most_files) as served:
+        with slow_clients(served.port, 300) as held:
+            for _ in range(20):
+                assert served.get(served.url())[0] == 200
+            run(visit())
+        for stranger in held:  # the server closes all of them, although none of them does
+            with suppress(ConnectionError):
+                while stranger.recv(1000):
+                    pass
+            stranger.close()
+        assert served.get(served.url())[0] == 200
+    lines = [line for line in served.told.splitlines() if "visitor 1" not in line]
+    assert "too many are connected; the oldest that has not shown the token is dropped" in served.told
+    assert len({line.partition("; this happened")[0] for line in lines}) == len(lines) <= 4
+
+
+def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
+    bad = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[::1/?token={} HTTP/1.1", "{} {} {}")
+    with site() as served:
+        for line in bad * 5:
+            with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
+                visitor.sendall(f"{line.format(*[served.token] * 3)}\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                assert visitor.recv(100).startswith(b"HTTP/1.")
+    assert served.told.splitlines()[1:] == ["shapecalc: a request that cannot be read is refused"]
+
+
+def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
+    async def go_wrong():
+        async with served_here() as (_, told):
+            for now in (1000, 1001, 1059, 1061, 1062):
+                monkeypatch.setattr(crowd, "monotonic", lambda now=now: now)
+                try:
+                    Door(frozenset(), "secret").opens_with(5)
+                except AttributeError as error:
+                    asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
+            return told[1:]
+
+    place = re.escape("shapecalc: AttributeError at door.py:") + r"\d+"
+    assert re.fullmatch(f"{place}\n{place}; this happened 2 times more since it was told", "\n".join(run(go_wrong())))
+
+
 RAW = (b"\x00" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
 
 
@@ -659,24 +813,50 @@ def test_sessions_are_counted_and_places_become_free():
         run(visit())
 
 
-def test_a_page_in_which_nobody_types_is_closed():
-    async def visit():
-        listening = socket.create_server(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        door = Door(frozenset(), "t")
-        serving = Serving(command_of(question_of(["2,3", "6"])), door, 1, told.append, idle=1.5)
-        server = asyncio.create_task(serve(serving, listening))
-        url = f"http://127.0.0.1:{port}/ws?token=t"
-        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
-            while (frame := await visitor.receive()).type is not FRAME.CLOSE:
-                pass
-        server.cancel()
-        await asyncio.gather(server, return_exceptions=True)
-        return frame.extra
+UNTYPED = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width": 80, "height": 24}])
 
-    told = []
-    assert run(visit()) == "nothing was typed for a long time"
+
+def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
+    async def visit():
+        async with served_here(idle=3) as (visitor, told):
+            for _ in range(8):  # for longer than a page without keys is kept
+                await visitor.send_str(typed("1"))
+                await asyncio.sleep(0.5)
+            assert not visitor.closed
+            sending = asyncio.create_task(send(visitor))
+            said = await ending(visitor)
+            sending.cancel()
+            return said, told
+
+    async def send(visitor):
+        while not visitor.closed:
+            for frame in UNTYPED:
+                await visitor.send_str(json.dumps(frame))
+            await asyncio.sleep(0.2)
+
+    said, told = run(visit())
+    assert said == "nothing was typed for a long time"
     assert told == ["shapecalc: visitor 1, from 127.0.0.1"]
+
+
+DYING = "import os, signal, sys; os.write(1, b'__GANGLION__\\n'); os.kill(os.getpid(), signal.SIGXCPU)"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ([sys.executable, "-c", ""], "the app has ended"),
+        ([sys.executable, "-c", DYING], "the app took more CPU than it may"),
+        (["/nowhere"], "the server can start no app now; try again later"),
+    ],
+    ids=["ends", "works", "cannot start"],
+)
+def test_the_page_says_why_there_is_no_app(line, said):
+    async def visit():
+        async with served_here(*line) as (visitor, _):
+            return await ending(visitor)
+
+    assert run(visit()) == said
 
 
 # How apps end
@@ -770,6 +950,10 @@ def in_a_browser(script, **site_options):
     return served
 
 
+SAYS = """(() => {{
+    const words = document.querySelector("#words");
+    return words.checkVisibility() && words.textContent.startsWith("{}");
+}})()"""
 FITS = """(() => {
     const { right, bottom } = document.querySelector(".xterm-screen").getBoundingClientRect();
     const fits = (used, room) => used <= room && used > room - 40;
@@ -790,7 +974,7 @@ def test_a_real_browser_opens_steps_resizes_and_closes():
         await tab.until(FITS)
         await tab.until_painted(b"\x1b[40;")
         await tab.page.keyboard.press("Control+q")
-        await tab.until("document.querySelector('#words').textContent.startsWith('the app has ended')")
+        await tab.until(SAYS.format("the app has ended"))
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         assert len(served.apps) == 1
@@ -840,3 +1024,19 @@ def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path
 
     in_a_browser(script)
     assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
+    async def script(tab, served):
+        tabs = [await tab.another() for _ in range(8)]
+        await asyncio.gather(*(each.go(served.address) for each in tabs))
+        await asyncio.gather(*(each.until_painted(b"answer") for each in tabs))
+        await tab.go(served.address)
+        await tab.until(SAYS.format("all 8 places are taken; try again later"))
+        for each in tabs:
+            await each.page.keyboard.press("PageDown")
+        await asyncio.gather(*(each.until_painted(b"copy 0") for each in tabs))
+
+    assert len(re.findall("visitor", in_a_browser(script).told)) == 8

@@ -30,7 +30,7 @@ from tests.cli.conftest import ROOT, command
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
-from shapecalc.serving import crowd  # noqa: E402 - aiohttp may be missing
+from shapecalc.serving import crowd, server  # noqa: E402 - aiohttp may be missing
 from shapecalc.serving.door import Door, new_door  # noqa: E402
 from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Garbage, Serving, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
@@ -143,14 +143,14 @@ async def served_here(*line, **options):
     """Serve from this process, to one at a time; a page's socket, and what the owner is told."""
     listening, told = socket.create_server(("127.0.0.1", 0)), []
     serving = Serving(line or command_of(question_of(["2,3", "6"])), Door(frozenset(), "t"), 1, told.append, **options)
-    server = asyncio.create_task(serve(serving, listening))
+    running = asyncio.create_task(serve(serving, listening))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/ws?token=t"
     try:
         async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
             yield visitor, told
     finally:
-        server.cancel()
-        await asyncio.gather(server, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def ending(visitor):
@@ -728,6 +728,27 @@ def slow_clients(port, many):
     finally:
         over.set()
         coming.join()
+
+
+def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
+    """The visitor came before all of them, and nobody is late."""
+
+    async def visit():
+        async with served_here() as (visitor, told):
+            port = visitor.get_extra_info("peername")[1]
+            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+            for reader, _ in strangers[:30]:
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+            assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
+            await painted(visitor, READY)
+            for _, writer in strangers:
+                writer.close()
+            return told
+
+    for module in (crowd, server):
+        monkeypatch.setattr(module, "HEAD", 10 * PATIENCE)
+    assert len([line for line in run(visit()) if "too many are connected" in line]) == 1
 
 
 @pytest.mark.slow

@@ -233,7 +233,7 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    more=" It opens at the first step and asks; ^G reveals all. F10 quits and prints the answer, F1 lists the keys.",
+    more=" With a request it shows everything, without one it asks; ^G changes that. F10 quits and prints the answer.",
     opens_app=True,
     takes_unknown=True,
 )

@@ -49,6 +49,26 @@ class Tally:
         return f"{self.right} of {self.asked} right, streak {self.streak}, best {self.best}"
 
 
+@dataclass(slots=True)
+class Score:
+    """What was asked since the program was opened, and how much of it was right as first answered. A hint is no answer.
+
+    >>> score = Score()
+    >>> score.mark(right=True), score.mark(right=False), str(score)
+    (None, None, '1 of 2 right')
+    """
+
+    right: int = 0
+    asked: int = 0
+
+    def mark(self, *, right: bool) -> None:
+        """Note one more answer; one that was shown is not right."""
+        self.right, self.asked = self.right + right, self.asked + 1
+
+    def __str__(self) -> str:
+        return f"{self.right} of {self.asked} right" if self.asked else ""
+
+
 class Progress:
     """The lessons that are done, and the score. If the file cannot be used, they are kept until the program ends.
 
@@ -67,6 +87,8 @@ class Progress:
     def __init__(self, file: Path | None = None) -> None:
         """Read what is done: nothing if there is no file, or if it cannot be read."""
         self.file = progress_file() if file is None else file
+        self.today = Score()
+        """The score since the program was opened."""
         self._complaint = ""
         self._told = False
         self.done, self.tally = self._read()

@@ -39,8 +39,11 @@ from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import ASKABLE, CHAIN, FIRST, SETTINGS, SWITCH_WORDS, Question, Result, command, question_of
 from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
+from shapecalc.tui.widgets import Room
 
 CHAIN_HELP = "several operations in a row, each with its own options"
+MODES = "work", "learn"
+"""The names under which the modes are remembered."""
 LEAST_SCORE = 0.01
 """The rank of a command that has the words of what is typed, but not side by side."""
 LARGEST = 1 << 20
@@ -52,15 +55,19 @@ MOST_QUESTIONS, LONGEST_QUESTION = 20, 1000
 def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield what can be done at the main screen; `asked` are the command lines of questions to ask again."""
     yield from _keys(explore)
-    if explore.state.works("equiv"):
+    if explore.state.offers("equiv"):
         about = "say whether it is the same function, and show where they differ"
         yield SystemCommand("compare with another chain (against)", about, explore.action_equiv)
-    if explore.state.works("grid") and explore.state.twin:
+    if explore.state.offers("mistake") and explore.state.works("grid") and explore.state.twin:
         about = "draw what a mistake gives that has the same sizes; m in the grid of F3"
         yield SystemCommand("the mistake beside the truth", about, explore.action_mistake)
-    for kind in ("film", "picture") if explore.state.works("save") else ():
+    for kind in ("film", "picture") if explore.state.offers("save") else ():
         about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"save the {kind}", about, partial(explore.action_save, kind))
+    if explore.state.asking:
+        yield SystemCommand("give a hint", "enter does, in a hole", explore.action_hint)
+    about = "a command that opens this question at this step; in a browser, the address of the page is a link to it"
+    yield SystemCommand("share: copy a link to this", about, explore.action_share)
     about = f"predict random requests without end; F5 asks which topics: {', '.join(TOPICS)}"
     yield SystemCommand("take exercises without end (drill)", about, explore.action_drill)
     for name in THEMES:
@@ -73,7 +80,7 @@ def _keys(explore: Explore) -> Iterator[SystemCommand]:
     """Yield the keys; those that would do nothing now are found only by who looks for them."""
     for key in KEYS:
         works = explore.state.works(key.action)
-        if not key.action.endswith("palette"):
+        if not key.action.endswith("palette") and explore.state.offers(key.action) is works:
             about = key.shown if works else f"{key.shown}, which would do nothing now"
             run = partial(explore.run_action, key.action)
             yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
@@ -142,7 +149,7 @@ def app_file() -> Path:
 
 
 class UserFile:
-    """The theme and the questions, the last one first. If the file cannot be used, they last as long as the app.
+    """The theme, the mode, the questions, the last one first. If the file cannot be used, they last as long as the app.
 
     >>> from os import devnull
     >>> kept = UserFile(Path(devnull, "app.json"))
@@ -157,6 +164,7 @@ class UserFile:
         self.file = app_file() if file is None else file
         kept = self._read()
         self.theme = str(kept.get("theme", ""))
+        self.mode = str(kept.get("mode", ""))
         self.questions = _questions_in(kept)
 
     def keep_theme(self, name: str) -> None:
@@ -164,6 +172,11 @@ class UserFile:
         if name != self.theme:
             self.theme = name
             self._write()
+
+    def keep_mode(self, name: str) -> None:
+        """Remember a mode."""
+        self.mode = name
+        self._write()
 
     def add_question(self, line: str) -> None:
         """Remember a question by its command line; what another app has asked in the meantime is kept."""
@@ -182,7 +195,8 @@ class UserFile:
     def _write(self) -> None:
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.file, json.dumps({"theme": self.theme, "questions": self.questions}).encode(), force=True)
+            kept = {"theme": self.theme, "questions": self.questions} | ({"mode": self.mode} if self.mode else {})
+            write_whole(self.file, json.dumps(kept).encode(), force=True)
 
 
 def _questions_in(kept: dict[str, Any]) -> tuple[str, ...]:
@@ -218,8 +232,9 @@ class ShapecalcApp(App[Result]):
     BINDINGS = [
         Binding("tab", "focus_next", show=False, priority=True),
         Binding("shift+tab", "focus_previous", show=False, priority=True),
+        Binding("f1", "help", show=False, priority=True),
     ]
-    """What moves the focus. It acts before the next key is handed on, which may come at once."""
+    """What moves the focus, before the next key is handed on, which may come at once; and the help of every room."""
 
     theme = Reactive(OURS)
 
@@ -230,6 +245,7 @@ class ShapecalcApp(App[Result]):
         *,
         lesson: bool = False,
         big: bool = False,
+        learns: bool | None = None,
         progress: Progress | None = None,
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
@@ -238,14 +254,19 @@ class ShapecalcApp(App[Result]):
 
         If `big` is set, the step is drawn in large figures. A `model` is shown in place of the question.
 
+        If it `learns`, it asks. If that is None, it is as it was left; the first time, it asks about its own example.
+
         `progress` says which lessons are done, and `user_file` what else is kept; where one is None, it is the user's.
         """
         super().__init__()
         self.user_file = user_file or UserFile()
         self._opened = False
         self.model = model
-        hides_nothing = bool(question.second_chain) and not step  # the outputs of both chains are shown
-        self.explore = Explore(question, None if hides_nothing else step, progress, big=big)
+        if question.second_chain and not step:  # the outputs of both chains are shown
+            step = None
+        if learns is None:
+            learns = step is not None and (self.user_file.mode or MODES[question == FIRST]) == MODES[True]
+        self.explore = Explore(question, step, progress, big=big, learns=learns)
         self.opens_lessons = lesson
         self._shown: Explore.QuestionShown | None = None
 
@@ -268,6 +289,8 @@ class ShapecalcApp(App[Result]):
     def note_question(self, shown: Explore.QuestionShown) -> None:
         """Remember a question once it is stepped through, or another is asked in its place."""
         before, self._shown = self._shown, shown
+        if before is not None and before.learns != shown.learns:
+            self.user_file.keep_mode(MODES[shown.learns])
         if shown.for_good or (before is not None and before.line == shown.line and before.at != shown.at):
             self._remember()
 
@@ -290,6 +313,15 @@ class ShapecalcApp(App[Result]):
         """Close a dialog by a click beside it, as its escape key does."""
         if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
             self.simulate_key("escape")
+
+    def action_help(self) -> None:
+        """Explain the room one is in, or close the help."""
+        from shapecalc.tui.screens.dialogs import Help
+
+        if isinstance(self.screen, Help):
+            self.screen.dismiss()
+        elif isinstance(self.screen, Room):
+            self.push_screen(Help(*self.screen.help()))
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open."""

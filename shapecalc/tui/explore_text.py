@@ -16,16 +16,20 @@ from shapecalc.tui.question import Question, Result
 from shapecalc.tui.state import Hole, State
 from shapecalc.view.big import big
 from shapecalc.view.canvas import UNICODE, clip, stack
-from shapecalc.view.flow import flow
+from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.grid import beside, grid
 from shapecalc.view.hints import shown_name
 from shapecalc.view.layout import unsettled
 from shapecalc.view.pictures import picture
 from shapecalc.view.story import operator
 
-OPENING = "Type the size for the lit hole. Enter gives a hint, PgDn shows it and goes on, ^G shows all."
+WHETHER = "Does this work?"
+YES_OR_NO = "y for yes, n for no; PgDn shows it. ^G asks nothing and shows everything."
+OPENING = "Type the size for the lit hole; enter gives a hint, PgDn shows it."
 ONWARD = "PgDn goes on."
 GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
+RIGHT = "That is right."
+IT_WORKS = "it works, no rule forbids it"
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
 WRONG = UNICODE.fail
@@ -37,6 +41,8 @@ LEAST_NAME = 8
 """The cells below which the operator is not named."""
 HEAD_AND_NOTE = 3
 """Lines of the flow that are no axes before a hole: its head, its first axis, and how many axes are left out."""
+WHERE = 2
+"""The number of the help that is a table."""
 LEAST_SHARE = 4
 """Lines that the flow may have in the least terminal."""
 CARET = "▲"
@@ -46,20 +52,22 @@ MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Ki
 """What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
-def title(question: Question, result: Result, width: int, hidden: str = "") -> Text:
-    """Return the operator, the element count and the answer in one line; if there is little room, the answer alone.
+def title(question: Question, result: Result, width: int, hidden: str = "", score: str = "") -> Text:
+    """Return the operator, the element count, the score and the answer; if there is little room, the answer alone.
 
     `hidden` is what stands in place of an answer that is not to be seen.
     """
     answer = result.answer
     if answer is None:
-        left, right, count = question.op, "..." if result.typing else "cannot be read", ""
+        left, texts = question.op, ["..." if result.typing else "cannot be read"]
     else:
         left = answer.op if isinstance(answer, Chain) else operator(answer)
-        right, count = hidden or _answer_text(answer), f"{count_text((), product(answer.input))}   "
-    right = clip(visible(right), width, UNICODE)
-    left = clip(left, max(0, width - len(right) - 2), UNICODE) if width - len(right) > LEAST_NAME else ""
-    right = count + right if len(left) + len(count) + len(right) + 2 <= width else right
+        count = count_text((), product(answer.input))
+        texts = [*filter(None, (count, score)), clip(visible(hidden or _answer_text(answer)), width, UNICODE)]
+    left = clip(left, max(0, width - len(texts[-1]) - 2), UNICODE) if width - len(texts[-1]) > LEAST_NAME else ""
+    while len(texts) > 1 and len(left) + 2 + len("   ".join(texts)) > width:
+        del texts[0]
+    right = "   ".join(texts)
     line = Text(no_wrap=True, end="").append(left.ljust(width - len(right)), "bold")
     refused = answer is None or (answer.output is None and not hidden)
     return line.append(right, "bold" if not refused else "bold red" if not result.typing else "bold dim")
@@ -91,25 +99,26 @@ def problem_text(problem: Problem, width: int) -> Text:
 
 
 def sentence(state: State, width: int) -> Text:
-    """Return what would help with a problem, the sentence of the step at hand, or when a whole answer holds."""
+    """Return what is asked, what would help with a problem, the sentence of the step, or when a whole answer holds."""
     answer, problem = state.answer, state.result.problem
-    if problem is not None and not state.result.typing and not state.hides_refusal:
+    if problem is not None and not state.result.typing and not (state.opening and state.result.answer is not None):
         return _help_text(state, problem, width)
     if answer is None:
         return Text()
     if state.gridded:
         return _lines(sentence_of(state.twin) if state.beside and state.twin else FOLLOWING, width)
-    if state.asking:
-        asked = str(question_text(state, width, MOST_LINES)) if state.big else OPENING
-        return _lines(sentence_of(state.mistake) if state.mistake else asked, width)
+    if state.opening or state.asking:
+        asked, how = (WHETHER, YES_OR_NO) if state.opening else (_question(state), OPENING)
+        return stack([Text(clip(asked, width, UNICODE), "bold"), Text(clip(how, width, UNICODE))])
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
     if state.at >= state.last:
-        return Text(ONWARD if state.hides_refusal else "")
+        return Text()
     step = answer.steps[state.at]
-    text = _lines(f"{visible(step.why)}  [{step.rule}]", width)
-    onward = GOING_ON if state.holes else ONWARD if state.hides_refusal else ""
+    out_of_turn = _pictured(state) != state.at
+    text = _lines(RIGHT if out_of_turn else f"{visible(step.why)}  [{step.rule}]", width)
+    onward = GOING_ON if state.askable else ONWARD if state.learns else ""
     return text.append(f"\n{clip(onward, width, UNICODE)}") if onward and "\n" not in text else text
 
 
@@ -162,49 +171,67 @@ def few_lines(words: str, width: int, most: int) -> list[str]:
     return lines if len(lines) <= most else [*lines[: most - 1], clip(" ".join(lines[most - 1 :]), width, UNICODE)]
 
 
-def flow_height(state: State, width: int, room: int) -> int:
-    """Return how many of the lines for flow and picture the flow may have: half, or what no question takes.
-
-    The hole at hand is in view.
-    """
-    if state.hole is None:
-        return max(LEAST_SHARE, room // 2)
-    asked = question_text(state, width, room // 2).plain.count("\n") + 1
-    return max(LEAST_SHARE, state.hole[1] + HEAD_AND_NOTE, room - asked)
+def flow_height(state: State, room: int) -> int:
+    """Return how many of the lines for flow and picture the flow may have: half, and more if the hole needs it."""
+    return max(LEAST_SHARE, room // 2, state.hole[1] + HEAD_AND_NOTE if state.hole else 0)
 
 
 def flow_text(state: State, width: int, height: int) -> Text:
     """Return the flow at the step at hand, in `height` lines at most."""
-    if state.answer is None:
+    if state.drawn is None:
         return Text()
-    at, holes = None if state.settled else state.at, hole_texts(state)
-    chosen, hides = state.chosen or state.hole, state.hides_refusal
-    return flow(state.answer, at, width=width, height=height, chosen=chosen, holes=holes, hides_refusal=hides)
+    at = None if state.settled or state.opening else state.at
+    chosen = state.chosen or state.hole
+    return flow(state.drawn, at, width=width, height=height, chosen=chosen, holes=hole_texts(state))
+
+
+def rail_text(state: State, width: int) -> Text:
+    """Return the stages with the step at hand, over the shapes; what is only asked for has neither steps nor shapes."""
+    answer, at = state.drawn, None if state.settled else state.at
+    if answer is None:
+        return Text()
+    if not state.opening:
+        return stack([rail(answer, at, width=width), strip(answer, at, width=width)])
+    question = state.question
+    ops = question.texts.get("stages", "").split("|") if question.is_chain else [question.op]
+    names = ["input", *(words[0] for op in ops if (words := visible(op).split())), "output"]
+    lines = f" {UNICODE.arrow} ".join(names), f"{shape_text(answer.input)} {UNICODE.to} {UNICODE.unknown}"
+    return stack([Text(clip(line, width, UNICODE)) for line in lines])
 
 
 def big_text(state: State, width: int, height: int) -> Text:
     """Return the step at hand in large figures; if there is no room for any, the flow."""
-    if state.answer is None:
+    if state.drawn is None:
         return Text()
-    holes, at = hole_texts(state), max(0, state.last - 1) if state.settled else state.at
-    found = big(state.answer, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    found = big(
+        state.drawn,
+        _pictured(state),
+        width=width,
+        height=height,
+        holes=hole_texts(state),
+        chosen=state.chosen or state.hole,
+    )
     return found or flow_text(state, width, height)
 
 
+def _pictured(state: State) -> int:
+    """Return the step whose picture is drawn: that of the hole at hand, if there is one."""
+    if state.hole is not None:
+        return state.predictions.cells[state.hole].step
+    if state.opening and state.drawn is not None:
+        return len(state.drawn.steps)
+    return max(0, state.last - 1) if state.settled else state.at
+
+
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
-    """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not."""
-    if state.answer is None:
-        return Text()
-    if state.big and not state.gridded:
-        return beside_text(state, width, height) or big_text(state, width, height)
-    if state.asking and not state.gridded:
-        return beside_text(state, width, height) or question_text(state, width, height)
-    at = max(0, state.last - 1) if state.settled else state.at
-    if state.gives_away or (state.hides_refusal and state.at >= state.last):
+    """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not.
+
+    While something is asked, the picture has a hole, and the helps stand under it.
+    """
+    if state.answer is None or state.drawn is None:
         return Text()
     if not state.gridded:
-        hides = bool(state.holes) or state.hides_refusal
-        return picture(state.answer, at, width=width, height=height, hides_late=hides)
+        return _told_under(state, width, height)
     try:
         if state.beside and state.twin:
             return beside(state.answer, state.twin.answer, width=width, height=height)
@@ -216,6 +243,22 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     return Text(visible(text), "dim")
 
 
+def _told_under(state: State, width: int, height: int) -> Text:
+    """Return the picture of the step, over what is said to the last answer."""
+    told = told_text(state, width, height - _drawing(state, width, height).plain.count("\n") - 1)
+    left = height - told.plain.count("\n") - 1
+    return stack([_drawing(state, width, left), told]) if told else _drawing(state, width, height)
+
+
+def _drawing(state: State, width: int, height: int) -> Text:
+    """Return the picture of the step, perhaps in large figures, or of a mistake beside the truth."""
+    if (drawn := beside_text(state, width, height)) or state.drawn is None:
+        return drawn
+    if state.big:
+        return big_text(state, width, height)
+    return picture(state.drawn, _pictured(state), width=width, height=height, holes=hole_texts(state))
+
+
 # What is asked
 
 
@@ -223,19 +266,19 @@ def hole_texts(state: State) -> dict[Hole, str]:
     """Return what stands in each hole: what was typed, a cross before what is wrong, a line where nothing is asked yet.
 
     >>> from shapecalc.tui.question import question_of
-    >>> state = State(question_of(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0)
+    >>> state = State(question_of(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0, learns=True)
+    >>> state.type("y")
     >>> state.type("2")
     >>> hole_texts(state)
-    {(1, 0): '[✗2  ]', (1, 1): '_', (1, 2): '_', (2, 0): '[    ]', (2, 1): '[    ]'}
+    {(1, 0): '[✗2  ]', (1, 1): '[    ]', (2, 0): '_', (2, 1): '_'}
     """
-    mine, asked = state.predictions, {*state.predictions.output, state.hole}
-    texts = {}
+    if state.opening and state.drawn is not None:
+        return dict.fromkeys(unsettled(state.drawn, len(state.drawn.steps)), UNICODE.hole)
+    mine, askable, texts = state.predictions, {*state.askable, state.hole}, {}
     for hole in state.holes:
         typed = visible(mine.texts.get(hole, ""))[-WIDEST_TEXT:]
         mark = WRONG if mine.is_wrong(hole) else " "
-        texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in asked or typed else UNICODE.hole
-    if state.hides_refusal and state.answer is not None:
-        texts |= {hole: UNICODE.hole for hole in unsettled(state.answer, state.passed) if hole not in mine.cells}
+        texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in askable or typed else UNICODE.hole
     return texts
 
 
@@ -245,36 +288,35 @@ def sentence_of(mistake: Mistake) -> str:
 
 
 def hidden_text(state: State) -> str:
-    """Return what stands in place of a hidden answer, with how many of the holes tried were right at once."""
-    score = state.score
-    tried = f"   {score.right}/{score.tried}" if score.tried else ""
-    return f"{HIDDEN}{tried}" if state.hides else ""
+    """Return what stands in place of a hidden answer."""
+    return HIDDEN if state.hides else ""
 
 
-def question_text(state: State, width: int, height: int) -> Text:
-    """Return the question of the hole at hand, what is wrong with what was typed, and the helps that were given.
+def told_text(state: State, width: int, height: int) -> Text:
+    """Return what is said to the last answer: what is wrong with it, and the last help that was given.
 
-    Where there is little room, the last help is whole.
+    Where there is little room, a help of several lines is its first one: the picture has the others.
     """
-    hole = state.hole
-    if hole is None:
+    mine, hole, lines = state.predictions, state.hole, list[Text]()
+    if state.opening or not state.learns:
         return Text()
-    mine = state.predictions
-    hint, given = mine.hint(hole), mine.given_rungs(hole)
-    lines = [Text(_question(state, hint.asks), "bold")]
-    if mine.is_wrong(hole):
+    if state.answer and not state.answer.problem and mine.said is False and not mine.texts:
+        lines.append(Text(f"{WRONG} {IT_WORKS}", "red"))
+    if hole is not None and mine.is_wrong(hole):
         lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
-    helps = [_wrapped(rung, width) for rung in hint.rungs[:given]]
-    while len(helps) > 1 and sum(map(len, helps)) + len(lines) > height:
-        del helps[0]
-    lines += [Text(line) for help_ in helps for line in help_]
-    return stack(lines if len(lines) <= height else [lines[0], *lines[1 - height :]])
+    if state.mistake is not None:
+        lines += [Text(line, "red") for line in wrap(sentence_of(state.mistake), width)]
+    given = mine.given_rungs(hole) if hole is not None and state.asking else 0
+    if hole is not None and given and (state.mistake is None or mine.rungs.get(hole)):
+        helps = _wrapped(mine.hint(hole).rungs[given - 1], width)
+        lines += map(Text, helps if given != WHERE or len(helps) + len(lines) <= height else [helps[0].rstrip(":")])
+    return stack(lines) if lines else Text()
 
 
 def beside_text(state: State, width: int, height: int) -> Text:
-    """Return the answer that a whole wrong prediction is right of, beside the asked one; nothing if there is none."""
-    mistake = state.mistake
-    if mistake is None or state.answer is None or not state.is_answered:
+    """Return the answer that a whole wrong prediction is right of, beside the asked one, once that is not hidden."""
+    mistake = None if state.hides or None in state.predictions.predicted else state.mistake
+    if mistake is None or state.answer is None:
         return Text()
     try:
         return beside(state.answer, mistake.answer, width=width, height=height)
@@ -282,11 +324,12 @@ def beside_text(state: State, width: int, height: int) -> Text:
         return Text()
 
 
-def _question(state: State, asks: str) -> str:
-    steps = sorted({cell.step for cell in state.predictions.cells.values()})
+def _question(state: State) -> str:
+    """Return what is asked of the hole at hand, with its number among the steps that ask."""
     assert state.hole is not None
+    steps = sorted({cell.step for cell in state.predictions.asked.values()})
     number = steps.index(state.predictions.cells[state.hole].step) + 1
-    return f"{number} of {len(steps)}: {visible(asks)}"
+    return f"{number} of {len(steps)}: {visible(state.predictions.hint(state.hole).asks)}"
 
 
 def _wrong(state: State, hole: Hole) -> str:

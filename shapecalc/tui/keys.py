@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rich.style import Style
@@ -25,17 +25,17 @@ class Key:
 
 
 KEYS = (
-    Key("f1", "F1", "help", "help", "explain what has the focus, and every key", 2),
+    Key("f1", "F1", "help", "app.help", "explain what has the focus, and every key; so does ?", 2),
     Key("f2", "F2", "op", "choose", "choose the operator, the dialect and its settings", 3),
     Key("f3", "F3", "grid", "grid", "show the elements, and follow one with the arrow keys", 6),
     Key("f4", "F4", "compare", "compare", "ask the same under every dialect", 7),
-    Key("f5", "F5", "learn", "lessons", "take a lesson: predict, then look", 8),
+    Key("f5", "F5", "lessons", "lessons", "take a lesson: predict, then look", 8),
     Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
     Key("f7", "F7", "copy", "copy", "copy the command line", 10),
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
     Key("f9", "F9", "svg", "save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
-    Key("ctrl+g", "^G", "hide", "hide", "hide the answer to predict it, or reveal it", 4),
+    Key("ctrl+g", "^G", "learn", "mode", "be asked before anything is shown, or work, with all shown; it stays so", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
     Key("ctrl+z", "^Z", "undo", "undo", "undo the last change of the question", 15),
     Key("ctrl+y", "^Y", "redo", "redo", "redo it", 16),
@@ -45,7 +45,7 @@ KEYS = (
     Key("ctrl+home", "^Home", "first", "first", "go to the first step", 17),
     Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 18),
     Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 19),
-    Key("ctrl+p", "^P", "commands", "app.command_palette", "find a command by name", 20),
+    Key("ctrl+p", "^P", "find", "app.command_palette", "find a command by name; so does /", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
     Key("ctrl+s", "^S", "text", "save_screen('text')", "copy the screen as text, and save it", 23),
@@ -54,6 +54,17 @@ KEYS = (
 """Every key of the main screen, in the order of the help."""
 
 
+WHETHER = Key("", "y n", "answer", "", "say whether the request works", -1)
+HINTS = (
+    Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
+    Key("", "←→↑↓", "choose", "", "choose a hole to type into", -1),
+)
+OF_LEARNING = {
+    **{key.action: key.label for key in KEYS if key.key in ("pagedown", "pageup", "f1", "f2", "f5", "f10", "ctrl+p")},
+    "mode": "work",
+}
+LEARNING = (*(replace(key, label=OF_LEARNING[key.action]) for key in KEYS if key.action in OF_LEARNING), *HINTS)
+"""The ten keys that are told of while the app asks."""
 FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 """The keys of the grid, while it has the focus."""
 BESIDE = "m"

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import split, stage_line
-from shapecalc.core.dims import Dim
+from shapecalc.core.dims import Dim, all_known
 from shapecalc.core.fixing import Fix, apply
 from shapecalc.core.mistakes import Mistake, mistake_of, twin_of
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.rules import MERGED
 from shapecalc.core.text import read_dims
+from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 from shapecalc.view.grid import journey_of
-from shapecalc.view.hints import Hint, hint_of
-from shapecalc.view.layout import Cell, layouts
+from shapecalc.view.hints import Hint, hint_of, is_said, is_worth_asking
+from shapecalc.view.layout import Cell, layouts, opened
 
 Hole = tuple[int, int]
 """A dim of the flow, by column and index."""
 
+YES_NO = {"y": True, "n": False}
+"""What is typed when it is asked whether a request works."""
 LONGEST = 40
 """The most characters that a hole takes."""
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
@@ -30,73 +31,107 @@ ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up
 _mistake_of, _twin_of = lru_cache(maxsize=1)(mistake_of), lru_cache(maxsize=1)(twin_of)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """How many holes were tried, and how many of them were right as first typed."""
-
-    right: int = 0
-    tried: int = 0
-
-
 class Predictions:
-    """What was typed into the holes of one answer. A hole is a dim of the flow, by column and index.
+    """What is asked about one answer, and what was said: whether it works, then the dims that are not printed already.
+
+    A hole is a dim of the flow, by column and index.
 
     >>> import shapecalc as sc
-    >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))
+    >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
     >>> mine.type((1, 1), "3")
     >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.hint((1, 1)).asks
     (True, [(1, 0), (1, 1), (1, 2)], 'what does the 0 at index 1 copy?')
     """
 
-    def __init__(self, answer: Trace | Chain | None) -> None:
-        """Begin with nothing typed."""
+    def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
+        """Begin with nothing said; mark each first answer in a score."""
+        self.said: bool | None = None
+        """Whether it was said to work; None until that is answered."""
         self.texts: dict[Hole, str] = {}
         self.rungs: dict[Hole, int] = {}
         """How many helps were asked for."""
-        self._missed: set[Hole] = set()
-        made = () if answer is None else layouts(answer)
-        last = 0 if answer is None else len(answer.steps)
+        self._score = score
+        self._marked: set[Hole] = set()
+        self._entered: dict[Hole, str] = {}
+        """What was entered as it stands."""
+        self._made = () if answer is None else layouts(answer)
+        self.steps = () if answer is None else answer.steps
         self.cells: Mapping[Hole, Cell] = {
             (column, row): cell
-            for column, layout in enumerate(made, 1)
+            for column, layout in enumerate(self._made, 1)
             for row, cell in enumerate(layout.cells)
-            if cell.step < last
+            if cell.step < len(self.steps) and cell.dim is not None
         }
-        self.steps = () if answer is None else answer.steps
-        self._stages = [layout.stage for layout in made]
+        """Every dim that a step settles."""
+
+    @cached_property
+    def asked(self) -> Mapping[Hole, Cell]:
+        """Those dims that are asked for."""
+        found = ((hole, cell, self._made[hole[0] - 1].stage) for hole, cell in self.cells.items())
+        return {
+            hole: cell
+            for hole, cell, stage in found
+            if is_worth_asking(stage, self.steps[cell.step], hole[1], cell.dim or 0)
+        }
 
     @property
     def output(self) -> tuple[Hole, ...]:
-        """The holes of the output."""
+        """The dims of the output."""
         return tuple(filter(self.is_output, self.cells))
 
     def is_output(self, hole: Hole) -> bool:
         """Say whether a hole is a dim of the output."""
-        return hole[0] == len(self._stages)
+        return hole[0] == len(self._made)
 
     def holes(self, passed: int) -> tuple[Hole, ...]:
-        """Return what is still a hole after so many steps: what is neither settled by them nor predicted right."""
-        return tuple(hole for hole, cell in self.cells.items() if cell.step >= passed and not self.is_right(hole))
+        """Return what is still a hole after so many steps: what is neither settled by them nor predicted right.
+
+        A dim that is not asked for is one as long as the dim that it stays is one.
+        """
+        found = dict[Hole, None]()
+        for hole, cell in self.cells.items():
+            if cell.step >= passed and (not self.is_right(hole) if hole in self.asked else self._stays(hole, found)):
+                found[hole] = None
+        return tuple(found)
+
+    def _stays(self, hole: Hole, before: Collection[Hole]) -> bool:
+        """Say whether a dim that is not asked for keeps the size of one of those that are hidden."""
+        (column, out), dim = hole, self.cells[hole].dim or 0
+        return (column - 1, out) in before and not is_said(self._made[column - 1].stage, out, dim)
 
     def of_step(self, at: int) -> tuple[Hole, ...]:
-        """Return the dims that one step settles."""
-        return tuple(hole for hole, cell in self.cells.items() if cell.step == at)
+        """Return the dims that are asked for at one step."""
+        return tuple(hole for hole, cell in self.asked.items() if cell.step == at)
+
+    def answer_works(self, said: bool | None, *, works: bool) -> None:
+        """Say whether the request works; None to be told."""
+        self._score.mark(right=said is works)
+        self.said = works if said is None else said
 
     def type(self, hole: Hole, char: str) -> None:
         """Type a character into a hole; a backspace takes the last one away."""
         text = self.texts.get(hole, "")
         self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:LONGEST]
-        if self.is_wrong(hole):
-            self._missed.add(hole)
+        self._entered.pop(hole, None)
+        if self.is_wrong(hole) or self.is_right(hole):
+            self.mark(hole, right=self.is_right(hole))
 
-    def help(self, hole: Hole) -> None:
-        """Give one more help with a hole."""
+    def mark(self, hole: Hole, *, right: bool) -> None:
+        """Count what was said of a hole first."""
+        if hole not in self._marked:
+            self._marked.add(hole)
+            self._score.mark(right=right)
+
+    def enter(self, hole: Hole) -> None:
+        """Take what stands in a hole as it is, and give one more help with it."""
+        self._entered[hole] = self.texts.get(hole, "")
+        if self.is_wrong(hole):
+            self.mark(hole, right=False)
         self.rungs[hole] = min(3, self.given_rungs(hole) + 1)
 
     def given_rungs(self, hole: Hole) -> int:
-        """Return how many helps are given: those that were asked for, one for what is wrong, two for a wrong axis."""
-        earned = (2 if self.taken_for(hole) is not None else 1) if self.is_wrong(hole) else 0
-        return max(earned, self.rungs.get(hole, 0))
+        """Return how many helps are given: those that were asked for, and one for what is wrong."""
+        return max(self.is_wrong(hole), self.rungs.get(hole, 0))
 
     def dim(self, hole: Hole) -> Dim | None:
         """Return the dim that was typed into a hole; None if that is no dim."""
@@ -111,30 +146,30 @@ class Predictions:
         return bool(self.texts.get(hole)) and str(self.dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
-        """Say whether what was typed into a hole is not its dim, and not the beginning of it."""
-        text = self.texts.get(hole, "").strip()
-        return bool(text) and not self.is_right(hole) and not str(self.cells[hole].dim).startswith(text)
+        """Say whether what was typed into a hole is not its dim, and can become it by no further character.
+
+        Of a size with names, which can be written in many ways, that is said once it is entered.
+        """
+        text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
+        if not text or self.is_right(hole):
+            return False
+        entered = self._entered.get(hole, "").strip() == text
+        return entered or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
     def taken_for(self, hole: Hole) -> int | None:
         """Return the index of the only dim before the stage whose size was typed in place of the right one."""
-        dim, before = self.dim(hole), self._stages[hole[0] - 1].before
+        dim, before = self.dim(hole), self._made[hole[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
         """Return the question of a hole, and the helps with it."""
-        name = "input" if hole[0] == 1 else self._stages[hole[0] - 2].label
-        return hint_of(self._stages[hole[0] - 1], self.steps[self.cells[hole].step], hole[1], name=name)
-
-    def predicted(self, passed: int) -> list[Dim | None]:
-        """Return the output as far as it is known after so many steps or predicted, right or wrong."""
-        known = {hole: cell.dim for hole, cell in self.cells.items() if cell.step < passed}
-        return [known.get(hole, self.dim(hole)) for hole in self.output]
+        name = "input" if hole[0] == 1 else self._made[hole[0] - 2].stage.label
+        return hint_of(self._made[hole[0] - 1].stage, self.steps[self.cells[hole].step], hole[1], name=name)
 
     @property
-    def score(self) -> Score:
-        """How many holes were tried, and how many were right at once."""
-        right = {hole for hole in self.texts if self.is_right(hole)}
-        return Score(len(right - self._missed), len(right | self._missed))
+    def predicted(self) -> list[Dim | None]:
+        """The output with what was typed into its holes, right or wrong; None where nothing was."""
+        return [self.dim(hole) if hole in self.asked else self.cells[hole].dim for hole in self.output]
 
 
 class History:
@@ -184,10 +219,12 @@ class State:
     (5, 'infer', True, False)
     """
 
-    def __init__(self, question: Question, step: int | None = None) -> None:
-        """Ask the question, and stand at one of its steps, with what it settles hidden; past the last if none is given.
+    def __init__(
+        self, question: Question, step: int | None = None, *, learns: bool = False, score: Score | None = None
+    ) -> None:
+        """Ask the question, and stand at one of its steps; past the last if none is given.
 
-        Nothing is hidden past the last.
+        If it `learns`, the reader is asked before anything is shown, and what is right is marked in the `score`.
         """
         self.question = question
         self.result = answer_question(question)
@@ -195,15 +232,15 @@ class State:
         """The last answer there was. It stays while what is typed has no answer."""
         self.wanted = step
         """The step to stand at, as far as there are so many; None is past the last."""
-        self._looks_back = step is not None
+        self._looks_back = False
         """Whether a step before a refusal is stood at, and not the refusal."""
-        self.hidden = step is not None
-        """Whether dims that are not settled yet are holes."""
+        self.learns = learns
+        """Whether dims that are not settled yet are holes, and asked for."""
         self.shown = False
         """Whether the step at hand is shown although nobody predicted its dim."""
-        self.predictions = Predictions(self.answer)
+        self.score = score or Score()
+        self.predictions = Predictions(self.answer, self.score)
         self.history = History()
-        self._scored = Score()
         self.chosen: Hole | None = None
         """The dim of the flow that is lit up, by column and index."""
         self._in_use: Hole | None = None
@@ -224,6 +261,8 @@ class State:
     @property
     def at(self) -> int:
         """The step at hand. A refusal is stood at, and the place is kept for when there is an answer again."""
+        if self.opening:
+            return 0
         if self.wanted is None or (self.answer is not None and self.answer.problem and not self._looks_back):
             return self.last
         return min(self.wanted, self.last)
@@ -231,7 +270,7 @@ class State:
     @property
     def settled(self) -> bool:
         """Whether the whole answer is shown."""
-        return self.at >= self.last and not (self.answer and self.answer.problem)
+        return self.at >= self.last and not self.opening and not (self.answer and self.answer.problem)
 
     def ask(self, question: Question, focused: str | None = None) -> None:
         """Ask another question, and stay at the same step if it has that many; go to the problem if it has one."""
@@ -243,7 +282,7 @@ class State:
         if self.result.answer is None or self.result.answer == self.answer:
             return
         self.answer, self.chosen, self.cursor = self.result.answer, None, None
-        self.gridded, self.beside = self.gridded and self.has_elements, False
+        self.gridded, self.beside = self.gridded and self.has_elements and not self.learns, False
         self._looks_back = False
         self._forget()
 
@@ -265,32 +304,50 @@ class State:
         self.gridded, self.beside, self.chosen, self._in_use = False, False, None, None
 
     def step(self, by: int) -> None:
-        """Go a step back, or show the step at hand if it is hidden, or go a step on."""
-        if by > 0 and self._asked_now:
+        """Go a step back, or show what is asked, or go on: to what is asked next, if anything is."""
+        if by > 0 and self.opening:
+            self.say_whether(None)
+        elif by > 0 and self._asked_now:
+            for hole in self._asked_now:
+                self.predictions.mark(hole, right=False)
             self.shown, self.chosen, self._in_use = True, None, None
         else:
-            self.go(self.at + by)
+            self.go(self._next_asked(self.at + 1) if by > 0 else self.at - 1)
+
+    def _next_asked(self, first: int) -> int:
+        """Return the first step from a place on at which something is asked; that place if nothing is any more."""
+        open_ = (self.predictions.cells[hole].step for hole in self.holes if hole in self.predictions.asked)
+        return min((step for step in open_ if step >= first), default=first)
 
     # What is hidden
 
-    def hide_or_reveal(self) -> None:
-        """Reveal all dims; if none is hidden, hide them all and stand at the first step."""
-        self.hidden = not (self.holes or self.hides_refusal)
-        if self.hidden:
+    def switch_mode(self) -> None:
+        """Go over from work to learning, which asks from the beginning, or back, which shows everything."""
+        self.learns = not self.learns
+        if self.learns:
             self._forget()
             self.go(0)
-            self.shown, self._looks_back = False, True
 
     def _forget(self) -> None:
-        """Begin with new predictions, and keep the score of those before."""
-        self._scored, self.shown, self.predictions = self.score, False, Predictions(self.answer)
+        """Begin with new predictions."""
+        self.shown, self.predictions = False, Predictions(self.answer, self.score)
         self._in_use = None
 
     @property
-    def score(self) -> Score:
-        """How many holes were tried in all, and how many were right at once."""
-        now = self.predictions.score
-        return Score(self._scored.right + now.right, self._scored.tried + now.tried)
+    def opening(self) -> bool:
+        """Whether it is asked if the request works."""
+        return self.learns and bool(self.answer and self.answer.traces) and self.predictions.said is None
+
+    def say_whether(self, works: bool | None) -> None:
+        """Say whether the request works; None to be told. What is asked next is stood at."""
+        self.predictions.answer_works(works, works=self.answer is not None and self.answer.problem is None)
+        self.go(self._next_asked(0))
+        self._looks_back = False
+
+    @property
+    def drawn(self) -> Trace | Chain | None:
+        """What the pictures are drawn of: what is asked for alone, as long as nobody said whether it works."""
+        return opened(self.answer) if self.opening and self.answer is not None else self.answer
 
     @property
     def passed(self) -> int:
@@ -300,54 +357,44 @@ class State:
     @property
     def holes(self) -> tuple[Hole, ...]:
         """The dims that are hidden, by column and index."""
-        return self.predictions.holes(self.passed) if self.hidden and not self.settled else ()
-
-    @property
-    def hides_answer(self) -> bool:
-        """Whether a dim of the output is hidden."""
-        return any(map(self.predictions.is_output, self.holes))
-
-    @property
-    def hides_refusal(self) -> bool:
-        """Whether the request is refused, which is not told before its steps lead there."""
-        refused = self.result.answer is not None and self.result.problem is not None
-        return self.hidden and refused and self._looks_back
+        if not self.learns or self.settled or (self.answer is not None and self.answer.problem):
+            return ()
+        return self.predictions.holes(self.passed)
 
     @property
     def hides(self) -> bool:
         """Whether the answer, or that there is none, is not to be seen."""
-        return self.hides_answer or self.hides_refusal
+        return self.opening or any(map(self.predictions.is_output, self.holes))
+
+    @property
+    def askable(self) -> tuple[Hole, ...]:
+        """The dims that can be typed now: those of the first stage that has holes."""
+        asked = [hole for hole in self.holes if hole in self.predictions.asked]
+        return tuple(hole for hole in asked if hole[0] == asked[0][0])
 
     @property
     def hole(self) -> Hole | None:
         """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
-        if not self.hidden or self.settled:
+        if not self.learns or self.settled or self.opening:
             return None
-        cells = self.predictions.cells
-        for here in (self._in_use, self.chosen):
-            if here is not None and here in cells and cells[here].step >= self.passed:
-                return here
         asked = () if self.shown else self.predictions.of_step(self.at)
-        return next(iter((*self._asked_now, *asked[-1:])), None)
+        if self._in_use in self.predictions.asked:
+            return self._in_use
+        return self.chosen if self.chosen in self.askable else next(iter((*self._asked_now, *asked[-1:])), None)
 
     @property
     def _asked_now(self) -> tuple[Hole, ...]:
         """The hidden dims that the step at hand settles."""
-        asked = () if self.shown or not self.hidden else self.predictions.of_step(self.at)
+        asked = () if self.shown or not self.holes else self.predictions.of_step(self.at)
         return tuple(hole for hole in asked if not self.predictions.is_right(hole))
-
-    @property
-    def gives_away(self) -> bool:
-        """Whether the picture of the step at hand would show dims that are hidden, as the cuts of a merge do."""
-        return self.answer is not None and bool(self.holes) and self.answer.steps[self.at].rule == MERGED
 
     @property
     def mistake(self) -> Mistake | None:
         """The mistake that the predicted dims of the output show, as far as there are any; None if they show none."""
         mine = self.predictions
-        if self.answer is None or not any(mine.is_output(hole) and mine.is_wrong(hole) for hole in self.holes):
+        if not self.learns or self.answer is None or not any(map(mine.is_wrong, filter(mine.is_output, mine.asked))):
             return None
-        return _mistake_of(self.answer, tuple(mine.predicted(self.passed)))
+        return _mistake_of(self.answer, tuple(mine.predicted))
 
     @property
     def twin(self) -> Mistake | None:
@@ -355,17 +402,23 @@ class State:
         return None if self.answer is None else _twin_of(self.answer)
 
     @property
-    def is_answered(self) -> bool:
-        """Whether something was typed into every hole of the output."""
-        return None not in self.predictions.predicted(self.passed)
-
-    @property
     def asking(self) -> bool:
         """Whether the dim that what is typed goes into is hidden."""
         return self.hole is not None and not self.predictions.is_right(self.hole)
 
+    def takes(self, char: str) -> bool:
+        """Say whether a character is text now: all that sizes are written with, if something is asked."""
+        if self.opening:
+            return char.lower() in YES_NO
+        named = self.answer is not None and not all_known(self.answer.input)
+        return self.hole is not None and char.isprintable() and (named or char not in "?/q")
+
     def type(self, char: str) -> None:
-        """Type a character into the hole at hand."""
+        """Type a character: yes or no, if it is asked whether the request works, or into the hole at hand."""
+        if self.opening:
+            if char.lower() in YES_NO:
+                self.say_whether(YES_NO[char.lower()])
+            return
         self._in_use = self.hole
         if self.hole is not None:
             self.predictions.type(self.hole, char)
@@ -373,10 +426,10 @@ class State:
     def enter(self) -> None:
         """Go on if what was typed is right; otherwise give one more help."""
         if self.hole is not None and self.asking:
-            self.predictions.help(self.hole)
+            self.predictions.enter(self.hole)
         elif self._asked_now:
             self.choose(None)
-        else:
+        elif not self.opening:
             self.step(1)
 
     # What is lit
@@ -438,14 +491,18 @@ class State:
         """Say whether a key would do something now."""
         return action not in NEEDED or NEEDED[action](self)
 
+    def offers(self, action: str) -> bool:
+        """Say whether a key is offered: not one that would tell what is hidden."""
+        tells = action in TELLING or (action == "film" and self.opening)
+        return self.works(action) and not (tells and self.hides)
+
 
 NEEDED: dict[str, Callable[[State], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    "hide": lambda state: bool(state.predictions.cells) or state.hides_refusal,
-    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last or state.hides_refusal),
+    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last or state.opening),
     **dict.fromkeys(("step(-1)", "first"), lambda state: state.at > 0),
-    "fix": lambda state: not state.hides_refusal and state.fix is not None,
+    "fix": lambda state: not state.opening and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
@@ -453,6 +510,8 @@ NEEDED: dict[str, Callable[[State], bool]] = {
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """What an action needs to do something; one that is not here always does."""
+TELLING = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
+"""The actions that tell the answer."""
 
 
 @lru_cache(maxsize=1)

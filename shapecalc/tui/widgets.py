@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import cleandoc
 from itertools import zip_longest
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.text import visible
+from shapecalc.tui.keys import Key
 from shapecalc.view.canvas import UNICODE
 
 TYPE_CHECKING = False
@@ -47,6 +49,12 @@ EDITING = {binding.key: binding.action for binding in Binding.make_bindings(Inpu
 """The actions of the keys that a line to type in takes beside letters."""
 BETWEEN_FIELDS = 2
 """The blanks before the name of a field."""
+EVERYWHERE = (
+    ("F1 ?", "explain this"),
+    ("/", "find an entry of a list"),
+    ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
+)
+"""What some keys mean in every room."""
 SENT = "sent to the terminal's clipboard"
 """What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
 
@@ -239,10 +247,29 @@ class Enlarge(Widget):
         return size.width < cls.LEAST.width or size.height < cls.LEAST.height
 
 
-class Dialog(ModalScreen[ScreenResultType]):
+class Room(Screen[ScreenResultType]):
+    """A screen, which F1 explains, and outside of its fields a question mark."""
+
+    KEYS: tuple[Key, ...] = ()
+    """The keys that its help tells of."""
+    BINDINGS = [Binding("question_mark", "app.help", show=False)]
+
+    def help(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return what is said of it, and its keys, with what each does."""
+        about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+        words = (f"{words.sentence}." for words in self.query(KeyWords))
+        return " ".join([about, *words]), [*((key.shown, key.help) for key in self.KEYS), *EVERYWHERE]
+
+
+class Dialog(ModalScreen[ScreenResultType], Room[ScreenResultType]):
     """A screen over the main one. Its contents stand in a box; its styles lie beside the file of its class."""
 
     CSS_PATH = "dialogs.tcss"
+    BINDINGS = [Binding("q", "leave_room", show=False)]
+
+    def action_leave_room(self) -> None:
+        """Leave it as escape does."""
+        self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
         """Put the contents into a box."""
@@ -260,12 +287,50 @@ class Dialog(ModalScreen[ScreenResultType]):
             await self.run_action(str(event.value))
 
 
-class Choices(OptionList):
+class Finding(Widget):
+    """A list in which a slash finds: what is typed then goes to the first entry that has it."""
+
+    sought: str | None = None
+    """What is sought; None if nothing is."""
+
+    def entries(self) -> list[str]:
+        """Return the texts of the entries."""
+        raise TypeError(f"{type(self).__name__} has no entries")
+
+    def go_to(self, place: int) -> None:
+        """Go to an entry."""
+        raise TypeError(f"{type(self).__name__} has no entries")
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a slash, and what is typed after it up to enter, escape or a key that goes elsewhere."""
+        before, self.sought = self.sought, None
+        if before is None:
+            self.sought = "" if event.key == "slash" else None
+        elif event.is_printable or event.key == "backspace":
+            self.sought = before + str(event.character) if event.is_printable else before[:-1]
+        self.border_subtitle = None if self.sought is None else visible(f"/{self.sought}")
+        if self.sought is not None or (before is not None and event.key in ("enter", "escape")):
+            event.prevent_default().stop()
+        text = (self.sought or "").casefold()
+        found = (at for at, entry in enumerate(self.entries()) if text and text in entry.casefold())
+        if (place := next(found, None)) is not None:
+            self.go_to(place)
+
+
+class Choices(OptionList, Finding):
     """A list that can be paged through before it is laid out, and has no width at times. Textual's own then raises."""
 
     def __init__(self, *options: Option, id: str) -> None:
         """Make a list of some options. Their texts may be a file's, so they are never read as markup."""
         super().__init__(*options, id=id, markup=False)
+
+    def entries(self) -> list[str]:
+        """Return the texts of the options."""
+        return [str(option.prompt) for option in self.options]
+
+    def go_to(self, place: int) -> None:
+        """Go to an option."""
+        self.highlighted = place
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the lines that the options take."""
@@ -288,6 +353,7 @@ class KeyWords(Static):
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
         """Show a sentence, with the keys that it names as places to click; without an id it stands apart."""
         super().__init__(text_with_keys(sentence), id=id, classes=None if id else "words", markup=False)
+        self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
         """Press the key that was clicked."""

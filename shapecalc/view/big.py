@@ -15,7 +15,8 @@ from shapecalc.core.layout import Group
 from shapecalc.core.record import replace
 from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view.canvas import UNICODE, Canvas, stack
-from shapecalc.view.layout import INFERS, NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of
+from shapecalc.view.flow import rows_of
+from shapecalc.view.layout import INFERS, NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of, with_holes
 
 Hole = tuple[int, int]
 FONT = (
@@ -108,11 +109,12 @@ def big(
     if not made:
         return None
     place = place_of(made, at)
-    layout = _copying(made[place], at)
+    layout = _copying(with_holes(made[place], rows_of(holes, place + 1)), at)
     before = _side(layout.before, place, holes, chosen)
     tokens = Side(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
     after = _side(layout.cells, place + 1, holes, chosen)
-    hidden = {row for column, row in holes if column == place + 1}
+    silent = made[place].cuts and layout.links == made[place].links  # where the lines are not those of sizes
+    hidden = {out for out, cell in enumerate(layout.cells) if cell.hole or (silent and cell.mark == NO_MARK)}
     for scale in Scale:
         picture = _columns(layout, (before, tokens, after), hidden, scale)
         if all(len(line) <= width for line in picture) and len(picture) <= height:

@@ -19,7 +19,6 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.rules import MERGED
 from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.view.canvas import UNICODE, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
@@ -217,13 +216,12 @@ def still(
 def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
     """Return what is seen of step `at`, with holes for what is settled later; of None, the whole answer.
 
-    The whole answer has the picture that shows most. The cuts of a merge would give the next one away.
+    The whole answer has the picture that shows most.
     """
     place = main_step(answer, width) if at is None else at
     here = at if at is not None or answer.problem is None else len(answer.steps)
     holes = {} if at is None else dict.fromkeys(unsettled(answer, at + 1), UNICODE.hole)
-    merges = at is not None and answer.steps[at].rule == MERGED
-    drawn = Text() if merges and holes else picture(answer, place, width=width, height=HEIGHT, hides_late=bool(holes))
+    drawn = picture(answer, place, width=width, height=HEIGHT, holes=holes)
     divisions = sums(layouts(answer)) if at is None and not infers(answer, place) else ()
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),

@@ -19,7 +19,7 @@ from shapecalc.core.layout import Group
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, number_text
 from shapecalc.view.canvas import RIGHT, UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around
-from shapecalc.view.layout import Cell, Layout, colour, input_cells, layouts, mark_text, place_of
+from shapecalc.view.layout import NO_MARK, Cell, Layout, colour, input_cells, layouts, mark_text, place_of, with_holes
 
 Styles = Sequence[Style | str]
 Holes = Mapping[tuple[int, int], str]
@@ -28,6 +28,11 @@ SCALAR = "[]"
 LONGEST_DIM = 14
 ROOMS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
 """How many lines apart the axes stand, and how many cells a line has after its bracket, the most spacious first."""
+
+
+def rows_of(holes: Holes, column: int) -> Mapping[int, str]:
+    """Return the holes of one column, by index."""
+    return {row: text for (place, row), text in holes.items() if place == column}
 
 
 class Wiring(Record):
@@ -266,7 +271,7 @@ def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, 
 
 def column_of(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input. The sizes in a vector are numbered."""
-    finished = layout is None or layout.problem is None
+    finished = layout is None or (layout.problem is None and layout.stage.finished)
     dims = tuple(strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells)
     if layout is not None and layout.stage.kind is Kind.SHAPE:
         return Column(cells, tuple(f"[{place}]" for place in range(len(cells))), dims, scalar=finished and not cells)
@@ -358,7 +363,8 @@ def flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    made, holes = layouts(answer), holes or {}
+    holes = holes or {}
+    made = tuple([with_holes(layout, rows_of(holes, column)) for column, layout in enumerate(layouts(answer), 1)])
     if hides_refusal:
         made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
@@ -514,7 +520,7 @@ class _Drawing(Record):
         return 1 + self.pitch * row
 
     def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style | None:
-        if any((number, out) in self.holes for out in outs):
+        if any(layout.cells[out].mark == NO_MARK for out in outs):
             return None
         mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
         late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at

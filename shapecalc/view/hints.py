@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
 from shapecalc.core.answers import Answer, Kind, Request, Stage, Step
+from shapecalc.core.dims import Dim
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
@@ -126,6 +127,26 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
             heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
     return Hint(asks, f"{step.rule.sentence}  [{step.rule}]", where, _arithmetic(step))
+
+
+def is_worth_asking(stage: Stage, step: Step, out: int, dim: Dim) -> bool:
+    """Say whether dim `out` after a stage is to be found out: not if it stays, or if the request names its size there.
+
+    >>> import shapecalc as sc
+    >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
+    >>> [is_worth_asking(stage, step, step.out, step.value) for step in stage.steps[:3]]
+    [True, False, True]
+    """
+    if step.rule in (rules.COPIED_ZERO, rules.INFERRED, rules.INFERRED_EMPTY):
+        return True
+    stays = step.sources == (out,) and str(stage.before[out]) == str(dim)
+    return not stays and not is_said(stage, out, dim)
+
+
+def is_said(stage: Stage, out: int, dim: Dim) -> bool:
+    """Say whether a request names the size of dim `out` after a stage there."""
+    sized = stage.kind in (Kind.RESHAPE, Kind.VIEW, Kind.EXPAND)
+    return sized and out < len(stage.asked) and str(stage.asked[out]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:

@@ -12,7 +12,7 @@ are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from shapecalc.core import rules
@@ -75,6 +75,8 @@ class Cell(Record):
     mark: Mark = ()
     token: str = ""
     """What was asked for at its place, such as 0 or -1; empty if the dim itself was asked for."""
+    hole: str = ""
+    """What stands in place of a dim that is hidden."""
 
 
 class Layout(Record):
@@ -101,9 +103,15 @@ class Layout(Record):
 
     @property
     def head(self) -> str:
-        """The stage with both shapes: `reshape 2,3,4 to 0,-1`."""
-        stage = self.stage
-        return f"{self.name} {shape_text(stage.before)} to {shape_text(stage.asked or stage.after or ())}"
+        """The stage with both shapes: `reshape 2,3,4 to 0,-1`. A shape that is hidden is left out."""
+        stage, hides = self.stage, not self.stage.asked and any(cell.hole for cell in self.cells)
+        to = "" if hides else f" to {shape_text(stage.asked or stage.after or ())}"
+        return f"{self.name} {shape_text(stage.before)}{to}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the stage is only asked for, so far."""
+        return self.problem is None and not self.stage.finished
 
     @property
     def parted(self) -> frozenset[int]:
@@ -375,12 +383,47 @@ def _size(dim: Dim | None) -> Dim:
     return 1 if dim is None else dim
 
 
-def settled_by(layout: Layout, at: int) -> Layout:
-    """Return a layout that tells nothing of the dims that step `at` has not settled: no marks, and no links."""
-    late = {out for out, cell in enumerate(layout.cells) if cell.step > at}
-    cells = tuple(replace(cell, mark=NO_MARK) if out in late else cell for out, cell in enumerate(layout.cells))
-    links = tuple(link for link in layout.links if not late & {*link.outs})
-    return replace(layout, cells=cells, links=links, mixed=frozenset()) if late else layout
+def with_holes(layout: Layout, holes: Mapping[int, str]) -> Layout:
+    """Return a layout that tells nothing of some dims; what stands in their place is given by their index.
+
+    Where a stage cuts the elements anew, what one dim is made of depends on all, so none of them tells it.
+
+    >>> import shapecalc as sc
+    >>> [(str(cell.dim), cell.hole) for cell in with_holes(layouts(sc.reshape((2, 3), (0, -1)))[0], {1: "_"}).cells]
+    [('2', ''), ('None', '_')]
+    """
+    if not holes:
+        return layout
+    cells = tuple(
+        [
+            replace(
+                cell,
+                dim=None if out in holes else cell.dim,
+                mark=NO_MARK if layout.cuts or out in holes else cell.mark,
+                hole=holes.get(out, ""),
+            )
+            for out, cell in enumerate(layout.cells)
+        ]
+    )
+    return replace(layout, cells=cells, stage=replace(layout.stage, after=None, move=None), mixed=frozenset())
+
+
+def opened(answer: Trace | Chain) -> Trace:
+    """Return the first op of an answer with the sizes that it names, and nothing else: the same if it is refused.
+
+    >>> import shapecalc as sc
+    >>> [(cell.token, str(cell.dim)) for cell in layouts(opened(sc.reshape((2, 3, 4), (0, -1, 4))))[0].cells]
+    [('0', 'None'), ('-1', 'None'), ('', '4')]
+    """
+    request = answer.traces[0].request
+    name, asked = next(((key, value) for key, value in request.arguments.items() if isinstance(value, tuple)), ("", ()))
+    cuts = name == "to" or request.op in ("reshape", "view")
+    if not cuts and name not in ("perm", "first", "second"):
+        asked = ()
+    said = enumerate(asked if cuts else ())
+    steps = [Step(rules.GIVEN, out, (), dim) for out, dim in said if not (isinstance(dim, int) and dim < 1)]
+    kind = Kind.RESHAPE if cuts else Kind.PERMUTE
+    return Trace(request, stages=(Stage(kind, request.op, name, request.input, asked, tuple(steps)),))
 
 
 def unsettled(answer: Trace | Chain, passed: int) -> tuple[tuple[int, int], ...]:

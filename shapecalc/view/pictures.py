@@ -25,13 +25,24 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
 from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
-from shapecalc.view.flow import draw_wires, flow, put_arrival, wiring
+from shapecalc.view.flow import Holes, draw_wires, flow, put_arrival, rows_of, wiring
 from shapecalc.view.hints import sizes_text
-from shapecalc.view.layout import INFERS, Cell, Layout, colour, layouts, mark_text, place_of, settled_by
+from shapecalc.view.layout import (
+    INFERS,
+    Cell,
+    Layout,
+    colour,
+    layouts,
+    mark_text,
+    place_of,
+    with_holes,
+)
 
 Shown = dict[int, tuple[Layout, Step | None]]
 """Steps by number, each with its layout; None for a refusal."""
 TIMES = " * "
+OPEN_END = 3
+"""The cells of a lane that leads into a dim that is hidden."""
 LEAST_LABEL = 14
 """The cells that the labels need at the left of the rulers."""
 SPACIOUS = 14
@@ -188,6 +199,8 @@ def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heig
     -1     6 / 3 = 2  3 fits 2 times, nothing left over
     2 and 3 mix into 3 and 2
     """
+    if layout.is_open:
+        return _open_budget(layout, width, height, strokes)
     asked = budget_of(layout)
     if asked is None:
         return Text("the element counts are not known yet", end="", no_wrap=True)
@@ -207,6 +220,25 @@ def budget(_answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heig
     if summary and len(lines) < height and len(summary) <= width:
         lines.append(Text(summary, "dim"))
     return stack([clip_line(line, width, strokes) for line in lines])
+
+
+def _open_budget(layout: Layout, width: int, height: int, strokes: Strokes) -> Text:
+    """Return the budget of a -1 that is hidden: a bar of what there is, one of what is known, and the hole."""
+    hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
+    others = [cell for cell in layout.cells if cell is not hole]
+    have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
+    texts = (_factors_text(have, strokes), TIMES.join(cell.hole or str(cell.dim) for cell in others) or "1")
+    rows = zip(("have", "known", "-1"), (*texts, hole.hole if hole else ""), strict=True)
+    lines = [f"{word.ljust(5)}  {clip(text, 26, strokes)}" for word, text in rows]
+    left, bars = max(map(len, lines)) + 2, list[Text]()
+    counts = [count for side in (have, known) if isinstance(count := product(side), int) and count > 0]
+    if len(counts) == 2 and len(known) == len(others) and (unit := _least_unit(counts[0], counts[1], width - left, 0)):
+        wide = min(6, (width - left) // (max(counts) // unit)) if height >= SPACIOUS else 1
+        bars = [_widened(Text(strokes.block * (count // unit)), wide, strokes) for count in counts]
+    drawn = [Text(line.ljust(left)) for line in lines]
+    for line, bar in zip(drawn, bars, strict=False):
+        line.append_text(bar)
+    return stack([clip_line(line, width, strokes) for line in (Text(layout.head, "bold"), *drawn)])
 
 
 def _what_becomes_of_axes(layout: Layout) -> str:
@@ -400,7 +432,7 @@ def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pit
     canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
     vector = layout.stage.kind is Kind.SHAPE
     before = _lane_texts(layout.before, strokes)
-    after = _lane_texts(layout.cells, strokes, at, sizes_only=copies_sizes(layout))
+    after = _lane_texts(layout.cells, strokes, None if layout.is_open else at, sizes_only=copies_sizes(layout))
     tokens = max((len(cell.token) for cell in layout.cells), default=0)
     left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
     room = width - left - max(map(len, after), default=2) - len("dim out")
@@ -411,6 +443,9 @@ def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pit
     draw_wires(canvas, wired, (left, right), [_lane_style(layout, link, at) for link in links], pitch)
     if copies_sizes(layout):
         canvas.dash(left, right)
+    end = (strokes.size if copies_sizes(layout) else strokes.level) * OPEN_END
+    for row in (row for row, cell in enumerate(layout.cells) if cell.hole):
+        canvas.put(right - OPEN_END, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.before, strict=True)):
         canvas.put(0, 1 + pitch * row, f"{row}", "dim")
         canvas.put(3, 1 + pitch * row, text, colour(cell.mark))
@@ -457,20 +492,22 @@ def _lane_texts(
     rows = []
     for cell in cells:
         hidden = cell.dim is None or (now is not None and cell.step > now)
-        dim = strokes.hole if hidden else clip(str(cell.dim), 12, strokes)
+        dim = cell.hole or strokes.hole if hidden else clip(str(cell.dim), 12, strokes)
         rows.append(("" if sizes_only else mark_text(cell.mark, strokes), dim))
     marked, wide = (max((len(row[at]) for row in rows), default=0) for at in range(2))
     return [f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide) for mark, dim in rows]
 
 
-def _lane_style(layout: Layout, link: Group, at: int) -> Style:
+def _lane_style(layout: Layout, link: Group, at: int) -> Style | None:
+    if any(layout.cells[out].hole for out in link.outs):
+        return None
     mark = layout.before[link.sources[0]].mark if link.sources else ()
     return ink(colour(mark), dim=any(layout.cells[out].step > at for out in link.outs))
 
 
 def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
     """Return the reason of each dim and its style, by row, for the steps up to `at`."""
-    reasons, steps = {}, answer.steps
+    reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
     for number in layout.numbers:
         if number > at:
             break
@@ -478,7 +515,7 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
         row = step.out
         if row is None and step.rule in (rules.DROPPED_ONE, *rules.KEEPS):
             row = step.sources[0]
-        if row is not None:
+        if row is not None and not (hidden and step.out in (None, *hidden)):
             reasons[row] = step.why, "bold" if number == at else "dim"
     if layout.problem and layout.fault is not None and at >= layout.numbers.stop:
         reasons[layout.fault] = f"{layout.problem.rule}", "bold red"
@@ -524,12 +561,14 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
     sizes = _sizes_of(answer, layout)
     if sizes is None:
         return Text("", end="")
+    if layout.is_open:
+        return _empty_rulers(layout, sizes, (width, height), strokes)
     whole = Group(
         tuple(range(len(layout.before))), tuple(range(len(layout.cells))), any(link.mixes for link in layout.links)
     )
     made, notes = _rulers_of(layout, whole, sizes, strokes), _size_notes(layout, whole, sizes)
     if made.volume < 2:
-        return Text(f"{'one element' if made.volume else 'no elements'}: there is nothing to cut", end="")
+        return _nothing_to_cut(made.volume)
     if made.volume > width - LEAST_LABEL or made.lines + len(notes) > height:
         anew = _cut_anew(layout)
         if not anew:
@@ -540,6 +579,22 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
     if drawn.plain.count("\n") + 1 >= height:
         return drawn
     return stack([clip_line(Text(layout.head, "bold"), width, strokes), drawn])
+
+
+def _nothing_to_cut(volume: int) -> Text:
+    return Text(f"{'one element' if volume else 'no elements'}: there is nothing to cut", end="")
+
+
+def _empty_rulers(layout: Layout, sizes: Mapping[str, int], size: tuple[int, int], strokes: Strokes) -> Text:
+    """Return the cuts that there are, over a line without cuts for each dim that they may become."""
+    before = _side_rulers(layout.before, sizes, strokes)
+    volume = prod(ruler.size for ruler in before)
+    after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
+    if volume < 2:
+        return _nothing_to_cut(volume)
+    drawn = _draw_rulers(Rulers(before, after, volume, False), size[0], 1, strokes, scale=False)
+    lines = drawn.split("\n")[:-1][: size[1] - 1]
+    return stack([clip_line(Text(layout.head, "bold"), size[0], strokes), *lines])
 
 
 def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
@@ -712,12 +767,16 @@ def _is_about_counts(layout: Layout, step: Step | None) -> bool:
     """Say whether a step infers a -1, or a refusal is about counts that are known but for one dim."""
     if step is not None:
         return layout.cuts and step.rule in INFERS
+    if layout.is_open:
+        return layout.cuts and any(cell.token == "-1" for cell in layout.cells)
     problem = layout.problem if layout.cuts else None
     return problem is not None and problem.rule in COUNTED and budget_of(layout) is not None
 
 
 def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
-    return layout.cuts and step is not None and step.rule in (rules.REGROUPED, rules.MERGED)
+    if step is None:
+        return layout.is_open and layout.cuts and all(cell.token != "0" for cell in layout.cells)
+    return layout.cuts and step.rule in (rules.REGROUPED, rules.MERGED)
 
 
 def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
@@ -745,24 +804,24 @@ def picture(
     width: int = 78,
     height: int = 12,
     strokes: Strokes = UNICODE,
-    hides_late: bool = False,
+    holes: Holes | None = None,
 ) -> Text:
     """Return the picture of step `at`, or of the refusal if `at` is past the last step.
 
-    If it `hides_late`, it tells nothing of the dims that later steps settle.
+    `holes` are the dims that are hidden, by column and index, with what stands there: nothing is told of them.
 
     >>> import shapecalc as sc
     >>> from shapecalc.view.canvas import ASCII
-    >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII))
+    >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII, holes={(1, 1): "_"}))
     dim in            dim out  reshape 0,-1
     0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
-    1  b 3      -1    1  _
+    1  b 3      -1 :: 1  _
     """
     made, steps = layouts(answer), answer.steps
     if not made:
         return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
-    layout = made[place_of(made, at)]
-    layout = settled_by(layout, at) if hides_late else layout
+    place = place_of(made, at)
+    layout = with_holes(made[place], rows_of(holes or {}, place + 1))
     drawn = _picture_of(layout, steps[at] if at < len(steps) else None)
     return drawn.draw(answer, layout, at, width=width, height=height, strokes=strokes)
 

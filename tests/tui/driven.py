@@ -11,6 +11,9 @@ from textual import events
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_of
 
+CHARACTERS = {"question_mark": "?", "slash": "/"}
+"""What is typed by the keys that Textual names."""
+
 
 class User:
     """Someone who sees the screen as text."""
@@ -77,7 +80,8 @@ class User:
         await self.settle()
 
     def _send(self, key):
-        self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        char = CHARACTERS.get(key, key if len(key) == 1 else None)
+        self.app.post_message(events.Key(key, char))
 
     async def settle(self):
         """Wait until no message is under way any more; Textual's pause alone takes a busy machine for an idle app."""
@@ -108,12 +112,12 @@ class User:
         await self.settle()
 
 
-async def using(script, *words, size=(80, 24), step=None, **opening):
+async def using(script, *words, size=(80, 24), step=None, learns=False, **opening):
     """Run a script with a user at an app that is opened with a command line; return what the app returned.
 
-    It is opened past the last step, with nothing hidden, unless a step is given.
+    It is opened at work, past the last step unless one is given.
     """
-    app = ShapecalcApp(question_of(words), step, **opening)
+    app = ShapecalcApp(question_of(words), step, learns=learns, **opening)
     user = User(app)
     async with app.run_test(size=size, notifications=True, message_hook=user.count) as pilot:
         user.pilot = pilot

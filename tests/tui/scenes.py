@@ -32,18 +32,21 @@ class Scene(NamedTuple):
     size: tuple[int, int] = (80, 24)
     dark: bool = True
     lesson: bool = False
-    step: int | None = None
+    learns: bool = False
+    """Whether it asks, from the first step on."""
     big: bool = False
     model_at: int | None = None
     """The listed node at which a model is opened, in place of a command line."""
 
 
+TURNED = ("transpose", "2,3,4", "1,2,0")
 SHUFFLE = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1")
 MIXED = "reshape N,2,C/2,H,W | transpose 0,2,1,3,4 | reshape N,C,H,W"
 SCENES = {
-    "predict": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("3",), step=0),
-    "mistake": Scene(("transpose", "2,3,4", "1,2,0"), ("4", "down", "2", "down", "3"), step=0),
-    "room": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("pagedown",), (120, 40), step=0, big=True),
+    "predict": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("y", "3"), learns=True),
+    "hole": Scene(("reshape", "2,3,4", "0,-1"), ("y", "2", "enter", "1"), learns=True),
+    "mistake": Scene(TURNED, ("y", "4", "down", "2", "down", "3", *["pagedown"] * 5), learns=True),
+    "room": Scene(("reshape", "2,2,3,2", "-1,0,0"), ("y", "pagedown"), (120, 40), learns=True, big=True),
     "shuffle": Scene(SHUFFLE, ("pageup", "pageup")),
     "rulers": Scene(("reshape", "4,6", "3,8"), ("pageup",)),
     "comparison": Scene(("reshape", "0,3,4", "0,-1"), ("f4", "down", "down", "down", "down", "down", "down")),
@@ -77,7 +80,8 @@ def picture(scene: Scene) -> str:
         os.environ["XDG_DATA_HOME"] = folder
         try:
             model = None if scene.model_at is None else ModelScreen(YOLO, scene.model_at, list)
-            opening = {"lesson": scene.lesson, "step": scene.step, "big": scene.big, "model": model}
+            opening = {"lesson": scene.lesson, "learns": scene.learns, "big": scene.big, "model": model}
+            opening |= {"step": 0 if scene.learns else None}
             asyncio.run(using(play, *scene.words, size=scene.size, **opening))
         finally:
             os.environ.pop("XDG_DATA_HOME") if kept is None else os.environ.update(XDG_DATA_HOME=kept)

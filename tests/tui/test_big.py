@@ -24,8 +24,10 @@ def shows(user, text, scale=Scale.LARGE):
     )
 
 
-@driven(*COPIES, size=ROOM, step=0, big=True)
+@driven(*COPIES, size=ROOM, step=0, big=True, learns=True)
 async def test_it_opens_large_and_without_the_rest(user):
+    assert shows(user, "-1")
+    await user.press("y")
     assert shows(user, "C 3")
     assert shows(user, "[ ]")
     for hidden in ("$ shapecalc", "PgDn next", "target", "▸ reshape"):
@@ -33,9 +35,9 @@ async def test_it_opens_large_and_without_the_rest(user):
     assert "1 of 3: what does the 0 at index 1 copy?" in user.text
 
 
-@driven(*COPIES, size=ROOM, step=0)
+@driven(*COPIES, size=ROOM, step=0, learns=True)
 async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
-    await user.press("ctrl+b", "3")
+    await user.press("y", "ctrl+b", "3")
     assert shows(user, "[✗3]")
     assert "The dims were counted from 1, or counted from the right" in user.text
     await user.press("backspace", "2", "enter")
@@ -43,7 +45,7 @@ async def test_large_figures_take_what_is_typed_and_one_key_leads_back(user):
     assert not shows(user, "[✗3]")
     await user.press("ctrl+b")
     assert user.command == "$ shapecalc reshape 2,2,3,2 -1,0,0"
-    assert user.text.count("[    ]") == 2
+    assert user.text.count("[    ]") == 4
     await user.press("ctrl+b", "escape")
     assert user.command == "$ shapecalc reshape 2,2,3,2 -1,0,0"
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
-from tests.tui.driven import driven
+import pytest
+from textual.command import CommandPalette
+
+from shapecalc.tui.screens.dialogs import Help
+from tests.tui.driven import driven, using
+from tests.tui.scenes import SHUFFLE
 
 pytestmark = pytest.mark.sessions(5)
 
@@ -47,7 +52,7 @@ async def test_an_element_of_the_grid_can_be_clicked(user):
     assert "5 is at [1,2]     5 is at [2,1]" in user.text
 
 
-@driven(step=0)
+@driven(step=0, learns=True)
 async def test_shrinking_and_growing_again_keeps_what_was_in_use(user):
     for keys, name in (((), "flow"), (("tab",), "picture"), (("tab",), "field-input")):
         await user.press(*keys)
@@ -105,7 +110,97 @@ async def test_a_fix_is_taken_back(user):
     assert user.title.endswith("cannot be read")
 
 
-@driven("reshape", "7,8,3", "0,-1", step=1)
+@driven("reshape", "7,8,3", "0,-1", step=0, learns=True)
 async def test_keys_that_come_at_once_go_where_each_leads(user):
     await user.hurry("shift+tab", "shift+tab", "end", "5")
     assert user.state.question.texts == {"input": "7,8,35", "target": "0,-1"}
+
+
+# Keys as everywhere: F1 and ? help, / finds, q leaves
+
+ROOMS = {
+    "help": ("shift+tab", "f1"),
+    "choose": ("f2",),
+    "compare": ("f4",),
+    "code": ("f8",),
+    "short": ("ctrl+l",),
+    "files": ("ctrl+o",),
+    "film": ("ctrl+r", "space"),
+}
+FIELDS = {"against": ("equiv", "2,3 | transpose", "| reshape 6"), "lessons": ("f5",)}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_in_every_room_f1_and_a_question_mark_help_and_q_leaves(room, tmp_path, monkeypatch):
+    async def look(user):
+        await user.press(*ROOMS[room])
+        inside = user.app.screen
+        assert inside is not user.app.explore
+        for key in ("f1", "question_mark") if room != "help" else ():
+            user.app.simulate_key(key)
+            await user.settle()
+            assert isinstance(user.app.screen, Help)
+            assert "F1 ?" in user.text or "esc" in user.text
+            await user.press("q")
+            assert user.app.screen is inside
+        await user.press("q")
+        assert user.app.screen is user.app.explore
+
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(using(look, *SHUFFLE))
+
+
+@pytest.mark.parametrize("room", FIELDS)
+def test_in_a_field_they_are_text_and_only_f1_helps(room):
+    async def look(user):
+        await user.press(*(FIELDS[room] if room == "lessons" else ()))
+        before = user.app.focused.value
+        await user.press("end", "question_mark", "slash", "q")
+        assert user.app.focused.value == f"{before}?/q"
+        await user.press("f1")
+        assert isinstance(user.app.screen, Help)
+
+    asyncio.run(using(look, *(FIELDS[room] if room != "lessons" else ())))
+
+
+@driven(step=None)
+async def test_outside_of_fields_a_slash_finds_and_a_question_mark_helps(user):
+    await user.press("shift+tab", "question_mark")
+    assert isinstance(user.app.screen, Help)
+    await user.press("q", "slash")
+    assert isinstance(user.app.screen, CommandPalette)
+
+
+SOUGHT = [
+    (("f2",), "sq", "#op", "squeeze"),
+    (("f8",), "torch", "#targets", "torch"),
+]
+
+
+@pytest.mark.parametrize(("keys", "typed", "listed", "found"), SOUGHT)
+def test_a_slash_finds_in_a_list(keys, typed, listed, found):
+    async def look(user):
+        await user.press(*keys, "slash", *typed)
+        options = user.app.screen.query_one(listed)
+        assert str(options.highlighted_option.id) == found
+        assert f"/{typed}" in user.text
+        await user.press("backspace", "escape", "q")
+        assert user.app.screen is user.app.explore
+
+    asyncio.run(using(look, "reshape", "2,3", "6"))
+
+
+@driven("reshape", "2,3", "6")
+async def test_a_slash_finds_in_a_table(user):
+    await user.press("f4", "slash", *"paddle", "enter")
+    assert user.lines[-2].count("paddle") or "paddle: 6" in user.text
+    assert user.app.screen is not user.app.explore
+
+
+@driven("reshape", "2,3", "-1", step=0)
+async def test_what_is_shared_opens_here(user):
+    await user.press("ctrl+p", *"share")
+    await user.pilot.pause(0.3)
+    await user.press("enter")
+    await user.settle()
+    assert user.app.clipboard == "shapecalc tui --step 1 reshape 2,3 -1"

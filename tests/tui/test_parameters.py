@@ -6,7 +6,7 @@ import pytest
 
 from shapecalc.core.commands import split
 from shapecalc.tui.question import answer_question, command, question_of
-from shapecalc.tui.screens.dialogs import Help
+from shapecalc.tui.screens.dialogs import focus_help
 from tests.invented import invented
 from tests.tui.driven import driven
 
@@ -56,8 +56,8 @@ def test_a_word_of_one_dialect_can_be_typed_letter_by_letter():
 
 
 def test_help_says_what_can_be_typed():
-    assert Help("field-reverse", "squeeze").focus_help() == "reverse: whether the dims come back in reverse: 0 or 1"
-    assert Help("field-mode", "squeeze").focus_help() == "mode: torch: where the new dim goes: HEAD or TAIL"
+    assert focus_help("field-reverse", "squeeze") == "reverse: whether the dims come back in reverse: 0 or 1"
+    assert focus_help("field-mode", "squeeze") == "mode: torch: where the new dim goes: HEAD or TAIL"
 
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))

@@ -34,7 +34,7 @@ async def test_both_chains_stand_side_by_side_and_enter_takes_the_short_one(user
     assert user.app.clipboard == "shapecalc simplify 'N,C,H | reshape N,C,H' --for bytes"
 
 
-@driven("chain", LONG, step=0)
+@driven("chain", LONG, step=0, learns=True)
 async def test_a_hidden_answer_is_revealed_first(user):
     await user.press("ctrl+l")
     assert user.app.screen is user.app.explore

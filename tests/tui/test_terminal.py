@@ -96,7 +96,7 @@ def test_quitting_prints_nothing():
 @on_tmux
 def test_leaving_a_refused_request_tells_why():
     with Tmux(shapecalc("tui", "reshape", "2,3,4", "5,-1")) as terminal:
-        terminal.shows("answer hidden")
+        terminal.shows("refused: indivisible")
         terminal.press("F10")
         shown = terminal.shows("EXIT=")
         assert "EXIT=3" in shown
@@ -159,8 +159,12 @@ def test_it_opens_with_the_lessons_and_at_a_step(tmp_path):
 
 
 @on_tmux
-def test_it_opens_at_the_first_step_and_asks_and_f10_prints_the_answer_all_the_same():
+def test_it_shows_all_and_one_key_asks_and_f10_prints_the_answer_all_the_same():
     with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1")}); echo "ANSWER=$s"') as terminal:
+        terminal.shows("answer 2,12")
+        terminal.press("C-g")
+        terminal.shows("Does this work?")
+        terminal.type("y")
         shown = terminal.shows("Type the size")
         assert "answer hidden" in shown
         assert "12" not in shown

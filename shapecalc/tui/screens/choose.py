@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.text import Text
 from textual import on
@@ -14,12 +14,11 @@ from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Trace
-from shapecalc.core.dims import Shape
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.text import shape_text, visible
-from shapecalc.tui.explore_text import HIDDEN, title
+from shapecalc.tui.explore_text import title
 from shapecalc.tui.question import ASKABLE, SETTINGS, SWITCH_WORDS, Question, Result, answer_question
-from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, KeyWords
+from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, Finding, KeyWords
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.story import setting_text
 
@@ -150,8 +149,6 @@ class Row:
     question: Question
     setting: str
     result: Result
-    covered: bool = False
-    """Whether its answer is not to be seen."""
 
     @property
     def options(self) -> Mapping[str, object]:
@@ -161,7 +158,7 @@ class Row:
     @property
     def texts(self) -> tuple[str, str, str]:
         """What its columns show."""
-        return self.question.dialect, self.setting, HIDDEN if self.covered else visible(self.answer_text)
+        return self.question.dialect, self.setting, visible(self.answer_text)
 
     @property
     def answer_text(self) -> str:
@@ -195,15 +192,22 @@ def rows(question: Question) -> list[Row]:
     return found
 
 
-def output_of(result: Result) -> Shape | None:
-    """Return the output shape; None if the question is refused."""
-    return result.answer.output if result.answer is not None else None
-
-
 def nearest(rows: list[Row], here: Row) -> int:
     """Return the place of the row with the dialect and the settings of `here`; if there is none, with the dialect."""
     places = [place for place, row in enumerate(rows) if row.question.dialect == here.question.dialect]
     return next((place for place in places if rows[place].options == here.options), places[0])
+
+
+class Rows(DataTable[Text], Finding):
+    """A table in which a slash finds."""
+
+    def entries(self) -> list[str]:
+        """Return the texts of the rows."""
+        return [" ".join(cell.plain for cell in self.get_row(key)) for key in self.rows]
+
+    def go_to(self, place: int) -> None:
+        """Go to a row."""
+        self.move_cursor(row=place)
 
 
 class Compare(Dialog[Question | None]):
@@ -211,19 +215,16 @@ class Compare(Dialog[Question | None]):
 
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
-    def __init__(self, question: Question, *, hides: bool = False) -> None:
-        """Ask the question everywhere. If it `hides`, what is answered here is not shown where it is the same."""
+    def __init__(self, question: Question) -> None:
+        """Ask the question everywhere."""
         super().__init__()
         self.question = question
         self.rows = rows(question)
-        if hides:
-            here = output_of(answer_question(question))
-            self.rows = [replace(row, covered=output_of(row.result) == here) for row in self.rows]
 
     def contents(self) -> ComposeResult:
         """Put the table under a line that says what to do with it."""
         yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
-        yield DataTable(cursor_type="row", zebra_stripes=True)
+        yield Rows(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from shlex import split
 
 from rich.table import Table
@@ -15,17 +14,13 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.commands import command_line
 from shapecalc.core.dialects.base import Holds, Param
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.doctor.report import Diagnosis
-from shapecalc.tui.explore_text import WOULD_SHOW
-from shapecalc.tui.keys import KEYS
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import Choices, Dialog, KeyWords, copy
-from shapecalc.view.canvas import UNICODE
 from shapecalc.view.code import TARGETS, code
 
 SIGNS = (
@@ -60,62 +55,58 @@ FIELDS = {
     "Each takes the options of its own command.",
 }
 """What is said of the fields that are no parameters of an op."""
-PICTURE = (
-    "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of them "
-    "through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it beside."
-)
-FLOW = (
-    "The flow: what becomes of each dim. Type a size into the hole that is lit; enter helps, three times. The arrow "
-    "keys light another dim, and what it comes from."
-)
+PLACES = {
+    "picture": "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of "
+    "them through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it "
+    "beside.",
+    "flow": "The flow: what becomes of each dim. Type what is asked: whether the request works, then the size for the "
+    "hole that is lit; enter helps, three times. The arrow keys light another dim, and what it comes from.",
+}
+"""What is said of what is no field."""
 MORE = (
-    "tab goes on to the next field. Everything can be clicked: a dim shows what it comes from, a step opens, a key "
-    "is pressed. ^P finds all of this by name, and also what has no key: another chain to compare with, the "
-    "themes, the fields, the settings, and what was asked before."
+    ("tab", "go on to the next field, as enter does in a field"),
+    ("mouse", "everything can be clicked: a dim shows what it comes from, a step opens, a key is pressed"),
+    ("^P /", "also what has no key: a second chain, a link to share, settings, what was asked before"),
 )
-OUTPUT = re.compile(r'(^# x: .* -> y: |make_tensor_value_info\("y", .*, \[)[^\]\n]*', re.MULTILINE)
-"""Where code says which shape `y` has."""
+"""What is more to be known of the main screen."""
 
 
 class Help(Dialog[None]):
-    """F1: what has the focus, every key, and every sign of the pictures."""
+    """F1: the room one is in, its keys, and every sign of the pictures."""
 
-    BINDINGS = [Binding("escape,f1,enter", "dismiss", "close")]
+    BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
-    def __init__(self, focused: str, op: str) -> None:
-        """Explain the widget of the id `focused`."""
+    def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
+        """Say something of a room, and what its keys do."""
         super().__init__()
-        self.focused_id = focused
-        self.op = op
+        self.about, self.keys = about, keys
 
     def contents(self) -> ComposeResult:
-        """Say what has the focus, then list the keys and the signs."""
+        """Say what the room is, then list the keys and the signs."""
         keys = Table.grid(padding=(0, 2))
-        for key in KEYS:
-            keys.add_row(key.shown, key.help)
+        for shown, help_ in self.keys:
+            keys.add_row(Text(shown), Text(help_))
         signs = Table.grid(padding=(0, 2))
         for sign, meaning in SIGNS:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
         with VerticalScroll():
-            yield Static(self.focus_help(), markup=False, classes="words")
-            yield Static(keys)
-            yield Static(MORE, classes="words")
-            yield Static(signs, id="signs")
+            yield Static(self.about, markup=False, classes="words")
+            yield Static(keys, id="signs")
+            yield Static(signs, classes="words")
         yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
 
-    def focus_help(self) -> str:
-        """Return what is said of the widget that has the focus.
 
-        >>> Help("field-to", "shuffle").focus_help()
-        'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
-        """
-        if self.focused_id == "picture":
-            return PICTURE
-        if self.focused_id == "flow":
-            return FLOW
-        name = self.focused_id.removeprefix("field-")
-        params = {param.name: _param_help(param) for param in params_of(OPS[self.op])} if self.op in OPS else {}
-        return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"
+def focus_help(focused: str, op: str) -> str:
+    """Return what is said of the widget of the main screen that has the focus, by its id.
+
+    >>> focus_help("field-to", "shuffle")
+    'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
+    """
+    if focused in PLACES:
+        return PLACES[focused]
+    name = focused.removeprefix("field-")
+    params = {param.name: _param_help(param) for param in params_of(OPS[op])} if op in OPS else {}
+    return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"
 
 
 def _param_help(param: Param) -> str:
@@ -124,28 +115,15 @@ def _param_help(param: Param) -> str:
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
 
-def hide_output(text: str, answer: Trace | Chain) -> str:
-    r"""Return code with a hole in place of the shape of `y`, and of each size of it that the request does not name.
-
-    >>> import shapecalc as sc
-    >>> hide_output("# x: 2,3,4 -> y: 2,12\ny = x.reshape(2, 12)", sc.reshape((2, 3, 4), (0, -1)))
-    '# x: 2,3,4 -> y: _\ny = x.reshape(2, _)'
-    """
-    asked = {*re.findall(r"\w+", command_line(answer))}
-    sizes = [re.escape(str(dim)) for dim in answer.output or () if str(dim) not in asked]
-    text = OUTPUT.sub(rf"\g<1>{UNICODE.hole}", text)
-    return re.sub(rf"(?<!\w)({'|'.join(sizes)})(?!\w)", UNICODE.hole, text) if sizes else text
-
-
 class CodeScreen(Dialog[None]):
     """F8: the frameworks at the left, the code at the right; enter copies it."""
 
     BINDINGS = [Binding("escape,f8", "dismiss", "close")]
 
-    def __init__(self, answer: Trace | Chain, *, hides: bool = False) -> None:
-        """Show the code of an answer; if it `hides`, with holes for what the answer is."""
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Show the code of an answer."""
         super().__init__()
-        self.answer, self.hides = answer, hides
+        self.answer = answer
 
     def contents(self) -> ComposeResult:
         """Put the list beside the code."""
@@ -162,16 +140,13 @@ class CodeScreen(Dialog[None]):
 
     @on(OptionList.OptionSelected)
     def copy(self, event: OptionList.OptionSelected) -> None:
-        """Copy the code for the framework, unless it tells what is hidden."""
+        """Copy the code for the framework."""
         try:
             text = code(self.answer, str(event.option_id)).text
         except ShapeError as error:
             self.notify(visible(error.problem.message), severity="error", markup=False)
             return
-        if self._shown(text) == text:
-            copy(self, text)
-        else:
-            self.notify(WOULD_SHOW, markup=False)
+        copy(self, text)
 
     def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""
@@ -179,13 +154,10 @@ class CodeScreen(Dialog[None]):
             found = code(self.answer, target)
         except ShapeError as error:
             return Text(visible(error.problem.message), "red")
-        text = Text(self._shown(found.text))
+        text = Text(found.text)
         for warning in found.warnings:
-            text.append(f"\n\n! {self._shown(warning)}", "yellow")
+            text.append(f"\n\n! {warning}", "yellow")
         return text
-
-    def _shown(self, text: str) -> str:
-        return hide_output(text, self.answer) if self.hides else text
 
 
 class DoctorScreen(Dialog[Question | None]):

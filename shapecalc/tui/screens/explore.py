@@ -12,7 +12,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -21,13 +20,11 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
-from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, KEYS, keys_line
+from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, HINTS, KEYS, LEARNING, WHETHER, keys_line
 from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
 from shapecalc.tui.widgets import ClickableText, Field, FocusableText, MarkClicked, Pane, TextField
-from shapecalc.view.canvas import stack
-from shapecalc.view.flow import rail, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,12 +38,15 @@ LINES = 2
 """Those of them that are drawn across, where the screen is not low."""
 
 
-class Explore(Screen[None]):
+class Explore(widgets.Room[None]):
     """One question, answered at every key stroke, and stepped through."""
 
     BLANK = True
     AUTO_FOCUS = ""
-    BINDINGS = [Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS]
+    BINDINGS = [
+        *(Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS),
+        Binding("slash", "app.command_palette", show=False),
+    ]
 
     @dataclass
     class QuestionShown(Message):
@@ -56,20 +56,22 @@ class Explore(Screen[None]):
         """Its command line."""
         at: int
         """The step of its answer that is stood at."""
+        learns: bool
+        """Whether it is asked before it is shown."""
         for_good: bool = False
         """Whether nothing more is typed in it."""
 
     def __init__(
-        self, question: Question, step: int | None = 0, progress: Progress | None = None, *, big: bool = False
+        self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
     ) -> None:
-        """Open with a question, at one of its steps, with the answer hidden; past the last if it is None.
+        """Open with a question, at one of its steps; past the last if it is None.
 
-        If it is `big`, the step is drawn in large figures.
+        If it is `big`, the step is drawn in large figures. If it `learns`, it asks before it shows.
         """
         super().__init__()
-        self.state = State(question, step)
+        self.progress = progress or Progress()
+        self.state = State(question, step, learns=learns, score=self.progress.today)
         self.state.big = big
-        self.progress = progress
         self.course: Course | None = None
         """The lessons that it was opened with; None for those of the program."""
         self._lesson = ""
@@ -100,7 +102,8 @@ class Explore(Screen[None]):
     def focus_first(self) -> None:
         """Give the focus to the first hole, or to the first field."""
         self.set_class(self.state.big, "-big")
-        focused = self.query_one(Pane if self.state.big else "#flow") if self.state.holes or self.state.big else None
+        asks = self.state.opening or self.state.askable
+        focused = self.query_one(Pane if self.state.big else "#flow") if asks or self.state.big else None
         (focused or self.query(Input).first()).focus()
 
     def _fields(self) -> list[Field]:
@@ -174,6 +177,10 @@ class Explore(Screen[None]):
             self.call_after_refresh(self._in_use.focus)
         self.show_soon()
 
+    def on_screen_resume(self) -> None:
+        """Show the score that there is after a lesson or a film."""
+        self.show_soon()
+
     def on_descendant_focus(self) -> None:
         """Say what is wrong with a field once it is left."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
@@ -215,7 +222,7 @@ class Explore(Screen[None]):
             state.enter()
         elif event.key == "escape":
             state.choose(None)
-        elif event.key == "backspace" or (event.is_printable and event.character):
+        elif event.key == "backspace" or (event.character and state.takes(event.character)):
             state.type("\b" if event.key == "backspace" else str(event.character))
         else:
             return False
@@ -240,8 +247,8 @@ class Explore(Screen[None]):
 
     def action_grid(self) -> None:
         """Show the elements in place of the picture, and with them the answer, or the picture again."""
-        if self.state.holes:
-            self.state.hide_or_reveal()
+        if self._answer_to_show() is None:
+            return
         self.state.gridded, self.state.beside = not self.state.gridded, False
         (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
         self.show_soon()
@@ -250,12 +257,12 @@ class Explore(Screen[None]):
         """Show the elements beside those of the mistake that gives the same sizes."""
         if not self.state.gridded:
             self.action_grid()
-        self.state.beside = True
+        self.state.beside = self.state.gridded
         self.show_soon()
 
-    def action_hide(self) -> None:
-        """Hide the answer, to predict it, or reveal it."""
-        self.state.hide_or_reveal()
+    def action_mode(self) -> None:
+        """Go over from work to learning, or back."""
+        self.state.switch_mode()
         self.focus_first()
         self.show_soon()
 
@@ -279,9 +286,20 @@ class Explore(Screen[None]):
         """Apply the fix that is suggested."""
         await self.ask_anew(self.state.question_with_fix())
 
+    def action_hint(self) -> None:
+        """Give a help with the hole at hand."""
+        self.state.enter()
+        self.show_soon()
+
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
         widgets.copy(self, command(self.state.question, self.state.result.answer))
+
+    def action_share(self) -> None:
+        """Copy the command that opens this question at this step."""
+        line = command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
+        step = f"--step {self.state.at + 1} " if self.state.at < self.state.last else "--step last "
+        widgets.copy(self, f"shapecalc tui {step}{line}")
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
@@ -301,7 +319,7 @@ class Explore(Screen[None]):
         """Ask a question that other fields may belong to."""
         if self.state.result.answer is not None:
             line = command(self.state.question, self.state.result.answer)
-            self.post_message(self.QuestionShown(line, self.state.at, for_good=True))
+            self.post_message(self.QuestionShown(line, self.state.at, self.state.learns, for_good=True))
         self.state.ask(question)
         await self._show_fields()
 
@@ -355,7 +373,8 @@ class Explore(Screen[None]):
         """Ask the same under every dialect."""
         from shapecalc.tui.screens.choose import Compare
 
-        self.app.push_screen(Compare(self.state.question, hides=self.state.hides), self._take_row)
+        if self.state.result.answer is None or self._answer_to_show() is not None:
+            self.app.push_screen(Compare(self.state.question), self._take_row)
 
     def action_equiv(self) -> None:
         """Compare with another chain, once the answer is not hidden."""
@@ -375,23 +394,23 @@ class Explore(Screen[None]):
         """Return the answer; None if there is none, or, with a word to the user, if it is hidden."""
         if self.state.hides:
             self.notify(explore_text.WOULD_SHOW, markup=False)
-        return None if self.state.hides else self.state.result.answer
+        return None if self.state.hides else self.state.answer
 
     def action_film(self) -> None:
         """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""
         from shapecalc.tui.screens.film import FilmScreen
 
         state = self.state
-        if state.answer is not None:
+        if (answer := self._answer_to_show() if state.opening else state.answer) is not None:
             hidden = {state.predictions.cells[hole].step for hole in state.holes}
-            self.app.push_screen(FilmScreen(state.answer, None if state.settled else state.at, hidden))
+            self.app.push_screen(FilmScreen(answer, None if state.settled else state.at, hidden, state.score))
 
     def action_save(self, kind: str) -> None:
         """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
         from shapecalc.tui.screens.files import Save, Saved, deliver
 
-        if self.state.answer is not None:
-            saved = Saved(kind, self.state.answer, None if self.state.at >= self.state.last else self.state.at + 1)
+        if (answer := self._answer_to_show()) is not None:
+            saved = Saved(kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
             deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
 
     def action_lessons(self) -> None:
@@ -416,14 +435,16 @@ class Explore(Screen[None]):
         """Show code that does the same."""
         from shapecalc.tui.screens.dialogs import CodeScreen
 
-        if self.state.answer is not None:
-            self.app.push_screen(CodeScreen(self.state.answer, hides=self.state.hides))
+        if (answer := self._answer_to_show()) is not None:
+            self.app.push_screen(CodeScreen(answer))
 
-    def action_help(self) -> None:
-        """Explain what has the focus, and every key."""
-        from shapecalc.tui.screens.dialogs import Help
+    def help(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return what is said of the widget that has the focus, and the keys of the mode, with what each does."""
+        from shapecalc.tui.screens.dialogs import MORE, focus_help
 
-        self.app.push_screen(Help(str(self.focused.id) if self.focused else "", self.state.question.op))
+        about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
+        keys = LEARNING if self.state.learns else KEYS
+        return about, [*((key.shown, key.help) for key in keys), *MORE, *widgets.EVERYWHERE]
 
     # What is taken from them
 
@@ -466,18 +487,22 @@ class Explore(Screen[None]):
         state, width = self.state, self.app.size.width - 2
         asked = command(state.question, state.result.answer)
         line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
-        works = frozenset(key.action for key in KEYS if state.works(key.action))
-        self._put("title", explore_text.title(state.question, state.result, width, explore_text.hidden_text(state)))
+        shown = LEARNING if state.learns else KEYS
+        works = frozenset(key.action for key in shown if key.action and state.offers(key.action))
+        hidden, score = explore_text.hidden_text(state), str(state.score)
+        self._put("title", explore_text.title(state.question, state.result, width, hidden, score))
         self._put("reason", self._reason_text(width))
         self._put("sentence", explore_text.sentence(state, width))
         self._put("command", line)
         follows = state.gridded and isinstance(self.focused, Pane)
-        of_grid = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
-        self._put("keys", keys_line(works, width, focused=of_grid))
+        focused = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
+        if isinstance(self.focused, FocusableText) and (state.opening or state.asking):
+            focused = (WHETHER,) if state.opening else HINTS
+        self._put("keys", keys_line(works, width, shown, focused))
         self.set_class(state.result.answer is None, "-stale")
         self._put_answer(width)
         if state.result.answer is not None:
-            self.app.post_message(self.QuestionShown(asked, state.at))
+            self.app.post_message(self.QuestionShown(asked, state.at, state.learns))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:
@@ -487,11 +512,10 @@ class Explore(Screen[None]):
             for name in ("flow", "rail"):
                 self._put(name, Text())
             return
-        at = None if state.settled or (state.hides_refusal and state.at >= state.last) else state.at
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
-        height = explore_text.flow_height(state, width, self.app.size.height - beside)
+        height = explore_text.flow_height(state, self.app.size.height - beside)
         self._put("flow", explore_text.flow_text(state, width, height))
-        self._put("rail", stack([rail(answer, at, width=width), strip(answer, at, width=width)]))
+        self._put("rail", explore_text.rail_text(state, width))
         self.query_one(Pane).draw(partial(explore_text.picture_text, state, element_reader(state.result.source)))
 
     def _put(self, name: str, text: Text) -> None:
@@ -500,7 +524,8 @@ class Explore(Screen[None]):
     def _reason_text(self, width: int) -> Text:
         """Return what is wrong, with carets under the characters at fault."""
         state = self.state
-        problem = None if state.result.typing or state.hides_refusal else state.result.problem
+        hides = state.result.answer is not None and state.opening
+        problem = None if state.result.typing or hides else state.result.problem
         if problem is None:
             return Text()
         place = caret(state.question, state.result)

@@ -17,6 +17,7 @@ from textual.widgets import Input, Label
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
+from shapecalc.teaching.progress import Score
 from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
 from shapecalc.view.film.files import screen
@@ -204,6 +205,7 @@ class FilmPane(FocusableText):
 class FilmScreen(Dialog[None]):
     """One answer as a film in the whole terminal."""
 
+    KEYS = KEYS
     BINDINGS = [
         *bindings_of(KEYS),
         Binding("pagedown", "step(1)", "frame on", priority=True),
@@ -212,9 +214,11 @@ class FilmScreen(Dialog[None]):
         Binding("end", f"show({10**6})", "to the end"),
     ]
 
-    def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int] = ()) -> None:
+    def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int], score: Score) -> None:
         """Play an answer, from one of its steps or from the beginning. It asks about the steps that are `hidden`."""
         super().__init__()
+        self.score = score
+        self._marked: Ask | None = None
         self.answer, self.step, self.hidden = answer, step, hidden
         self.player: Player | None = None
         self._clock: Timer | None = None
@@ -270,6 +274,8 @@ class FilmScreen(Dialog[None]):
 
     def action_step(self, by: int) -> None:
         """Go a frame on or back; on from a question, which gives its answer."""
+        if by > 0 and self.player is not None:
+            self._mark(self.player.question, right=False)
         self._change(lambda player: player.step(by))
 
     def action_show(self, frame: int) -> None:
@@ -287,14 +293,22 @@ class FilmScreen(Dialog[None]):
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
         """Go on if the prediction is right; with nothing typed, show what is right."""
-        if self.player is None or self.player.question is None:
+        if self.player is None or (question := self.player.question) is None:
             return
+        right = bool(event.value.strip()) and self.player.is_right(event.value)
+        self._mark(question, right=right)
         if not event.value.strip():
             self.player.reveal()
-        elif not self.player.is_right(event.value):
-            self.query_one("#asked", Label).update(f"That is not right. {self.player.question.question} ")
+        elif not right:
+            self.query_one("#asked", Label).update(f"That is not right. {question.question} ")
             return
         self.show()
+
+    def _mark(self, question: Ask | None, *, right: bool) -> None:
+        """Count the first answer to a question."""
+        if question is not None and question is not self._marked:
+            self.score.mark(right=right)
+            self._marked = question
 
     @on(MarkClicked)
     def go_to_part(self, event: MarkClicked) -> None:
@@ -339,7 +353,7 @@ class FilmScreen(Dialog[None]):
             field.value = ""
             (field if asking else self.query_one(FilmPane)).focus()
         if question is not None:
-            self.query_one("#asked", Label).update(f"{question.question} ")
+            self.query_one("#asked", Label).update(f"{self.score}  {question.question} ".lstrip())
 
 
 def _keys_text(player: Player, width: int) -> Text:

@@ -35,8 +35,8 @@ SHORT = 30
 LOWEST = 16
 """Lines of the terminal below which there is none for a border."""
 KEYS = (
-    Key("enter", "enter", "predict", "submit", "say whether the prediction is right; then go on", 0),
-    Key("f1", "F1", "hint", "hint", "help, one step further each time", 1),
+    Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
+    Key("f1", "F1", "help", "app.help", "explain this", 1),
     Key("ctrl+g", "^G", "answer", "answer", "show the answer", 2),
     Key("escape", "esc", "leave", "back", "go back", 3),
     Key("f5", "F5", "play", "play", "go to the main screen with this question", 5),
@@ -63,6 +63,10 @@ class TaskPane(Vertical):
         super().__init__(id="task")
         self.asked: Task | None = None
         self.revealed = False
+        self.marked = False
+        """Whether it was counted how it was answered first."""
+        self.judged = ""
+        """What was judged last."""
         self._helped = 0
         self._last: Prediction = None
 
@@ -84,13 +88,13 @@ class TaskPane(Vertical):
 
     def ask(self, text: Text, task: Task | None, notes: str = "") -> None:
         """Show a text and what is to be predicted, with nothing given away; without a task, ask for topics."""
-        self.asked, self.revealed, self._helped, self._last = task, False, 0, None
+        self.asked, self.revealed, self.marked, self._helped, self._last = task, False, False, 0, None
         self.remove_class("-revealed")
         asked = f"$ shapecalc {task.question}\n{task.asks}" if task else TOPICS_ASKED
         for name, shown in (("#text", text), ("#asked", asked), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(shown)
         self.put_notes(notes)
-        self.field.value = ""
+        self.field.value = self.judged = ""
         self.field.placeholder = "a shape such as 2,3,4" if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
 
@@ -117,6 +121,14 @@ class TaskPane(Vertical):
         helps = rungs(self.asked, answer_line(self.asked.question), prediction)
         self.tell(helps[min(self._helped, len(helps) - 1)])
         self._helped += 1
+
+    def is_new(self, typed: str) -> bool:
+        """Say whether what is typed is to be judged; if it was before, or nothing is typed, give a hint."""
+        if typed.strip() in ("", self.judged):
+            self.hint()
+            return False
+        self.judged = typed.strip()
+        return True
 
     def reveal(self) -> None:
         """Show the answer and its pictures; first the elements, if it is asked where one of them goes."""
@@ -176,8 +188,15 @@ class TaskScreen(Dialog[Question | None]):
         """Return the actions that are shown now: one for both ways of scrolling."""
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"}
 
+    def mark(self, *, right: bool) -> None:
+        """Count how something was answered first."""
+        if not self.pane.marked:
+            self.pane.marked = True
+            self.progress.today.mark(right=right)
+
     def show_keys(self) -> None:
-        """Show the keys that do something now."""
+        """Show the keys that do something now, and the score over everything."""
+        self.query_one(".dialog").border_title = str(self.progress.today)
         line = keys_line(self.working(), max(LEAST_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).put(line)
 
@@ -194,10 +213,6 @@ class TaskScreen(Dialog[Question | None]):
     async def action_submit(self) -> None:
         """Predict what stands in the field."""
         await self.pane.field.action_submit()
-
-    def action_hint(self) -> None:
-        """Help, one step further each time."""
-        self.pane.hint()
 
     def action_play(self) -> None:
         """Close, with the question on the main screen."""
@@ -234,15 +249,13 @@ class Drilling(TaskScreen):
 
     def working(self) -> frozenset[str]:
         """Return the actions that would do something now."""
-        return super().working() - ({"submit", "answer", "hint"} if self.answered else {"next"})
+        return super().working() - ({"submit", "answer"} if self.answered else {"next"})
 
     def _ask(self) -> None:
         """Ask the exercise that is next."""
         self.exercise, self.answered = self.drill.exercise, False
         title = f"Exercise {self.drill.answered + 1}, {self.topic}, level {self.exercise.level}\n"
-        tally = self.progress.tally
-        score = f"{self.drill}; in all {tally}\n" if tally.asked else ""
-        self.pane.ask(Text.assemble((title, "bold"), score), self.exercise.task)
+        self.pane.ask(Text(title, "bold"), self.exercise.task)
         self.show_keys()
 
     @on(Input.Submitted)
@@ -250,7 +263,7 @@ class Drilling(TaskScreen):
         """Say whether the prediction is right, and show what happens. If that was said before, go on."""
         if self.answered:
             self.action_next()
-        elif event.value.strip():
+        elif self.pane.is_new(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
@@ -265,6 +278,7 @@ class Drilling(TaskScreen):
             return
         judged = judge_exercise(self.exercise, typed)
         self.answered = True
+        self.mark(right=judged.right)
         box = self.drill.mark(right=judged.right)
         self.progress.score(self.exercise.kind.name, box, right=judged.right)
         self.pane.tell(judged.said or "right", right=judged.right if typed else None)
@@ -410,23 +424,28 @@ class Lessons(TaskScreen):
             self._begin()
         elif self.right:
             self.action_go(1)
-        elif event.value.strip():
+        elif self.pane.is_new(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
         judgement = judge(lesson, typed)
         self.right = judgement.right
+        if not unread(lesson.task, typed):
+            self.mark(right=judgement.right)
         self.pane.tell(judgement.said, right=judgement.right)
         if judgement.right:
             self.progress.mark(lesson.id)
             self._list()
             self.complain()
             self.pane.reveal()
-            self.show_keys()
+        self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer and its pictures."""
+        """Show the answer and its pictures, which counts as a miss."""
+        if self.lesson is not None:
+            self.mark(right=False)
         self.pane.reveal()
+        self.show_keys()
 
     def action_go(self, by: int) -> None:
         """Go to the next lesson, or to the one before."""

@@ -11,7 +11,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from shapecalc.core.answers import Trace
@@ -21,7 +20,7 @@ from shapecalc.core.text import visible
 from shapecalc.models import report
 from shapecalc.models.verdicts import Fix
 from shapecalc.tui.explore_text import few_lines
-from shapecalc.tui.widgets import Enlarge, Pane, TextField
+from shapecalc.tui.widgets import Enlarge, Pane, Room, TextField
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.flow import flow
 
@@ -166,7 +165,7 @@ def _short(text: str, width: int) -> str:
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
-class ModelScreen(Screen[None]):
+class ModelScreen(Room[None]):
     """The nodes of one model."""
 
     BINDINGS = [
@@ -179,6 +178,7 @@ class ModelScreen(Screen[None]):
         Binding("o", "offenders", "offenders only", show=False),
         Binding("f", "fix", "look at the fix", show=False),
         Binding("w", "type('write')", "write", show=False, priority=True),
+        Binding("q", "app.quit", "quit", show=False),
         Binding("escape", "close_field", "close the field", show=False),
     ]
 
@@ -200,6 +200,11 @@ class ModelScreen(Screen[None]):
                 yield Static("", id="asked", markup=False)
                 yield TextField(id="answer")
             yield Static(KEYS, id="keys", markup=False)
+
+    def help(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return what is said of it, and its keys."""
+        about, keys = super().help()
+        return about, [*((key, "") for key in KEYS.split("  ")), *keys]
 
     def on_mount(self) -> None:
         """Begin in the list."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 
 from shapecalc.cli.app import run_line
-from shapecalc.cli.output import Exit, RunEnded, abandon_stdout, escape_what_cannot_be_written, stream_error
+from shapecalc.cli.output import (
+    Exit,
+    RunEnded,
+    abandon_stdout,
+    escape_what_cannot_be_written,
+    fault_text,
+    stream_error,
+    tell,
+)
 from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
@@ -63,6 +71,11 @@ def main() -> int:
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the end
         return Exit.INTERRUPTED
+    except Exception as error:
+        if sys.flags.dev_mode:
+            sys.excepthook(type(error), error, error.__traceback__)
+        tell(f"shapecalc: {fault_text(error)}")
+        return Exit.FILE if isinstance(error, MemoryError) else Exit.FAULT
 
 
 def _run(words: list[str]) -> int:

@@ -463,13 +463,16 @@ def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connecti
 
 
 def _work(connection: Connection, others: list[Connection], file: str, style: Style) -> None:
-    """Judge blocks until there are no more; the parent's ends are closed, so that its death is an end, too."""
+    """Judge blocks until there are no more, or until one cannot be judged, which the parent then finds itself.
+
+    The parent's ends are closed, so that its death is an end, too.
+    """
     leave_to_parent()
     for other in others:
         other.close()
     blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None] = SimpleQueue()
     Thread(target=_receive, args=(connection, blocks), daemon=True).start()
-    with suppress(OSError):
+    with suppress(Exception):
         while asked := blocks.get():
             connection.send(judge_block(asked[0], file, style, asked[1]))
 

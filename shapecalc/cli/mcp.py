@@ -5,11 +5,16 @@ Files are read by their headers alone, and only in one folder.
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from shapecalc import __version__
 from shapecalc.cli import output
@@ -28,6 +33,10 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import MOST_DIMS, brief, is_file, lookup, shape_text, suggestion, visible
 from shapecalc.core.values import describe, read_sizes
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+    from mcp.types import JSONRPCError
 
 Arguments = Mapping[str, Any]
 Schema = dict[str, Any]
@@ -66,6 +75,14 @@ MODEL: dict[str, Schema] = {
 MODEL_HELP = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
 LONGEST_LOG = 1 << 24
 """How many characters of a message are read."""
+LONGEST_LINE = 1 << 26
+"""How many bytes a line of the protocol may have."""
+LARGEST_ANSWER = 1 << 20
+"""How many characters the text and the JSON of an answer may have together."""
+LONGEST_CALL = 30
+"""How many seconds a call may take."""
+MOST_CALLS = 2
+"""How many calls are worked out at once, each in a process of its own; others wait, and their time does not count."""
 
 
 class Answered(Record):
@@ -274,11 +291,13 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
             raise output.stream_error(name, "it is closed")
     try:
         import anyio
-        import mcp.server.stdio  # noqa: F401 - it says whether the extra is installed
+        import mcp.server.lowlevel  # noqa: F401 - it says whether the extra is installed
     except ImportError as error:
         package = str(error.name).partition(".")[0]
         raise output.stream_error("mcp", f"{package} is not installed; pip install 'shapecalc[mcp]'") from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
+    os.environ["PYTHONSAFEPATH"] = "1"  # the processes of calls import nothing from the agent's folder
+    vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script that was started
     if sys.stdin.isatty():
         output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     try:
@@ -299,11 +318,13 @@ def _first_of(errors: ExceptionGroup[OSError]) -> OSError:
 
 async def _serve(folder: Path) -> None:
     """Answer the calls of one client, with files of a folder."""
+    import anyio
+    from anyio import to_thread
+    from anyio.from_thread import BlockingPortal
     from mcp import types
     from mcp.server.lowlevel import Server
-    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
 
-    tools = agent_tools()
     listed = [
         types.Tool(
             name=tool.name,
@@ -311,26 +332,156 @@ async def _serve(folder: Path) -> None:
             input_schema=tool.schema,
             annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
         )
-        for tool in tools.values()
+        for tool in _tools().values()
     ]
+    calls = anyio.CapacityLimiter(MOST_CALLS)
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
 
     async def call_tool(_context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        try:
-            answered = call(tools, asked.name, asked.arguments or {}, folder)
-        except ShapeError as error:
-            said = types.TextContent(type="text", text=visible(str(error.problem)))
-            return types.CallToolResult(content=[said], is_error=True)
+        async with calls:
+            answered = await _call_in_worker(asked.name, asked.arguments or {}, folder)
         said = types.TextContent(type="text", text=answered.text)
-        return types.CallToolResult(content=[said], structured_content=answered.json)
+        return types.CallToolResult(
+            content=[said], structured_content=answered.json or None, is_error=not answered.json
+        )
 
     server = Server(
         "shapecalc", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    given, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    answers, written = anyio.create_memory_object_stream[SessionMessage]()
+
+    async def hand_on(read: SessionMessage | types.JSONRPCError | None) -> None:
+        if isinstance(read, SessionMessage):
+            await given.send(read)
+        elif read is not None:
+            await answers.send(SessionMessage(read))
+        else:  # the agent says no more, and the calls that it has made are answered
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(MOST_CALLS):
+                await calls.acquire_on_behalf_of(object())
+            await given.aclose()
+
+    async def write() -> None:
+        async for said in written:
+            line = said.message.model_dump_json(by_alias=True, exclude_unset=True)
+            await to_thread.run_sync(_put_line, f"{line}\n".encode())
+
+    async with anyio.create_task_group() as tasks, written, BlockingPortal() as portal:
+        tasks.start_soon(write)
+        Thread(target=_read_lines, args=(partial(portal.call, hand_on),), daemon=True).start()
+        await server.run(messages, answers, server.create_initialization_options())
+
+
+# A call has a process of its own, which is killed where the agent cancels it and where it takes too long.
+
+
+async def _call_in_worker(name: str, given: Arguments, folder: Path) -> Answered:
+    """Return what a tool answers in another process, which is started if none is free; no JSON says that it failed."""
+    import anyio
+    from anyio import to_process
+
+    try:
+        with anyio.fail_after(LONGEST_CALL):
+            alone = anyio.CapacityLimiter(1)
+            return await to_process.run_sync(call_or_refuse, name, given, folder, cancellable=True, limiter=alone)
+    except TimeoutError:
+        problem = misuse(f"the call took longer than {LONGEST_CALL} seconds", "ask for less at once").problem
+        return Answered(str(problem), {})
+    except anyio.BrokenWorkerProcess:
+        return Answered(f"fault: the process of this call has died; {output.report_place()}", {})
+
+
+def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
+    """Return what a tool answers, or one line that says why it does not, without JSON.
+
+    A process whose server was killed ends in a while.
+    """
+    import faulthandler
+
+    faulthandler.dump_traceback_later(2 * LONGEST_CALL, exit=True)
+    try:
+        answered = call(_tools(), name, given, folder)
+        size = len(answered.text) + len(json.dumps(answered.json))
+        if size > LARGEST_ANSWER:
+            raise misuse(f"the answer has {size} characters, more than {LARGEST_ANSWER}", "ask for less at once")
+    except ShapeError as error:
+        return Answered(visible(str(error.problem)), {})
+    except Exception as error:
+        return Answered(output.fault_text(error), {})
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return answered
+
+
+@cache
+def _tools() -> dict[str, AgentTool]:
+    return agent_tools()
+
+
+# The lines of the protocol: each that has an id is answered, whatever else is in it.
+
+
+LONE = re.compile(r"(\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
+"""An escape of half a character, such as a log has that was cut inside an emoji, or in group 1 any other escape."""
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
+
+
+def _read_lines(hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
+    """Hand on the messages of standard input, with the answers to lines that are none, and None at the end.
+
+    The process may end while this waits for a line.
+    """
+    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+    while line := lines.readline(LONGEST_LINE):
+        rest = line
+        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = lines.readline(LONGEST_LINE)
+        if not line.isspace():
+            hand_on(read_message(line.decode("utf-8-sig", "replace")))
+    hand_on(None)
+
+
+def _put_line(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+
+
+def read_message(line: str) -> SessionMessage | JSONRPCError:
+    """Return the message in a line, or the answer to a line that is none."""
+    from mcp import types
+    from mcp.shared.message import SessionMessage
+    from pydantic import ValidationError
+
+    line = LONE.sub(lambda escape: escape[1] or "\\ufffd", line)
+    code, why = types.INVALID_REQUEST, "no message of JSON-RPC 2.0; one stands alone on its line"
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if not (isinstance(message, types.JSONRPCNotification) and _id_text(line)):
+            return SessionMessage(message)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        if first["type"] == "json_invalid":
+            code, why = types.PARSE_ERROR, f"{first['msg']}; a line has at most {LONGEST_LINE} bytes"
+    try:
+        id = json.loads(_id_text(line))
+    except ValueError:
+        id = None
+    known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
+    return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=why))
+
+
+def _id_text(line: str) -> str:
+    """Return how a line writes its id, also one that is no JSON; empty if it has none."""
+    depth, before = 0, ("", "")
+    for found in TOKEN.finditer(line):
+        if depth == 1 and before == ('"id"', ":"):
+            return found[0]
+        depth += (found[0] in "{[") - (found[0] in "]}")
+        before = before[1], found[0]
+    return ""
 
 
 MCP_COMMAND = Command(

@@ -39,6 +39,7 @@ class Exit:
     USAGE = 2
     UNRESOLVED = 3
     FILE = 4
+    FAULT = 70
     INTERRUPTED = 130
 
 
@@ -242,10 +243,37 @@ def problem_code(problem: Problem) -> int:
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
 
 
-# Packages that are not installed.
+# Faults of our own, and packages that are not installed.
 
 
 PACKAGE = "shapecalc"
+
+
+def fault_text(error: BaseException) -> str:
+    """Return a fault of our own in a line: what it is, where in this package it arose, and where to report it.
+
+    >>> fault_text(MemoryError())
+    'memory: there is not enough for this'
+    """
+    from traceback import walk_tb
+
+    if isinstance(error, MemoryError):
+        return "memory: there is not enough for this"
+    places = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(error.__traceback__)]
+    own = [f" ({place})" for place in places if place.startswith(PACKAGE)]
+    return visible(f"fault: {type(error).__name__}: {error}{''.join(own[-1:])}; {report_place()}")
+
+
+def report_place() -> str:
+    """Return the words that ask for a report: the address is the one that the installed package names."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = dict(url.split(", ", 1) for url in metadata(PACKAGE).get_all("Project-URL") or [])
+    except PackageNotFoundError:
+        urls = {}
+    unknown = f"the address that 'pip show --verbose {PACKAGE}' names"
+    return f"please report it at {urls.get('Issues') or next(iter(urls.values()), unknown)}"
 
 
 def missing_error(error: ImportError) -> RunEnded:

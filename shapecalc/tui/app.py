@@ -270,6 +270,17 @@ class ShapecalcApp(App[Result]):
         self.opens_lessons = lesson
         self._shown: Explore.QuestionShown | None = None
 
+    def run(self, **options: Any) -> Result | None:
+        """Run the app and return what it was left with; raise what it could not go on after."""
+        result = super().run(**options)
+        if self._exception is not None:
+            raise self._exception
+        return result
+
+    def _fatal_error(self) -> None:
+        """End the app as Textual does, without a report on the screen: the fault is told where everything ends."""
+        self._close_messages_no_wait()
+
     @property
     def available_themes(self) -> dict[str, Theme]:
         """The themes that are offered, by name."""

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
 import shapecalc as sc
-from tests.cli.conftest import command, environment
+from shapecalc.teaching.progress import VisitorProgress
+from shapecalc.tui.app import ShapecalcApp, VisitorFile
+from shapecalc.tui.question import question_of
+from tests.cli.conftest import ROOT, command, environment
 
 DIGITS = "9" * 900
 HUGE = "*".join([DIGITS] * 6)
@@ -208,3 +214,89 @@ def test_a_prompt_line_that_starts_with_an_op_goes_on_from_the_shape(shapecalc):
     ran = shapecalc("repl", stdin="2,3\nflatten --axis 0 | transpose\nflatten 0\nx,1\nreshape ans -1\n?\n")
     assert ran.out.splitlines()[:4] == ["2,3", "6,1", "x,1", "x"]
     assert "flatten does not take '0'" in ran.err
+
+
+# Faults of our own: one line and exit 70, wherever they arise.
+
+
+PLACE = "please report it at the address that 'pip show --verbose shapecalc' names"
+AT = "shapecalc.__main__:{}"
+BREAK = """
+import sys
+from shapecalc.core import fixing, resolve
+def fail(*given, **named):
+    raise ZeroDivisionError("by \\x1b zero")
+fixing.answer = fixing.answer_chain = resolve.resolve = fail
+from shapecalc.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (
+            ZeroDivisionError("by \x1b zero"),
+            70,
+            f"fault: ZeroDivisionError: by \\x1b zero (shapecalc.__main__:{{}}); {PLACE}",
+        ),
+        (RecursionError("too deep"), 70, f"fault: RecursionError: too deep ({AT}); {PLACE}"),
+        (ImportError("no", name="shapecalc.nothing"), 70, "fault: ImportError: no (shapecalc."),
+        (MemoryError(), 4, "memory: there is not enough for this"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_nobody_expected_ends_in_one_line(error, code, told, shapecalc, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("shapecalc.__main__.run_line", fail)
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    ran = shapecalc("reshape", "2,3", "6")
+    assert (ran.code, ran.out) == (code, "")
+    before, _, after = told.partition("{}")
+    assert ran.err.count("\n") == bool(told)
+    assert ran.err.startswith(f"shapecalc: {before}" if told else "")
+    assert ran.err.endswith(f"{after}\n" if after else "")
+
+
+@pytest.mark.parametrize("words", [["reshape", "2,3", "6", "--json"], ["repl"], ["check", "-"], ["check", "many"]])
+def test_a_fault_in_a_command_is_told_once(words, tmp_path):
+    (tmp_path / "many").write_text("reshape 2,3 6\n" * 20_000)
+    ran = subprocess.run(
+        [sys.executable, "-c", BREAK, *words],
+        env=environment(),
+        cwd=tmp_path,
+        input=b"reshape 2,3 6\n",
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (70, b"", 1)
+    assert ran.stderr.startswith(b"shapecalc: fault: ZeroDivisionError: by \\x1b zero (shapecalc.c")
+
+
+def test_a_fault_in_development_mode_has_its_traceback():
+    program = [sys.executable, "-X", "dev", "-c", BREAK, "reshape", "2,3", "6"]
+    ran = subprocess.run(program, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 70
+    assert ran.stderr.startswith("Traceback")
+    assert ran.stderr.splitlines()[-1].startswith("shapecalc: fault: ")
+
+
+def test_a_fault_is_reported_where_the_package_says(shapecalc, monkeypatch):
+    named = SimpleNamespace(get_all=lambda name: ["Home, there", "Issues, here"])
+    monkeypatch.setattr(metadata, "metadata", lambda package: named)
+    monkeypatch.setattr("shapecalc.__main__.run_line", lambda *given: 1 / 0)
+    assert shapecalc("reshape").err.endswith("; please report it at here\n")
+
+
+def test_a_fault_in_the_app_is_raised_where_it_is_run(capsys):
+    async def fail(pilot):
+        pilot.app.call_later(lambda: 1 / 0)
+        await pilot.pause()
+
+    app = ShapecalcApp(question_of(["reshape", "2,3", "6"], {}), user_file=VisitorFile(), progress=VisitorProgress())
+    with pytest.raises(ZeroDivisionError):
+        app.run(headless=True, auto_pilot=fail)
+    assert capsys.readouterr().err == ""

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import asynccontextmanager
 from pathlib import Path
 from shlex import split
@@ -13,7 +14,7 @@ from shlex import split
 import numpy
 import pytest
 
-from shapecalc.cli.mcp import agent_tools
+from shapecalc.cli.mcp import LARGEST_ANSWER, agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from tests.cli.conftest import ROOT, command, environment
@@ -27,6 +28,7 @@ from mcp.client.stdio import stdio_client
 
 pytestmark = pytest.mark.sessions(9)
 
+SIX = {"input": "2,3", "target": "6"}
 MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
 ELSEWHERE = "it is not in the folder that the server was started in"
 
@@ -269,13 +271,46 @@ def test_it_takes_no_defaults(monkeypatch, tmp_path):
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
 
 
-def sent(*lines):
-    """Return what a server answers to lines until it answers the last one, what else it prints, and its exit code."""
+SLOW = """
+import os, time
+import shapecalc.cli.mcp as served
+def sleep(given, folder):
+    (folder / "pid").write_text(str(os.getpid()))
+    time.sleep(600)
+def fail(given, folder):
+    raise ZeroDivisionError("by zero")
+served._answer_doctor, served._answer_model, served._answer_compare = sleep, fail, lambda *_: os._exit(1)
+served.LONGEST_CALL = int(os.environ["SECONDS"])
+"""
+"""What makes the tools of a server slow, wrong and deadly."""
+
+
+def slow_server(folder, seconds=60):
+    """Return the environment of a server with such tools, and with so many seconds for a call."""
+    (folder / "site").mkdir()
+    (folder / "site" / "sitecustomize.py").write_text(SLOW)
+    return {**environment(), "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}", "SECONDS": str(seconds)}
+
+
+def asked(id, name, **given):
+    params = {"name": name, "arguments": given}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+
+
+def sent(*lines, folder=ROOT, env=None):
+    """Return what a server answers to lines until it answers the last one, what else it prints, and its exit code.
+
+    A line may be a function, which is called in its place.
+    """
     first = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command("mcp"), env=environment(), cwd=ROOT, **streams) as server:
-        server.stdin.write("".join(f"{line}\n" for line in (first, *lines)).encode("utf-8", "surrogateescape"))
-        server.stdin.flush()
+    with subprocess.Popen(command("mcp"), env=env or environment(), cwd=folder, **streams) as server:
+        for line in (first, *lines):
+            if callable(line):
+                line()
+                continue
+            server.stdin.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+            server.stdin.flush()
         answers = []
         while not answers or answers[-1].get("id") != json.loads(lines[-1])["id"]:
             answers.append(json.loads(server.stdout.readline()))
@@ -283,13 +318,100 @@ def sent(*lines):
     return answers, rest + told, server.returncode
 
 
-def test_lines_that_are_no_messages_leave_it_answering():
-    called = {"name": "reshape", "arguments": {"input": "2,3", "target": "6"}}
-    call = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": called})
-    broken = ["gar\x1b[31mbage", "\udcff", '{"a": 1}', "[" * 100_000, call.replace('"2,3"', '"\\ud800"'), ""]
-    answers, rest, code = sent(*broken, call)
-    assert [answer["id"] for answer in answers if "result" in answer] == [0, 9]
+PING = '{"jsonrpc":"2.0","id":9,"method":"ping"}'
+START = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"doctor","arguments":{"message":'
+UNREAD = [
+    (START + '"cut \\ud83d"}}}', 7, None),
+    (START + '"whole \\ud83d\\ude00, \\\\ud83d"}}}', 7, None),
+    (START + "9" * 5000 + "}}}", 7, -32700),
+    (START + "[" * 2000 + "]" * 2000 + "}}}", 7, -32700),
+    ('{"method":"ping","params":{"id":1,"a":' + "[" * 2000 + "]" * 2000 + '},"jsonrpc":"2.0","id":"x"}', "x", -32700),
+    (START + "NaN}}}", 7, None),
+    (START, 7, -32700),
+    (START + "\udcff", 7, -32700),
+    (f"\ufeff{PING}".replace("9", "8"), 8, None),
+    ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
+    ('{"jsonrpc":"2.0","id":7}', 7, -32600),
+    ('{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', 7, -32600),
+    ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":' + "1" * 5000 + ',"method":"ping"}', None, -32700),
+    (f"[{PING}]", None, -32600),
+    ("gar\x1b[31mbage", None, -32700),
+    ("\udcff", None, -32700),
+    ('{"a": 1}', None, -32600),
+    ("[" * 100_000, None, -32700),
+]
+
+
+def test_every_line_with_an_id_is_answered_and_any_other_that_cannot_be_read():
+    messages = ['{"jsonrpc":"2.0","method":"nothing"}', '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
+    lines = [line for line, _, _ in UNREAD]
+    answers, rest, code = sent(*messages, *lines, PING, asked(10, "reshape", **SIX))
+    found = [(answer["id"], answer.get("error", {}).get("code")) for answer in answers]
+    expected = [(id, code) for _, id, code in UNREAD]
+    assert sorted(found, key=str) == sorted([(0, None), *expected, (9, None), (10, None)], key=str)
     assert (rest, code) == (b"", 0)
+    assert all(answer.get("error", {}).get("message", "").isprintable() for answer in answers)
+
+
+def test_a_ping_is_answered_while_a_call_runs_which_ends_when_its_time_is_up(tmp_path):
+    answers, rest, code = sent(asked(1, "doctor", message="x"), PING, folder=tmp_path, env=slow_server(tmp_path, 1))
+    assert ([answer["id"] for answer in answers], code) == ([0, 9], 0)
+    late = json.loads(rest)
+    text = "usage: the call took longer than 1 seconds (ask for less at once)"
+    assert (late["id"], late["result"]["isError"], late["result"]["content"][0]["text"]) == (1, True, text)
+
+
+def test_a_call_that_is_cancelled_ends_and_makes_room_for_the_next(tmp_path):
+    def wait():
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+
+    cancel = [f'{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}' for id in (1, 2)]
+    slow = [asked(id, "doctor", message="x") for id in (1, 2)]
+    quick = asked(3, "reshape", **SIX)
+    answers, rest, code = sent(*slow, wait, *cancel, quick, folder=tmp_path, env=slow_server(tmp_path))
+    assert ([answer["id"] for answer in answers], rest, code) == ([0, 3], b"", 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_fault_and_a_death_are_told_and_the_next_call_is_answered(tmp_path):
+    lines = asked(1, "model", file="x"), asked(2, "compare"), asked(3, "reshape", **SIX)
+    answers, rest, code = sent(*lines, folder=tmp_path, env=slow_server(tmp_path))
+    while len(answers) < 4:
+        line, _, rest = rest.partition(b"\n")
+        answers.append(json.loads(line))
+    _, fault, death, last = sorted(answers, key=lambda answer: answer["id"])
+    assert "fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:" in fault["result"]["content"][0]["text"]
+    assert death["result"]["content"][0]["text"].startswith("fault: the process of this call has died; please report")
+    assert fault["result"]["isError"]
+    assert death["result"]["isError"]
+    assert (last["result"]["content"][0]["text"].partition("\n")[0], rest, code) == ("6", b"", 0)
+
+
+def test_an_answer_that_is_too_large_is_refused(refusal):
+    line = refusal("chain", chain="2,3" + " | transpose" * 3000)
+    assert f"characters, more than {LARGEST_ANSWER}" in line
+
+
+def test_what_is_asked_before_the_end_is_answered():
+    lines = [asked(id, "reshape", **SIX) for id in range(1, 6)]
+    answers, rest, code = sent(*lines, PING)
+    late = [json.loads(line) for line in rest.splitlines()]
+    assert (sorted(answer["id"] for answer in answers + late), code) == ([0, 1, 2, 3, 4, 5, 9], 0)
+
+
+def test_no_module_of_the_agents_folder_is_imported(tmp_path):
+    for name in ("anyio", "json", "pickle", "runpy", "shapecalc"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
+    program = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
+    lines = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}), asked(1, "reshape", **SIX)
+    given = "".join(f"{line}\n" for line in lines).encode()
+    ran = subprocess.run(program, env=environment(), cwd=tmp_path, input=given, capture_output=True, check=False)
+    assert json.loads(ran.stdout.splitlines()[-1])["result"]["content"][0]["text"].startswith("6\n")
+    assert not (tmp_path / "imported").exists()
 
 
 @pytest.mark.parametrize(
@@ -308,10 +430,13 @@ def test_a_stream_that_is_closed_is_exit_4_and_an_agent_that_has_gone_is_none(li
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_an_answer_that_cannot_be_written_is_exit_4():
-    with open("/dev/full", "wb") as full:
-        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n"
-        ran = subprocess.run(command("mcp"), env=environment(), input=asked, stdout=full, stderr=-1, check=False)
-    assert (ran.returncode, ran.stderr) == (4, b"shapecalc: mcp: No space left on device\n")
+    with (
+        open("/dev/full", "wb") as full,
+        subprocess.Popen(command("mcp"), env=environment(), stdin=-1, stdout=full, stderr=-1) as server,
+    ):
+        server.stdin.write(f"{PING}\n".encode())
+        server.stdin.flush()
+        assert (server.stderr.read(), server.wait()) == (b"shapecalc: mcp: No space left on device\n", 4)
 
 
 def test_without_the_package_it_says_what_to_install():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.conditions import Conditions
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain
+from shapecalc.core.conditions import Conditions, solved_names
+from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain, rewrite
 from shapecalc.core.moves import Dims, Move, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, Rule, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
@@ -200,7 +200,8 @@ class Stage(Record):
     @property
     def origins(self) -> Origins | None:
         """Which part of the stage's input each dim after it is; None if the stage was refused."""
-        return None if self.after is None else _origins(self.before, (self,), self.after, ())
+        conditions = tuple([condition for step in self.steps for condition in step.conditions])
+        return None if self.after is None else stage_origins(self.before, (self,), self.after, conditions)
 
     def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
         """Set the steps and the move of the stage, and return it. Without a move, it was refused after its steps.
@@ -301,7 +302,7 @@ class Answer(Record):
         (AxisAtom(axis=1, size=3, stride=1, start=()),)
         """
         if self._origins is None and self.output is not None:
-            self._origins = _origins(self.input, self.stages, self.output, self.conditions)
+            self._origins = stage_origins(self.input, self.stages, self.output, self.conditions)
         return self._origins
 
     @property
@@ -499,24 +500,26 @@ def moves_of(answer: Answer) -> Moves:
     return Moves(answer.input, answer.moves)
 
 
-def _origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
-    """Return the origin of each dim of `output` in an input of `shape`."""
+def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
+    """Return the origin of each dim of `output`, which stages make of an input of `shape`."""
     from shapecalc.core.layout import Moves  # a bare question asks for no origins
     from shapecalc.core.origins import origins
 
     moves = tuple([stage.move for stage in stages if stage.move is not None])
     if any(isinstance(move, Dims) for move in moves):
         return (None,) * len(output)
-    return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages))
+    return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages, solved_names(conditions)))
 
 
-def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
-    """Return the input axis of 1 that each output dim of 1 is, for those that are one."""
-    from shapecalc.core.layout import groups
+def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
+    """Return the input axis of 1 that each output dim of 1 is, for those that are one, once names are solved."""
+    from shapecalc.core.layout import carried_ones
 
-    kept = {axis: axis for axis, dim in enumerate(shape) if dim == 1}
+    kept = {axis: axis for axis, dim in enumerate(shape) if rewrite(dim, solved) == 1}
     for stage in stages:
         before, after, move = stage.before, stage.after or (), stage.move
+        if not kept:
+            break
         if stage.kind is Kind.SQUEEZE:
             dropped = [step.sources[0] for step in stage.steps if step.out is None and len(step.sources) == 1]
             pairs = [*enumerate([axis for axis in range(len(before)) if axis not in dropped])]
@@ -525,12 +528,12 @@ def _carried_ones(shape: Shape, stages: Stages) -> dict[int, int]:
         elif isinstance(move, Permute):
             pairs = [*enumerate(move.axes)]
         elif isinstance(move, Reshape):
-            pairs = [(each.outs[0], each.sources[0]) for each in groups(before, after) if each.verb == "stays"]
+            pairs = [*carried_ones(before, after).items()]
         elif isinstance(move, Pick):
             pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
         else:
             pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
-        kept = {out: kept[axis] for out, axis in pairs if axis in kept and after[out] in (0, 1)}
+        kept = {out: kept[axis] for out, axis in pairs if axis in kept and rewrite(after[out], solved) in (0, 1)}
     return kept
 
 

@@ -9,8 +9,8 @@ from itertools import chain, islice
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.conditions import Conditions, holds
 from shapecalc.core.dims import Shape, monomial, names, substitute
-from shapecalc.core.layout import groups
 from shapecalc.core.moves import Dims, Index, Move, index_after, index_before
+from shapecalc.core.origins import mixing, reshaped
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text
 
@@ -62,9 +62,7 @@ def _shows(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
         before, after = (tuple(substitute(dim, sizes) for dim in dims) for dims in (stage.before, stage.after))
         if any(now == 1 != dim for dim, now in zip(stage.after, after, strict=True)):
             return False
-        if any(group.mixes for group in groups(stage.before, stage.after)) and not any(
-            group.mixes for group in groups(before, after)
-        ):
+        if mixing(reshaped(stage.before, stage.after)) and not mixing(reshaped(before, after)):
             return False
     return True
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from shapecalc.core.conditions import Conditions, Known, Never, combine, equal
 from shapecalc.core.dims import Dim, Shape, all_known, named_dim, names, product, quotient, substitute
-from shapecalc.core.layout import Atom, SharedAtom, cut, pieces, regrouping
+from shapecalc.core.layout import Atom, cut
+from shapecalc.core.origins import AxisAtom, mixing, regrouping, reshaped
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import read_shape, shape_text
@@ -25,6 +26,17 @@ from shapecalc.core.values import shape_of
 
 MOST_TRIED = 200_000
 """The most pairs of axes that are looked at."""
+
+
+class SharedAtom(Record):
+    """What an input axis and an output axis have in common."""
+
+    source: int
+    out: int
+    size: Dim
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.out))
 
 
 Parts = frozenset[SharedAtom]
@@ -80,8 +92,9 @@ def in_order(before: Shape, after: Shape) -> Parts | None:
     >>> sorted((part.source, part.out, part.size) for part in in_order((2, 6), (4, 3)))
     [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
     """
-    rows = pieces(before, after)
-    return None if rows is None else frozenset(chain(*rows))
+    found = reshaped(before, after)
+    atoms = [(atom, out) for out, origin in enumerate(found) for atom in origin or () if isinstance(atom, AxisAtom)]
+    return None if mixing(found) else frozenset(SharedAtom(atom.axis, out, atom.size) for atom, out in atoms)
 
 
 def _open(shape: Shape) -> list[int]:

@@ -19,7 +19,6 @@ from shapecalc.core.dims import (
     product,
     quotient,
     rewrite,
-    substitute,
     total,
 )
 from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
@@ -733,77 +732,8 @@ def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
 # across the old ones: then a new axis is made of no whole pieces of old axes.
 
 
-Key = tuple[int, int, int]
-"""What a product is found by: its numerator, its denominator, and a number for its names."""
-ONE: Key = (1, 1, 0)
-
 EMPTY = "0"
 """The name of a size of 0 while shapes are cut."""
-
-MOST_LISTED = 12
-"""The most axes that a sentence lists one by one."""
-
-
-class Group(Record):
-    """Input axes and the output axes that they became: the smallest sets whose elements stay together."""
-
-    sources: tuple[int, ...]
-    outs: tuple[int, ...]
-    mixes: bool = False
-    """Whether an output axis is made of no whole pieces of input axes."""
-
-    @property
-    def verb(self) -> str:
-        """What happened to the axes of the group."""
-        match len(self.sources), len(self.outs):
-            case (1, 1):
-                return "stays"
-            case (_, 0):
-                return "is dropped"
-            case (0, _):
-                return "is inserted"
-            case (_, 1):
-                return "merge into"
-            case (1, _):
-                return "splits into"
-        return "mix into" if self.mixes else "split and merge into"
-
-
-class SharedAtom(Record):
-    """What an input axis and an output axis have in common."""
-
-    source: int
-    out: int
-    size: Dim
-
-    def __hash__(self) -> int:
-        return hash((self.source, self.out))
-
-
-def pieces(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[tuple[SharedAtom, ...], ...] | None:
-    """Return the pieces that make up each dim of `after`, in the order of the elements; None if the axes mix.
-
-    A dim of 1 has no piece.
-
-    >>> [[str(piece.size) for piece in dim] for dim in pieces((2, 8), (4, 4))], pieces((2, 3), (3, 2))
-    ([['2', '2'], ['4']], None)
-    """
-    before, after = _level(before, after)
-    made = cut([Atom(size, 0) for size in before if size != 1], after, Known((*before, *after)))
-    if made is None:
-        return None
-    found, source = list[tuple[SharedAtom, ...]](), -1
-    rest: Dim = 1
-    for out, atoms in enumerate(made):
-        row = []
-        for atom in atoms:
-            while rest == 1:
-                source += 1
-                rest = before[source]
-            row.append(SharedAtom(source, out, substitute(atom.size, {EMPTY: 0})))
-            rest = quotient(rest, atom.size)
-        found.append(tuple(row))
-    return tuple(found)
 
 
 def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
@@ -814,6 +744,8 @@ def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
         solved = solved_names(equal(product(before), product(after)))
     except Never:
         solved = {}
+    if not solved:
+        return tuple(before), tuple(after)
     return tuple([rewrite(dim, solved) for dim in before]), tuple([rewrite(dim, solved) for dim in after])
 
 
@@ -832,78 +764,22 @@ def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
     return tuple(dims)
 
 
-def groups(before: Shape, after: Shape) -> tuple[Group, ...]:
-    """Return the axis groups of a reshape from `before` to `after`, two shapes of the same volume.
+def carried_ones(before: Shape, after: Shape) -> dict[int, int]:
+    """Return the axis of 1 that each dim of 1 after a reshape is: those between the same elements, in their order.
 
-    >>> [(group.sources, group.outs) for group in groups((2, 3, 4), (6, 2, 2))]
-    [((0, 1), (0,)), ((2,), (1, 2))]
+    >>> carried_ones((2, 3, 1), (6, 1))
+    {1: 2}
     """
-    before, after = _level(before, after)
-    made, i, j = [], 0, 0
-    while i < len(before) or j < len(after):
-        a, b = i, j
-        if i < len(before) and j < len(after) and before[i] == after[j]:
-            i, j = i + 1, j + 1
-        elif i < len(before) and before[i] == 1:
-            i += 1
-        elif j < len(after) and after[j] == 1:
-            j += 1
-        else:
-            i, j = _next_cut(before, i, after, j)
-        mixes = i - a > 1 and j - b > 1 and pieces(before[a:i], after[b:j]) is None
-        made.append(Group(tuple(range(a, i)), tuple(range(b, j)), mixes))
-    return tuple(made)
+    sources, outs = map(_ones, _level(before, after) if 1 in after else ((), ()))
+    return {out: axis for place, row in outs.items() for out, axis in zip(row, sources.get(place, ()), strict=False)}
 
 
-def _next_cut(before: Shape, i: int, after: Shape, j: int) -> tuple[int, int]:
-    """Return the next places after `i` and `j` at which the running products agree; both ends if there are none."""
-    sides = (before, i), (after, j)
-    reached: tuple[dict[Key, int], dict[Key, int]] = ({}, {})
-    keys = [ONE, ONE]
-    for length in range(max(len(before) - i, len(after) - j)):
-        for side, (dims, start) in enumerate(sides):
-            if start + length >= len(dims):
-                continue
-            key = keys[side] = _times_reached(keys[side], dims[start + length])
-            reached[side].setdefault(key, start + length + 1)
-            if key in reached[1 - side]:
-                ends = reached[0][key], reached[1][key]
-                if product(before[i : ends[0]]) == product(after[j : ends[1]]):
-                    return ends
-    return len(before), len(after)
-
-
-def _times_reached(key: Key, dim: Dim) -> Key:
-    """Return the key of a product with one more factor. Equal products have equal keys, and others hardly ever do."""
-    factor = monomial(dim)
-    above, below = key[0] * factor.numerator, key[1] * factor.denominator
-    common = gcd(above, below)
-    return above // common, below // common, key[2] + sum([hash(name) * power for name, power in factor.powers])
-
-
-def regrouping(before: Shape, after: Shape) -> str:
-    """Say in one sentence which axes merge, split, mix, are inserted or are dropped.
-
-    >>> regrouping((2, 3, 4), (2, 12))
-    'axis 0 stays; axes 1,2 merge into axis 1'
-    >>> regrouping((2, 8), (4, 4))
-    'axes 0,1 split and merge into axes 0,1'
-    """
-    if before == after:
-        return "the shape stays the same"
-    return "; ".join(_sentence(group) for group in groups(before, after))
-
-
-def _sentence(group: Group) -> str:
-    """Say what happened to one group. The output axes are named only if they differ from the input axes."""
-    if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
-        axes = group.sources or group.outs
-        return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
-    verb = "becomes" if group.verb == "stays" else group.verb
-    return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
-
-
-def _axes(axes: tuple[int, ...]) -> str:
-    if len(axes) > MOST_LISTED:
-        return f"axes {axes[0]} to {axes[-1]}"
-    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"
+def _ones(shape: Shape) -> dict[Dim, list[int]]:
+    """Return the dims of 1, by the product of the dims before them."""
+    found: dict[Dim, list[int]] = {}
+    before: Dim = 1
+    for axis, dim in enumerate(shape):
+        if dim == 1:
+            found.setdefault(before, []).append(axis)
+        before = _times(before, dim)
+    return found

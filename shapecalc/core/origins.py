@@ -12,18 +12,19 @@ runs over. The digit of one of these axes changes along the dim or it does not: 
 from __future__ import annotations
 
 from array import array
+from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
 
 from shapecalc.core import layout
-from shapecalc.core.conditions import Conditions, Known
-from shapecalc.core.dims import Dim, Sum, all_known, plain, product, quotient, substitute, total
+from shapecalc.core.conditions import Conditions, Known, Never, equal
+from shapecalc.core.dims import Dim, Shape, Sum, all_known, plain, product, quotient, substitute, total
 from shapecalc.core.moves import Expand, Move, Pick, Reshape
 from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 MOST_TRIED = 1 << 16
@@ -34,6 +35,9 @@ MOST_COMPARED = 64
 
 MOST_RESIDUES = 1 << 20
 """The most steps of a flat index within one of an axis that are marked one by one."""
+
+MOST_LISTED = 12
+"""The most axes that a sentence lists one by one."""
 
 INPUT: layout.Level = ((), ())
 """What atoms step through that step through the input itself."""
@@ -109,7 +113,13 @@ def origins(moves: layout.Moves, conditions: Conditions, ones: Mapping[int, int]
     >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
     (AxisAtom(axis=0, size=2, stride=1, start=()), AxisAtom(axis=1, size=2, stride=3, start=()))
     """
-    known = Known(moves.dims, conditions)
+    return _origins(moves, conditions, tuple(ones.items()))
+
+
+@lru_cache(maxsize=64)
+def _origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[int, int], ...]) -> Origins:
+    """Return the origins of `origins`. A picture, its words and its JSON ask for the same ones."""
+    known, ones = Known(moves.dims, conditions), dict(carried)
     if known.settled:
         moves = moves.rewritten(known.settled)
     found = list(_of_empty(moves, known) if 0 in moves.dims else _Reading(moves, known).origins())
@@ -155,6 +165,139 @@ def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
     return AxisAtom(atom.axis, size, substitute(atom.stride, {layout.EMPTY: 0}), start)
 
 
+# What becomes of axes: origins read from the axes' side, and in words.
+
+
+class Group(Record):
+    """Input axes and the output axes that are made of them."""
+
+    sources: tuple[int, ...]
+    outs: tuple[int, ...]
+    mixes: bool = False
+    """Whether an output axis is made of no whole pieces of input axes."""
+    part: bool = False
+    """Whether the output axes are only a part of what the input axes become: others mix."""
+
+    @property
+    def verb(self) -> str:
+        """What happened to the axes of the group."""
+        match len(self.sources), len(self.outs):
+            case _ if self.part:
+                return "become"
+            case (1, 1):
+                return "stays"
+            case (_, 0):
+                return "is dropped"
+            case (0, _):
+                return "is inserted"
+            case _ if self.mixes:
+                return "mix into"
+            case (_, 1):
+                return "merge into"
+            case (1, _):
+                return "splits into"
+        return "split and merge into"
+
+
+def axes_read(origin: Origin | None) -> tuple[int, ...]:
+    """Return the input axes that a dim depends on, in order.
+
+    >>> axes_read((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), axes_read((Mixes((0, 1)),)), axes_read((Repeats(2),))
+    ((0, 2), (0, 1), ())
+    """
+    axes = [(atom.axis,) if isinstance(atom, AxisAtom) else getattr(atom, "axes", ()) for atom in origin or ()]
+    return tuple(sorted({*chain(*axes)}))
+
+
+def linked(rank: int, wires: Sequence[tuple[int, ...]], mixed: Collection[int] = ()) -> tuple[Group, ...]:
+    """Return which of so many axes became which dims: the smallest sets that no wire leaves, in order.
+
+    `wires` are the axes that each dim depends on, and `mixed` the dims that mix them.
+
+    >>> [(group.sources, group.outs) for group in linked(3, [(0, 1), (1,), (), (2,)])]
+    [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
+    """
+    home = dict[int, tuple[set[int], set[int]]]()
+    made = list[tuple[set[int], set[int]]]()
+    for out, axes in enumerate(wires):
+        near = [*{id(home[axis]): home[axis] for axis in axes if axis in home}.values()]
+        group = near.pop() if near else (set[int](), set[int]())
+        made += [group] if not group[1] else []
+        group[0].update(axes, *[each[0] for each in near])
+        group[1].update([out], *[each[1] for each in near])
+        home |= dict.fromkeys(group[0] if near else axes, group)
+        for each in near:
+            each[1].clear()
+    found = [Group(tuple(sorted(axes)), tuple(sorted(outs)), not outs.isdisjoint(mixed)) for axes, outs in made if outs]
+    found += [Group((axis,), ()) for axis in range(rank) if axis not in home]
+    inserted = {out: max([-1, *chain(*wires[:out])]) for out, axes in enumerate(wires) if not axes}
+    return tuple(sorted(found, key=lambda each: (each.sources or (inserted[each.outs[0]], rank), each.outs)))
+
+
+def told(links: Iterable[Group], wires: Sequence[tuple[int, ...]], mixed: Collection[int]) -> Iterator[Group]:
+    """Yield what is to be said of links: of those that mix, which dims mix which axes, and what is a part of others.
+
+    >>> wires = [(0, 1), (0, 1), (1,)]
+    >>> [(each.sources, each.outs, each.verb) for each in told(linked(2, wires, [0, 1]), wires, [0, 1])]
+    [((0, 1), (0, 1), 'mix into'), ((1,), (2,), 'become')]
+    """
+    for link in links:
+        if not link.mixes:
+            yield link
+            continue
+        alike: dict[tuple[tuple[int, ...], bool], list[int]] = {}
+        for out in link.outs:
+            alike.setdefault((wires[out], out in mixed), []).append(out)
+        yield from [Group(axes, tuple(outs), mixes, part=not mixes) for (axes, mixes), outs in alike.items()]
+
+
+def regrouping(before: Shape, after: Shape) -> str:
+    """Say in one sentence which axes of a reshape merge, split, mix, are inserted or are dropped.
+
+    >>> regrouping((2, 3, 4), (2, 12))
+    'axis 0 stays; axes 1,2 merge into axis 1'
+    >>> regrouping((2, 8), (4, 4)), regrouping((3, 4), (2, 3, 2))
+    ('axes 0,1 split and merge into axes 0,1', 'axes 0,1 mix into axes 0,1; a part of axis 1 becomes axis 2')
+    """
+    if before == after:
+        return "the shape stays the same"
+    found = reshaped(before, after)
+    wires, mixed = [axes_read(origin) for origin in found], mixing(found)
+    return "; ".join([_sentence(group) for group in told(linked(len(before), wires, mixed), wires, mixed)])
+
+
+def reshaped(before: Shape, after: Shape) -> Origins:
+    """Return the origins of a reshape, for the names that make both volumes equal."""
+    try:
+        conditions = equal(product(before), product(after))
+    except Never:
+        conditions = ()
+    return origins(layout.Moves(before, (Reshape(after),)), conditions, layout.carried_ones(before, after))
+
+
+def mixing(found: Origins) -> frozenset[int]:
+    """Return the dims that mix axes."""
+    return frozenset([out for out, origin in enumerate(found) if origin and isinstance(origin[0], Mixes)])
+
+
+def _sentence(group: Group) -> str:
+    """Say what happened to one group. The output axes are named only if they differ from the input axes."""
+    if group.part:
+        one = f"a part of {_axes(group.sources)}" if len(group.sources) == 1 else f"parts of {_axes(group.sources)}"
+        return f"{one} {'becomes' if len(group.sources) == 1 else 'become'} {_axes(group.outs)}"
+    if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
+        axes = group.sources or group.outs
+        return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
+    verb = "becomes" if group.verb == "stays" else group.verb
+    return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
+
+
+def _axes(axes: tuple[int, ...]) -> str:
+    if len(axes) > MOST_LISTED:
+        return f"axes {axes[0]} to {axes[-1]}"
+    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"
+
+
 class _Digit(Record):
     """A digit of a flat index, and the axes on which positions change where it does."""
 
@@ -184,7 +327,8 @@ class _Reach(Record):
     @property
     def extent(self) -> int:
         """How far all steps of numbers lead together."""
-        return sum([(size - 1) * stride for size, stride in self.numbers[1]]) if self.numbers else 0
+        numbers = self.numbers
+        return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
         """Say whether every position of a flat index of these sizes is read."""
@@ -273,9 +417,10 @@ class _Reading:
 
     def _digits_of_input(self, atom: layout.Atom) -> list[AxisAtom]:
         """Return the digits that forward steps through the flat index of the input are, if they are no other steps."""
-        if atom not in self.known_digits:
-            self.known_digits[atom] = self._found_digits(atom.size, atom.stride)
-        return self.known_digits[atom]
+        found = self.known_digits.get(atom)
+        if found is None:
+            found = self.known_digits[atom] = self._found_digits(atom.size, atom.stride)
+        return found
 
     def _found_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
         found = list[AxisAtom]()

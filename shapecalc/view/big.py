@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from itertools import product
 
 from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.layout import Group
-from shapecalc.core.record import replace
-from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view.canvas import UNICODE, Canvas, stack
 from shapecalc.view.flow import rows_of
-from shapecalc.view.layout import INFERS, NO_MARK, Cell, Layout, colour, layouts, mark_text, place_of, with_holes
+from shapecalc.view.layout import INFERS, Cell, Layout, colour, label, layouts, place_of, with_holes
 
 Hole = tuple[int, int]
 FONT = (
@@ -109,14 +105,12 @@ def big(
     if not made:
         return None
     place = place_of(made, at)
-    layout = _copying(with_holes(made[place], rows_of(holes, place + 1)), at)
+    layout = with_holes(made[place], rows_of(holes, place + 1))
     before = _side(layout.before, place, holes, chosen)
     tokens = Side(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
     after = _side(layout.cells, place + 1, holes, chosen)
-    silent = made[place].cuts and layout.links == made[place].links  # where the lines are not those of sizes
-    hidden = {out for out, cell in enumerate(layout.cells) if cell.hole or (silent and cell.mark == NO_MARK)}
     for scale in Scale:
-        picture = _columns(layout, (before, tokens, after), hidden, scale)
+        picture = _columns(layout, (before, tokens, after), scale)
         if all(len(line) <= width for line in picture) and len(picture) <= height:
             head, sum_ = _line(layout.title, width), _line(_sum_text(answer, at, holes), width)
             picture = [*head, *picture] if len(head) + len(picture) <= height else picture
@@ -124,22 +118,12 @@ def big(
     return None
 
 
-def _copying(layout: Layout, at: int) -> Layout:
-    """Return a layout whose links are the sizes that 0s copy, if the step at hand copies one: elements go elsewhere."""
-    steps = dict(zip(layout.numbers, layout.stage.steps, strict=False))
-    if at not in steps or steps[at].rule != COPIED_ZERO:
-        return layout
-    copied = {step.out for step in steps.values() if step.rule == COPIED_ZERO and step.out is not None}
-    cells = tuple(replace(cell, mark=NO_MARK) for cell in layout.cells)
-    return replace(layout, cells=cells, links=tuple(Group((out,), (out,)) for out in sorted(copied)))
-
-
 def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chosen: Hole | None) -> Side:
     """Return a column of dims with their letters; of holes, what stands there."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
         hole = holes.get((column, row))
-        marked = f"{mark_text(cell.mark, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}".lstrip()
+        marked = f"{label(cell, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}".lstrip()
         beside = " " if chosen is not None and chosen[0] == column else ""
         here = UNICODE.arrow if chosen == (column, row) else beside
         texts.append(here + (marked if hole is None else hole))
@@ -163,18 +147,19 @@ def _sum_text(answer: Trace | Chain, at: int, holes: Mapping[Hole, str]) -> str:
     return f"{step.facts['have']}/{step.facts['known']}={UNICODE.unknown if holes else step.value}"
 
 
-def _columns(layout: Layout, sides: tuple[Side, Side, Side], hidden: set[int], scale: Scale) -> list[Text]:
-    """Return the lines of the dims before, the tokens and the dims after, with the lines into the dims not hidden."""
+def _columns(layout: Layout, sides: tuple[Side, Side, Side], scale: Scale) -> list[Text]:
+    """Return the lines of the dims before, the tokens and the dims after, with the lines into the dims."""
     before, tokens, after = sides
     rows, pitch, middle = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), Dots()
     left = before.width(scale) + GAP
     right = left + 16
-    for link in layout.links:
-        for axis, out in product(link.sources, link.outs):
-            if out not in hidden:
-                hue = colour(layout.before[axis].mark) or None
-                _draw_line(lines, (left, axis * pitch + middle), (right - GAP, out * pitch + middle), Style(color=hue))
+    sizes = [(out, out) for out in layout.parted] if layout.cuts else []
+    elements = [(axis, out) for out, axes in enumerate(layout.wires) for axis in axes]
+    for axis, out in [*sizes, *elements]:
+        hue = colour(layout.before[axis].mark) or None
+        ends = (left, axis * pitch + middle), (right - GAP, out * pitch + middle)
+        _draw_line(lines, *ends, Style(color=hue), dotted=(axis, out) in sizes and axis not in layout.wires[out])
     for (x, y), (bits, style) in lines.items():
         canvas.put(x, y, chr(0x2800 + bits), style)
     _put(canvas, before, 0, scale)
@@ -190,11 +175,13 @@ def _put(canvas: Canvas, side: Side, x: int, scale: Scale) -> None:
             canvas.put(x, row * (scale.rows + 1) + place, line, style)
 
 
-def _draw_line(cells: Dots, start: tuple[int, int], end: tuple[int, int], style: Style) -> None:
-    """Draw a straight line from one cell to another, two dots thick."""
+def _draw_line(cells: Dots, start: tuple[int, int], end: tuple[int, int], style: Style, *, dotted: bool) -> None:
+    """Draw a straight line from one cell to another, two dots thick: of points, if it is the way of a size alone."""
     (x, y), (to_x, to_y) = start, end
     columns = max(1, 2 * (to_x - x))
     for step in range(columns):
+        if dotted and step % 4 > 1:
+            continue
         dot = 4 * y + 2 + round(4 * (to_y - y) * step / columns)
         for row in (dot, dot + 1):
             cell = x + step // 2, row // 4

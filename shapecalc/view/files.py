@@ -20,7 +20,7 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, lookup, shape_text, visible
-from shapecalc.view.canvas import UNICODE, Colour, clip_line, contrast, packed, stack, strokes_for
+from shapecalc.view.canvas import DOWN, UNICODE, UP, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.hints import conditions_text
 from shapecalc.view.layout import layouts, unsettled
@@ -108,7 +108,18 @@ def _line_elements(
             kind = styles.setdefault(_looks(segment.style), f"{name}-{len(styles)}")
             place = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
             yield f'<text class="{name} {kind}" {place} {WHOLE_CELLS}>{escape(segment.text)}</text>'
+            if uprights := "".join(_uprights(segment.text, MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)):
+                yield f'<path class="{kind}" d="{uprights}"/>'
         column += cells
+
+
+def _uprights(text: str, left: int, top: int) -> Iterator[str]:
+    """Yield the upright parts of the lines in a text, as high as a row: a font's own leave gaps between rows."""
+    for place, char in enumerate(text):
+        ways = UNICODE.lines.find(char) & (UP | DOWN) if char in UNICODE.lines else 0
+        if ways:
+            start, height = top + (0 if ways & UP else CELL_HEIGHT / 2), CELL_HEIGHT / (1 if ways == UP | DOWN else 2)
+            yield f"M{left + (place + 0.5) * CELL_WIDTH - 0.5} {start}h1v{height}h-1z"
 
 
 def _looks(style: Style | None) -> tuple[Colour | None, bool, bool]:

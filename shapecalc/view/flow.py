@@ -1,31 +1,43 @@
 """The flow: a column for each stage and a line for each axis. It shows the whole mapping at once.
 
-Row i is axis i on both sides of a stage, so an axis that keeps its place is a straight line. Permuted axes cross in
-pairs, one crossing after another, so that the eye can follow each. Other axes keep their order and meet at brackets.
-Beside it are the rail, which has the stages in a row, and the strip, which has their shapes.
+Row i is axis i on both sides of a stage, so an axis that keeps its place is a straight line. Beside it are the rail,
+which has the stages in a row, and the strip, which has their shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 
 from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Trace
-from shapecalc.core.layout import Group
+from shapecalc.core.origins import linked, told
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, number_text
-from shapecalc.view.canvas import RIGHT, UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around
-from shapecalc.view.layout import NO_MARK, Cell, Layout, colour, input_cells, layouts, mark_text, place_of, with_holes
+from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around
+from shapecalc.view.layout import (
+    Cell,
+    Layout,
+    colour,
+    input_cells,
+    label,
+    layouts,
+    mark_text,
+    place_of,
+    with_holes,
+)
+from shapecalc.view.wires import Wiring, draw_wires, is_knot, wiring
 
-Styles = Sequence[Style | str]
 Holes = Mapping[tuple[int, int], str]
 """The dims that are hidden, by column and index, with what stands there."""
 SCALAR = "[]"
 LONGEST_DIM = 14
+MOST_APART = 5
+"""The most axes that stand apart without being asked to, where the parts of axes have wires of their own."""
+MOST_NOTES = 4
+"""The most notes on what a stage mixes; of more, one says that it does."""
 ROOMS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
 """How many lines apart the axes stand, and how many cells a line has after its bracket, the most spacious first."""
 
@@ -33,31 +45,6 @@ ROOMS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
 def rows_of(holes: Holes, column: int) -> Mapping[int, str]:
     """Return the holes of one column, by index."""
     return {row: text for (place, row), text in holes.items() if place == column}
-
-
-class Wiring(Record):
-    """The paths of the lines between two columns."""
-
-    links: tuple[Group, ...]
-    layers: tuple[tuple[int, ...], ...] = ()
-    """For axes that cross: the upper row of each pair, for the pairs that cross at the same time."""
-    tracks: tuple[int, ...] = ()
-    """For axes that keep their order: the place of each link's bracket."""
-    knot: bool = False
-    """Whether so many axes cross that their lines have no room."""
-
-    def width(self, pitch: int = 1) -> int:
-        """Return how many cells the lines need if the axes stand `pitch` lines apart."""
-        if self.knot:
-            return 4
-        if self.layers:
-            return (pitch + 2) * len(self.layers) + 1
-        return 2 * max(self.tracks, default=0) + 3 + self.walls
-
-    @property
-    def walls(self) -> int:
-        """How many cells the ends of dropped axes need before the brackets."""
-        return 2 * any(not link.outs for link in self.links)
 
 
 class Column(Record):
@@ -89,12 +76,11 @@ class Gap(Record):
     tokens: tuple[str, ...]
     """What is written on the line into each dim."""
     room: int
-    pitch: int
 
     def width(self, after: int) -> int:
         """Return how many cells the lines, the tokens and the title need before a column of `after` cells."""
         tokens = max(map(len, self.tokens), default=0)
-        lines = self.wired.width(self.pitch) + self.room + (tokens + 2 if tokens else 0)
+        lines = self.wired.width + self.room + (tokens + 2 if tokens else 0)
         return max(lines, len(self.title) + 1 - after, self.room + 2)
 
 
@@ -112,80 +98,8 @@ class Spread(Record):
     def lines(self) -> int:
         """The lines of the axes that are shown, without the head."""
         first, last = self.window
-        return 1 + self.pitch * (max([1, *(len(column.cells) for column in self.columns[first : last + 1])]) - 1)
-
-
-def wiring(links: tuple[Group, ...], room: int = 78, free: int = 0) -> Wiring:
-    """Return the paths of the lines for these links, of which those that cross have `room` cells.
-
-    Two crossings one right above the other look like a diamond. If `free` cells are enough, none stand so.
-
-    >>> wiring((Group((1,), (0,)), Group((2,), (1,)), Group((0,), (2,)))).layers
-    ((0,), (1,))
-    """
-    pairs = sorted((link.sources[0], link.outs[0]) for link in links if link.sources and link.outs)
-    outs = [out for _, out in pairs]
-    if outs == sorted(outs):
-        return Wiring(links, tracks=_tracks(links))
-    layers = _layers(tuple(outs), (free - 1) // 3, 3) or _layers(tuple(outs), (room - 1) // 3, 2)
-    return Wiring(links, knot=True) if layers is None else Wiring(links, layers=layers)
-
-
-@lru_cache(maxsize=32)
-def _layers(start: tuple[int, ...], most: int, distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the neighbours that change places, layer by layer, until all are in order; None after `most` layers.
-
-    The pairs of a layer are at least so many rows `distance`.
-    """
-    order, layers = list(start), list[tuple[int, ...]]()
-    while order != sorted(order):
-        if len(layers) >= most:
-            return None
-        layer, row = list[int](), 0
-        while row < len(order) - 1:
-            if order[row] > order[row + 1]:
-                order[row], order[row + 1] = order[row + 1], order[row]
-                layer.append(row)
-                row += distance - 1
-            row += 1
-        layers.append(tuple(layer))
-    return tuple(layers)
-
-
-def _tracks(links: Sequence[Group]) -> tuple[int, ...]:
-    """Return the place of each link's bracket, so that no line runs through a bracket of another.
-
-    If a link's dims move up past the source rows of the link above it, its bracket is further to the right than
-    that link's. If they move down, it is further to the left.
-    """
-    tracks, above = list[int](), None
-    for link in links:
-        track = tracks[-1] if tracks else 0
-        if link.sources and link.outs:
-            if above and link.outs[0] <= above.sources[-1]:
-                track += 1
-            elif above and link.sources[0] <= above.outs[-1]:
-                track -= 1
-            above = link
-        tracks.append(track)
-    least = min(tracks, default=0)
-    return tuple(track - least for track in tracks)
-
-
-def draw_wires(
-    canvas: Canvas, wired: Wiring, ends: tuple[int, int], styles: Sequence[Style | str | None], pitch: int = 1
-) -> None:
-    """Draw the lines between two cells, each link in its style if any, with row 0 under the heading of the canvas.
-
-    Rows stand `pitch` lines apart. A knot is not drawn: the marks at both sides tell what became of each axis.
-    """
-    left, right = ends
-    if wired.layers:
-        _braid(canvas, wired, left, right, styles, pitch)
-    elif not wired.knot:
-        walls = wired.walls
-        for link, track, style in zip(wired.links, wired.tracks, styles, strict=True):
-            _bracket(canvas, link, (left, left + 1 + walls + 2 * track, right), pitch, style)
+        dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
+        return max([1 + self.pitch * (dims - 1), *(gap.wired.height for gap in self.gaps[first:last])])
 
 
 def put_arrival(canvas: Canvas, cell: Cell, token: str, at: int, place: tuple[int, int]) -> None:
@@ -197,117 +111,52 @@ def put_arrival(canvas: Canvas, cell: Cell, token: str, at: int, place: tuple[in
         canvas.put(right - 1, y, canvas.strokes.arrow, "bold")
 
 
-def _braid(
-    canvas: Canvas, wired: Wiring, left: int, right: int, styles: Sequence[Style | str | None], pitch: int
-) -> None:
-    lanes = [style for _, style in sorted(zip(wired.links, styles, strict=True), key=lambda lane: lane[0].sources)]
-    hidden = frozenset(axis for axis, style in enumerate(lanes) if style is None)
-    shown, strokes = [*(style or "" for style in lanes), ""], canvas.strokes
-    glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
-    axes, lines = _braided(wired.layers, len(lanes), pitch, glyphs, hidden)
-    for y, (text, styles_of) in enumerate(lines, 1):
-        canvas.put_cells(left, y, text, styles_of(shown))
-    for row, axis in enumerate(axes):
-        canvas.draw_across(1 + pitch * row, left + (pitch + 2) * len(wired.layers), right, lanes[axis])
-
-
-@lru_cache(maxsize=32)
-def _braided(
-    layers: tuple[tuple[int, ...], ...],
-    count: int,
-    pitch: int,
-    glyphs: tuple[str, str, str, str],
-    hidden: frozenset[int],
-) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the axis on each row after all crossings; and of each line, the characters, and what picks their styles.
-
-    It picks them from the styles of the axes and, at the end, that of a blank. No size changes any of it, so it is the
-    same while sizes are typed.
-    """
-    level, rising, falling, crossing = glyphs
-    axes, lines = [*range(count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (count - 1))]
-    for place, layer in enumerate(layers):
-        x = place * (pitch + 2)
-        for row, axis in enumerate(axes):
-            if axis not in hidden:
-                end = x + 1 if row in layer or row - 1 in layer else x + pitch + 2
-                lines[pitch * row] |= dict.fromkeys(range(x, end), (level, axis))
-        for row in layer:
-            upper, lower = axes[row : row + 2]
-            for down in range(pitch + 1):
-                line = lines[pitch * row + down]
-                if lower not in hidden:
-                    line[x + 1 + pitch - down] = rising, lower
-                if upper not in hidden:
-                    line[x + 1 + down] = crossing if 2 * down == pitch else falling, upper
-            axes[row : row + 2] = lower, upper
-    cells = [[line.get(x, (" ", -1)) for x in range((pitch + 2) * len(layers))] for line in lines]
-    return axes, [("".join(char for char, _ in row), itemgetter(*(axis for _, axis in row))) for row in cells]
-
-
-def _bracket(canvas: Canvas, link: Group, xs: tuple[int, int, int], pitch: int, style: Style | str | None) -> None:
-    """Draw one link: a straight line, or a bracket between its sources and its dims. A dropped axis ends in a wall."""
-    left, bar, right = xs
-    if len(link.sources) == 1 and link.sources == link.outs:
-        canvas.draw_across(1 + pitch * link.outs[0], left, right, style)
-        return
-    if not link.outs:
-        for row in link.sources:
-            canvas.draw_across(1 + pitch * row, left, left + 1, style)
-            canvas.put(left + 1, 1 + pitch * row, canvas.strokes.wall, style)
-        return
-    if not link.sources:
-        return
-    rows = [*link.sources, *link.outs]
-    canvas.draw_down(bar, 1 + pitch * min(rows), 1 + pitch * max(rows), style)
-    for row in link.sources:
-        canvas.draw_into(1 + pitch * row, left, bar, style)
-    for row in link.outs:
-        canvas.join(bar, 1 + pitch * row, RIGHT, style)
-        canvas.draw_across(1 + pitch * row, bar + 1, right, style)
-    for row in {*link.sources} & {*link.outs} - {min(rows), max(rows)}:
-        canvas.put(bar, 1 + pitch * row, canvas.strokes.joint, style)
-
-
 def column_of(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input. The sizes in a vector are numbered."""
     finished = layout is None or (layout.problem is None and layout.stage.finished)
     dims = tuple(strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells)
     if layout is not None and layout.stage.kind is Kind.SHAPE:
         return Column(cells, tuple(f"[{place}]" for place in range(len(cells))), dims, scalar=finished and not cells)
-    marks = tuple(mark_text(cell.mark, strokes) if cell.mark or finished else "" for cell in cells)
+    marks = tuple(label(cell, strokes) for cell in cells)
     return Column(cells, marks, dims, scalar=finished and not cells)
 
 
 def spread(
-    made: tuple[Layout, ...], columns: tuple[Column, ...], place: int, width: int, pitch: int, strokes: Strokes
+    made: tuple[Layout, ...],
+    columns: tuple[Column, ...],
+    place: int,
+    size: tuple[int, int],
+    pitch: int,
+    strokes: Strokes,
 ) -> Spread:
-    """Return the columns as far apart as `width` allows, with axes at most `pitch` lines apart.
+    """Return the columns as far apart as a size allows, with axes at most `pitch` lines apart.
 
     If not all stages fit, those around the one at `place` are shown.
     """
-    stages = zip(made, columns, columns[1:], strict=False)
-    close = [_gap(layout, before, after, width, strokes) for layout, before, after in stages]
+    width, height = size
     widths = [column.width for column in columns]
     for lines, room in ROOMS:
         if lines > pitch:
             continue
-        gaps = tuple([replace(gap, room=room, pitch=lines) for gap in close])
+        stages = zip(made, columns, columns[1:], strict=False)
+        gaps = tuple([_gap(*stage, (width, height), (lines, room), strokes) for stage in stages])
         window = _window(widths, gaps, place, width)
         if window == (0, len(made)):
             break
     return Spread(columns, gaps, window, lines)
 
 
-def _gap(layout: Layout, before: Column, after: Column, width: int, strokes: Strokes) -> Gap:
-    """Return the gap between two columns, as narrow as it can be."""
-    lines, room = ROOMS[-1]
+def _gap(
+    layout: Layout, before: Column, after: Column, size: tuple[int, int], spaced: tuple[int, int], strokes: Strokes
+) -> Gap:
+    """Return the gap between two columns, whose dims stand so many lines apart, with so many cells for each line."""
     tokens = _tokens(layout, strokes)
     for out in layout.parted:
         tokens[out] += f"{strokes.size}{mark_text(layout.before[out].mark, strokes)}"
-    title = clip(layout.title, 24, strokes)
-    wired = wiring(layout.links, width - before.width - after.width - room - 2, len(title) + 1 - after.width - room)
-    return Gap(wired, title, tuple(tokens), room, lines)
+    title, (pitch, room), (width, height) = clip(layout.title, 24, strokes), spaced, size
+    least, free = before.width + after.width + ROOMS[-1][1], len(title) + 1 - after.width - ROOMS[-1][1]
+    wired = wiring(layout, pitch, (width - least - 2, height), free, strokes)
+    return Gap(wired, title, tuple(tokens), room)
 
 
 def _tokens(layout: Layout, strokes: Strokes) -> list[str]:
@@ -367,9 +216,14 @@ def flow(
     made = tuple([with_holes(layout, rows_of(holes, column)) for column, layout in enumerate(layouts(answer), 1)])
     if hides_refusal:
         made = tuple(replace(layout, problem=None, fault=None) for layout in made)
-    placed = _with_holes(_placed(answer, made, place_of(made, at), (width, height), strokes), holes)
-    notes, lines = _notes(made, placed, strokes, explained=not holes), placed.lines
-    room = 16 if height is None else height - 1 - len(packed(notes, width, strokes))
+    here, room = place_of(made, at), 16 if height is None else height - 1
+    placed = _with_holes(_placed(answer, made, here, (width, room), height, strokes), holes)
+    notes = _notes(made, placed, strokes, explained=not holes)
+    room -= 0 if height is None else len(packed(notes, width, strokes))
+    if placed.lines > room and any(gap.wired.parts for gap in placed.gaps):
+        placed = _with_holes(_placed(answer, made, here, (width, room - 1), height, strokes), holes)
+        notes = _notes(made, placed, strokes, explained=not holes)
+    lines = placed.lines
     shown = range(lines)
     if lines > room:
         shown = rows_around(_row_at(answer, at, chosen), lines, room - (height is not None))
@@ -385,15 +239,20 @@ def flow(
 
 
 def _placed(
-    answer: Trace | Chain, made: tuple[Layout, ...], place: int, size: tuple[int, int | None], strokes: Strokes
+    answer: Trace | Chain,
+    made: tuple[Layout, ...],
+    place: int,
+    size: tuple[int, int],
+    height: int | None,
+    strokes: Strokes,
 ) -> Spread:
-    """Return the columns of an answer, those around the stage at `place`, as spacious as a size allows."""
-    width, height = size
+    """Return the columns of an answer, those around the stage at `place`, as spacious as a size and a height allow."""
     head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
     columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
     axes = max([1, *(len(column.cells) for column in columns)])
-    pitch = 1 if height is None else pitch_for(axes, height, 4, 16)
-    return spread(made, columns, place, width, pitch, strokes)
+    has_knots = any(is_knot(layout, link) for layout in made for link in layout.links)
+    pitch = 1 + (has_knots and axes <= MOST_APART) if height is None else pitch_for(axes, height, 4, 16)
+    return spread(made, columns, place, size, pitch, strokes)
 
 
 def _row_at(answer: Trace | Chain, at: int | None, chosen: tuple[int, int] | None) -> int:
@@ -430,10 +289,10 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
         for out in sorted(layout.parted)[:1]:
             line = strokes.level
             mark = mark_text(layout.before[out].mark, strokes)
-            notes.append(f"{gap.tokens[out]} takes only the size of {mark}; elements move along {line}")
+            notes.append(f"{gap.tokens[out]} copies only the size of {mark}; elements come by {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
-    notes += [_mixing_note(layout, strokes) for layout in shown if layout.mixed]
+    notes += [note for layout in shown if layout.fresh for note in _mixing_notes(layout, strokes)]
     notes = notes if explained else []
     if placed.window != (0, len(made)):
         notes.append(f"{strokes.dots} stages {first + 1} to {last} of {len(made)}")
@@ -443,15 +302,15 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
     return texts
 
 
-def _mixing_note(layout: Layout, strokes: Strokes) -> str:
-    """Return the note that says which axes of the input are mixed, and into which dims."""
-    links = [layout.links[place] for place in layout.mixed]
-    axes = [layout.before[axis].mark for axis in links[0].sources]
-    outs = [layout.cells[out].mark for out in links[0].outs]
-    if len(links) > 1 or max(len(axes), len(outs)) > 4 or any(colour(mark) == "" for mark in axes):
-        return "~ mixes axes of the input"
-    before, after = ([mark_text(mark, strokes) for mark in side] for side in (axes, outs))
-    return f"{and_text(after)} mix {and_text(before)}"
+def _mixing_notes(layout: Layout, strokes: Strokes) -> list[str]:
+    """Return the notes that say which dims mix which axes."""
+    notes = list[str]()
+    for group in told(linked(len(layout.before), layout.wires, layout.fresh), layout.wires, layout.fresh):
+        outs = [mark_text(layout.cells[out].mark, strokes) for out in group.outs if out in layout.fresh]
+        axes = [mark_text(layout.before[axis].mark, strokes) for axis in group.sources]
+        if outs:
+            notes.append(f"{and_text(outs)} {'mixes' if len(outs) == 1 else 'mix'} {and_text(axes)}")
+    return notes if len(notes) <= MOST_NOTES else ["~ mixes axes of the input"]
 
 
 def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> frozenset[tuple[int, int]]:
@@ -461,8 +320,8 @@ def _sources_of(made: tuple[Layout, ...], chosen: tuple[int, int] | None) -> fro
     column, lit = chosen[0], {chosen[1]}
     reached = {chosen}
     while column > 0:
-        links = [link for link in made[column - 1].links if lit & {*link.outs}]
-        column, lit = column - 1, {axis for link in links for axis in link.sources}
+        wires = made[column - 1].wires
+        column, lit = column - 1, {axis for out in lit for axis in wires[out]}
         reached |= {(column, axis) for axis in lit}
     return frozenset(reached)
 
@@ -503,8 +362,7 @@ class _Drawing(Record):
         """Draw the dims of a layout and the lines into them; return the cell at which the lines after them start."""
         right = x + gap.width(after.width)
         self.canvas.put(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
-        styles = [self._line_style(layout, link.outs, link.sources, number) for link in gap.wired.links]
-        draw_wires(self.canvas, gap.wired, (x, right), styles, self.pitch)
+        draw_wires(self.canvas, gap.wired, (x, right), lambda axes, outs: self._line_style(layout, outs, axes, number))
         if layout.stage.kind is Kind.SHAPE:
             self.canvas.dash(x, right)
         for row, cell in enumerate(layout.cells):
@@ -519,13 +377,12 @@ class _Drawing(Record):
     def _line(self, row: int) -> int:
         return 1 + self.pitch * row
 
-    def _line_style(self, layout: Layout, outs: tuple[int, ...], sources: tuple[int, ...], number: int) -> Style | None:
-        if any(layout.cells[out].mark == NO_MARK for out in outs):
-            return None
-        mark = layout.before[sources[0]].mark if len(sources) == 1 else ()
-        late = any(layout.cells[out].step > self.at for out in outs) or layout.numbers.start > self.at
+    def _line_style(self, layout: Layout, outs: Collection[int], sources: Collection[int], number: int) -> Style:
+        """Return the style of wires into some dims from some axes."""
+        hue = "".join([colour(layout.before[axis].mark) for axis in sources if len(sources) == 1])
+        late = (outs and all(layout.cells[out].step > self.at for out in outs)) or layout.numbers.start > self.at
         faint = late or (self.lit and not any((number, out) in self.lit for out in outs))
-        return ink(colour(mark), dim=bool(faint))
+        return ink(hue, dim=bool(faint))
 
     def _dim_style(self, cell: Cell, place: tuple[int, int]) -> Style:
         if place in self.holes:

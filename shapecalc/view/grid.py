@@ -24,7 +24,7 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.text import shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
 from shapecalc.view.hints import sizes_text
-from shapecalc.view.layout import Mark, input_marks, layouts, mark_text
+from shapecalc.view.layout import Mark, input_cells, layouts, mark_text
 from shapecalc.view.pictures import sums
 
 TYPE_CHECKING = False
@@ -123,7 +123,7 @@ class Point:
     title: str
     """The stage with its arguments; empty for the input."""
     shape: tuple[int, ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[Mark | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,7 @@ def _column_labels(table: Table, across: range, label: int, strokes: Strokes) ->
 def _fitted(table: Table, texts: str, label: int, mark: str, strokes: Strokes) -> str:
     """Return what stands at the left of a row: its indices, a line, and the mark of the last axis."""
     if len(table.shape) < 2:
-        return mark[:label].rjust(min(table.gutter, label))
+        return clip(mark, label, strokes).rjust(min(table.gutter, label))
     room = label - table.gutter - 2
     if room < 1:
         return " " * label
@@ -346,11 +346,10 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
         raise misuse("shape returns dims, so there is no element to follow")
     moving = [layout for layout in made if not isinstance(layout.stage.move, Dims | None)]
     moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move])).rewritten(sizes)
-    labels = [("input", "", input_marks(answer.input))]
-    labels += [(layout.name, layout.title, tuple([cell.mark for cell in layout.cells])) for layout in moving]
+    labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
     points = [
-        Point(name, title, tuple([int(str(dim)) for dim in shape]), marks)
-        for (name, title, marks), shape in zip(labels, moves.shapes, strict=True)
+        Point(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
+        for (name, title, cells), shape in zip(labels, moves.shapes, strict=True)
     ]
     return Journey(tuple(points), moves.moves, sizes)
 

@@ -66,7 +66,8 @@ def stage_title(request: Request, stage: Stage) -> str:
     """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
     if stage.label != request.op:
-        asked = stage.asked or arguments.get(stage.argument, "")
+        given = arguments.get(stage.argument, "")
+        asked = stage.asked or ("" if isinstance(given, str) else given)  # a pattern names every axis
         return f"{stage_name(stage)} {_argument_text(asked)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     for param in params_of(op):

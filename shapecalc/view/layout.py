@@ -3,26 +3,38 @@
 All pictures are drawn from one `Layout` for each stage. A stage that was refused has the dims that it settled,
 and the problem. A stage whose conditions no sizes can meet has all its dims, and the problem.
 
-Each axis of the input has a mark, a letter and a colour, which each dim that the axis becomes keeps. The mark of a dim
-is a row of atoms, the outermost first. After axes a and c are merged, the atoms are `a` and `c`. After c is split, they
-are `c1` and `c2`. A dim whose cuts fall across axes (4,6 of 6,4) is no axis of the input any more. Such dims are marked
-`~x` and `~y`.
+Wires and marks are origins. A wire runs from an axis to a dim that depends on it. The mark of a dim names the parts of
+the input that it is, the outermost first: an axis by its own name or a letter, and the parts of a cut axis by numbers.
+After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim that mixes axes
+(4,6 of 6,4) is no axis of the input any more. Such dims are marked `~x` and `~y`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
+from re import findall
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace
-from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.layout import Group, groups, pieces
-from shapecalc.core.problem import Problem
+from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace, stage_origins
+from shapecalc.core.dims import Dim, Monomial, names, product, quotient
+from shapecalc.core.origins import (
+    AxisAtom,
+    Group,
+    Mixes,
+    Origin,
+    Origins,
+    Repeats,
+    axes_read,
+    is_negative,
+    linked,
+    mixing,
+)
+from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import shape_text
-from shapecalc.view.canvas import Strokes, clip
+from shapecalc.core.text import and_text, shape_text
+from shapecalc.view.canvas import UNICODE, Strokes, clip
 from shapecalc.view.hints import stage_name, stage_title
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -30,6 +42,9 @@ MIXED = "xyzuvwpqrst"
 """The letters of dims that mix axes."""
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
 """Hues of Okabe and Ito, the light ones darkened. Colour-blind people can tell them apart, on white and on black."""
+MERGED = "#7D6BD0"
+"""The hue of a dim that several axes were merged into."""
+HUES = (*COLOURS, MERGED)
 LONGEST_MARK = 8
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
@@ -47,22 +62,12 @@ TOKENS = {
 """The texts on the lines into dims, by the rule that settles the dim."""
 
 
-MADE = (rules.INSERTED_ONE, rules.NEW_DIM, rules.MERGED)
-"""The rules of a dim that may have no source axis."""
+class Mark(Record):
+    """What a dim is called: the names of its parts, the outermost first; none if no axis of the input became it."""
 
-
-class NamedAtom(Record):
-    """An input axis, or a part of one that stayed together."""
-
-    name: str
-    axis: int | None
-    """The input axis; None for a dim that is cut across axes or was not in the input."""
-    size: Dim
-
-
-Mark = tuple[NamedAtom, ...]
-NO_MARK: Mark = (NamedAtom("", None, 1),)
-"""The mark of a dim of which nothing is told."""
+    names: tuple[str, ...]
+    hue: str = ""
+    """The colour of its axis, or that of all merged dims; empty if it is neither."""
 
 
 class Cell(Record):
@@ -72,7 +77,8 @@ class Cell(Record):
     """None if the request was refused before the dim was settled."""
     step: int
     """The index of the step that settles it; past the last if none does."""
-    mark: Mark = ()
+    mark: Mark | None = None
+    """None if nothing is told of it."""
     token: str = ""
     """What was asked for at its place, such as 0 or -1; empty if the dim itself was asked for."""
     hole: str = ""
@@ -91,10 +97,16 @@ class Layout(Record):
     """The indices of its steps among those of the answer."""
     before: tuple[Cell, ...]
     cells: tuple[Cell, ...]
-    links: tuple[Group, ...]
-    """Which dims of `before` became which of `cells`."""
+    wires: tuple[tuple[int, ...], ...]
+    """For each of `cells`, the dims of `before` that it depends on."""
     mixed: frozenset[int]
-    """The indices of the links whose new cuts fall across old ones."""
+    """The dims that mix others."""
+    fresh: frozenset[int]
+    """The dims that have a name of their own since then: they mix others, or parts of one."""
+    pieces: Mapping[tuple[int, int], Mark]
+    """What the part of a dim of `before` that a dim of `cells` is made of is called, by both of their indices."""
+    links: tuple[Group, ...]
+    """Which dims of `before` became which of `cells`: the smallest sets that no wire leaves."""
     problem: Problem | None
     fault: int | None
     """The index of the dim that was refused; None if it was no single one."""
@@ -118,22 +130,14 @@ class Layout(Record):
         """The dims that have the size of the axis at their place, and not that axis's elements alone."""
         if not (self.cuts and self.stage.finished):
             return frozenset()
-        others = {out for link in self.links for out in link.outs if not link.sources == link.outs == (out,)}
-        copied = {out for out, cell in enumerate(self.cells) if cell.token == "0" and cell.dim not in (0, 1)}
-        return frozenset(copied & others)
-
-
-def letter(axis: int) -> str:
-    """Return the letter of an input axis, or its number if there are no letters left.
-
-    >>> letter(0), letter(26), letter(52)
-    ('a', 'A', '#52')
-    """
-    return LETTERS[axis] if axis < len(LETTERS) else f"#{axis}"
+        cells = enumerate(self.cells)
+        copied = [out for out, cell in cells if cell.token == "0" and cell.dim not in (0, 1) and cell.mark]
+        own = {group.outs for group in self.links if group.sources == group.outs}
+        return frozenset([out for out in copied if (out,) not in own])
 
 
 def mixed_name(place: int) -> str:
-    """Return the name of a dim that mixes axes, by its place among those of a stage: no digit, as its size has some.
+    """Return the name of a dim that mixes axes, by its place among those of an answer.
 
     >>> mixed_name(0), mixed_name(1), mixed_name(11)
     ('~x', '~y', '~#11')
@@ -141,70 +145,148 @@ def mixed_name(place: int) -> str:
     return f"~{MIXED[place]}" if place < len(MIXED) else f"~#{place}"
 
 
-def input_marks(shape: Shape) -> tuple[Mark, ...]:
-    """Return the marks of the input's axes."""
-    return tuple((NamedAtom(letter(axis), axis, dim),) for axis, dim in enumerate(shape))
-
-
-def mark_text(mark: Mark, strokes: Strokes) -> str:
+def mark_text(mark: Mark | None, strokes: Strokes) -> str:
     """Return the text of a mark.
 
     >>> from shapecalc.view.canvas import ASCII, UNICODE
-    >>> a, b, c, d, e = (mark[0] for mark in input_marks((2, 3, 4, 5, 6)))
-    >>> mark_text((a, c), ASCII), mark_text((a, b, c, d), ASCII), mark_text((a, c, d, e), ASCII)
-    ('ac', 'a-d', 'acde')
-    >>> mark_text((c, NamedAtom("b1", 1, 2)), UNICODE)
-    'c·b1'
+    >>> mark_text(Mark(("a", "c")), ASCII), mark_text(Mark(("c", "b1")), UNICODE), mark_text(Mark(tuple("abcd")), ASCII)
+    ('ac', 'c·b1', 'a-d')
     """
-    if len(mark) < 2:
-        return clip(mark[0].name, LONGEST_MARK, strokes) if mark else strokes.none
-    runs: list[list[NamedAtom]] = []
-    for part in mark:
-        if runs and _follows(runs[-1][-1], part):
-            runs[-1].append(part)
-        else:
-            runs.append([part])
-    between = strokes.none if len(runs) > 1 and any(len(part.name) > 1 for part in mark) else ""
-    texts = ["".join(part.name for part in run) if len(run) <= 3 else f"{run[0].name}-{run[-1].name}" for run in runs]
+    if mark is None or not mark.names:
+        return strokes.none if mark else ""
+    runs: list[list[str]] = []
+    for name in mark.names:
+        follows = runs and len(name) == 1 and name in LETTERS and LETTERS[LETTERS.index(name) - 1] == runs[-1][-1]
+        runs = [*runs[:-1], [*runs[-1], name]] if follows else [*runs, [name]]
+    between = strokes.none if len(runs) > 1 and any(len(name) > 1 for name in mark.names) else ""
+    texts = ["".join(run) if len(run) <= 3 else f"{run[0]}-{run[-1]}" for run in runs]
     return clip(between.join(texts), LONGEST_MARK, strokes)
 
 
-def _follows(before: NamedAtom, part: NamedAtom) -> bool:
-    whole = before.name == letter(before.axis or 0) and part.axis is not None and part.name == letter(part.axis)
-    return whole and before.axis is not None and part.axis == before.axis + 1
+def label(cell: Cell, strokes: Strokes) -> str:
+    """Return the mark of a dim; nothing if it is the dim itself, as that of a named size may be."""
+    return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, strokes)
 
 
-def colour(mark: Mark) -> str:
-    """Return the colour of a mark: that of its outermost part. It is empty if that part is no axis of the input."""
-    axis = mark[0].axis if mark else None
-    return "" if axis is None else COLOURS[axis % len(COLOURS)]
+def colour(mark: Mark | None) -> str:
+    """Return the colour of a mark; it is empty if there is none."""
+    return mark.hue if mark else ""
 
 
-def recut(sources: Sequence[Mark], dims: Sequence[Dim]) -> tuple[Mark, ...] | None:
-    """Return the marks of the dims that a block of axes is cut into; None if the axes mix.
+class Naming:
+    """What the axes of an answer's input are called, and the parts that they are cut into."""
 
-    >>> [[part.name for part in mark] for mark in recut(input_marks((2, 12)), (2, 3, 4))]
-    [['a'], ['b1'], ['b2']]
-    >>> recut(input_marks((2, 3)), (3, 2)) is None
-    True
+    def __init__(self, answer: Trace | Chain, stages: Sequence[Origins]) -> None:
+        """Read the names that the question uses, and where all stages together cut each axis."""
+        self.shape = answer.input
+        self.pattern, self.new = _pattern_of(answer.traces[0]) if answer.traces else ((), ())
+        requests = [trace.request for trace in answer.traces]
+        words = [value for request in requests for value in request.arguments.values() if isinstance(value, str)]
+        used = {*names([dim for request in requests for dim in request.dims]), *findall(r"[^\W\d]\w*", " ".join(words))}
+        self.letters = [each if each not in used else "" for each in LETTERS[: len(self.shape)]]
+        self.spare = iter([each for each in LETTERS[len(self.shape) :] if each not in used])
+        self.axes = [self._names(axis, dim) for axis, dim in enumerate(self.shape)]
+        self.cuts = _ladders(self.shape, stages)
+        self.mixes = 0
+        """How many dims that mix axes have a name."""
+
+    def _names(self, axis: int, dim: Dim) -> tuple[str, ...]:
+        """Return the pattern's names of an axis, the name of its size if that is its alone, or a letter."""
+        if axis < len(self.pattern) and self.pattern[axis]:
+            return self.pattern[axis]
+        if isinstance(dim, Monomial) and str(dim).isidentifier() and self.shape.count(dim) == 1:
+            return (str(dim),)
+        return ("".join(self.letters[axis : axis + 1]) or next(self.spare, f"#{axis}"),)
+
+    def parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
+        """Return the names of parts of axes, with their sizes: an axis's own if it is whole, or not cut in parts."""
+        made = list[tuple[str, Dim]]()
+        for atom in atoms:
+            if not isinstance(atom, AxisAtom):
+                continue
+            cuts, own = self.cuts[atom.axis], self.axes[atom.axis]
+            is_whole, are_own = atom.size == self.shape[atom.axis], 1 < len(own) == len(cuts) - 1
+            low, high = (None, None) if is_whole and not are_own else _ends(atom)
+            if low not in cuts or high not in cuts:
+                made.append(("".join(own), atom.size))
+                continue
+            parts = own if are_own else [f"{''.join(own)}{at}" for at in range(1, len(cuts))]
+            places = range(cuts.index(high), cuts.index(low))
+            made += [(parts[place], quotient(cuts[place], cuts[place + 1])) for place in places]
+        return made
+
+    def mark(self, atoms: Origin) -> Mark:
+        """Return the mark of a dim that is parts of axes, and nothing else."""
+        return Mark(tuple([name for name, _ in self.parts(atoms)]), _hue(axes_read(atoms)))
+
+    def fresh(self) -> Mark:
+        """Return the mark of another dim that mixes axes."""
+        self.mixes += 1
+        return Mark((mixed_name(self.mixes - 1),))
+
+
+def _hue(axes: Collection[int]) -> str:
+    return MERGED if len(axes) > 1 else "".join([COLOURS[axis % len(COLOURS)] for axis in axes])
+
+
+def _ends(atom: AxisAtom) -> tuple[Dim, Dim]:
+    """Return the stride of an atom, and that of what is outside it."""
+    stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
+    return stride, product((atom.size, stride))
+
+
+def _ladders(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[list[Dim]]:
+    """Return the ends of the parts that stages cut each axis of a shape into; none for one that stays whole."""
+    ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
+    for found in stages:
+        atoms = [atom for origin in found for atom in origin or ()]
+        mixed = {axis for atom in atoms if isinstance(atom, Mixes) for axis in atom.axes}
+        own: dict[int, list[AxisAtom]] = {}
+        for atom in atoms:
+            if isinstance(atom, AxisAtom):
+                own.setdefault(atom.axis, []).append(atom)
+        for axis, parts in own.items():
+            if len(parts) > 1 or axis in mixed:
+                ends[axis].update(map(_ends, parts))
+                dim = shape[axis]
+                tops = {high for _, high in ends[axis]} - {low for low, _ in ends[axis]} if axis in mixed else set()
+                ends[axis].update([(high, dim) for high in tops if dim is not None and high != dim])
+    return [_ladder(parts) for parts in ends]
+
+
+def ladder_of(atoms: Iterable[AxisAtom]) -> list[Dim]:
+    """Return the ends of atoms of one axis, the outermost first; none if some lie across each other."""
+    return _ladder([_ends(atom) for atom in atoms])
+
+
+def _ladder(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
+    """Return the ends of all parts of an axis, the outermost first; none if some lie across each other.
+
+    >>> _ladder([(1, 4), (4, 8), (1, 8)]), _ladder([(1, 3), (3, 12), (1, 4), (4, 12)])
+    ([8, 4, 1], [])
     """
-    parts = [part for mark in sources for part in mark if part.size != 1] or [part for mark in sources for part in mark]
-    made = pieces([part.size for part in parts], dims)
-    if made is None:
-        return None
-    of_part = Counter(piece.source for row in made for piece in row)
-    counts = Counter[str]()
-    marks = list[Mark]()
-    for row in made:
-        mark = list[NamedAtom]()
-        for piece in row:
-            part = parts[piece.source]
-            if of_part[piece.source] > 1:
-                counts[part.name] += 1
-                part = NamedAtom(f"{part.name}{counts[part.name]}", part.axis, piece.size)
-            mark.append(part)
-        marks.append(tuple(mark))
-    return tuple(marks) if of_part else (*marks[:-1], tuple(parts))
+    depths = dict.fromkeys([end for part in parts for end in part], 0)
+    for _ in depths:
+        for low, high in parts:
+            depths[high] = max(depths[high], depths[low] + 1)
+    ordered = sorted(depths, key=depths.__getitem__, reverse=True)
+    apart = all(depths[outer] == depths[inner] + 1 for outer, inner in pairwise(ordered))
+    return ordered if apart else []
+
+
+def _pattern_of(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return the names that a pattern has for the axes of each dim of the input, and those of each axis at the end."""
+    if trace.op != "rearrange":
+        return (), ()
+    from shapecalc.core.ops.rearrange import plan_of
+
+    arguments = trace.request.arguments
+    try:
+        plan = plan_of(len(trace.input), arguments["pattern"], arguments.get("lengths"))
+    except ShapeError:
+        return (), ()
+    left = [tuple([name for name in axes if name.isidentifier()]) for axes in plan.left]
+    return tuple(left), tuple([name for axes in plan.right for name in axes])
 
 
 @lru_cache(maxsize=1)
@@ -215,17 +297,33 @@ def layouts(answer: Trace | Chain) -> tuple[Layout, ...]:
     >>> [(each.title, [str(cell.dim) for cell in each.cells]) for each in layouts(sc.reshape((2, 3, 4), (0, -1)))]
     [('reshape 0,-1', ['2', '12'])]
     """
-    made = list[Layout]()
-    cells, first, never = input_cells(answer), 0, len(answer.steps)
+    return _laid_out(answer)[1]
+
+
+@lru_cache(maxsize=1)
+def _laid_out(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Layout, ...]]:
+    """Return the column of the input, and the layouts."""
+    finished = [stage for stage in answer.stages if stage.after is not None]
+    of_input = [
+        stage_origins(answer.input, tuple(finished[: place + 1]), stage.after or (), answer.conditions)
+        for place, stage in enumerate(finished)
+    ]
+    naming, made = Naming(answer, of_input), list[Layout]()
+    head = cells = tuple(
+        [Cell(dim, -1, Mark(naming.axes[axis], _hue([axis]))) for axis, dim in enumerate(answer.input)]
+    )
+    first, never = 0, len(answer.steps)
     for trace in answer.traces:
         first += len(trace.given)
         stages = trace.stages or (_empty_stage(trace.request),) * (trace.problem is not None)
         for place, stage in enumerate(stages):
             problem = trace.problem if place == len(stages) - 1 else None
-            made.append(_layout(trace, stage, first, cells, never, problem))
+            found = of_input[len(made)] if stage.finished else ()
+            own = (stage.origins or ()) if made else found
+            made.append(_layout(trace, stage, first, (cells, own, found), never, problem, naming))
             cells = made[-1].cells
             first += len(stage.steps)
-    return tuple(made)
+    return head, tuple(made)
 
 
 def _empty_stage(request: Request) -> Stage:
@@ -236,8 +334,7 @@ def _empty_stage(request: Request) -> Stage:
 
 def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
     """Return the column of the input."""
-    marks = input_marks(answer.input)
-    return tuple(Cell(dim, -1, mark) for dim, mark in zip(answer.input, marks, strict=True))
+    return _laid_out(answer)[0]
 
 
 def place_of(made: Sequence[Layout], at: int | None) -> int:
@@ -249,16 +346,34 @@ def place_of(made: Sequence[Layout], at: int | None) -> int:
 
 
 def _layout(
-    trace: Trace, stage: Stage, first: int, before: tuple[Cell, ...], never: int, problem: Problem | None
+    trace: Trace,
+    stage: Stage,
+    first: int,
+    before: tuple[tuple[Cell, ...], Origins, Origins],
+    never: int,
+    problem: Problem | None,
+    naming: Naming,
 ) -> Layout:
-    own = [(first + place, step) for place, step in enumerate(stage.steps)]
-    links = _links(stage)
-    cells, mixed = _carry_marks(before, _blank_cells(stage, own, never), links)
+    """Return the layout of a stage.
+
+    `before` are the dims before it, and what those after it are of these and of the input.
+    """
+    own, (cells_before, found, of_input) = [(first + place, step) for place, step in enumerate(stage.steps)], before
+    cells = _blank_cells(stage, own, never, trace.request.arguments.get(stage.argument))
+    wires = _wires(stage, cells, found)
+    mixed = frozenset([out for out in mixing(found) if wires[out]])
+    pieces: dict[tuple[int, int], Mark] = {}
+    fresh = set[int]()
+    marks = _marks(trace, stage, cells_before, (found, of_input), wires, naming, pieces, fresh)
+    cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
+    _name_rests(cells_before, found, pieces)
     numbers = range(first, first + len(own)) if own else range(never, never)
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
-    name, title = stage_name(stage), stage_title(trace.request, stage)
-    cuts = stage.kind in CUTTING
-    return Layout(stage, name, title, numbers, before, cells, links, mixed, problem, fault, cuts)
+    name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in CUTTING
+    gone = range(len(cells_before)) if stage.finished else dropped_axes(stage) if stage.kind is Kind.SQUEEZE else ()
+    links = tuple([link for link in linked(len(cells_before), wires, mixed) if link.outs or link.sources[0] in gone])
+    after = tuple(cells), wires, mixed, frozenset(fresh), pieces, links
+    return Layout(stage, name, title, numbers, cells_before, *after, problem, fault, cuts)
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
@@ -278,15 +393,20 @@ def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Probl
     return rows[0] if len(rows) == 1 else None
 
 
-def _blank_cells(stage: Stage, own: list[tuple[int, Step]], never: int) -> list[Cell]:
+def _blank_cells(stage: Stage, own: list[tuple[int, Step]], never: int, asked: object) -> list[Cell]:
     """Return the dims after a stage without their marks, each with the number of the step that settles it.
 
+    `asked` is the argument that asks for the stage: a 1 of a shape to expand to gives way to a larger dim.
     A refused stage has the dims that it settled, and what was asked for at the places of the others.
     """
-    settled = {step.out: Cell(step.dim, number, (), _token(step)) for number, step in own if step.out is not None}
+    settled = {step.out: Cell(step.dim, number, None, _token(step)) for number, step in own if step.out is not None}
+    if stage.kind is Kind.EXPAND and asked == stage.asked:
+        front = len(settled) - len(asked)
+        given_way = [out for out, cell in settled.items() if out >= front and asked[out - front] == 1 != cell.dim]
+        settled |= {out: replace(settled[out], token="1") for out in given_way}
     if not stage.finished:
-        asked = stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
-        missing = [Cell(None, never, (), str(dim)) for dim in asked]
+        wanted = stage.asked if stage.kind not in (Kind.SQUEEZE, Kind.UNSQUEEZE) else ()
+        missing = [Cell(None, never, None, str(dim)) for dim in wanted]
         missing += [Cell(None, never)] * (max(settled, default=-1) + 1 - len(missing))
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
     dims, last = stage.after or (), own[-1][0]
@@ -315,72 +435,147 @@ def dropped_axes(stage: Stage) -> list[int]:
     return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
 
 
-def _recut_links(stage: Stage) -> tuple[Group, ...]:
-    """Return which axes became which: as the steps say if they say it of all axes, otherwise by the cuts.
+def _wires(stage: Stage, cells: Sequence[Cell], found: Origins) -> tuple[tuple[int, ...], ...]:
+    """Return the dims before a stage that each dim after it depends on.
 
-    A copied 0 and a -1 say where a size comes from, not the elements.
+    Of a dim that is none of them, the steps say which one was kept; of a refused stage, they say as far as they got.
     """
-    settling = {step.out: step for step in stage.steps if step.out is not None}
-    sourced = [step for step in settling.values() if step.sources and step.rule not in (rules.COPIED_ZERO, *INFERS)]
-    named = {axis for step in sourced for axis in step.sources}
-    if not sourced or len(sourced) < len(settling) or len(named) < len(stage.before):
-        return groups(stage.before, stage.after or ())
-    outs: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for out in sorted(settling):
-        axes = settling[out].sources
-        outs[axes] = (*outs.get(axes, ()), out)
-    return tuple(Group(axes, parts) for axes, parts in outs.items())
+    settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFERS}
+    if stage.finished and stage.kind in CUTTING:
+        settling = {}
+    of_dims = found or (None,) * len(cells)
+    return tuple([axes_read(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
 
 
-def _links(stage: Stage) -> tuple[Group, ...]:
-    """Return which axes became which. The cuts of a reshape say it; for other stages, the steps do."""
-    if stage.kind in (Kind.RESHAPE, Kind.VIEW) and stage.finished:
-        return _recut_links(stage)
-    if stage.kind is Kind.SQUEEZE:
-        gone = {*dropped_axes(stage)}
-        if not stage.finished:
-            return tuple(Group((axis,), ()) for axis in sorted(gone))
-        outs = {axis: (out,) for out, axis in enumerate(_kept_axes(stage, gone))}
-        return tuple(Group((axis,), outs.get(axis, ())) for axis in range(len(stage.before)))
-    links = [
-        Group(step.sources, (step.out,))
-        for step in stage.steps
-        if step.out is not None and step.rule not in INFERS and (step.sources or step.rule in MADE)
-    ]
-    used = {axis for link in links for axis in link.sources}
-    idle = _kept_axes(stage, used) if stage.finished else []
-    return (*links, *(Group((axis,), ()) for axis in idle))
+def _marks(
+    trace: Trace,
+    stage: Stage,
+    before: tuple[Cell, ...],
+    found: tuple[Origins, Origins],
+    wires: Sequence[tuple[int, ...]],
+    naming: Naming,
+    pieces: dict[tuple[int, int], Mark],
+    fresh: set[int],
+) -> Iterator[Mark | None]:
+    """Yield what each dim after a stage is called; put into `pieces` what its parts are, into `fresh` it if it mixes.
+
+    `found` are its origins in the stage's input, and those in the answer's.
+    """
+    if stage.kind is Kind.SHAPE or not stage.finished:
+        yield from [before[axes[0]].mark if len(axes) == 1 else None for axes in wires]
+        return
+    ladders = _ladders(stage.before, [found[0]])
+    new = naming.new if trace.op == "rearrange" and len(naming.new) == len(wires) else ()
+    for out, (atoms, of_input, axes) in enumerate(zip(*found, wires, strict=True)):
+        parts = _parts(before, atoms or (), ladders)
+        clean = bool(of_input) and all(isinstance(atom, AxisAtom) for atom in of_input or ())
+        if clean and parts is None:
+            parts = _parts_in_input(atoms or (), naming.parts(of_input or ()))
+        pieces |= {(axis, out): Mark(names) for axis, names in parts or ()}
+        if clean:
+            yield naming.mark(of_input or ())
+        elif not axes:
+            yield Mark((new[out] if new and new[out].isidentifier() else "new",))
+        elif parts is None:
+            fresh.add(out)
+            yield naming.fresh()
+        elif not parts:
+            yield before[axes[0]].mark
+        else:
+            hue = colour(before[axes[0]].mark) if len(axes) == 1 else MERGED
+            yield Mark(tuple([name for _, names in parts for name in names]), hue)
 
 
-def _carry_marks(
-    before: tuple[Cell, ...], blank: list[Cell], links: tuple[Group, ...]
-) -> tuple[tuple[Cell, ...], frozenset[int]]:
-    """Return the dims with the marks of the axes they come from, and the indices of the links that mix axes."""
-    cells, mixed, cuts = list(blank), set[int](), 0
-    for place, link in enumerate(links):
-        dims = [blank[out].dim for out in link.outs]
-        marks = _link_marks([before[axis].mark for axis in link.sources], dims)
-        if marks is None:
-            mixed.add(place)
-            marks = [(NamedAtom(mixed_name(cuts + at), None, _size(dim)),) for at, dim in enumerate(dims)]
-            cuts += len(dims)
-        for out, mark in zip(link.outs, marks, strict=True):
-            cells[out] = replace(cells[out], mark=mark)
-    return tuple(cells), frozenset(mixed)
+Parts = list[tuple[int, tuple[str, ...]]]
+"""The axes that a dim is made of, the outermost first, each with what its part is called."""
 
 
-def _link_marks(sources: Sequence[Mark], dims: Sequence[Dim | None]) -> Sequence[Mark] | None:
-    """Return the marks that the dims of a link get from their sources; None if axes mix."""
-    if not sources or not dims:
-        return [(NamedAtom("new", None, _size(dim)),) for dim in dims]
-    if len(sources) == 1 and len(dims) == 1:
-        (mark,), (dim,) = sources, dims
-        return [mark if dim is None or len(mark) != 1 else (replace(mark[0], size=dim),)]
-    return recut(sources, [*map(_size, dims)])
+def _parts(before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> Parts | None:
+    """Return what a dim is made of, of whole dims before it or parts of such that have one name; None otherwise."""
+    made: Parts = []
+    for atom in atoms:
+        if isinstance(atom, Mixes):
+            return None
+        if isinstance(atom, Repeats):
+            continue
+        cell, ladder = before[atom.axis], ladders[atom.axis]
+        own = (cell.mark or Mark(())).names
+        if atom.size != cell.dim:
+            high = _ends(atom)[1]
+            if len(own) != 1 or high not in ladder:
+                return None
+            own = (f"{own[0]}{1 + ladder.index(high)}",)
+        made.append((atom.axis, own))
+    return made
 
 
-def _size(dim: Dim | None) -> Dim:
-    return 1 if dim is None else dim
+def _parts_in_input(atoms: Origin, named: Sequence[tuple[str, Dim]]) -> Parts | None:
+    """Return what a dim is made of, from the parts of the input that it is; None if these are cut otherwise."""
+    made: Parts = []
+    left = list(named)
+    for atom in atoms:
+        own = list[str]()
+        size: Dim = 1
+        while isinstance(atom, AxisAtom) and size != atom.size and left:
+            name, more = left.pop(0)
+            own.append(name)
+            size = product((size, more))
+        if not isinstance(atom, AxisAtom) or size != atom.size:
+            return None
+        made.append((atom.axis, tuple(own)))
+    return made
+
+
+def _name_rests(before: Sequence[Cell], found: Origins, pieces: dict[tuple[int, int], Mark]) -> None:
+    """Call what dims mix of an axis by the parts of it that no other dim is, if other dims are parts of it."""
+    mixing_dims = mixing(found)
+    ladders = _ladders([cell.dim for cell in before], [found]) if mixing_dims and pieces else []
+    for axis, ladder in enumerate(ladders):
+        used = {name for (source, _), mark in pieces.items() if source == axis for name in mark.names}
+        own = mark_text(before[axis].mark, UNICODE)
+        parts = [f"{own}{at}" for at in range(1, len(ladder))]
+        if used and used < {*parts}:
+            rest = Mark(tuple([name for name in parts if name not in used]))
+            pieces |= {(axis, out): rest for out in mixing_dims if axis in axes_read(found[out])}
+
+
+def part_text(layout: Layout, axes: Sequence[int], outs: Sequence[int], strokes: Strokes) -> str:
+    """Return what is written on the wires from some axes to some dims: what the parts of one in these are called."""
+    found = [layout.pieces.get((axes[0], out)) for out in outs if len(axes) == 1]
+    if found and all(found):
+        names = dict.fromkeys(name for mark in found for name in (mark.names if mark else ()))
+        return mark_text(Mark(tuple(names)), strokes)
+    return ",".join([mark_text(layout.before[axis].mark, strokes) for axis in axes])
+
+
+def size_alone(layout: Layout, out: int, strokes: Strokes) -> str:
+    """Say of a 0 that copies a size alone what the elements of its dim are of; nothing of any other dim.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.canvas import ASCII
+    >>> size_alone(layouts(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))[0], 1, ASCII)
+    'only the size is copied: the elements of dim 1 are of c and d'
+    """
+    if out not in layout.parted:
+        return ""
+    axes = and_text([mark_text(layout.before[axis].mark, strokes) for axis in layout.wires[out]])
+    return f"only the size is copied: the elements of dim {out} are of {axes}"
+
+
+def settled_by(layout: Layout, at: int) -> Layout:
+    """Return a layout that tells nothing of the dims that step `at` has not settled."""
+    return _without(layout, {out for out, cell in enumerate(layout.cells) if cell.step > at})
+
+
+def _without(layout: Layout, outs: Collection[int]) -> Layout:
+    """Return a layout that tells nothing of what some dims are of: no marks, and no wires."""
+    if not outs:
+        return layout
+    cells = tuple([replace(cell, mark=None) if out in outs else cell for out, cell in enumerate(layout.cells)])
+    wires = tuple([() if out in outs else axes for out, axes in enumerate(layout.wires)])
+    found, nothing = linked(len(layout.before), wires), frozenset[int]()
+    links = tuple([link for link in found if link.outs or link in layout.links])
+    return replace(layout, cells=cells, wires=wires, links=links, mixed=nothing, fresh=nothing)
 
 
 def with_holes(layout: Layout, holes: Mapping[int, str]) -> Layout:
@@ -394,18 +589,9 @@ def with_holes(layout: Layout, holes: Mapping[int, str]) -> Layout:
     """
     if not holes:
         return layout
-    cells = tuple(
-        [
-            replace(
-                cell,
-                dim=None if out in holes else cell.dim,
-                mark=NO_MARK if layout.cuts or out in holes else cell.mark,
-                hole=holes.get(out, ""),
-            )
-            for out, cell in enumerate(layout.cells)
-        ]
-    )
-    return replace(layout, cells=cells, stage=replace(layout.stage, after=None, move=None), mixed=frozenset())
+    told = _without(layout, range(len(layout.cells)) if layout.cuts else holes)
+    cells = [replace(cell, dim=None, hole=holes[out]) if out in holes else cell for out, cell in enumerate(told.cells)]
+    return replace(told, cells=tuple(cells), stage=replace(layout.stage, after=None, move=None))
 
 
 def opened(answer: Trace | Chain) -> Trace:

@@ -3,7 +3,7 @@
 A budget shows how many elements there are, how many the known dims use, and what is left for -1: small counts as bars;
 names, zeros and huge counts as factors that cancel. Rulers show what a reshape does: the old cuts above the new cuts of
 the same row of elements. Lanes are lines from each dim to the dim that it becomes, with the reason at the right; for a
-reshape, the lines along which it copies sizes.
+0 that copies only a size, that size beside the line of the elements.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from math import gcd, prod
+from math import gcd, lcm, prod
 from operator import mul
 
 from rich.style import Style
@@ -20,23 +20,26 @@ from rich.text import Text
 from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.dims import Dim, all_known, names, product, quotient, substitute
-from shapecalc.core.layout import Group
+from shapecalc.core.origins import Group, told
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
 from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
-from shapecalc.view.flow import Holes, draw_wires, flow, put_arrival, rows_of, wiring
+from shapecalc.view.flow import Holes, flow, put_arrival, rows_of
 from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import (
     INFERS,
     Cell,
     Layout,
     colour,
+    label,
     layouts,
     mark_text,
     place_of,
+    size_alone,
     with_holes,
 )
+from shapecalc.view.wires import draw_wires, wiring
 
 Shown = dict[int, tuple[Layout, Step | None]]
 """Steps by number, each with its layout; None for a refusal."""
@@ -47,6 +50,7 @@ LEAST_LABEL = 14
 """The cells that the labels need at the left of the rulers."""
 SPACIOUS = 14
 """The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
+NO_ROOM = "no room for lines"
 COUNTED = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 
@@ -87,8 +91,8 @@ class Rulers(Record):
     before: tuple[Ruler, ...]
     after: tuple[Ruler, ...]
     volume: int
-    mixes: bool
-    """Whether axes mix at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
+    mixed: str
+    """Which dims mix axes at most sizes of the names. At the sizes that are drawn, the cuts may still line up."""
 
     @property
     def lines(self) -> int:
@@ -107,6 +111,12 @@ class Rulers(Record):
             if any(_cross(step, new.step) for step in steps[max(place - 1, 0) : place + 1]):
                 return next((old.step, new.step) for old in self.before if _cross(old.step, new.step))
         return None
+
+    @property
+    def period(self) -> int:
+        """After how many elements the cuts that do not line up come in the same way again."""
+        pairs = [(old.step, new.step) for old in self.before for new in self.after if _cross(old.step, new.step)]
+        return max([lcm(*pair) for pair in pairs], default=self.volume)
 
 
 class Picture(Record):
@@ -247,10 +257,13 @@ def _what_becomes_of_axes(layout: Layout) -> str:
     if made is None or {out for link in layout.links for out in link.outs} != {*range(len(made))}:
         return ""
     texts = []
-    for link in layout.links:
-        before = and_text([dim_text(shape[axis]) for axis in link.sources])
-        after = and_text([dim_text(made[out]) for out in link.outs])
-        texts.append(f"{before or after} {link.verb}" + (f" {after}" if link.verb.endswith("into") else ""))
+    for group in told(layout.links, layout.wires, layout.mixed):
+        before = and_text([dim_text(shape[axis]) for axis in group.sources])
+        after = and_text([dim_text(made[out]) for out in group.outs])
+        if group.part:
+            texts.append(f"{'a part' if len(group.sources) == 1 else 'parts'} of {before} becomes {after}")
+        else:
+            texts.append(f"{before or after} {group.verb}" + (f" {after}" if group.verb.endswith("into") else ""))
     return "; ".join(texts)
 
 
@@ -416,73 +429,72 @@ def lanes(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height:
     """
     rows = max(1, len(layout.before), len(layout.cells))
     notes = _lane_notes(layout, at, strokes)
-    pitch = pitch_for(rows, height, 1 + len(notes))
-    lines, room = 1 + pitch * (rows - 1), height - 1 - len(notes)
+    pitch, room = pitch_for(rows, height, 1 + len(notes)), height - 1 - len(notes)
+    canvas, lines = _lanes_drawn(answer, layout, at, (width, room), pitch, strokes)
     shown = range(lines)
     if lines > room:
         here = next((out for out, cell in enumerate(layout.cells) if cell.step >= at), 0)
         shown = rows_around(here, lines, room - 1)
         notes.append(f"{strokes.dots} dims {shown[0]} to {shown[-1]} of {lines}")
-    drawn = _lanes_drawn(answer, layout, at, width, pitch, strokes).text(width, [0, *(1 + row for row in shown)])
+    drawn = canvas.text(width, [0, *(1 + row for row in shown)])
     return stack([drawn, *(clip_line(Text(note, "dim"), width, strokes) for note in notes)])
 
 
-def _lanes_drawn(answer: Trace | Chain, layout: Layout, at: int, width: int, pitch: int, strokes: Strokes) -> Canvas:
-    """Return the lanes on a canvas: the dims of both sides, the lines between them, and the reasons."""
-    canvas = Canvas(strokes, 1 + pitch * max(1, len(layout.before), len(layout.cells)))
-    vector = layout.stage.kind is Kind.SHAPE
-    before = _lane_texts(layout.before, strokes)
-    after = _lane_texts(layout.cells, strokes, None if layout.is_open else at, sizes_only=copies_sizes(layout))
-    tokens = max((len(cell.token) for cell in layout.cells), default=0)
-    left, links = 4 + max(map(len, before), default=2), _lane_links(layout)
-    room = width - left - max(map(len, after), default=2) - len("dim out")
-    wired = wiring(links, room, room - 36)
-    right = left + max(wired.width(pitch), 5 * pitch) + (tokens + 3 if tokens else 0)
+def _lanes_drawn(
+    answer: Trace | Chain, layout: Layout, at: int, size: tuple[int, int], pitch: int, strokes: Strokes
+) -> tuple[Canvas, int]:
+    """Return the lanes on a canvas, and how many lines they take.
+
+    They are the dims of both sides, the lines between them, and the reasons.
+    """
+    vector, rows = layout.stage.kind is Kind.SHAPE, max(1, len(layout.before), len(layout.cells))
+    now = None if layout.is_open else at
+    before, after = _lane_texts(layout.before, strokes), _lane_texts(layout.cells, strokes, now, sizes_only=vector)
+    asked = [_lane_token(layout, out, strokes) for out in range(len(layout.cells))]
+    tokens, left = max(map(len, asked), default=0), 4 + max(map(len, before), default=2)
+    room = size[0] - left - max(map(len, after), default=2) - len("dim out")
+    wired = wiring(layout, pitch, (room, size[1]), room - 36, strokes)
+    lines = max(1 + pitch * (rows - 1), wired.height)
+    canvas = Canvas(strokes, 1 + lines)
+    right = left + max(wired.width, 5 * pitch) + (tokens + 3 if tokens else 0)
     canvas.put(0, 0, "dim in", "dim")
     canvas.put(right + 1, 0, heading := "in the vector" if vector else "dim out", "dim")
-    draw_wires(canvas, wired, (left, right), [_lane_style(layout, link, at) for link in links], pitch)
-    if copies_sizes(layout):
+    draw_wires(canvas, wired, (left, right), lambda axes, outs: _lane_style(layout, axes, outs, at))
+    if vector:
         canvas.dash(left, right)
-    end = (strokes.size if copies_sizes(layout) else strokes.level) * OPEN_END
+    end = (strokes.size if vector else strokes.level) * OPEN_END
     for row in (row for row, cell in enumerate(layout.cells) if cell.hole):
         canvas.put(right - OPEN_END, 1 + pitch * row, end, "dim")
     for row, (text, cell) in enumerate(zip(before, layout.before, strict=True)):
         canvas.put(0, 1 + pitch * row, f"{row}", "dim")
         canvas.put(3, 1 + pitch * row, text, colour(cell.mark))
     for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
-        put_arrival(canvas, cell, cell.token, at, (right, 1 + pitch * row))
+        put_arrival(canvas, cell, asked[row], at, (right, 1 + pitch * row))
         canvas.put(right + 1, 1 + pitch * row, f"{row}", "dim")
         canvas.put(right + 4, 1 + pitch * row, text, ink(colour(cell.mark), bold=cell.step == at))
     reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
     canvas.put(reasons, 0, layout.title, "dim")
     for row, (reason, style) in _lane_reasons(answer, layout, at).items():
         canvas.put(reasons, 1 + pitch * row, reason, style)
-    return canvas
+    if wired.knot:
+        canvas.put(left, 0, NO_ROOM, "dim")
+    return canvas, lines
 
 
-def copies_sizes(layout: Layout) -> bool:
-    """Say whether the lanes of a stage are the ways of sizes. Elements take others, or none."""
-    return layout.cuts or layout.stage.kind is Kind.SHAPE
+def _lane_token(layout: Layout, out: int, strokes: Strokes) -> str:
+    """Return what is written on the line into a dim, with the axis whose size it copies if its elements are others."""
+    size = f"{strokes.size}{mark_text(layout.before[out].mark, strokes)}" if out in layout.parted else ""
+    return f"{layout.cells[out].token}{size}"
 
 
 def _lane_notes(layout: Layout, at: int, strokes: Strokes) -> list[str]:
-    """Return the note that says what the lines mean if elements do not go along them."""
+    """Return the note that says what the lines mean if elements do not go along them, or not along all."""
     if layout.stage.kind is Kind.SHAPE:
         return [f"{strokes.size} copies a size; no element moves"]
     if not layout.parted:
         return []
     out = next((out for out in layout.parted if layout.cells[out].step == at), min(layout.parted))
-    link = next(link for link in layout.links if out in link.outs)
-    axes = " ".join(mark_text(layout.before[axis].mark, strokes) for axis in link.sources)
-    return [f"{strokes.size} copies a size; the elements of dim {out} are of {axes}"]
-
-
-def _lane_links(layout: Layout) -> tuple[Group, ...]:
-    """Return what the lines stand for. If a stage cuts the elements anew, they show only the sizes that a 0 copies."""
-    if not layout.cuts:
-        return layout.links
-    both = enumerate(layout.cells[: len(layout.before)])
-    return tuple(Group((out,), (out,)) for out, cell in both if cell.token == "0")
+    return [f"{strokes.size} {size_alone(layout, out, strokes)}"]
 
 
 def _lane_texts(
@@ -493,16 +505,14 @@ def _lane_texts(
     for cell in cells:
         hidden = cell.dim is None or (now is not None and cell.step > now)
         dim = cell.hole or strokes.hole if hidden else clip(str(cell.dim), 12, strokes)
-        rows.append(("" if sizes_only else mark_text(cell.mark, strokes), dim))
+        rows.append(("" if sizes_only else label(cell, strokes), dim))
     marked, wide = (max((len(row[at]) for row in rows), default=0) for at in range(2))
     return [f"{mark.ljust(marked)} {dim.rjust(wide)}" if marked else dim.rjust(wide) for mark, dim in rows]
 
 
-def _lane_style(layout: Layout, link: Group, at: int) -> Style | None:
-    if any(layout.cells[out].hole for out in link.outs):
-        return None
-    mark = layout.before[link.sources[0]].mark if link.sources else ()
-    return ink(colour(mark), dim=any(layout.cells[out].step > at for out in link.outs))
+def _lane_style(layout: Layout, axes: Collection[int], outs: Collection[int], at: int) -> Style:
+    hue = "".join([colour(layout.before[axis].mark) for axis in axes if len(axes) == 1])
+    return ink(hue, dim=any(layout.cells[out].step > at for out in outs))
 
 
 def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int, tuple[str, str]]:
@@ -523,10 +533,16 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
 
 
 def _needs_rulers(layout: Layout, step: Step | None, width: int) -> bool:
-    """Say whether rulers show more than shades: a step cuts axes anew, and each element gets a cell."""
-    anew = _cut_anew(layout)
-    volume = product([layout.stage.before[axis] for link in anew[:1] for axis in link.sources])
-    return regroups(step) and bool(anew) and not (isinstance(volume, int) and not 0 < volume <= width - LEAST_LABEL)
+    """Say whether rulers show more than shades: a step cuts axes anew, and each element or each cut gets a cell."""
+    anew, room = _cut_anew(layout), width - LEAST_LABEL
+    if not regroups(step) or not anew:
+        return False
+    if not all_known([cell.dim or 0 for cell in (*layout.before, *layout.cells)]):
+        return True
+    made = _rulers_of(layout, anew[0], {}, UNICODE)
+    if made.volume <= room:
+        return made.volume > 0
+    return made.clash is not None and made.period // min(made.clash) <= room // 3
 
 
 def _cut_anew(layout: Layout) -> list[Group]:
@@ -556,16 +572,14 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
                        !       !
     after ~x 3 +-------+-------+-------+
           ~y 2 +---+---+---+---+---+---+
-               ! cuts old blocks of 3 at different places: axes mix (order is k...
+               ! cuts old blocks of 3 at different places: ~x and ~y mix axes
     """
     sizes = _sizes_of(answer, layout)
     if sizes is None:
         return Text("", end="")
     if layout.is_open:
         return _empty_rulers(layout, sizes, (width, height), strokes)
-    whole = Group(
-        tuple(range(len(layout.before))), tuple(range(len(layout.cells))), any(link.mixes for link in layout.links)
-    )
+    whole = Group(tuple(range(len(layout.before))), tuple(range(len(layout.cells))))
     made, notes = _rulers_of(layout, whole, sizes, strokes), _size_notes(layout, whole, sizes)
     if made.volume < 2:
         return _nothing_to_cut(made.volume)
@@ -575,6 +589,10 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
             return Text("every axis stays as it is", end="")
         made = _rulers_of(layout, anew[0], sizes, strokes)
         notes = [*_size_notes(layout, anew[0], sizes), *_block_note(len(anew), layout, anew[0])]
+        cuts = made.volume // min(made.clash or (made.volume,))
+        if cuts > (width - LEAST_LABEL) // 3 and made.period < made.volume:
+            notes.append(f"the block that repeats: {made.period} of {made.volume} elements")
+            made = _first_of(made, made.period)
     drawn = _fitted_rulers(made, notes, (width, height), strokes)
     if drawn.plain.count("\n") + 1 >= height:
         return drawn
@@ -592,9 +610,15 @@ def _empty_rulers(layout: Layout, sizes: Mapping[str, int], size: tuple[int, int
     after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
     if volume < 2:
         return _nothing_to_cut(volume)
-    drawn = _draw_rulers(Rulers(before, after, volume, False), size[0], 1, strokes, scale=False)
+    drawn = _draw_rulers(Rulers(before, after, volume, ""), size[0], 1, strokes, scale=False)
     lines = drawn.split("\n")[:-1][: size[1] - 1]
     return stack([clip_line(Text(layout.head, "bold"), size[0], strokes), *lines])
+
+
+def _first_of(made: Rulers, volume: int) -> Rulers:
+    """Return rulers of the first elements alone, without those that have no cut in them."""
+    before, after = (tuple([each for each in side if each.step < volume]) for side in (made.before, made.after))
+    return Rulers(before, after, volume, made.mixed)
 
 
 def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
@@ -662,7 +686,9 @@ def _block_note(count: int, layout: Layout, block: Group) -> list[str]:
 def _rulers_of(layout: Layout, block: Group, sizes: Mapping[str, int], strokes: Strokes) -> Rulers:
     before = _side_rulers([layout.before[axis] for axis in block.sources], sizes, strokes)
     after = _side_rulers([layout.cells[out] for out in block.outs], sizes, strokes)
-    return Rulers(before, after, prod(ruler.size for ruler in before), block.mixes)
+    marks = [mark_text(layout.cells[out].mark, strokes) for out in block.outs if out in layout.mixed]
+    mixed = f"{and_text(marks)} {'mixes' if len(marks) == 1 else 'mix'} axes" if marks else ""
+    return Rulers(before, after, prod(ruler.size for ruler in before), mixed)
 
 
 def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], strokes: Strokes) -> tuple[Ruler, ...]:
@@ -691,16 +717,18 @@ def _draw_rulers(made: Rulers, width: int, pitch: int, strokes: Strokes, *, scal
     clash = made.clash
     canvas, y = Canvas(strokes, pitch * len(labels) + 2 + bool(clash)), 1
     _write_numbers(canvas, made, left, long)
-    for place, (ruler, label) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
+    for place, (ruler, text) in enumerate(zip((*made.before, *made.after), labels, strict=True)):
         if place == len(made.before) and clash:
             _mark_clashes(canvas, made, clash, (left, long, y))
             y += 1
-        canvas.put(left - 1 - len(label), y, label, ruler.colour)
+        canvas.put(left - 1 - len(text), y, text, ruler.colour)
         _draw_ruler(canvas, ruler, made.volume, (left, long, y), strokes)
         if pitch > 1:
             _number_parts(canvas, ruler, made.volume, (left, long, y + 1))
         y += pitch
-    canvas.put(left, y, _cuts_words(made, to_scale=made.volume > long), "bold" if clash else "dim")
+    words, order = _cuts_words(made, to_scale=made.volume > long), " (order is kept)"
+    words += order if clash and left + len(words + order) <= width else ""
+    canvas.put(left, y, words, "bold" if clash else "dim")
     return canvas.text(width, range(0 if scale else 1, y + 1))
 
 
@@ -747,14 +775,14 @@ def _mark_clashes(canvas: Canvas, made: Rulers, clash: tuple[int, int], place: t
 
 
 def _cuts_words(made: Rulers, *, to_scale: bool) -> str:
-    """Say whether axes mix, and why."""
+    """Say which dims mix axes, and why."""
     exact = "to scale; " if to_scale else ""
     if made.clash is not None:
         old, new = made.clash
         cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
-        return f"{exact}! cuts {cut}: axes mix (order is kept)"
-    if made.mixes:
-        return f"{exact}old blocks are cut alike by chance: at most sizes axes mix"
+        return f"{exact}! cuts {cut}: {made.mixed or 'axes mix'}"
+    if made.mixed:
+        return f"{exact}old blocks are cut alike by chance: at most sizes {made.mixed}"
     return f"{exact}every old block is cut alike: nothing mixes"
 
 
@@ -770,7 +798,9 @@ def _is_about_counts(layout: Layout, step: Step | None) -> bool:
     if layout.is_open:
         return layout.cuts and any(cell.token == "-1" for cell in layout.cells)
     problem = layout.problem if layout.cuts else None
-    return problem is not None and problem.rule in COUNTED and budget_of(layout) is not None
+    if problem is None or not (layout.cells or problem.rule == rules.VOLUME_MISMATCH):
+        return False
+    return problem.rule in COUNTED and budget_of(layout) is not None
 
 
 def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
@@ -814,8 +844,8 @@ def picture(
     >>> from shapecalc.view.canvas import ASCII
     >>> print(picture(sc.reshape((2, 3), (0, -1)), 0, strokes=ASCII, holes={(1, 1): "_"}))
     dim in            dim out  reshape 0,-1
-    0  a 2 ::::: 0 :> 0  2     0 copies dim 0, which is 2
-    1  b 3      -1 :: 1  _
+    0  a 2       0  > 0  2     0 copies dim 0, which is 2
+    1  b 3      -1 -- 1  _
     """
     made, steps = layouts(answer), answer.steps
     if not made:

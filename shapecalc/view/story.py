@@ -97,7 +97,7 @@ def story(
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
     >>> len(str(story(answer, more="--explain=all")).splitlines())
-    17
+    19
     """
     steps = steps_text(answer)
     if not more:

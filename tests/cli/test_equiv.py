@@ -68,7 +68,7 @@ def test_outputs_of_different_shape_are_drawn_without_a_mark(shapecalc):
     assert told.splitlines() == [
         "shapecalc: with N=2, the outputs are 3,2 and 1,6",
         "first 3,2      second 1,6",
-        "b │ a 0  1     new │ ab 0  1  2  3  4  5",
+        "b │ N 0  1     new │ Nb 0  1  2  3  4  5",
         "──┼────────    ────┼─────────────────────",
         "0 │   0  3       0 │    0  1  2  3  4  5",
         "1 │   1  4",

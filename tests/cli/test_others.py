@@ -211,7 +211,7 @@ def test_the_prompt_explains_with_one_picture_or_with_all(shapecalc):
         shapecalc("repl", stdin=f"2,3,4\nreshape 4,-1\n{asked}\n").out for asked in ("explain", "explain all")
     )
     assert "1 more picture: explain all" in short
-    assert ("axes mix" in short, "have " in short) == (True, False)
+    assert ("mix axes" in short, "have " in short) == (True, False)
     assert "have " in whole
 
 

@@ -16,9 +16,9 @@ from shapecalc.core.dims import lowest_terms
 from shapecalc.core.examples import example_sizes, follow
 from shapecalc.core.fixing import _cut, divisors_near, fixes, nearest_sizes, other_image, refused_request
 from shapecalc.core.fixing import answer as answer_with_hint
-from shapecalc.core.layout import regrouping
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
+from shapecalc.core.origins import regrouping
 from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.record import Record
 from shapecalc.core.resolve import resolve

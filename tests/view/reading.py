@@ -10,29 +10,62 @@ DIRECTIONS = {char: place for place, char in enumerate(UNICODE.lines) if char !=
 DIRECTIONS |= {UNICODE.joint: UP | DOWN | LEFT | RIGHT, UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}
 STEPS = {UP: (0, -1, DOWN), DOWN: (0, 1, UP), LEFT: (-1, 0, RIGHT), RIGHT: (1, 0, LEFT)}
 FALLING, RISING, CROSSING = UNICODE.falling, UNICODE.rising, UNICODE.crossing
-TOKEN = re.compile(rf"(?<=[^ ]) (\S+) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
+CROSS = UNICODE.lines[UP | DOWN | LEFT | RIGHT]
+TOKEN = re.compile(rf"(?<=[^ ]) ([-\d]\S*) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
+NAME = re.compile(r" ([A-Za-z~#]\S*) ")
 
 
 class Wires:
-    """The lines between two columns of dims: which cells of the text belong to one line."""
+    """The lines between two columns of dims: which cells of the text belong to one line.
+
+    Lines that cross go through a cell of their own each. A name on a line parts what is at its left from the rest.
+    """
 
     def __init__(self, rows, left, right):
-        """Read the cells from `left` up to `right` of rows of text; what is written on a line belongs to it."""
-        self.cells = {}
+        """Read the cells from `left` up to `right` of rows of text; what was asked for belongs to the line it is on."""
+        self.cells, self.names = {}, []
         for y, row in enumerate(rows):
             part = row.ljust(right)[left:right]
             part = TOKEN.sub(lambda found: UNICODE.lines[12] * len(found.group()), f"|{part}")[1:]
+            self.names += [(left + found.start() - 1, left + found.end(), y, found[1]) for found in NAME.finditer(part)]
+            part = NAME.sub(lambda found: " " * len(found.group()), part)
             self.cells |= {(left + x, y): char for x, char in enumerate(part) if char != " "}
         self.owner = {}
         for cell, char in self.cells.items():
-            for side in "fr" if char == CROSSING else " ":
+            for side in "fr" if char == CROSSING else "hv" if char == CROSS else " ":
                 self.owner[*cell, side] = (*cell, side)
         for cell, char in self.cells.items():
             self._join_neighbours(cell, char)
 
+    def reached(self, sources, outs):
+        """Return which sources each out leads to at its left, and check what is written on the way.
+
+        Both are given as places by row; a source brings the letters that its parts are called by.
+        """
+        at_left = {}
+        for row, (x, y, _) in sources.items():
+            at_left.setdefault(self.line_at(x, y), []).append(row)
+        found = {}
+        for out, (x, y) in outs.items():
+            line = self.line_at(x, y)
+            rows = {*at_left.get(line, ())} if line else set()
+            for start, end, at, name in self.names:
+                if line and self.line_at(end, at) == line:
+                    behind = at_left.get(self.line_at(start, at), [])
+                    letters = "".join(sources[row][2] for row in behind)
+                    assert {*re.sub(r"[-\d,·…]", "", name)} <= {*letters} or "…" in letters, name
+                    rows |= {*behind}
+            found[out] = sorted(rows)
+        return found
+
     def line_at(self, x, y):
         """Return the line that a cell belongs to; None if there is none."""
-        return self._root((x, y, " ")) if (x, y, " ") in self.owner else None
+        node = self._node((x, y), LEFT)
+        return self._root(node) if node in self.owner else None
+
+    def _node(self, cell, direction):
+        """Return the line that leaves a cell in a direction."""
+        return (*cell, ("h" if direction & (LEFT | RIGHT) else "v") if self.cells.get(cell) == CROSS else " ")
 
     def _root(self, node):
         while self.owner[node] != node:
@@ -53,7 +86,7 @@ class Wires:
         for direction, (dx, dy, back) in STEPS.items():
             other = self.cells.get((x + dx, y + dy), " ")
             if DIRECTIONS.get(char, 0) & direction and DIRECTIONS.get(other, 0) & back:
-                self._join((*cell, " "), (x + dx, y + dy, " "))
+                self._join(self._node(cell, direction), self._node((x + dx, y + dy), direction))
 
     def _join_slope(self, node, down):
         """Join a cell of a slope with the next cell of it, or with the level line at its end."""
@@ -83,47 +116,38 @@ def columns_of(drawn):
     return found
 
 
-def joined(drawn):
-    """Return for each two neighbouring columns of a flow which of their dims are joined: pairs of sets of rows."""
+def wires_read(drawn):
+    """Yield, for each two neighbouring columns of a flow, which rows of the first each row of the second leads to."""
     rows, columns = drawn.plain.split("\n"), columns_of(drawn)
     for number in sorted(columns)[1:]:
         if number - 1 not in columns:
             continue
         before, after = columns[number - 1], columns[number]
-        left = max(x + wide for _, x, wide, _ in before.values())
-        right = min(x for _, x, _, _ in after.values())
-        wires = Wires(rows, left + 1, right - 1)
-        yield (
-            number,
-            _groups(
-                wires,
-                [(row, left + 1, y) for row, (y, *_) in before.items()],
-                [(row, right - 2, y) for row, (y, *_) in after.items()],
-            ),
-        )
+        left = max(x + wide for _, x, wide, _ in before.values()) + 1
+        right = min(x for _, x, _, _ in after.values()) - 1
+        sources = {row: (left, y, _letters(words)) for row, (y, _, _, words) in before.items()}
+        outs = {row: (right - 1, y) for row, (y, *_) in after.items()}
+        yield number, Wires(rows, left, right).reached(sources, outs)
 
 
-def _groups(wires, sources, outs):
-    made = {}
-    for side, ends in enumerate((sources, outs)):
-        for row, x, y in ends:
-            line = wires.line_at(x, y)
-            if line is not None:
-                made.setdefault(line, (set(), set()))[side].add(row)
-    return sorted((sorted(a), sorted(b)) for a, b in made.values() if a)
+def _letters(words):
+    """Return the letters of the axes that a dim is made of, from its words; of `a-d`, all between them."""
+    mark = re.sub(r"[\d·]", "", words.split()[0]) if " " in words else ""
+    return re.sub(r"(\w)-(\w)", lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1))), mark)
 
 
-def lanes_joined(plain):
-    """Return which dims of lanes are joined, by the numbers at both sides."""
+def lanes_read(plain):
+    """Return which dims at the left each dim of lanes leads to, by the numbers at both sides."""
     rows = plain.split("\n")
     right = rows[0].index("dim out") if "dim out" in rows[0] else rows[0].index("in the vector")
     lines = [row for row in rows[1:] if re.match(r"\d| {3}", row)]
     sources = [(int(row.split()[0]), y) for y, row in enumerate(lines) if row[0] != " "]
     found = [re.match(r"(\d+)\b", row[right:]) for row in lines]
-    outs = [(int(each.group()), y) for y, each in enumerate(found) if each]
-    left = min((re.match(r"\d+ +\S+ +\S+", lines[y]).end() for _, y in sources), default=0) + 1
+    ends = {y: re.match(r"\d+ +(\S+ +\S+)", lines[y]) for _, y in sources}
+    left = max((end.end() for end in ends.values()), default=0) + 1
+    outs = {int(each.group()): (right - 2, y) for y, each in enumerate(found) if each}
     wires = Wires([row[: right - 1] for row in lines], left, right - 1)
-    return _groups(wires, [(row, left, y) for row, y in sources], [(row, right - 2, y) for row, y in outs])
+    return wires.reached({row: (left, y, _letters(ends[y][1])) for row, y in sources}, outs)
 
 
 RULER = re.compile(r"^\s*(before|after)?\s*(\S+)\s+(\d+) (├[─┼]*┤|░+)$")

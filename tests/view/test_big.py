@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import shapecalc as sc
@@ -55,11 +57,10 @@ def test_a_lecture_room_gets_the_largest_figures_with_the_request_over_them():
 
 
 def test_a_size_that_a_0_copies_comes_from_its_own_index_and_not_from_where_the_elements_do():
-    straight = big(ANSWERS[1], 0, width=118, height=37).plain.split("\n")
-    lined = [row for row, line in enumerate(straight) if any("⠀" < char <= "⣿" for char in line)]
-    assert len(lined) == 2
-    mixing = big(ANSWERS[1], 3, width=118, height=37).plain.split("\n")
-    assert sum(any("⠀" < char <= "⣿" for char in line) for line in mixing) > 6
+    for at in (0, 3):
+        lines = big(ANSWERS[1], at, width=118, height=37).plain.split("\n")
+        assert sum(any("⠀" < char <= "⣿" for char in line) for line in lines) > 6
+        assert sum(re.search("([⠁-⣿] ){3}", line) is not None for line in lines) == 1
 
 
 def test_holes_stay_holes():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.layout import Group
 from shapecalc.core.ops import step_rules
 from shapecalc.view.canvas import ASCII, UNICODE, strokes_for
-from shapecalc.view.flow import flow, rail, wiring
-from shapecalc.view.layout import COLOURS, input_marks, letter, recut
+from shapecalc.view.flow import flow, rail
+from shapecalc.view.layout import HUES, input_cells, layouts, mark_text
+from shapecalc.view.wires import wiring
 from tests.view.questions import answer_to
 
 SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
@@ -64,34 +64,51 @@ def test_lines_cross_as_long_as_there_is_room():
 
 
 def test_every_crossing_changes_the_places_of_two_neighbours():
-    order = [3, 1, 4, 0, 2]
-    for layer in wiring(tuple(Group((axis,), (out,)) for axis, out in enumerate(order))).layers:
+    perm = [3, 1, 4, 0, 2]
+    (layout,) = layouts(answer_to(f"transpose 2,2,2,2,2 {','.join(map(str, perm))}"))
+    order = [perm.index(axis) for axis in range(5)]
+    for layer in wiring(layout).layers:
         for row in layer:
             order[row], order[row + 1] = order[row + 1], order[row]
     assert order == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "marks"),
-    [
-        ((2, 3, 4), (6, 4), ["a b", "c"]),
-        ((2, 3, 4), (2, 2, 6), None),
-        ((12,), (2, 3, 2), ["a1", "a2", "a3"]),
-        ((4, 2, 9), (2, 12, 3), ["a1", "a2 b c1", "c2"]),
-        ((2, 1, 3), (6,), ["a c"]),
-        ((0, 3), (3, 0), None),
-    ],
-)
-def test_marks_of_what_axes_become(before, after, marks):
-    made = recut(input_marks(before), after)
-    assert marks == (made and [" ".join(part.name for part in mark) for mark in made])
+MARKS = [
+    ("reshape 2,3,4 6,4", "a b c", "ab c"),
+    ("reshape 2,3,4 2,2,6", "a b c", "a ~x ~y"),
+    ("reshape 3,4 2,3,2", "a b", "~x ~y b2"),
+    ("reshape 12 2,3,2", "a", "a1 a2 a3"),
+    ("reshape 4,2,9 2,12,3", "a b c", "a1 a2·b·c1 c2"),
+    ("reshape 2,1,3 6", "a b c", "ac"),
+    ("reshape 0,3 3,0 -d numpy", "a b", "~x ~y"),
+    ("transpose N,C,H,W 0,2,3,1", "N C H W", "N H W C"),
+    ("reshape N,12,a,4 0,2,6,-1", "N b a d", "N b1 b2 ad"),
+    ("reshape N,N,4 -1", "a b c", "abc"),
+    ("reshape 4,a,b 0,-1", "d a b", "d ab"),
+    ("reshape N,3*C,4 0,3,C,4", "N b c", "N b1 b2 c"),
+    ("rearrange 6,8,5 'b (h d) t -> b h d t' h=2", "b hd t", "b h d t"),
+    ("rearrange 6,8 'x y -> y r x' r=2", "x y", "y r x"),
+    ("chain 4,6 | reshape 6,4 | reshape 4,6", "a b", "a b"),
+    ("chain 4,6 | reshape 6,4 | transpose 1,0 | reshape 2,12", "a b", "~y1 ~y2·~x"),
+    ("chain 12 | reshape 3,4 | reshape 3,2,2", "a", "a1 a2 a3"),
+    ("expand 3,1 2,3,4", "a b", "new a b"),
+    ("slice 6,4 :2,1:3", "a b", "a b"),
+]
 
 
-def test_letters_are_told_apart():
-    assert len({letter(axis) for axis in range(200)}) == 200
+@pytest.mark.parametrize(("line", "before", "after"), MARKS)
+def test_marks_of_what_axes_become(line, before, after):
+    answer = answer_to(line)
+    for cells, marks in ((input_cells(answer), before), (layouts(answer)[-1].cells, after)):
+        assert [mark_text(cell.mark, UNICODE) for cell in cells] == marks.split()
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+def test_marks_are_told_apart():
+    answer = answer_to(f"reshape {','.join(['2'] * 200)} -1")
+    assert len({cell.mark for cell in input_cells(answer)}) == 200
+
+
+@pytest.mark.parametrize("colour", HUES)
 def test_colours_are_legible_on_white_and_on_black(colour):
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.dims import all_known, product, substitute
+from shapecalc.core.answers import stage_origins
+from shapecalc.core.dims import all_known, substitute
 from shapecalc.core.examples import example_sizes, follow, index_text
 from shapecalc.core.moves import Dims
+from shapecalc.core.origins import AxisAtom
 from shapecalc.core.problem import ShapeError
 from shapecalc.view.canvas import ASCII, UNICODE, clip
 from shapecalc.view.files import HEIGHT, still_text
 from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.grid import grid, journey_of
-from shapecalc.view.layout import layouts
+from shapecalc.view.layout import input_cells, layouts, mark_text
 from shapecalc.view.pictures import explain, main_step, picture
 from tests.sampling import examples
 from tests.view.questions import answer_to, answers
@@ -117,11 +119,15 @@ def test_the_cross_stands_beside_the_entry_that_is_refused(line, entry):
 
 @given(answers())
 @examples(200)
-def test_a_mark_is_made_of_what_the_dim_is_the_product_of(answer):
-    conditional = any(trace.conditions for trace in answer.traces)
-    for stage in layouts(answer):
-        for cell in stage.cells if stage.stage.finished and not conditional else ():
-            assert not cell.mark or product(part.size for part in cell.mark) == cell.dim
+def test_a_mark_is_made_of_the_axes_that_the_dim_is_of(answer):
+    finished = [stage for stage in answer.stages if stage.finished]
+    for number, layout in enumerate(layouts(answer)[: len(finished)], 1):
+        found = stage_origins(answer.input, tuple(finished[:number]), finished[number - 1].after, answer.conditions)
+        for cell, origin in zip(layout.cells, found, strict=True):
+            if origin and all(isinstance(atom, AxisAtom) for atom in origin):
+                axes = [mark_text(input_cells(answer)[atom.axis].mark, UNICODE) for atom in origin]
+                named = "".join(cell.mark.names)
+                assert all(axis in named for axis in axes), (cell, origin)
 
 
 @given(answers(), st.data())

@@ -60,8 +60,8 @@ def test_explain_prints_every_picture_if_asked(capsys):
     short = capsys.readouterr().out
     answer.explain(everything=True)
     assert "more pictures: explain(everything=True)" in short
-    assert "axes mix" in capsys.readouterr().out
-    assert "axes mix" not in short
+    assert "mix axes" in capsys.readouterr().out
+    assert "mix axes" not in short
 
 
 def test_explain_prints_what_the_stream_can_show(monkeypatch):

@@ -124,7 +124,7 @@ def split(shape: Shape, cuts: tuple[Cut, ...], by: int) -> Reasons:
     Raises `ShapeError`: indivisible, overflow.
     """
     asked = [shape[cut.axis] if not cut.counts else -1 if cut.size is None else cut.size for cut in cuts]
-    yield Stage(Kind.RESHAPE, "split", "block", shape, tuple(asked))
+    yield Stage(Kind.RESHAPE, "split", "block", shape)
     dims = list[Dim](asked)
     for out, cut in sorted(enumerate(cuts), key=lambda each: each[1].counts != "" and each[1].size is None):
         step = _part(out, cut, shape[cut.axis], by)

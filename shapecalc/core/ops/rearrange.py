@@ -152,10 +152,7 @@ def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = Non
 
 def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
     """Cut every dim into the axes that the left side names, as one stage."""
-    asked = list[Dim]()
-    for dim, names in zip(shape, plan.left, strict=True):
-        asked += [plan.lengths.get(axis, -1) if len(names) > 1 else dim for axis in names]
-    yield Stage(Kind.RESHAPE, "split", "pattern", shape, tuple(asked))
+    yield Stage(Kind.RESHAPE, "split", "pattern", shape)
     after = list[Dim]()
     for axis in range(len(shape)):
         for step in _axes_of(shape[axis], axis, len(after), plan):

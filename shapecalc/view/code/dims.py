@@ -286,10 +286,9 @@ def _reshape_dims(call: Call) -> tuple[RequestedDim, ...]:
 
 
 def _may_be_inferred(call: Call, step: Step, out: int) -> bool:
-    """Say whether a dim may be written as -1: it was asked for so, and the other dims hold something."""
-    if step.rule == INFERRED_EMPTY or not (step.rule == INFERRED or call.stage.asked[out] == -1):
-        return False
-    return _others_hold(call, out)
+    """Say whether a dim may be written as -1: it is what others leave, and these hold something."""
+    is_left = step.rule == INFERRED or call.stage.asked[out : out + 1] == (-1,) or step.facts.get("by") is not None
+    return is_left and step.rule != INFERRED_EMPTY and _others_hold(call, out)
 
 
 def _others_hold(call: Call, out: int | None) -> bool:

@@ -19,7 +19,7 @@ from shapecalc.core.text import brief, visible
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
 from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, film_of, moments, tracks
-from shapecalc.view.layout import COLOURS
+from shapecalc.view.layout import HUES
 
 BASELINE = 13
 LARGEST = 500_000
@@ -53,7 +53,7 @@ LOOKS: Mapping[str, Look] = {
     "quiet": Look("", quiet=True),
     "lit": Look("bold reverse", "#ffffff", bold=True, behind="#0072B2"),
     "bad": Look("bold red", "#C00000", bold=True),
-    **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(COLOURS)},
+    **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
 """Every look by name. Letters and places carry the meaning; colour only helps."""
 

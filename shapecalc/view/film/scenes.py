@@ -28,7 +28,7 @@ from shapecalc.core.text import brief, dim_text, number_text, shape_text, visibl
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.hints import conditions_text, sizes_text
-from shapecalc.view.layout import COLOURS, INFERS, Cell, Layout, input_cells, layouts, mark_text
+from shapecalc.view.layout import HUES, INFERS, Cell, Layout, colour, input_cells, label, layouts, size_alone
 from shapecalc.view.pictures import budget_of, division
 
 Shape = tuple[int, ...]
@@ -421,14 +421,14 @@ class Board:
 
 def cell_text(cell: Cell) -> str:
     """Return a dim with its mark, if it has one; a hole for one that was not settled."""
-    marked = f"{mark_text(cell.mark, UNICODE)} " if cell.mark else ""
-    return UNICODE.hole if cell.dim is None else f"{marked}{cell.dim}"
+    marked = label(cell, UNICODE)
+    return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def cell_look(cell: Cell) -> str:
-    """Return the looks of a dim: the colour of the outermost axis that it holds."""
-    axis = cell.mark[0].axis if cell.mark else None
-    return "ink" if axis is None else f"axis{axis % len(COLOURS)}"
+    """Return the looks of a dim: those of its axis, or of dims that several were merged into."""
+    hue = colour(cell.mark)
+    return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None:
@@ -474,7 +474,8 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
         board.asks = question_about(layout, outs)
-        board.frame(step.why, at)
+        alone = size_alone(layout, outs[0], UNICODE) if outs else ""
+        board.frame(f"{step.why}; {alone}" if alone else step.why, at)
     kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
     for key, look in kept.items():
         board.light([key], look)

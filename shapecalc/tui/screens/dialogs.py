@@ -24,17 +24,17 @@ from shapecalc.tui.widgets import Choices, Dialog, KeyWords, copy
 from shapecalc.view.code import TARGETS, code
 
 SIGNS = (
-    ("a b c", "the axes of the input, from the left; a dim keeps the letters of the axes that it is made of"),
+    ("a b c", "axes of the input without a name of their own; a dim keeps the letters of the axes that it is made of"),
     ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
-    ("c1 b·c1", "the outer part of c, which was split; b merged with it"),
+    ("c1 b·c1", "the outer part of c, which was split, also on its wire; b merged with it"),
     ("~x", "a dim that mixes axes, so it is not an axis of the input any more"),
     ("new  ·", "a new dim, which comes from no axis of the input"),
     ("_", "a dim that is not settled yet"),
     ("?", "a dim that nobody knows"),
-    ("─ ╮ ├ ┤", "the way of an axis; where ways join or part, axes are merged or split; one that ends is dropped"),
-    ("•", "where ways meet from all sides: old axes become new ones together"),
+    ("─ ╮ ├ ┤", "these elements: the way from an axis to the dims that it becomes; one that ends is dropped"),
+    ("• ┼", "where ways meet from all sides; where they only cross"),
     ("╲ ╱ ╳", "axes that cross: a transpose"),  # noqa: RUF001
-    ("┄  0┄b", "a size that is copied, of b; the elements go another way"),
+    ("┄  0┄b", "only a size is copied, that of b; the elements come by ─"),
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
     ("█ │", "elements, in pieces as large as the known dims make them"),
     ("▒", "elements that are left over, or too many"),

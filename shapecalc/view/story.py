@@ -86,6 +86,10 @@ def _cells(label: str, step: Step) -> tuple[str, str, str, str]:
     return label, "" if step.out is None else f"dim {step.out}", "all" if whole else sources, value
 
 
+LEAST_FLOW = 6
+"""The fewest lines that a flow is cut to for the sake of the steps under it; more steps fit no screen anyhow."""
+
+
 def story(
     answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE, below: int = 0, more: str = ""
 ) -> Text:
@@ -104,8 +108,8 @@ def story(
         return stack([explain(answer, width=width, strokes=strokes), Text(""), steps])
     room = 24 - below - _height(steps, width) - 1
     drawn = flow(answer, width=width, strokes=strokes)
-    if _height(drawn, width) > room:
-        drawn = flow(answer, width=width, height=max(room, 6), strokes=strokes)
+    if _height(drawn, width) > room >= LEAST_FLOW:
+        drawn = flow(answer, width=width, height=room, strokes=strokes)
     steps_drawn = steps_to_draw(answer, width)
     room -= _height(drawn, width) + 1 + (len(steps_drawn) > 1)
     each_drawn = (picture(answer, at, width=width, strokes=strokes) for at in steps_drawn)

@@ -158,11 +158,18 @@ def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
     """Return an atom with 0 for the name that stood for it."""
     if isinstance(atom, Mixes):
         return atom
-    size = substitute(atom.size, {layout.EMPTY: 0})
+    size = _emptied_dim(atom.size)
     if isinstance(atom, Repeats):
         return Repeats(size)
-    start = total([substitute(term, {layout.EMPTY: 0}) for term in atom.start])
-    return AxisAtom(atom.axis, size, substitute(atom.stride, {layout.EMPTY: 0}), start)
+    return AxisAtom(atom.axis, size, _emptied_dim(atom.stride), total([_emptied_dim(term) for term in atom.start]))
+
+
+def _emptied_dim(dim: Dim) -> Dim:
+    """Return a dim with 0 for the name that stood for it; what is divided by that name is of no element, and 0."""
+    try:
+        return substitute(dim, {layout.EMPTY: 0})
+    except ZeroDivisionError:
+        return 0
 
 
 # What becomes of axes: origins read from the axes' side, and in words.
@@ -681,7 +688,10 @@ class _Reading:
 
     def _all_tried(self) -> _Tried | None:
         """Return the positions of all elements; None if there are too many, or if names have no size."""
-        if self._tried is None and all_known(self.moves.dims):
+        shapes = self.moves.shapes
+        steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
+        fits = all(product(old) == product(new) for old, move, new in steps if isinstance(move, Reshape))
+        if self._tried is None and fits and all_known(self.moves.dims):
             most = max([prod(_numbers(shape)) for shape in self.moves.shapes])
             self._tried = _Tried(self.moves) if most <= MOST_TRIED else None
         return self._tried

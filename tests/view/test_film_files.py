@@ -142,7 +142,7 @@ def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_
     assert dark_pixels(data) > 5000
     (tmp_path / "empty.ttf").write_bytes(b"")
     monkeypatch.setattr(files, "FONT", tmp_path / "empty.ttf")
-    assert dark_pixels(still(SHUFFLE, "x.png", theme="light")) == 0
+    assert dark_pixels(still(SHUFFLE, "x.png", theme="light")) < 1000  # upright lines are no letters
 
 
 @pytest.mark.parametrize("char", sorted({*"".join(fields(UNICODE).values()), *map(chr, range(33, 127)), *"┃║■●━─"}))

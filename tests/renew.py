@@ -16,7 +16,7 @@ from html import unescape
 from pathlib import Path
 
 from tests import changed_sentences, doctests
-from tests.man import dialects
+from tests.man import dialects, limits
 from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page
 from tests.tui import scenes
 from tests.view import film_picture, golden_pictures
@@ -45,9 +45,10 @@ def kept(folder: Path, ending: str, made: dict, text: Callable[..., str], others
 
 
 def man() -> Expected:
-    """Yield the manual pages: the one that is made of tables, and the sessions and the Python of the others."""
-    yield dialects.PAGE, dialects.page()
-    for page, text in renewed((page for page in PAGES if page != dialects.PAGE), renewed_page):
+    """Yield the manual pages: those that are made of tables, and the sessions and the Python of the others."""
+    made = {each.PAGE: each.page() for each in (dialects, limits)}
+    yield from made.items()
+    for page, text in renewed((page for page in PAGES if page not in made), renewed_page):
         yield page, doctests.renewed_page(text)
 
 

@@ -23,6 +23,7 @@ from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.cases import Case, Expectation
 from shapecalc.core.dims import plain
+from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, shape_text, visible
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 19
 """How many bytes are asked for at once; a stream gives what it has."""
-LONGEST_LINE = 1 << 20
-"""The longest line that is read, in bytes."""
 
 
 class Block(Record):
@@ -263,7 +262,7 @@ def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, ob
     if not block.torn:
         changed = judge.judge_lines(_text(block), block.line)
     elif block.first:
-        problem = misuse(f"a line is longer than {LONGEST_LINE} bytes, which is the limit").problem
+        problem = LONGEST_LINE.passed("a line is longer").problem
         judge.add(unread_row(block.line, "", problem))
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
     shown = "" if style.quiet else "".join(judge.shown)

@@ -265,6 +265,7 @@ PAGES = {
     "cases": 5,
     "lessons": 5,
     "dialects": 7,
+    "limits": 7,
     "tutorial": 7,
 }
 """The pages with their sections of the manual; all but the first are called shapecalc- and this."""

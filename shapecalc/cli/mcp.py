@@ -27,11 +27,12 @@ from shapecalc.core.compare import Comparison, compare_chain
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Holds
 from shapecalc.core.fixing import answer, answer_chain, compare
+from shapecalc.core.limits import LARGEST_ANSWER, LONGEST_MESSAGE, MOST_DIMS
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import MOST_DIMS, brief, is_file, lookup, shape_text, suggestion, visible
+from shapecalc.core.text import brief, is_file, lookup, shape_text, suggestion, visible
 from shapecalc.core.values import describe, read_sizes
 
 if TYPE_CHECKING:
@@ -75,10 +76,6 @@ MODEL: dict[str, Schema] = {
 MODEL_HELP = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
 LONGEST_LOG = 1 << 24
 """How many characters of a message are read."""
-LONGEST_LINE = 1 << 26
-"""How many bytes a line of the protocol may have."""
-LARGEST_ANSWER = 1 << 20
-"""How many characters the text and the JSON of an answer may have together."""
 LONGEST_CALL = 30
 """How many seconds a call may take."""
 MOST_CALLS = 2
@@ -406,7 +403,7 @@ def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
         answered = call(_tools(), name, given, folder)
         size = len(answered.text) + len(json.dumps(answered.json))
         if size > LARGEST_ANSWER:
-            raise misuse(f"the answer has {size} characters, more than {LARGEST_ANSWER}", "ask for less at once")
+            raise LARGEST_ANSWER.passed(f"the answer has {size} characters", "ask for less at once")
     except ShapeError as error:
         return Answered(visible(str(error.problem)), {})
     except Exception as error:
@@ -435,10 +432,10 @@ def _read_lines(hand_on: Callable[[SessionMessage | JSONRPCError | None], object
     The process may end while this waits for a line.
     """
     lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
-    while line := lines.readline(LONGEST_LINE):
+    while line := lines.readline(LONGEST_MESSAGE):
         rest = line
-        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
-            rest = lines.readline(LONGEST_LINE)
+        while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
+            rest = lines.readline(LONGEST_MESSAGE)
         if not line.isspace():
             hand_on(read_message(line.decode("utf-8-sig", "replace")))
     hand_on(None)
@@ -464,7 +461,7 @@ def read_message(line: str) -> SessionMessage | JSONRPCError:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         if first["type"] == "json_invalid":
-            code, why = types.PARSE_ERROR, f"{first['msg']}; a line has at most {LONGEST_LINE} bytes"
+            code, why = types.PARSE_ERROR, f"{first['msg']}; a line has at most {int(LONGEST_MESSAGE)} bytes"
     try:
         id = json.loads(_id_text(line))
     except ValueError:

@@ -12,6 +12,7 @@ from time import monotonic
 from shapecalc.core.ask import Default, Options, Stage, changing, operator_in, read_default, read_table
 from shapecalc.core.commands import without_padding
 from shapecalc.core.dialects.base import element_type
+from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
@@ -319,7 +320,7 @@ def _quoted(requirement: str) -> str:
 # Inputs: a shape in words, on standard input, or in the header of a file.
 
 
-LONGEST_INPUT = 1 << 20
+LONGEST_INPUT = LONGEST_LINE
 """How many bytes are read from standard input for one shape."""
 BOM = b"\xef\xbb\xbf"
 """What some programs write before text in UTF-8."""
@@ -363,7 +364,7 @@ def input_lines() -> Iterator[str]:
     found, mark = False, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
-            raise misuse(f"a line has more than {LONGEST_INPUT} bytes, too many for a shape", argument="input")
+            raise LONGEST_LINE.passed("a line is longer", argument="input")
         line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             found = True

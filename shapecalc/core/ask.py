@@ -9,6 +9,7 @@ from shapecalc.core.answers import Request
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import NONE, Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, names, substitute
+from shapecalc.core.limits import MOST_NAMES
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
@@ -212,11 +213,19 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
     given = {name: value for name, value in options.items() if value is not None and name not in arguments}
     given.pop("dialect", None)
     if not given:
-        return Request(op, dims, arguments, row.name, None, None, None, written)
+        return _counted(Request(op, dims, arguments, row.name, None, None, None, written))
     _check_names(given, spec, row)
     opset, dtype, switch = opset_in(given, row), _dtype(given, row), _switch(given, row, spec)
     request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
-    return _filled(request, values.read_sizes(given["where"])) if "where" in given else request
+    return _counted(_filled(request, values.read_sizes(given["where"])) if "where" in given else request)
+
+
+def _counted(request: Request) -> Request:
+    """Return a request; raise `ShapeError` (usage) if it has more names than one may have."""
+    count = len(names(request.dims)) if request.symbolic else 0
+    if count > MOST_NAMES:
+        raise MOST_NAMES.passed(f"{count} names of sizes")
+    return request
 
 
 def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:

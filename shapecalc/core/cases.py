@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
@@ -15,6 +15,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
 from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.limits import MOST_WHEN
 from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
 from shapecalc.core.ops.op import Op, accepted_types
 from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
@@ -127,7 +128,9 @@ def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
     return Expectation(None, None, None, chain, FrozenDict(options))
 
 
-def _condition_texts(texts: Iterable[object]) -> frozenset[str]:
+def _condition_texts(texts: Sequence[object]) -> frozenset[str]:
+    if len(texts) > MOST_WHEN:
+        raise MOST_WHEN.passed(f"{len(texts)} conditions")
     return frozenset(map(str, read_conditions(str(text) for text in texts)))
 
 

@@ -13,12 +13,13 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask, check_names_known, dialect_called
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names, product, quotient, substitute
+from shapecalc.core.limits import LONGEST_CODE, LONGEST_WORD, MOST_DIMS
 from shapecalc.core.ops.rearrange import Plan, plan_of
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve
 from shapecalc.core.strides import strides_after
-from shapecalc.core.text import LONGEST_WORD, MOST_DIMS, TOO_LARGE, brief, read_dims, visible
+from shapecalc.core.text import TOO_LARGE, brief, read_dims, visible
 
 # What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have.
 
@@ -65,7 +66,7 @@ def arithmetic(left: Value, sign: str, right: Value, error: MakeError) -> Value:
     """
     if isinstance(left, tuple) and isinstance(right, tuple) and sign == "+":
         if len(left) + len(right) > MOST_DIMS:
-            raise error(f"no shape has more than {MOST_DIMS} dims")
+            raise error(MOST_DIMS.said(f"{len(left) + len(right)} dims"))
         return left + right
     if sign == "**" and right == 0.5:
         return root(left, error)
@@ -745,10 +746,6 @@ def span_of(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
 # The reader: a walk through the syntax tree. A line is an expression over one tensor; other names are sizes.
 
 
-LONGEST = 1 << 16
-"""The most characters of code that are read."""
-
-
 class CodeChain(Record):
     """What code does to its tensor: the stages of a chain, and what is to be said of the reading."""
 
@@ -766,8 +763,8 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
     >>> read_code("x.transpose(1, 2)", "x", read_dims("B,T,C"), None, {}).stages
     (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
     """
-    if len(text) > LONGEST:
-        raise misuse(f"{len(text)} characters of code, and no more than {LONGEST} are read", argument="line")
+    if len(text) > LONGEST_CODE:
+        raise LONGEST_CODE.passed(f"{len(text)} characters of code", argument="line")
     tree = parsed(text)
     try:
         row = dialect_called(dialect).name if dialect else dialect_of(tree)
@@ -784,7 +781,7 @@ def is_code(text: str) -> bool:
     >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
     (True, True, False, False)
     """
-    if len(text) > LONGEST or _is_shape(text):
+    if len(text) > LONGEST_CODE or _is_shape(text):
         return False
     try:
         nodes = list(ast.walk(parsed(text.strip())))

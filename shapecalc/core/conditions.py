@@ -18,6 +18,7 @@ from __future__ import annotations
 from math import gcd, lcm, prod
 
 from shapecalc.core import dims
+from shapecalc.core.limits import MOST_WORK
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from shapecalc.core.problem import ShapeError
 
 
-MOST_WORK = 20_000
-"""The most monomials and inequalities that are made for one question."""
 WORK_OF_EACH = 50
 """How much longer a question about many conditions may take for each of them."""
 MOST_BITS = 4096
@@ -157,10 +156,10 @@ def differ(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(left, "!=", same[0].right),)
 
 
-def combine(conditions: Iterable[Condition]) -> Conditions:
+def combine(conditions: Iterable[Condition], shared: Work | None = None) -> Conditions:
     """Return the conditions without those that follow from others, with the sizes that they settle put in.
 
-    Raises `Never` if no sizes can meet them all.
+    Once the work that questions share is done, all stay. Raises `Never` if no sizes can meet them all.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
     >>> [str(c) for c in combine(equal(N, 4) + divides(dims.product((N, M)), 6))]
@@ -169,15 +168,15 @@ def combine(conditions: Iterable[Condition]) -> Conditions:
     ['N == M', 'N % 64 == 0']
     """
     kept = tuple(dict.fromkeys(conditions))
-    if len(kept) < 2:
+    if len(kept) < 2 or (shared and shared.left < 0):
         return kept
-    groups, more = _linked(kept), WORK_OF_EACH * len(kept)
-    work = Work(more)
+    groups, more = _linked(kept), MOST_WORK + WORK_OF_EACH * len(kept)
+    work = shared or Work(more)
     sizes = {name: size for group in groups for name, size in Known((), group, work).sizes().items()}
     again = _with_sizes(kept, sizes)
     if sizes and again != kept:
-        return combine(again)
-    work = Work(more)
+        return combine(again, shared)
+    work = shared or Work(more)
     left = {condition for group in groups for condition in _independent(group, work)}
     return tuple(condition for condition in kept if condition in left)
 
@@ -317,9 +316,9 @@ def _sums_to(exponent: int, powers: list[int]) -> bool:
 class Work:
     """What one question may still take."""
 
-    def __init__(self, more: int = 0) -> None:
-        """Begin, with some more work than usual to be done at most."""
-        self.left = MOST_WORK + more
+    def __init__(self, most: int = MOST_WORK) -> None:
+        """Begin, with so much work to be done at most."""
+        self.left = most
 
     def add(self, amount: int) -> None:
         """Count some work; raise `Undecided` if it becomes too much."""
@@ -650,6 +649,11 @@ def _without_names(rows: Rows, kept: str | None, work: Work) -> tuple[Rows, str 
                     signs.setdefault(name, [0, 0])[power > 0] += 1
         if not signs:
             break
+        unbounded = {name for name, (below, above) in signs.items() if not (below and above)}
+        if unbounded:  # some size of each meets whatever is said of it
+            work.add(len(rows))
+            rows = {row: number for row, number in rows.items() if not any(name in unbounded for name, _ in row)}
+            continue
         name = min(signs, key=lambda each: signs[each][0] * signs[each][1])
         rows, exact = _without(rows, name, work)
         doubtful = doubtful if exact else name

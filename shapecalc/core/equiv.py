@@ -16,6 +16,7 @@ from shapecalc.core.conditions import (
     Conditions,
     Known,
     Never,
+    Undecided,
     combine,
     divides,
     equal,
@@ -24,6 +25,7 @@ from shapecalc.core.conditions import (
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.layout import Atoms, Moves, View, position, positions
+from shapecalc.core.limits import MOST_ELEMENTS
 from shapecalc.core.moves import Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
@@ -76,10 +78,11 @@ def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_u
     outputs = first.output, second.output
     if outputs[0] != outputs[1]:
         return Counterexample(sizes, outputs)
-    known = Known()
-    ours, theirs = first.view(known), second.view(known)
-    if ours == theirs:
-        return None
+    with suppress(Undecided):
+        known = Known()
+        ours, theirs = first.view(known), second.view(known)
+        if ours == theirs:
+            return None
     if lined_up:
         index = _first_index(ours, theirs)
         return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
@@ -223,8 +226,6 @@ Stages = tuple[tuple[str, Mapping[str, object]], ...]
 # what was found are put in and proved in turn.
 
 
-MOST_ELEMENTS = 1 << 24
-"""The most elements that are compared one by one, at all sizes together, if nothing else is asked for."""
 MOST_TRIED = 24
 """The most sizes that are tried from one start."""
 MOST_PUT_IN = 4000
@@ -354,10 +355,10 @@ class _Pair:
         """Return the conditions that are needed to prove them the same, `given` among them; None without a proof."""
         try:
             known = Known(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
-        except Never:
-            return None
-        first, second = (chain.rewritten(known.settled) for chain in self.moved)
-        if first.output != second.output or first.view(known) != second.view(known):
+            first, second = (chain.rewritten(known.settled) for chain in self.moved)
+            if first.output != second.output or (first != second and first.view(known) != second.view(known)):
+                return None
+        except (Never, Undecided):
             return None
         missing = self.missing(0, 1, given) + self.missing(1, 0, given)
         return combine(given + missing)
@@ -376,7 +377,9 @@ class _Pair:
             first, second = (chain.rewritten(sizes) for chain in self.moved)
             if not dims.all_known(first.dims + second.dims) or volume(first) > dims.INT64_MAX:
                 continue
-            lined_up = first.view(Known()).is_plain and second.view(Known()).is_plain
+            lined_up = False
+            with suppress(Undecided):
+                lined_up = first.view(Known()).is_plain and second.view(Known()).is_plain
             room -= 0 if lined_up else max(volume(first), volume(second))
             if room < 0:
                 return

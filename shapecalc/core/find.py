@@ -18,14 +18,12 @@ from typing import Any
 from shapecalc.core.conditions import Conditions, Known, Never, combine, equal
 from shapecalc.core.dims import Dim, Shape, all_known, named_dim, names, product, quotient, substitute
 from shapecalc.core.layout import Atom, cut
+from shapecalc.core.limits import MOST_TRIED
 from shapecalc.core.origins import AxisAtom, mixing, regrouping, reshaped
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import read_shape, shape_text
 from shapecalc.core.values import shape_of
-
-MOST_TRIED = 200_000
-"""The most pairs of axes that are looked at."""
 
 
 class SharedAtom(Record):
@@ -72,9 +70,13 @@ def splits(before: Shape, after: Shape) -> Splits:
     waiting = [_with_own_names_matched(Rest(before, after, frozenset()), known)]
     seen, found = set[Parts](), dict[Parts, None]()
     tried = 0
-    while waiting and tried < MOST_TRIED:
-        rest = waiting.pop()
-        tried += len(before) + len(after) + len(_open(rest.before)) * len(_open(rest.after))
+    while waiting:
+        rest = waiting[-1]
+        made = len(_open(rest.before)) * len(_open(rest.after))
+        tried += len(before) + len(after) + made * (1 + (len(before) + len(after)) // 64)
+        if tried > MOST_TRIED:
+            break
+        waiting.pop()
         if rest.parts in seen or (found and rest.least > len(next(iter(found)))):
             continue
         seen.add(rest.parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from math import gcd, lcm, prod
 
-from shapecalc.core.conditions import Known, Never, equal, solved_names
+from shapecalc.core.conditions import Known, Never, Undecided, equal, solved_names
 from shapecalc.core.dims import (
     Dim,
     Shape,
@@ -21,6 +21,7 @@ from shapecalc.core.dims import (
     rewrite,
     total,
 )
+from shapecalc.core.limits import MOST_MIXED
 from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
@@ -412,14 +413,17 @@ def view_of(shape: Shape) -> View:
 def view_through(shape: Shape, moves: Iterable[Move], known: Known) -> View:
     """Return the view of a tensor of `shape` after all of the moves, in the fewest atoms; no dim of it may be 0.
 
-    Raises `ShapeError` (usage) for op `shape`.
+    Raises `ShapeError` (usage) for op `shape`, and `Undecided` if axes are mixed too often in a row.
 
     >>> view_through((4, 3), [Pick((3, 0), (-1, 1), (4, None))], Known())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())
     """
-    view = view_of(shape)
+    view, mixed = view_of(shape), 0
     for move in moves:
         view, shape = view.after(move, shape, known), move.after(shape)
+        mixed = 0 if view.is_plain else mixed + 1
+        if mixed > MOST_MIXED:
+            raise Undecided
     return view.normal(known)
 
 

@@ -17,7 +17,7 @@ from itertools import chain
 from math import gcd, prod
 
 from shapecalc.core import layout
-from shapecalc.core.conditions import Conditions, Known, Never, equal
+from shapecalc.core.conditions import Conditions, Known, Never, Undecided, equal
 from shapecalc.core.dims import Dim, Shape, Sum, all_known, plain, product, quotient, substitute, total
 from shapecalc.core.moves import Expand, Move, Pick, Reshape
 from shapecalc.core.record import Record, replace
@@ -122,7 +122,11 @@ def _origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[i
     known, ones = Known(moves.dims, conditions), dict(carried)
     if known.settled:
         moves = moves.rewritten(known.settled)
-    found = list(_of_empty(moves, known) if 0 in moves.dims else _Reading(moves, known).origins())
+    try:
+        found = list(_of_empty(moves, known) if 0 in moves.dims else _Reading(moves, known).origins())
+    except Undecided:
+        every = Mixes(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
+        found = [(every,) if dim != 1 else () for dim in moves.output]
     for out, dim in enumerate(moves.output):
         if not found[out] and out in ones:
             found[out] = (AxisAtom(ones[out], dim, 1),)

@@ -9,9 +9,10 @@ from _collections_abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import Chain, Kind, Reasons, Request, Stage, Step, Trace
 from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
-from shapecalc.core.conditions import Conditions, Never, combine, divides, holds, put_sizes_in, required
+from shapecalc.core.conditions import Conditions, Never, Work, combine, divides, holds, put_sizes_in, required
 from shapecalc.core.dialects.base import EmptyInfer, Reading, Zero, check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
+from shapecalc.core.limits import MOST_CHAIN_DIMS, MOST_CHAIN_NAMES, MOST_COMBINED, MOST_STAGES
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
@@ -166,6 +167,8 @@ def ask_chain(
     (usage) for a stage that cannot be read.
     """
     requests: list[Request] = []
+    if len(stages) > MOST_STAGES:
+        raise MOST_STAGES.passed(f"{len(stages)} stages", argument="stages")
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
         requests.append(ask(op, _known_input(requests, op, others) if requests else shape, others))
@@ -175,7 +178,10 @@ def ask_chain(
     for request in requests[:-1]:
         if OPS[request.op].ends_chain:
             raise misuse(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
-    check_names_known(sizes, names(_dims(requests)))
+    present = names(_dims(requests))
+    if len(present) * len(requests) > MOST_CHAIN_NAMES:
+        raise MOST_CHAIN_NAMES.passed(f"{len(present)} names in {len(requests)} stages", argument="stages")
+    check_names_known(sizes, present)
     return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
 
 
@@ -195,7 +201,10 @@ def _known_input(before: Sequence[Request], op: str, options: Mapping[str, objec
 
 
 def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
-    """Return the answers to the requests of a chain, each on the output of the one before."""
+    """Return the answers to the requests of a chain, each on the output of the one before.
+
+    Raises `ShapeError` (usage) if they have too many dims together.
+    """
     answer, dims = _chained(requests, resolve_one), _dims(requests)
     if answer.problem or all_known(dims):
         return answer
@@ -219,10 +228,14 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
     shape: Shape = requests[0].input
     done: list[Trace] = []
     conditions: Conditions = ()
+    counted, work = 0, Work(MOST_COMBINED)
     for request in requests:
+        counted += len(shape)
+        if counted > MOST_CHAIN_DIMS:
+            raise MOST_CHAIN_DIMS.passed(f"{counted} dims up to stage {len(done) + 1}", argument="stages")
         trace = resolve_one(_on(shape, request, done))
         try:
-            conditions = combine((*conditions, *trace.conditions))
+            conditions = combine((*conditions, *trace.conditions), work) if trace.conditions else conditions
         except Never:
             trace = trace.with_problem(contradiction((*conditions, *trace.conditions)).problem)
         done.append(trace)

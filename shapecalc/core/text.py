@@ -9,6 +9,7 @@ None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
 from __future__ import annotations
 
 from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
+from shapecalc.core.limits import LONGEST_WORD, MAX_DIGITS, MOST_DIMS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 
@@ -126,14 +127,8 @@ def visible(text: str) -> str:
 
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
-MAX_DIGITS = 1000
-"""The most digits of a number that is read. int64 has 19 digits."""
-LONGEST_WORD = 200_000
-"""The most characters of a name or a product that is read."""
 UNKNOWN = ("?", "None")
 """How a size that nobody knows is written."""
-MOST_DIMS = 1 << 16
-"""The most dims that a shape may have, in any dialect."""
 
 
 class Token(Record):
@@ -164,8 +159,7 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     by_blanks = separator not in body and _are_dims(body.split(), bracketed=bracketed)
     words = body.split() if by_blanks else body.split(separator)
     if len(words) > MOST_DIMS:
-        message = f"{len(words)} dims, and no shape has more than {MOST_DIMS}"
-        raise misuse(message, argument=argument, span=(place, place + 1))
+        raise MOST_DIMS.passed(f"{len(words)} dims", argument=argument, span=(place, place + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
     found = []
@@ -231,8 +225,8 @@ def mistyped_error(part: Token, whole: Token, argument: str, index: int) -> Shap
     text, shown = part.text, visible(brief(whole.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
     if long_number or len(text) > LONGEST_WORD:
-        long = f"a number of {len(text)} digits is too long" if long_number else f"{len(text)} characters are too many"
-        return misuse(f"{long} for a dim", argument=argument, index=index, span=part.span)
+        limit, found = (MAX_DIGITS, "digits of a number") if long_number else (LONGEST_WORD, "characters of a dim")
+        return limit.passed(f"{len(text)} {found}", argument=argument, index=index, span=part.span)
     misfit = _first_misfit(text)
     not_allowed = f"'{visible(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
     place = part.start + misfit

@@ -6,12 +6,11 @@ from _collections_abc import Mapping
 from _operator import index
 
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
+from shapecalc.core.limits import MAX_DIGITS, MOST_DIMS, MOST_SIZE_DIGITS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import (
-    MAX_DIGITS,
     MOST_BITS,
-    MOST_DIMS,
     NAME_IT,
     TOO_LARGE,
     Token,
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 # Python values as dims, whole numbers and sizes: what a call may pass, and what it may not.
 
 
-MOST_SIZE_DIGITS = 30
-"""The most digits of a size that is put in for a name. int64 has 19 digits."""
 MAY_BE_UNKNOWN = ("input", "expect", "pattern")
 """The arguments whose dims may be `?`, or None in Python."""
 
@@ -176,7 +173,7 @@ def read_slices(value: object, argument: str) -> str:
         raise misuse(f"{argument} is a text such as '[:, ::2]', not {describe(value)}", argument=argument)
     parts = [_read(part, argument, index) for index, (part, _) in enumerate(_parts(value))]
     if len(parts) > MOST_DIMS:
-        raise misuse(f"{len(parts)} slices, and no shape has more than {MOST_DIMS} dims", argument=argument)
+        raise MOST_DIMS.passed(f"{len(parts)} slices", argument=argument)
     return ",".join(_written(part, argument) for part in parts) or "[]"
 
 
@@ -305,7 +302,7 @@ def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ..
     if opened >= 0:
         raise unreadable("a bracket that is never closed", Token("(", opened), argument)
     if len(parts) > MOST_DIMS:
-        raise misuse(f"{len(parts)} dims, and no shape has more than {MOST_DIMS}", argument=argument)
+        raise MOST_DIMS.passed(f"{len(parts)} dims", argument=argument)
     return tuple(parts)
 
 

@@ -19,6 +19,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from shapecalc.core.limits import LONGEST_TENSOR_HEADER
 from shapecalc.core.text import brief
 from shapecalc.engine.headers import (
     FOREIGN,
@@ -191,11 +192,13 @@ def _tensor(path: str, member: str) -> Any:
     except ImportError:
         raise Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
     with regular_file(path) as file:
+        length = int.from_bytes(file.read(TENSOR_LENGTH_BYTES), "little")
+        if LONGEST_TENSOR_HEADER < length < os.fstat(file.fileno()).st_size:
+            raise Unreadable(LONGEST_TENSOR_HEADER.said(f"its header has {length} bytes"))
         with unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:
             raise no_member(names, path)
-        length = int.from_bytes(file.read(TENSOR_LENGTH_BYTES), "little")
         tensor = read_object(file.read(length))[member]
         name, bits = TENSOR_TYPES.get(tensor["dtype"], ("", 1))
         if bits % 8:

@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.dims import INT64_MAX
+from shapecalc.core.limits import LONGEST_HEADER, LONGEST_METADATA, LONGEST_TENSOR_HEADER
 from shapecalc.core.text import brief
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ NUMBERS |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
 MAGIC = b"\x93NUMPY"
 LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
 """The versions of .npy that are read, each with the number of bytes that the length of its header takes."""
-LONGEST_HEADER = 1 << 16
-"""The most bytes of a .npy header that are read."""
 MOST_BYTES = 2**63 - 1
 PYTHON_2 = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
 """A text, which stays, or a whole number as Python 2 wrote it: `3L`."""
@@ -66,8 +65,6 @@ MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 """How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
 
 TENSOR_LENGTH_BYTES = 8
-LONGEST_TENSOR_HEADER = 100_000_000
-"""The most bytes of a .safetensors header that are read, as in the library."""
 TENSOR_TYPES = {"BOOL": ("bool", 8), "BF16": ("bfloat16", 16), "C64": ("complex64", 64)}
 TENSOR_TYPES |= {f"F{bits}": (f"float{bits}", bits) for bits in (16, 32, 64)}
 TENSOR_TYPES |= {f"I{bits}": (f"int{bits}", bits) for bits in (8, 16, 32, 64)}
@@ -79,8 +76,6 @@ TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F
 
 NODES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
 """The files that make a folder an array or a group of Zarr, with the version of the format."""
-LONGEST_METADATA = 1 << 24
-"""The most bytes of Zarr metadata that are read."""
 DEEPEST = 64
 """The most groups inside each other that are looked into."""
 
@@ -271,7 +266,7 @@ def _read_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
     """Return the text of a header, and the byte after it."""
     length = int.from_bytes(file.read(LENGTH_BYTES[version]), "little")
     if length > LONGEST_HEADER:
-        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_HEADER} are read")
+        raise Unreadable(LONGEST_HEADER.said(f"its header is said to be {length} bytes long"))
     data = file.read(length)
     if not data or len(data) < length:
         raise Unreadable("it ends before its header does")
@@ -456,7 +451,7 @@ def _tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
     if len(data) < TENSOR_LENGTH_BYTES or elements < 0:
         raise Unreadable("it ends before its header does")
     if length > LONGEST_TENSOR_HEADER:
-        raise Unreadable(f"its header is said to be {length} bytes long, and at most {LONGEST_TENSOR_HEADER} are read")
+        raise Unreadable(LONGEST_TENSOR_HEADER.said(f"its header is said to be {length} bytes long"))
     if len(data) < TENSOR_LENGTH_BYTES + length:
         data, _ = first_bytes(path, TENSOR_LENGTH_BYTES + length)
     header = read_object(data[TENSOR_LENGTH_BYTES : TENSOR_LENGTH_BYTES + length])
@@ -538,7 +533,7 @@ def _metadata(path: str) -> dict[str, Any] | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         if size > LONGEST_METADATA:
-            raise Unreadable(f"its metadata are longer than {LONGEST_METADATA} bytes, the most that are read")
+            raise Unreadable(LONGEST_METADATA.said(f"{size} bytes of metadata"))
         found = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
         if found.get("zarr_format") != version:
             stated = brief(repr(found.get("zarr_format")))

@@ -17,6 +17,7 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import total
 from shapecalc.core.layout import Atom, View, merge
+from shapecalc.core.limits import MOST_LOOKED, MOST_MIXED
 from shapecalc.core.moves import Dims, Pick, Reshape, Roll
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
@@ -228,7 +229,10 @@ def fewest_copies(
 
     `shapes` are those before and after each move, `view` is the array.
     """
-    return _Search(moves, shapes, itemsize).best(0, view)
+    search = _Search(moves, shapes, itemsize)
+    for place in range(len(moves), 0, -1) if len(moves) > MOST_MIXED else ():  # from the end on, no search is deep
+        search.after_copy(place)
+    return search.best(0, view)
 
 
 class _Search:
@@ -237,6 +241,7 @@ class _Search:
     def __init__(self, moves: tuple[Move, ...], shapes: tuple[Sizes, ...], itemsize: int) -> None:
         self.moves, self.shapes, self.itemsize = moves, shapes, itemsize
         self.copied: dict[int, tuple[BufferView, ...]] = {}
+        self.left = int(MOST_LOOKED)
         self.mending = max([at + 1 for at, move in enumerate(moves) if isinstance(move, MENDING)], default=0)
 
     def best(self, place: int, view: View) -> tuple[BufferView, ...]:
@@ -252,9 +257,12 @@ class _Search:
     def _stages(self, place: int, view: View) -> Iterator[tuple[int, View]]:
         """Yield the views of the buffer from `place` on, up to a move that rolls, or while plain ones may follow."""
         yield place, view
+        mixed = 0
         for at in range(place, len(self.moves)):
-            if self._roll(at) or not (view.is_plain or at < self.mending):
+            mixed = 0 if view.is_plain else mixed + 1
+            if self._roll(at) or (mixed and (at >= self.mending or mixed > MOST_MIXED or self.left < 0)):
                 return
+            self.left -= mixed
             view = self._after(view, at)
             yield at + 1, view
 
@@ -280,11 +288,12 @@ class _Search:
                 continue
             roll = self._roll(at) if at < len(self.moves) else None
             if roll and not blocking_pair((view.axes[roll.axis],)):
-                yield (self._rolled(stages[:count], roll), *self._after_copy(at + 1))
+                yield (self._rolled(stages[:count], roll), *self.after_copy(at + 1))
             elif at > place or place not in self.copied:
-                yield (self._end(stages, count, is_copied=True), *self._after_copy(at))
+                yield (self._end(stages, count, is_copied=True), *self.after_copy(at))
 
-    def _after_copy(self, place: int) -> tuple[BufferView, ...]:
+    def after_copy(self, place: int) -> tuple[BufferView, ...]:
+        """Return the views from a place on at which the data were copied."""
         if place not in self.copied:
             self.copied[place] = ()
             self.copied[place] = self.best(place, View(contiguous_axes(self.shapes[place], self.itemsize)))

@@ -310,12 +310,11 @@ def _least_unit(have: int, known: int, room: int, walls: int) -> int | None:
     (1, 3, None)
     """
     longest, common = max(have, known), gcd(have, known)
-    least = -(-longest // room) if room > 0 else common + 1
-
-    def fits(unit: int) -> bool:
-        return common % unit == 0 and longest // unit + walls * (known > unit) <= room
-
-    return next(filter(fits, range(least, min(common, longest) + 1)), None)
+    for blocks in range(min(room, longest), 0, -1):
+        unit = longest // blocks
+        if longest % blocks == 0 and common % unit == 0 and blocks + walls * (known > unit) <= room:
+            return unit
+    return None
 
 
 def _bars(have: int, known: int, strokes: Strokes, *, divided: bool) -> list[Text]:

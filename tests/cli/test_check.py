@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.cli.checking import BLOCK, LONGEST_LINE, split_blocks, updated_file
+from shapecalc.cli.checking import BLOCK, split_blocks, updated_file
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.ops import operators_of, refusals
 from tests.cli.conftest import command, environment, process
 
@@ -140,7 +141,7 @@ BROKEN = [
     ("[2, 3]", "there is no operation '[2, 3]'"),
     ("\udcff\udcfe", "it is not UTF-8: byte 0xff at character 1"),
     ('{"op": "shape", "input": [2], "id": "\udcc3"}', "it is not UTF-8: byte 0xc3"),
-    ("x" * (LONGEST_LINE + 1), f"a line is longer than {LONGEST_LINE} bytes"),
+    ("x" * (LONGEST_LINE + 1), "the limit 'line' is 1048576"),
 ]
 
 

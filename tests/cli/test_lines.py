@@ -75,7 +75,7 @@ def test_nothing_and_too_much_are_usage(shapecalc):
     assert "standard input is empty" in shapecalc("reshape", "-", "-1", stdin="\n \n").err
     ran = shapecalc("reshape", "-", "-1", stdin=f"2,3\n{'1' * (1 << 20)}1\n")
     assert (ran.code, ran.out) == (2, "6\n")
-    assert "a line has more than 1048576 bytes" in ran.err
+    assert "the limit 'line' is 1048576" in ran.err
 
 
 def test_one_shape_is_still_one(shapecalc):

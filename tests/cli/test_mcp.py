@@ -14,8 +14,9 @@ from shlex import split
 import numpy
 import pytest
 
-from shapecalc.cli.mcp import LARGEST_ANSWER, agent_tools
+from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.limits import LARGEST_ANSWER
 from shapecalc.core.ops import OPS, params_of
 from tests.cli.conftest import ROOT, command, environment
 from tests.models import detector
@@ -393,7 +394,7 @@ def test_a_fault_and_a_death_are_told_and_the_next_call_is_answered(tmp_path):
 
 def test_an_answer_that_is_too_large_is_refused(refusal):
     line = refusal("chain", chain="2,3" + " | transpose" * 3000)
-    assert f"characters, more than {LARGEST_ANSWER}" in line
+    assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
 
 
 def test_what_is_asked_before_the_end_is_answered():

@@ -16,6 +16,7 @@ from shapecalc.core.dims import lowest_terms
 from shapecalc.core.examples import example_sizes, follow
 from shapecalc.core.fixing import _cut, divisors_near, fixes, nearest_sizes, other_image, refused_request
 from shapecalc.core.fixing import answer as answer_with_hint
+from shapecalc.core.limits import LONGEST_WORD
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.view import Clash, view_strides
 from shapecalc.core.origins import regrouping
@@ -23,7 +24,7 @@ from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.record import Record
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import INDIVISIBLE
-from shapecalc.core.text import LONGEST_WORD, brief, dim_text, read_dims, visible
+from shapecalc.core.text import brief, dim_text, read_dims, visible
 from tests.cases import NAMES, cases, described
 
 LINES = [
@@ -85,7 +86,7 @@ def test_dims_that_do_not_lie_as_one_are_told_with_their_strides():
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [("", "'a' is not allowed in"), ("a", f"{LONGEST_WORD + 1} characters are too many")]
+    ("more", "said"), [("", "'a' is not allowed in"), ("a", f"{LONGEST_WORD + 1} characters of a dim")]
 )
 def test_the_longest_word_is_looked_at(more, said):
     with pytest.raises(sc.ShapeError, match=said):

@@ -16,7 +16,8 @@ from shapecalc.core.answers import moves_of
 from shapecalc.core.commands import stage_line
 from shapecalc.core.conditions import Known, holds
 from shapecalc.core.dims import product, quotient
-from shapecalc.core.equiv import MOST_ELEMENTS, Verdict, equivalence
+from shapecalc.core.equiv import Verdict, equivalence
+from shapecalc.core.limits import MOST_ELEMENTS
 from shapecalc.core.moves import ravel
 from shapecalc.core.text import read_dims, shape_text
 from tests.core.drawing import drawn_chain, factors, positions_of

@@ -9,6 +9,7 @@ import pytest
 
 from shapecalc.core.conditions import MOST_BITS, Condition, Known, Undecided, Work
 from shapecalc.core.dims import lowest_terms, monomial
+from shapecalc.core.limits import MOST_WORK
 from tests.sampling import some_and_rest
 
 NAMES = ("H", "N", "W")
@@ -102,8 +103,8 @@ def test_the_monomials_and_inequalities_that_are_made_are_counted(ones, wholes, 
 
 
 def test_work_that_is_too_much_leaves_a_question_undecided():
-    work = Work(7)
-    work.add(Work().left + 7)
+    work = Work(MOST_WORK + 7)
+    work.add(MOST_WORK + 7)
     with pytest.raises(Undecided):
         work.add(1)
 

@@ -7,12 +7,13 @@ import io
 import pytest
 
 import shapecalc as sc
-from shapecalc.cli.checking import LONGEST_LINE, split_blocks
+from shapecalc.cli.checking import split_blocks
 from shapecalc.core import fixing
 from shapecalc.core.ask import ask, read_flag
 from shapecalc.core.cases import read_default
 from shapecalc.core.examples import MOST_TRIED, ascending_sizes
 from shapecalc.core.fixing import MOST_LISTED, MOST_NAMES, hint
+from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import brief, dim_text, read_dims, suggestion
 from shapecalc.core.values import read_sizes, whole_number
@@ -30,10 +31,10 @@ WITHIN = [
     (lambda: brief("x" * 40), "x" * 40),
 ]
 BEYOND = [
-    (lambda: read_dims("1," * 65_536 + "1"), "65537 dims, and no shape has more than 65536"),
-    (lambda: read_dims("9" * 1001), "a number of 1001 digits is too long for a dim"),
+    (lambda: read_dims("1," * 65_536 + "1"), "65537 dims, and the limit 'dims' is 65536"),
+    (lambda: read_dims("9" * 1001), "1001 digits of a number, and the limit 'digits' is 1000"),
     (lambda: read_dims("2*" + "9" * 1000), "has more digits than any size"),
-    (lambda: read_dims("N" * 200_001), "200001 characters are too many for a dim"),
+    (lambda: read_dims("N" * 200_001), "200001 characters of a dim, and the limit 'word' is 200000"),
     (lambda: whole_number("7" * 1001, "axis"), "axis is one whole number"),
     (lambda: whole_number(2**3320, "axis"), "axis is one whole number, not about 10"),
     (lambda: read_sizes(f"N={'9' * 31}"), "is not NAME=SIZE"),

@@ -21,7 +21,7 @@ FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor"
 DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
-    *("record", "problem", "dims", "conditions", "text", "values", "moves", "layout", "origins"),
+    *("record", "problem", "limits", "dims", "conditions", "text", "values", "moves", "layout", "origins"),
     *("answers", "strides", "examples", "rules"),
     *("dialects", "ops", "ask", "resolve", "commands", "code", "pattern", "compare", "fixing", "mistakes"),
     *("equiv", "find", "simplify", "cases"),

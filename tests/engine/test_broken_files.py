@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
+from shapecalc.core.limits import LONGEST_HEADER
 from shapecalc.engine.arrays import FileError, open_array, open_source, raise_file_errors
-from shapecalc.engine.headers import LONGEST_HEADER, Unreadable, read_header, write_header
+from shapecalc.engine.headers import Unreadable, read_header, write_header
 from tests.sampling import examples
 
 LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}

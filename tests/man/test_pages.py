@@ -20,7 +20,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import every_rule
 from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
 from shapecalc.view.mdoc import page_text
-from tests.man import dialects
+from tests.man import dialects, limits
 from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
 
 TEXTS = {page.name: page.read_text("utf-8") for page in PAGES}
@@ -122,8 +122,9 @@ def test_the_keys_of_a_lesson_are_explained():
     assert [{*names} for names in explained] == keys
 
 
-def test_the_page_of_dialects_is_what_the_tables_say():
-    assert TEXTS["shapecalc-dialects.7"] == dialects.page(), "if it is right: python -m tests.renew man"
+@pytest.mark.parametrize("made", [dialects, limits])
+def test_a_page_of_tables_is_what_they_say(made):
+    assert TEXTS[made.PAGE.name] == made.page(), "if it is right: python -m tests.renew man"
 
 
 def test_the_page_of_dialects_has_every_dialect_and_rule():

@@ -29,16 +29,9 @@ from zlib import crc32
 
 import numpy as np
 
+from shapecalc.core.limits import LONGEST_METADATA
 from shapecalc.engine.arrays import FileError, open_array, path_and_member, raise_file_errors, split_store
-from shapecalc.engine.headers import (
-    FOREIGN,
-    LONGEST_METADATA,
-    Unreadable,
-    first_bytes,
-    read_object,
-    reason_of,
-    unreadable_on,
-)
+from shapecalc.engine.headers import FOREIGN, Unreadable, first_bytes, read_object, reason_of, unreadable_on
 from shapecalc.engine.stores.axis_map import AxisMap, Sizes
 from shapecalc.engine.stores.plan import READ, rows_of
 from shapecalc.engine.stores.regions import Region

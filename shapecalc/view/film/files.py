@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib import resources
@@ -14,6 +14,7 @@ from string import Template
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.limits import MOST_FILMED, MOST_PICTURES
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, visible
 from shapecalc.view import files
@@ -28,6 +29,8 @@ WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
 BARS = {"│": 1, "┃": 3, "║": 5}
 """The bars of tapes, and how thick they are in pixels: fonts leave gaps between two rows of theirs."""
 PAGE = resources.files("shapecalc.view.film") / "page.html"
+ZOOM = 2
+"""How many times as large a GIF is as a page's own picture."""
 STILL = "a still picture: an op's --picture FILE.png"
 """What to write where a film was to be a picture that does not move."""
 SAMPLE = "0123456789 │┃║█░ abcdefghijklm"
@@ -243,23 +246,47 @@ def _in_script(value: object) -> str:
 
 
 def gif(film: Film, theme: str | None) -> bytes:
-    """Return a film as a GIF that begins again at its end; raise `ShapeError` (file) without the extra `film`."""
+    """Return a film as a GIF that begins again at its end. A word is drawn once, and of a picture only what changes.
+
+    Raises `ShapeError`: file without the extra `film`, usage for more pictures than are made.
+    """
     try:
-        from PIL import Image
+        from PIL import Image, ImageChops
+        from PIL.GifImagePlugin import getdata, getheader
     except ModuleNotFoundError as error:
         raise files.not_installed(error) from None
+    shown = [*moments(film)]
+    if len(shown) > MOST_PICTURES:
+        raise MOST_PICTURES.passed(f"{len(shown)} pictures in this .gif", "end the film's name in .html")
 
-    def drawn(sprites: Iterable[Sprite]) -> Image.Image:
-        return Image.open(BytesIO(files.png(moment(film, sprites, theme or "light")))).convert("RGB")
+    def drawn(svg: str) -> Image.Image:
+        return Image.open(BytesIO(files.png(svg, ZOOM))).convert("RGB")
 
-    palette = drawn(Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)).quantize(64)
-    pictures, delays = list[Image.Image](), list[int]()
-    for sprites, hundredths in moments(film):
-        pictures.append(drawn(sprites).quantize(palette=palette, dither=Image.Dither.NONE))
-        delays.append(10 * hundredths)
-    file = BytesIO()
-    pictures[0].save(file, "GIF", save_all=True, append_images=pictures[1:], duration=delays, loop=0, optimize=False)
-    return file.getvalue()
+    sample = [Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)]
+    palette = drawn(moment(film, sample, theme or "light")).quantize(64)
+
+    def flat(room: Film, words: str) -> Image.Image:
+        return drawn(_picture(room, words, theme or "light")).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    page = flat(film, "")
+    paper = page.getpixel((0, 0))
+
+    @cache
+    def word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
+        made = flat(replace(film, width=len(text), height=1), _word(text, look, 0, 0))
+        return made, made.point(lambda colour: 255 * (colour != paper), "1")
+
+    made, last = getheader(page, info={"loop": 0})[0], None
+    for sprites, hundredths in shown:
+        now = page.copy()
+        for sprite in sprites:
+            if sprite.text:
+                place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
+                now.paste(word(sprite.text, sprite.look)[0], place, word(sprite.text, sprite.look)[1])
+        changed = (last and (ImageChops.difference(now, last).getbbox() or (0, 0, 1, 1))) or (0, 0, *now.size)
+        made += getdata(now.crop(changed), changed[:2], duration=10 * hundredths)
+        last = now
+    return b"".join(made) + b";"
 
 
 FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {".svg": moving, ".gif": gif, ".html": page}
@@ -281,6 +308,8 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
     write = FORMATS[files.ending_of(name, FORMATS, "film")]
     if theme is not None:
         files.check_theme(theme)
+    if len(answer.stages) > MOST_FILMED:
+        raise MOST_FILMED.passed(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (HEIGHT, LEAST_HEIGHT):
         film = film_of(answer, height=height)
         made = write(film, theme)

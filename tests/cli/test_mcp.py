@@ -393,7 +393,7 @@ def test_a_fault_and_a_death_are_told_and_the_next_call_is_answered(tmp_path):
 
 
 def test_an_answer_that_is_too_large_is_refused(refusal):
-    line = refusal("chain", chain="2,3" + " | transpose" * 3000)
+    line = refusal("chain", chain="2,3,4,5,6,7,8" + " | transpose" * 1000)
     assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
 
 

@@ -96,7 +96,8 @@ def in_order(before: Shape, after: Shape) -> Parts | None:
     """
     found = reshaped(before, after)
     atoms = [(atom, out) for out, origin in enumerate(found) for atom in origin or () if isinstance(atom, AxisAtom)]
-    return None if mixing(found) else frozenset(SharedAtom(atom.axis, out, atom.size) for atom, out in atoms)
+    shared = [SharedAtom(atom.axis, out, atom.size) for atom, out in atoms if atom.size != 1]
+    return None if mixing(found) else frozenset(shared)
 
 
 def _open(shape: Shape) -> list[int]:

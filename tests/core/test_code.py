@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.code import LONGEST, read_code
+from shapecalc.core.code import read_code
 from shapecalc.core.fixing import answer_chain
+from shapecalc.core.limits import LONGEST_CODE
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
 from tests.cases import described
@@ -155,7 +156,7 @@ def test_what_is_not_read_is_refused_with_its_place(line, marked, said):
 
 
 HOSTILE = [
-    "x" * (LONGEST + 1),
+    "x" * (LONGEST_CODE + 1),
     "(" * 10_000 + ")" * 10_000,
     "-" * 10_000 + "1",
     "x" + ".T" * 20_000,

@@ -65,7 +65,7 @@ class Outcome:
         """Return what no command line may do and this one did."""
         if self.failure:
             return [self.failure]
-        found = [] if self.code in CODES else [f"exit code {self.code}"]
+        found = [] if self.code in CODES else [f"exit code {self.code}: {self.err.strip()}"]
         hidden = HIDDEN.search(self.out + self.err)
         return found + ([f"prints {hidden.group()!r}"] if hidden else [])
 

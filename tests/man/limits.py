@@ -31,7 +31,7 @@ TAIL = r"""
 .Pp
 The cases that
 .Ic check
-reads, the nodes of a model and the elements of data have no limit but the memory.
+reads, the nodes of a model and the elements of data have one limit: memory.
 .Sh SEE ALSO
 .Nm shapecalc Ns Pq 1
 """

@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
 from shapecalc.core.answers import Answer, Kind, Request, Stage, Step
+from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
@@ -70,7 +72,8 @@ def stage_title(request: Request, stage: Stage) -> str:
         asked = stage.asked or ("" if isinstance(given, str) else given)  # a pattern names every axis
         return f"{stage_name(stage)} {_argument_text(asked)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
-    for param in params_of(op):
+    operator = operator_of(op, DIALECTS[request.dialect])
+    for param in (*op.params, *(operator.params if operator else ())):
         value = arguments.get(param.name)
         if isinstance(value, bool):
             texts.append(param.name if value else f"no {param.name}")

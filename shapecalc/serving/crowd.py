@@ -16,6 +16,8 @@ from aiohttp.web_protocol import RequestHandler
 
 HEAD = 5
 """Seconds within which the head of a request is to be there."""
+BATCH = 8
+"""Connections that are taken at once; the next are taken when those have been read."""
 KNOWN, SEATED = 1, 2
 """The standing of a connection that has shown the token, and of one that has a session; of all others it is 0."""
 
@@ -64,7 +66,7 @@ class Crowd:
         self._logger.error(context["message"], exc_info=context.get("exception"))
         if "socket" in context:
             # the rest of what the system allows is for apps
-            self._most = min(self._most, max(32, len(self._server.connections) // 2))
+            self._most = min(self._most, max(4 * BATCH, len(self._server.connections) // 2))
             self._drop_oldest()
 
     async def watch(self) -> None:

@@ -33,7 +33,7 @@ from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
 
 from shapecalc.core.text import visible
-from shapecalc.serving.crowd import HEAD, KNOWN, SEATED, Crowd, Notices
+from shapecalc.serving.crowd import BATCH, HEAD, KNOWN, SEATED, Crowd, Notices
 from shapecalc.serving.door import Door
 
 PATIENCE = 1
@@ -124,10 +124,9 @@ class Server:
     @web.middleware
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Answer a request, unless it comes from elsewhere or without the token; a picture's key is one, too."""
-        refusal = self.serving.door.why_shut(request.headers.get("Host", ""), request.headers.get("Origin"))
-        known = (
-            self.serving.door.opens_with(request.query.get("token")) or request.match_info.get("key") in self._pictures
-        )
+        door = self.serving.door
+        refusal = door.why_shut(request.headers.get("Host", ""), request.headers.get("Origin"))
+        known = door.opens_with(request.query.get("token")) or request.match_info.get("key") in self._pictures
         if refusal or not known:
             refused = web.HTTPForbidden(text=refusal or "open the whole address that shapecalc serve has printed")
             refused.force_close()
@@ -233,8 +232,7 @@ async def serve(serving: Serving, listening: socket.socket) -> None:
     crowd = Crowd(runner.server, 64 + 6 * serving.sessions, made.standing, logger)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(crowd.hear)
-    # how many are taken at once; the next are taken when those have been read
-    accepting = await loop.create_server(crowd.admit, sock=listening, backlog=8)
+    accepting = await loop.create_server(crowd.admit, sock=listening, backlog=BATCH)
     # how many wait in the system until they are taken
     listening.listen(512)
     try:

@@ -6,12 +6,14 @@ Files are read by their headers alone, and only in one folder.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from math import inf
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -295,6 +297,7 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
     os.environ["PYTHONSAFEPATH"] = "1"  # the processes of calls import nothing from the agent's folder
     vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script that was started
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # which warns of a process that has died by itself
     if sys.stdin.isatty():
         output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     try:
@@ -348,7 +351,7 @@ async def _serve(folder: Path) -> None:
         "shapecalc", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
     given, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    answers, written = anyio.create_memory_object_stream[SessionMessage]()
+    answers, written = anyio.create_memory_object_stream[SessionMessage](inf)  # so that to hand one over never waits
 
     async def hand_on(read: SessionMessage | types.JSONRPCError | None) -> None:
         if isinstance(read, SessionMessage):
@@ -359,14 +362,16 @@ async def _serve(folder: Path) -> None:
             await anyio.wait_all_tasks_blocked()
             for _ in range(MOST_CALLS):
                 await calls.acquire_on_behalf_of(object())
+            await anyio.wait_all_tasks_blocked()  # a call gives up its place before it hands its answer over
             await given.aclose()
 
     async def write() -> None:
-        async for said in written:
-            line = said.message.model_dump_json(by_alias=True, exclude_unset=True)
-            await to_thread.run_sync(_put_line, f"{line}\n".encode())
+        async with written:
+            async for said in written:
+                line = said.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await to_thread.run_sync(_put_line, f"{line}\n".encode())
 
-    async with anyio.create_task_group() as tasks, written, BlockingPortal() as portal:
+    async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
         tasks.start_soon(write)
         Thread(target=_read_lines, args=(partial(portal.call, hand_on),), daemon=True).start()
         await server.run(messages, answers, server.create_initialization_options())

@@ -130,9 +130,17 @@ def _origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[i
     for out, dim in enumerate(moves.output):
         if not found[out] and out in ones:
             found[out] = (AxisAtom(ones[out], dim, 1),)
-        elif not found[out] and dim == 0:
-            found[out] = (Repeats(0),)
+        elif dim == 0:
+            found[out] = _of_none(found[out] or ())
     return tuple(found)
+
+
+def _of_none(found: Origin) -> Origin:
+    """Return the origin of a dim of 0, whose atoms have sizes that make 0, too."""
+    if any(isinstance(atom, Mixes) or atom.size == 0 for atom in found):
+        return found
+    first, *rest = found or (Repeats(0),)
+    return (replace(first, size=0), *rest)
 
 
 def origins_json(found: Origins | None) -> object:
@@ -150,8 +158,9 @@ def _of_empty(moves: layout.Moves, known: Known) -> tuple[Origin, ...]:
         elif isinstance(move, Expand):
             move = Expand(layout.without_zeros(move.shape))
         elif isinstance(move, Pick):
-            sizes = [dim if size == 0 else size for dim, size in zip(shape, move.sizes, strict=True)]
-            move = Pick(move.starts, move.steps, tuple(sizes))
+            picked = zip(move.starts, move.steps, move.sizes, shape, strict=True)
+            whole = [(0, 1, dim) if size == 0 else (start, step, size) for start, step, size, dim in picked]
+            move = Pick(*zip(*whole, strict=True))
         made.append(move)
         shape = move.after(shape)
     found = _Reading(layout.Moves(given, tuple(made)), known).origins()

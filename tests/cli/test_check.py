@@ -141,7 +141,7 @@ BROKEN = [
     ("[2, 3]", "there is no operation '[2, 3]'"),
     ("\udcff\udcfe", "it is not UTF-8: byte 0xff at character 1"),
     ('{"op": "shape", "input": [2], "id": "\udcc3"}', "it is not UTF-8: byte 0xc3"),
-    ("x" * (LONGEST_LINE + 1), "the limit 'line' is 1048576"),
+    ("x" * (LONGEST_LINE + 1), "a line is longer, and the limit 'line' is 1048576"),
 ]
 
 

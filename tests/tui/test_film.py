@@ -188,7 +188,7 @@ async def test_names_of_dims_are_answers_too(user):
     await user.press("ctrl+r", "space", "home", "a", "right", "right")
     await user.type("N")
     await user.press("enter", "space", "right")
-    assert "becomes a N" in user.text
+    assert "becomes N  " in user.text
 
 
 def test_a_player_stops_at_the_end_and_begins_again():

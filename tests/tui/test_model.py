@@ -41,7 +41,7 @@ async def test_the_list_stands_beside_the_picture_at_80x24(user):
     assert user.lines[0].startswith(" yolo.onnx  2 of 4 offend")
     assert marked(user) == "▸! /Reshape 1,3,85,80,80"
     assert "/Reshape  only N=1" in user.lines[0]
-    assert "a   N" in user.text
+    assert "    N ──" in user.text
     assert "f  0,3,85,80,80  copies axis 0" in user.text
     assert len(user.lines) == 24
     assert max(map(len, user.lines)) <= 80

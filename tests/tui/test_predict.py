@@ -169,8 +169,8 @@ async def test_what_is_typed_in_a_field_is_asked_about_too(user):
 
 HOLES = [
     ("reshape 2,3,4 0,-1", ["2", "pagedown"], f"have   2 * 3 * 4  {'█' * 24}\n known  2          ██\n -1"),
-    ("reshape 2,2,3,2 -1,0,0", [], " 1  b 2       0 ┄┄ 1  [    ]"),
-    ("transpose 2,3,4 1,2,0", [], " 0  a 2     ─── 0  [    ]"),
+    ("reshape 2,2,3,2 -1,0,0", [], " 1  b 2       0 ── 1  [    ]"),
+    ("transpose 2,3,4 1,2,0", [], " 0  a 2   ─── 0  [    ]"),
     ("flatten 2,3,4", [], "[    ] ├──────"),
 ]
 

@@ -249,23 +249,20 @@ def _placed(problem: Problem, out: Output) -> Problem:
 
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object of a question that could not be read, with the fields of those that could."""
-    shown: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
-    if op in ("chain", "code"):
-        shown |= {"stages": []}
-    elif op == "find":
-        shown = {"chains": [], "fits": None, "complete": False}
-    elif op == "simplify":
-        shown = {"chain": None, "before": None, "after": None, "proved": False}
-    elif op == "model":
-        shown = {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None}
-    elif op == "match":
-        shown = {"pattern": texts.get("pattern"), "ok": None, "names": {}, "arrays": []}
-    elif op == "compare":
-        shown = {"op": op, "input": None, "request": {}, "agree": None, "rows": []}
-    else:
-        shown |= {"dialect": texts.get("dialect") or default_dialect(op), "version": None, "options": {}}
-        shown |= {"request": {}, "steps": []}
-    return shown | {"problem": problem.as_json()}
+    asked: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
+    others: dict[str, dict[str, object]] = {
+        "chain": asked | {"stages": []},
+        "code": asked | {"stages": []},
+        "find": {"chains": [], "fits": None, "complete": False},
+        "simplify": {"chain": None, "before": None, "after": None, "proved": False},
+        "model": {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None},
+        "match": {"pattern": texts.get("pattern"), "ok": None, "names": {}, "arrays": []},
+        "compare": {"op": op, "input": None, "request": {}, "agree": None, "rows": []},
+    }
+    if op not in others:
+        asked |= {"dialect": texts.get("dialect") or default_dialect(op), "version": None, "options": {}}
+        asked |= {"request": {}, "steps": []}
+    return others.get(op, asked) | {"problem": problem.as_json()}
 
 
 def write_picture(answer: Trace | Chain, out: Output) -> None:

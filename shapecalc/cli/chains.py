@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli import output
 from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
@@ -32,7 +32,6 @@ from shapecalc.core.simplify import Simplification, goal_called, simplify
 from shapecalc.core.text import number_text
 from shapecalc.core.values import read_sizes
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
@@ -107,7 +106,6 @@ def place_in_chain(problem: Problem, stages: str) -> Problem:
 
 
 CHAIN_COMMAND = Command(
-    name="chain",
     run=run_chain,
     parameters=[STAGES, *commands.asking_options(), *PRINTING.values()],
     summary="Carry a shape through several ops, each on the output of the one before.",
@@ -195,9 +193,8 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
     """
     *before, text = words
     if before not in ([], ["chain"]):
-        raise misuse(
-            f"a chain is one word in quotes, and here are {len(words)} words", "write compare chain 'INPUT | OP ...'"
-        )
+        said = f"a chain is one word in quotes, and here are {len(words)} words"
+        raise misuse(said, "write compare chain 'INPUT | OP ...'")
     shape, stages = commands.read_chain(text)
     for _, given in stages:
         check_settings(given)
@@ -248,7 +245,6 @@ def _told(comparison: Comparison) -> str:
 
 
 COMPARE_COMMAND = Command(
-    name="compare",
     run=run_compare,
     parameters=[WORDS, *OPTIONS],
     summary="Ask every dialect the same question, and show the answers side by side.",
@@ -332,7 +328,6 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
 
 
 EQUIV_COMMAND = Command(
-    name="equiv",
     run=run_equiv,
     parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options("json", "quiet", "strict", "no_config")],
     summary="Say whether two chains are the same function of their input.",
@@ -392,7 +387,6 @@ def _tell_costs(found: Simplification, coded: Code | None) -> None:
 
 
 SIMPLIFY_COMMAND = Command(
-    name="simplify",
     run=run_simplify,
     parameters=[STAGES, *OWN, *commands.asking_options(), *printing_options("json", "quiet", "code", "no_config")],
     summary="Print the shortest chain that is proved to do the same.",
@@ -498,7 +492,6 @@ def _volumes(shapes: Sequence[Shape]) -> str:
 
 
 FIND_COMMAND = Command(
-    name="find",
     run=run_find,
     parameters=[*SHAPES, *PAIRS, *printing_options("json", "quiet")],
     summary="Find the chains that lead from one shape to another.",

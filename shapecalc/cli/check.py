@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing
-from io import BufferedIOBase, BufferedReader
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO
 
@@ -155,18 +155,14 @@ def names_array(path: str) -> bool:
     return is_file(path) or path.rstrip("/").endswith(".zarr")
 
 
-def _checked_text(stream: BufferedReader, file: str) -> BufferedReader:
-    """Return a file that is open; raise `OSError` if it begins as no text does."""
-    if b"\0" in stream.peek():
-        arrays = "it contains an array, not cases; for arrays: shapecalc match"
-        raise OSError(0, arrays if names_array(file) else "it is not UTF-8 text")
-    return stream
-
-
 def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
     """Return a file, or standard input for `-`, to be read as bytes; raise `OSError` for a file that is no text."""
     if file != "-":
-        return _checked_text(closing_all.enter_context(Path(file).open("rb")), file)
+        stream = closing_all.enter_context(Path(file).open("rb"))  # noqa: SIM115 - the stack closes it
+        if b"\0" in stream.peek():
+            arrays = "it contains an array, not cases; for arrays: shapecalc match"
+            raise OSError(0, arrays if names_array(file) else "it is not UTF-8 text")
+        return stream
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
     if sys.stdin.isatty():
@@ -175,7 +171,6 @@ def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
 
 
 CHECK_COMMAND = Command(
-    name="check",
     run=run_check,
     parameters=[FILES, *printing_options("json", "quiet", "strict"), *OPTIONS],
     summary="Check many cases, from files or standard input.",
@@ -239,7 +234,8 @@ def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None)
                 counts[VERDICTS[each.code]] += 1
                 _tell(each, out)
                 if cases is not None:
-                    cases.write(_testcase(each))
+                    said, failed = each.problem.message if each.problem else "", each.code == Exit.NO
+                    cases.write(checking.testcase("shapecalc match", each.found.name, said, failed=failed))
                 if out.json:
                     judged.append(each)
     except ShapeError as error:
@@ -298,18 +294,11 @@ def _as_json(matcher: Matcher, judged: list[Judged]) -> dict[str, object]:
     """Return the JSON object of a run."""
     names = {name: {"size": plain(size), "from": matcher.origins[name]} for name, size in matcher.sizes.items()}
     arrays = [each.as_json() for each in judged]
-    return {"pattern": str(matcher.pattern), "ok": all(each.code == 0 for each in judged), "names": names} | {
-        "arrays": arrays
-    }
-
-
-def _testcase(judged: Judged) -> str:
-    message = judged.problem.message if judged.problem else ""
-    return checking.testcase("shapecalc match", judged.found.name, message, failed=judged.code == Exit.NO)
+    ok = all(each.code == 0 for each in judged)
+    return {"pattern": str(matcher.pattern), "ok": ok, "names": names, "arrays": arrays}
 
 
 MATCH_COMMAND = Command(
-    name="match",
     run=run_match,
     parameters=[PATTERN, ARRAY_FILES, *printing_options("json", "quiet"), JUNIT],
     summary="Say whether the arrays in files have the shapes of a pattern.",

@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from time import monotonic
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from shapecalc.cli.output import BOM, Exit, put
 from shapecalc.core import cases
@@ -30,7 +30,6 @@ from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.engine.processes import Endings, child_starting, leave_to_parent
 from shapecalc.engine.whole_files import report_file, whole_file
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.output import Meter, Output, file_error, put, put_json, tell
 from shapecalc.core.answers import Chain, Trace
@@ -14,7 +14,6 @@ from shapecalc.core.moves import Dims
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, read_axes, shape_text, visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
     from shapecalc.engine.stores.carrying import Job

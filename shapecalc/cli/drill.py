@@ -104,10 +104,8 @@ def _format_of(file: str | None) -> str:
 
     ending = Path(file or "").suffix.lower()
     if ending and ending not in ENDINGS:
-        raise misuse(
-            f"the name of a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'",
-            "or write --format",
-        )
+        said = f"the name of a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'"
+        raise misuse(said, "or write --format")
     return ENDINGS.get(ending, "text")
 
 
@@ -197,7 +195,6 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
 
 
 DRILL_COMMAND = Command(
-    name="drill",
     run=run_drill,
     parameters=[
         Argument(

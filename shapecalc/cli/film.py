@@ -106,7 +106,6 @@ def _print(answer: Trace | Chain, made: Film, name: str, out: Output) -> int:
 
 
 FILM_COMMAND = Command(
-    name="film",
     run=run_film,
     parameters=PARAMETERS,
     summary="Write the steps as a moving picture: memory as a tape, axes, cuts, 0 and -1.",

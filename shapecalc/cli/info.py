@@ -71,7 +71,6 @@ def dialect_as_json(row: Dialect) -> dict[str, object]:
 
 
 DIALECTS_COMMAND = Command(
-    name="dialects",
     run=run_dialects,
     parameters=printing_options("json"),
     summary="Print the dialects: how each reads 0 and -1, its limits, its source.",
@@ -118,14 +117,12 @@ def causes() -> dict[str, Rule]:
     >>> causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.core.problem import Rule
     from shapecalc.doctor.reading import CAUSES  # only who asks for one needs them
 
     told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
     plain = (told, "shapecalc doctor --help")
-    return {
-        name: Rule(name, cause.said, *(cause.explained or plain), "shapecalc doctor") for name, cause in CAUSES.items()
-    }
+    by = "shapecalc doctor"
+    return {name: Rule(name, cause.said, *(cause.explained or plain), by) for name, cause in CAUSES.items()}
 
 
 def rules_about(word: str) -> list[Rule]:
@@ -184,7 +181,6 @@ def _put_rules(rules: Sequence[Rule]) -> None:
 
 
 WHY_COMMAND = Command(
-    name="why",
     run=run_why,
     parameters=[RULE, *printing_options("json")],
     summary="Explain a rule with an example, list all rules, or those with a certain word.",
@@ -215,7 +211,6 @@ def run_backends(out: Output) -> int:
 
 
 BACKENDS_COMMAND = Command(
-    name="backends",
     run=run_backends,
     parameters=printing_options("json"),
     summary="List the backends with their versions, devices and memory.",
@@ -240,7 +235,6 @@ def run_vectors(dialect: list[str] | None, out: Output) -> int:
 
 
 VECTORS_COMMAND = Command(
-    name="vectors",
     run=run_vectors,
     parameters=[DIALECTS_ONLY],
     summary="Write cases with their right answers for every dialect, as JSON Lines that check reads.",
@@ -427,7 +421,6 @@ def show_text(text: str) -> None:
 
 
 HELP_COMMAND = Command(
-    name="help",
     run=run_help,
     parameters=[COMMAND, PAGE],
     summary="Print a command's help, or a page of the manual.",

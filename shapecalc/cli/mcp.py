@@ -38,6 +38,8 @@ from shapecalc.core.text import brief, is_file, lookup, shape_text, suggestion, 
 from shapecalc.core.values import describe, read_sizes
 
 if TYPE_CHECKING:
+    from anyio import CapacityLimiter
+    from mcp.server.lowlevel import Server
     from mcp.shared.message import SessionMessage
     from mcp.types import JSONRPCError
 
@@ -115,6 +117,7 @@ class AgentTool(Record):
         return self.answer(given, folder)
 
 
+@cache
 def agent_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one for each op, and those for chains, comparisons, messages and models."""
     asking = _asking(asking_options(), DIALECTS)
@@ -130,11 +133,6 @@ def agent_tools() -> dict[str, AgentTool]:
     return {tool.name: tool for tool in tools}
 
 
-def call(tools: Mapping[str, AgentTool], name: str, given: Arguments, folder: Path) -> Answered:
-    """Return what a tool answers; raise `ShapeError` (usage, file) for what cannot be read, and by a dim's own rule."""
-    return lookup(name, tools, "tool").called(given, folder)
-
-
 def _schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
     return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
 
@@ -147,7 +145,6 @@ def _asking(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, Sch
         "dtype": TEXT,
         "where": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
-    options = [*options]
     return {each.name: kinds.get(each.name, KINDS[Holds.FLAG]) | {"description": each.help} for each in options}
 
 
@@ -316,25 +313,16 @@ def _first_of(errors: ExceptionGroup[OSError]) -> OSError:
     return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
-async def _serve(folder: Path) -> None:
-    """Answer the calls of one client, with files of a folder."""
-    import anyio
-    from anyio import to_thread
-    from anyio.from_thread import BlockingPortal
+def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
+    """Return what lists the tools and calls them, so many at once."""
     from mcp import types
     from mcp.server.lowlevel import Server
-    from mcp.shared.message import SessionMessage
 
+    hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     listed = [
-        types.Tool(
-            name=tool.name,
-            description=tool.description,
-            input_schema=tool.schema,
-            annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
-        )
-        for tool in _tools().values()
+        types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
+        for tool in agent_tools().values()
     ]
-    calls = anyio.CapacityLimiter(MOST_CALLS)
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
@@ -342,18 +330,27 @@ async def _serve(folder: Path) -> None:
     async def call_tool(_context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
         async with calls:
             answered = await _call_in_worker(asked.name, asked.arguments or {}, folder)
-        said = types.TextContent(type="text", text=answered.text)
-        return types.CallToolResult(
-            content=[said], structured_content=answered.json or None, is_error=not answered.json
-        )
+        said, found = types.TextContent(type="text", text=answered.text), answered.json or None
+        return types.CallToolResult(content=[said], structured_content=found, is_error=found is None)
 
-    server = Server(
+    return Server(
         "shapecalc", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
+
+
+async def _serve(folder: Path) -> None:
+    """Answer the calls of one client, with files of a folder."""
+    import anyio
+    from anyio import to_thread
+    from anyio.from_thread import BlockingPortal
+    from mcp.shared.message import SessionMessage
+
+    calls = anyio.CapacityLimiter(MOST_CALLS)
+    server = _server(folder, calls)
     given, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, written = anyio.create_memory_object_stream[SessionMessage](inf)  # so that to hand one over never waits
 
-    async def hand_on(read: SessionMessage | types.JSONRPCError | None) -> None:
+    async def hand_on(read: SessionMessage | JSONRPCError | None) -> None:
         if isinstance(read, SessionMessage):
             await given.send(read)
         elif read is not None:
@@ -405,7 +402,7 @@ def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
 
     faulthandler.dump_traceback_later(2 * LONGEST_CALL, exit=True)
     try:
-        answered = call(_tools(), name, given, folder)
+        answered = lookup(name, agent_tools(), "tool").called(given, folder)
         size = len(answered.text) + len(json.dumps(answered.json))
         if size > LARGEST_ANSWER:
             raise LARGEST_ANSWER.passed(f"the answer has {size} characters", "ask for less at once")
@@ -416,11 +413,6 @@ def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return answered
-
-
-@cache
-def _tools() -> dict[str, AgentTool]:
-    return agent_tools()
 
 
 # The lines of the protocol: each that has an id is answered, whatever else is in it.
@@ -487,7 +479,6 @@ def _id_text(line: str) -> str:
 
 
 MCP_COMMAND = Command(
-    name="mcp",
     run=run_mcp,
     parameters=(),
     summary="Answer coding agents, by the Model Context Protocol.",

@@ -71,18 +71,12 @@ def _read(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
     return (asked.pop("input"), asked) if "input" in asked else None
 
 
-def bare_words(op: Op, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words of an op's line that are no options, and the others.
-
-    >>> bare_words(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
-    (['2,3,4', '1'], ['-d', 'torch'])
-    """
-    bare, options, _ = _joined(op, words)
-    return bare, options
-
-
 def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Return the bare words, those of options with their lists whole, and whether a list had been split."""
+    """Return the bare words, those of options with their lists whole, and whether a list had been split.
+
+    >>> _joined(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
+    (['2,3,4', '1'], ['-d', 'torch'], False)
+    """
     known = Spellings(chain(PRINTING.values(), op_options(op)))
     bare, options = list[str](), list[str]()
     split = waits = goes_on = holds_list = False
@@ -157,7 +151,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     op = OPS.get(words[0]) if words else None
     if op is None or len(words) > MOST_WORDS:
         return None
-    bare, options = bare_words(op, words[1:])
+    bare, options, _ = _joined(op, words[1:])
     places = 1 + len(op.places)
     if len(bare) <= places:
         return None

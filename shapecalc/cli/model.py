@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, names_in, printing_options
@@ -13,7 +13,6 @@ from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, lookup, visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.report import Judged, Report
@@ -159,7 +158,6 @@ def _put_lines(lines: Sequence[str]) -> None:
 
 
 MODEL_COMMAND = Command(
-    name="model",
     run=run_model,
     parameters=[FILE, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING],
     summary="Say which Reshape of an ONNX model breaks at another batch size, and mend it.",

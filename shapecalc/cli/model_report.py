@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shapecalc.cli.checking import annotation, brief_end
 from shapecalc.core.answers import Request
@@ -27,7 +27,6 @@ from shapecalc.models.propagate import Stop
 from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
 from shapecalc.view.code import writer
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.doctor.reading import Reading  # it reads all sentences, which only messages need
 
@@ -173,9 +172,8 @@ def mended_report(
     for text, target in targets.items():
         judged = reports.found_node(report, text)
         if not reports.offends(judged):
-            raise misuse(
-                f"{visible(reports.name_of(judged.node))} does not offend, so it stays as it is", argument="fix_as"
-            )
+            name = visible(reports.name_of(judged.node))
+            raise misuse(f"{name} does not offend, so it stays as it is", argument="fix_as")
         chosen[judged.node.path] = Fix(target, None, "")
     from shapecalc.models.write import written
 
@@ -271,11 +269,9 @@ def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> lis
     lines = [
         f"{number_text(count, *said[verdict][:2])} {said[verdict][2]}" for verdict, count in counts.items() if count
     ]
-    return lines + _stopping(len(report.stops))
-
-
-def _stopping(count: int) -> list[str]:
-    return [number_text(count, "node that is not listed stops", "nodes that are not listed stop")] if count else []
+    count = len(report.stops)
+    stopping = number_text(count, "node that is not listed stops", "nodes that are not listed stop")
+    return [*lines, stopping] if count else lines
 
 
 def _first_failure(report: reports.Report) -> str:
@@ -392,10 +388,8 @@ def _offence(judged: reports.Judged, report: reports.Report) -> str:
     """Return what a node does, and what to write in place of its target."""
     way = f"{_brief_shape(judged.input)} to {_brief_shape(judged.output)}"
     match judged.verdict:
-        case Verdict.SWALLOWS:
-            said = f"swallows the batch: {way}"
-        case Verdict.SCRAMBLES:
-            said = f"scrambles the batch: {way}"
+        case Verdict.SWALLOWS | Verdict.SCRAMBLES:
+            said = f"{judged.verdict.value} the batch: {way}"
         case Verdict.ONLY if judged.target is not None and judged.target_from in WRITTEN:
             said = f"only {report.batch} = {reports.only_size(report)}: {_brief_shape(judged.target)} is constant"
         case Verdict.ONLY:
@@ -425,11 +419,8 @@ class Layers:
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON object of the run."""
-        return {
-            "nodes": [judged.node.path for judged in self.nodes],
-            "code": self.code or None,
-            "notes": [*self.notes],
-        }
+        nodes = [judged.node.path for judged in self.nodes]
+        return {"nodes": nodes, "code": self.code or None, "notes": [*self.notes]}
 
     def lines(self) -> list[str]:
         """Return the run as lines to read."""
@@ -516,7 +507,7 @@ def _fixed_object(fixed: reports.Fixed) -> Plain:
     return {
         "path": fixed.path,
         "mended": [
-            {"path": judged.node.path, "from": _plain(judged.target), **_fix_object(fix)}
+            {**_plain_fields(judged.node, "path"), "from": _plain(judged.target)} | _fix_object(fix)
             for judged, fix in fixed.mended
         ],
         "freed": _plain(fixed.freed),

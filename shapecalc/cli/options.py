@@ -10,7 +10,7 @@ from shapecalc.core import commands
 from shapecalc.core.commands import HELP, Option, Takes
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Argument(Record):
 class Command(Record):
     """One command: what it takes, what it does, and what its help says."""
 
-    name: str
     run: Callable[..., int]
     """Called with the values of the parameters by name; those that say what is printed come together, as `out`."""
     parameters: Sequence[Argument | Option]
@@ -50,6 +49,8 @@ class Command(Record):
     """Whether it is called with the terminal `app`, too."""
     takes_unknown: bool = False
     """Whether options that it does not know are words to it: those of an op's line."""
+    name: str = ""
+    """Given by the table of commands, or by the op."""
 
     @property
     def help(self) -> str:
@@ -200,7 +201,7 @@ def command_named(name: str) -> Command:
     if name in OPS:
         return _op_command(OPS[name])
     found: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
-    return found
+    return replace(found, name=name)
 
 
 def _op_command(op: Op) -> Command:
@@ -210,4 +211,4 @@ def _op_command(op: Op) -> Command:
         return answer_op(op.name, texts, out)
 
     examples = "\n".join(f"  shapecalc {example}" for example in op.examples)
-    return Command(op.name, run_op, parameters_of(op), op.summary, examples)
+    return Command(run_op, parameters_of(op), op.summary, examples, name=op.name)

@@ -441,19 +441,14 @@ def found_defaults(names: Sequence[str]) -> dict[str, Default]:
     texts = {name: text for name in names if (text := os.environ.get(VARIABLES[name]))}
     path = _nearest_file() if len(texts) < len(names) else None
     table = b"" if path is None else _text_of(path)
-    if not _has_table(table):
+    bare = table.translate(None, b"\"' \t\r\n") if b"shapecalc" in table else b""
+    if not any(table in bare for table in TABLES):  # TOML has several ways to write the table
         path = None
     if not texts and path is None:
         return {}
     found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
     values = read_table(table, path) if path else {}
     return {name: read_default(name, value, str(path)) for name, value in values.items() if name in names} | found
-
-
-def _has_table(text: bytes) -> bool:
-    """Say whether a text may set something: TOML has several ways to write the table."""
-    bare = text.translate(None, b"\"' \t\r\n") if b"shapecalc" in text else b""
-    return any(table in bare for table in TABLES)
 
 
 def _nearest_file() -> str | None:

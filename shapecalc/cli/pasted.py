@@ -63,7 +63,6 @@ def _text_of(file: str) -> str:
 
 
 DOCTOR_COMMAND = Command(
-    name="doctor",
     run=run_doctor,
     parameters=[
         Argument("file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", False),
@@ -122,7 +121,6 @@ def run_code(
 
 
 CODE_COMMAND = Command(
-    name="code",
     run=run_code,
     parameters=[LINE, INPUT, *[option for option in ASKING.values() if option.name != "opset"], *PRINTING.values()],
     summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",

@@ -93,12 +93,15 @@ class Session:
     def _reply(self, line: str, words: list[str]) -> Reply:
         """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
         if "|" in line:
-            return self._reply_to_chain(f"ans | {line}" if words[0] in OPS else line)
+            shape, stages = commands.read_chain(f"ans | {line}" if words[0] in OPS else line)
+            return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
         error = commands.elsewhere_error(words[0])
         if error is not None:
             raise error
         if words[0] in OPS:
-            return self._reply_to_op(commands.read_stage(words, with_input=_names_input(words, self.shape is not None)))
+            typed = commands.read_stage(words, with_input=_names_input(words, self.shape is not None))
+            options = with_defaults(typed.op, self._defaults, typed.options)
+            return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
         if words[0] in {name.split()[0] for name in COMMANDS}:
             reply: Reply = getattr(self, f"_reply_to_{words[0]}")(words[1:])
             return reply
@@ -109,14 +112,6 @@ class Session:
         if words[0] == "exit":
             return Reply(done=True)
         return self._set_shape(line, words)
-
-    def _reply_to_chain(self, line: str) -> Reply:
-        shape, stages = commands.read_chain(line)
-        return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
-
-    def _reply_to_op(self, typed: commands.Typed) -> Reply:
-        options = with_defaults(typed.op, self._defaults, typed.options)
-        return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
 
     def _input(self, text: str) -> str:
         """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
@@ -346,7 +341,6 @@ def _prompt(session: Session) -> str:
 
 
 REPL_COMMAND = Command(
-    name="repl",
     run=run_repl,
     parameters=printing_options("no_config"),
     summary="Open a prompt that keeps a current shape, which each op changes.",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.misread import split_shape_error
@@ -22,7 +22,6 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import visible
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
 
@@ -184,9 +183,8 @@ def run_tui(
         return open_at(app, words, out, place=place, **given)
     try:
         if model is None or words or any(given.values()):
-            raise misuse(
-                "the only option that --model takes here is --node", "shapecalc tui --model FILE.onnx --node NAME"
-            )
+            only = "the only option that --model takes here is --node"
+            raise misuse(only, "shapecalc tui --model FILE.onnx --node NAME")
         return _run_model(app, model, node)
     except ShapeError as error:
         return print_error(error, NAME, {"command": " ".join(words) or None}, out)
@@ -219,7 +217,6 @@ def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
 
 
 TUI_COMMAND = Command(
-    name="tui",
     run=run_tui,
     parameters=PARAMETERS,
     summary="See, step by step, how 0, -1 and permutations map input dims to output dims.",
@@ -322,7 +319,6 @@ def _number(name: str, help: str, default: str, most: int) -> Option:
 
 
 SERVE_COMMAND = Command(
-    name="serve",
     run=run_serve,
     parameters=[
         replace(PARAMETERS[0], help="the request to open with"),

@@ -16,7 +16,7 @@ from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
 from shapecalc.core.dims import factored, missing_factors
-from shapecalc.core.fixing import Fix, answer, apply, differing, fixes
+from shapecalc.core.fixing import answer, apply, differing, fixes
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import rank_text, visible
@@ -213,17 +213,12 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
     for fix in found:
         if fix.name == "strides" or (literal and str(fix.value).startswith("0,")):
             continue
+        written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
+        alone = f": right for a batch of {trace.input[0]} alone" if lasting and written else ""
         try:
-            said = f"{fix.said}{_alone(fix, trace) if lasting else ''}"
-            yield said, command_line(answer(apply(trace.request, fix)))
+            yield f"{fix.said}{alone}", command_line(answer(apply(trace.request, fix)))
         except ShapeError:
             continue
-
-
-def _alone(fix: Fix, trace: Trace) -> str:
-    """Return which batch a fix is right for, where others are right for every batch."""
-    written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
-    return f": right for a batch of {trace.input[0]} alone" if written else ""
 
 
 def _in_words(read: Reading) -> list[str]:

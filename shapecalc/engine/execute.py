@@ -254,9 +254,8 @@ def _memory() -> int | None:
 def _numbers(array: Any) -> Any:
     """Return an array's elements as numbers of their width. They are only moved, and CuPy moves only numbers."""
     if array.itemsize not in NUMBERS or array.dtype.hasobject:
-        raise BackendError(
-            f"CuPy moves no elements of type {array.dtype}, which have {array.itemsize} bytes; numpy does"
-        )
+        width = array.itemsize
+        raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
     return array.view(NUMBERS[array.itemsize])
 
 
@@ -304,9 +303,8 @@ def _shown_positions(shape: Any) -> list[list[int]]:
     axes, room = [], MOST_SHOWN
     for size in reversed(shape):
         edge = EDGE if room >= 2 * EDGE else 0
-        axes.append(
-            list(range(size)) if size <= 2 * edge else [*range(edge), *range(size - edge, size)] if edge else [0]
-        )
+        ends = [*range(edge), *range(size - edge, size)] if edge else [0]
+        axes.append([*range(size)] if size <= 2 * edge else ends)
         room //= len(axes[-1]) or 1
     return axes[::-1]
 
@@ -321,12 +319,7 @@ def _index(shape: Any) -> tuple[Any, ...]:
 
 
 def carry_out(
-    answer: Trace | Chain,
-    source: Source,
-    target: Path,
-    *,
-    force: bool,
-    tick: Callable[[int], object],
+    answer: Trace | Chain, source: Source, target: Path, *, force: bool, tick: Callable[[int], object]
 ) -> None:
     """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
 

@@ -126,22 +126,17 @@ def found_in(text: str) -> Iterator[Found]:
     try:
         if not text:
             raise Unreadable("the name of a file is empty")
+        path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
         if text.endswith(".npy"):
             with regular_file(text) as file:
                 header = npy_header(file)
             yield Found(text, header.shape, header.dtype)
-        else:
-            yield from _found_elsewhere(text)
+        elif path.endswith(".npz"):
+            yield from _arrays_of_archive(path, member)
+        else:  # what is no file of tensors is taken for a store
+            yield from _tensors_of_file(path, member) if path.endswith(".safetensors") else _arrays_of_store(text)
     except (OSError, Unreadable) as error:
         yield _unreadable(text, error)
-
-
-def _found_elsewhere(text: str) -> Iterable[Found]:
-    """Return the arrays of an archive, of a file of tensors, or of a store, for which anything else is taken."""
-    path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
-    if path.endswith(".npz"):
-        return _arrays_of_archive(path, member)
-    return _tensors_of_file(path, member) if path.endswith(".safetensors") else _arrays_of_store(text)
 
 
 def _unreadable(name: str, error: OSError | Unreadable) -> Found:

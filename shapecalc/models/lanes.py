@@ -7,12 +7,13 @@ numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from shapecalc.models.batch_axis import Shapes, Sizes
 from shapecalc.models.file import ABSENT, Constant, Declared, Model, Node, elements, whole_numbers
 from shapecalc.models.free_dims import InputChoice
 
+T = TypeVar("T")
 Values = tuple[Any, ...]
 """A small tensor in each lane, as a NumPy array; None where nobody knows its elements."""
 Failures = tuple[str | None, ...]
@@ -96,12 +97,17 @@ class Walk:
         """Say whether the elements of a tensor are written in the model, or computed from such alone."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
+    def alive(self, lanes: tuple[T | None, ...]) -> tuple[T | None, ...]:
+        """Return what there is in each lane; None in those in which nothing runs now."""
+        if self.live is None:
+            return lanes
+        return tuple([each if live else None for each, live in zip(lanes, self.live, strict=True)])
+
     def put(self, number: int, shapes: Shapes | None, dtype: int, why: str = "") -> None:
         """Put down the shape of a tensor in each lane."""
         if number == ABSENT:
             return
-        if self.live is not None and shapes is not None:
-            shapes = tuple([shape if live else None for shape, live in zip(shapes, self.live, strict=True)])
+        shapes = shapes and self.alive(shapes)
         if shapes is None or None in shapes:
             if why:
                 self.whys[number] = why
@@ -125,9 +131,7 @@ class Walk:
         found = [None if array is None else array.shape for array in arrays]
         if shapes is not None:
             found = [shape if own is None else own for own, shape in zip(found, shapes, strict=True)]
-        if self.live is not None:
-            arrays = [array if live else None for array, live in zip(arrays, self.live, strict=True)]
-        self.values[number] = tuple(arrays)
+        self.values[number] = self.alive(tuple(arrays))
         self.put(number, tuple(found), dtype)
 
     def lacks(self, lanes: Sequence[Any]) -> bool:

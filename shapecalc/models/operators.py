@@ -244,9 +244,8 @@ def _reduced(function: Any) -> Value:
         chosen = attributes.get("axes") if axes is None else tuple(axes.tolist())
         if not chosen and attributes.get("noop_with_empty_axes"):
             return data
-        return np.asarray(function(data, axis=chosen or None, keepdims=bool(attributes.get("keepdims", 1)))).astype(
-            data.dtype
-        )
+        keeps = bool(attributes.get("keepdims", 1))
+        return np.asarray(function(data, axis=chosen or None, keepdims=keeps)).astype(data.dtype)
 
     return reduce
 

@@ -34,9 +34,8 @@ def mark_after(node: NodeAtSize, to: int = 0) -> Mark:
     reached = [mark for mark in node.marks[: row.takes] if mark]
     if not reached:
         return None
-    for mark in reached:
-        if isinstance(mark, Lost):
-            return mark
+    if lost := next((mark for mark in reached if isinstance(mark, Lost)), None):
+        return lost
     unknown = [mark for mark, shape in zip(node.marks, node.inputs, strict=True) if mark and shape is None]
     if node.outputs[to] is None or unknown:
         return Lost("no shape")
@@ -290,9 +289,9 @@ class Judge:
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
         first, output = reached[0], self._walk.shapes[node.outputs[0]]
-        if output is None or output[0] is None or not all(marks is first or marks == first for marks in reached):
+        if output is None or output[0] is None or None in output[: len(self._walk.judged)]:
             return False
-        if None in output[: len(self._walk.judged)]:
+        if not all(marks is first or marks == first for marks in reached):
             return False
         shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
         rank = len(output[0])

@@ -41,9 +41,9 @@ RELATIVE = 1e-5
 HALF_RELATIVE = 2e-3
 """The same for elements of 16 bits, whose own step is so large."""
 FLOATS = {"tensor(float)": "float32", "tensor(double)": "float64", "tensor(float16)": "float16"}
-INTEGERS = {
-    f"tensor({kind})": kind for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-}
+INTEGERS = {f"tensor({kind}int{bits})": f"{kind}int{bits}" for kind in ("", "u") for bits in (8, 16, 32, 64)}
+INTEGERS |= {"tensor(bool)": "bool"}
+"""The types of whole numbers and truth values, by ONNX Runtime's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,8 @@ class Comparison:
 
     def _compare(self, sample: int, larger: list[np.ndarray], home: list[np.ndarray], place: int) -> None:
         """Compare one sample of the larger batch with the same one at the declared size, where it is at a place."""
-        for name, many, few, here, there in zip(
-            self.names, larger, home, self.task["places"], self.task["home_places"], strict=True
-        ):
+        places = self.task["places"], self.task["home_places"]
+        for name, many, few, here, there in zip(self.names, larger, home, *places, strict=True):
             one = _sample(many, here, self.other, sample)
             alone = _sample(few, there, self.home, place)
             if not _agree(one, alone):
@@ -144,8 +143,6 @@ class Comparison:
                 drawn[each.name] = random.uniform(0.1, 1, shape).astype(FLOATS[each.type])
             elif each.type in INTEGERS:
                 drawn[each.name] = random.integers(0, 1, shape, endpoint=True).astype(INTEGERS[each.type])
-            elif each.type == "tensor(bool)":
-                drawn[each.name] = random.integers(0, 1, shape, endpoint=True).astype(np.bool_)
             else:
                 raise NotProved(f"input {each.name} is of type {each.type}")
         return drawn

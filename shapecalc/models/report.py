@@ -166,10 +166,8 @@ def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
     stops = list(stops)
     names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
-    return [
-        f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}"
-        for stop, cause in zip(stops, causes, strict=True)
-    ]
+    said = zip(stops, causes, strict=True)
+    return [f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}" for stop, cause in said]
 
 
 def found_node(report: Report, text: str) -> Judged:

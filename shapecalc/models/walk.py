@@ -75,8 +75,8 @@ class Walker:
     ) -> None:
         """Put down what a node that is not listed gives; nobody knows it if the node fails at a judged size."""
         walk, why = self.walk, ""
-        if failures is not None and walk.live is not None:
-            failures = tuple([each if live else None for each, live in zip(failures, walk.live, strict=True)])
+        if failures is not None:
+            failures = walk.alive(failures)
         stops = failures is not None and any(failures[place] for place in walk.judged)
         if stops and failures is not None:
             self.judge.stop(node, failures)
@@ -103,9 +103,7 @@ class ListedNodes:
         arguments = self._arguments_in_all(node)
         switch = switch_of(node) if node.attributes else None
         answers = self._core.ask(node, switch, shapes, arguments)
-        problems = answers.problems
-        if walk.live is not None:
-            problems = tuple([each if live else None for each, live in zip(problems, walk.live, strict=True)])
+        problems = walk.alive(answers.problems)
         outputs = answers.outputs
         if call.gives_sizes:
             outputs = tuple([None if sizes is None else (len(sizes),) for sizes in outputs])

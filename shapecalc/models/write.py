@@ -291,7 +291,7 @@ def declare(proto: Any, walk: Walk) -> list[str]:
         shapes = dict(_shapes(graph, body, walk))
         for output in graph.output:
             _free(output, shapes.get(output.name), walk)
-        _remove(graph.value_info, lambda each, s=shapes: each.name in s and _is_stale(each, s[each.name], walk))
+        _remove(graph.value_info, lambda each, s=shapes: each.name in s and any(_stale(each, s[each.name], walk)))
     for function in proto.functions:
         del function.value_info[:]
     return changed
@@ -333,26 +333,22 @@ def _shapes(graph: Any, body: Body, walk: Walk) -> Iterator[tuple[str, Shapes | 
         yield from zip(names, [walk.shapes[tensor] for tensor in node.outputs], strict=False)
 
 
-def _sizes(value: Any, shapes: Shapes | None, walk: Walk) -> Iterator[tuple[Any, list[int | None]]]:
-    """Yield the declared dims of a tensor, each with its sizes in the judged lanes; None where nobody knows one."""
+def _stale(value: Any, shapes: Shapes | None, walk: Walk) -> Iterator[tuple[Any, list[int | None]]]:
+    """Yield the declared numbers of a tensor that are not its size at every judged batch, each with its sizes there."""
     judged = [shapes[at] if shapes is not None else None for at in walk.judged]
     for axis, dim in enumerate(_declared_dims(value)):
-        yield dim, [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]
-
-
-def _is_stale(value: Any, shapes: Shapes | None, walk: Walk) -> bool:
-    """Say whether a number among the declared dims of a tensor is not its size at every judged batch."""
-    return any(dim.HasField("dim_value") and {*sizes} != {dim.dim_value} for dim, sizes in _sizes(value, shapes, walk))
+        sizes = [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]
+        if dim.HasField("dim_value") and {*sizes} != {dim.dim_value}:
+            yield dim, sizes
 
 
 def _free(value: Any, shapes: Shapes | None, walk: Walk) -> None:
     """Let an output declare no number that is not its size at every judged batch; the batch gets its name."""
     batches = [lane.batch for lane in walk.lanes if lane.judged]
-    for dim, sizes in _sizes(value, shapes, walk):
-        if dim.HasField("dim_value") and {*sizes} != {dim.dim_value}:
-            dim.Clear()
-            if sizes == batches:
-                dim.dim_param = walk.batch
+    for dim, sizes in _stale(value, shapes, walk):
+        dim.Clear()
+        if sizes == batches:
+            dim.dim_param = walk.batch
 
 
 class Editor:

@@ -360,13 +360,7 @@ class ShapecalcApp(App[Result]):
             self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
             gc.set_threshold(50_000)  # about every hundredth key; with 700, every second key waited
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            self._exit_on_sigterm()
-
-    def _exit_on_sigterm(self) -> None:
-        """Leave the terminal as it was if the program is told to end.
-
-        With a handler the loop also wakes for every other signal. Without one, a resize that comes just before the
-        loop sleeps would wait for a key.
-        """
-        end = signal.SIGTERM
-        asyncio.get_running_loop().add_signal_handler(end, self.exit, None, 128 + end)
+            # this leaves the terminal as it was; with a handler the loop also wakes for every other signal, and without
+            # one a resize that comes just before the loop sleeps would wait for a key
+            end = signal.SIGTERM
+            asyncio.get_running_loop().add_signal_handler(end, self.exit, None, 128 + end)

@@ -203,14 +203,8 @@ def big_text(state: State, width: int, height: int) -> Text:
     """Return the step at hand in large figures; if there is no room for any, the flow."""
     if state.drawn is None:
         return Text()
-    found = big(
-        state.drawn,
-        _pictured(state),
-        width=width,
-        height=height,
-        holes=hole_texts(state),
-        chosen=state.chosen or state.hole,
-    )
+    lit = state.chosen or state.hole
+    found = big(state.drawn, _pictured(state), width=width, height=height, holes=hole_texts(state), chosen=lit)
     return found or flow_text(state, width, height)
 
 
@@ -231,7 +225,9 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     if state.answer is None or state.drawn is None:
         return Text()
     if not state.gridded:
-        return _told_under(state, width, height)
+        told = told_text(state, width, height - _drawing(state, width, height).plain.count("\n") - 1)
+        left = height - told.plain.count("\n") - 1
+        return stack([_drawing(state, width, left), told]) if told else _drawing(state, width, height)
     try:
         if state.beside and state.twin:
             return beside(state.answer, state.twin.answer, width=width, height=height)
@@ -241,13 +237,6 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
     except (OSError, IndexError) as error:
         text = f"the file cannot be read any more: {error}"
     return Text(visible(text), "dim")
-
-
-def _told_under(state: State, width: int, height: int) -> Text:
-    """Return the picture of the step, over what is said to the last answer."""
-    told = told_text(state, width, height - _drawing(state, width, height).plain.count("\n") - 1)
-    left = height - told.plain.count("\n") - 1
-    return stack([_drawing(state, width, left), told]) if told else _drawing(state, width, height)
 
 
 def _drawing(state: State, width: int, height: int) -> Text:

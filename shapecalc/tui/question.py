@@ -189,13 +189,9 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
     settings = {name: value for name, value in options.items() if name in ask.common_options()}
     if "dialect" in settings:
         settings["dialect"] = ask.dialect_called(str(settings["dialect"])).name
-    texts = {name: _field_text(value) for name, value in typed.options.items() if name not in ask.common_options()}
+    own = ((name, value) for name, value in typed.options.items() if name not in ask.common_options())
+    texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in own}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
-
-
-def _field_text(value: object) -> str:
-    """Return what a field shows of an option: 1 for yes, 0 for no, a text as it was typed."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:

@@ -103,11 +103,6 @@ class Predictions:
         """Return the dims that are asked for at one step."""
         return tuple(hole for hole, cell in self.asked.items() if cell.step == at)
 
-    def answer_works(self, said: bool | None, *, works: bool) -> None:
-        """Say whether the request works; None to be told."""
-        self._score.mark(right=said is works)
-        self.said = works if said is None else said
-
     def type(self, hole: Hole, char: str) -> None:
         """Type a character into a hole; a backspace takes the last one away."""
         text = self.texts.get(hole, "")
@@ -196,17 +191,12 @@ class History:
         self.future.clear()
         self._change = change
 
-    def back(self, now: Question) -> Question:
-        """Return the question before the one that is asked now."""
+    def turned(self, now: Question, *, back: bool) -> Question:
+        """Return the question before the one that is asked now, or the one that was taken back last."""
         self._change = None
-        self.future.append(now)
-        return self.past.pop()
-
-    def forth(self, now: Question) -> Question:
-        """Return the question that was taken back last."""
-        self._change = None
-        self.past.append(now)
-        return self.future.pop()
+        left, right = (self.past, self.future) if back else (self.future, self.past)
+        right.append(now)
+        return left.pop()
 
 
 class State:
@@ -288,11 +278,11 @@ class State:
 
     def undo(self) -> None:
         """Ask the question before."""
-        self._ask(self.history.back(self.question))
+        self._ask(self.history.turned(self.question, back=True))
 
     def redo(self) -> None:
         """Ask the question that was taken back."""
-        self._ask(self.history.forth(self.question))
+        self._ask(self.history.turned(self.question, back=False))
 
     def go(self, at: int) -> None:
         """Stand at a step; those before the one at hand are shown, since they were passed."""
@@ -340,7 +330,9 @@ class State:
 
     def say_whether(self, works: bool | None) -> None:
         """Say whether the request works; None to be told. What is asked next is stood at."""
-        self.predictions.answer_works(works, works=self.answer is not None and self.answer.problem is None)
+        resolves = self.answer is not None and self.answer.problem is None
+        self.score.mark(right=works is resolves)
+        self.predictions.said = resolves if works is None else works
         self.go(self._next_asked(0))
         self._looks_back = False
 

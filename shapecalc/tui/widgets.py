@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
 from itertools import zip_longest
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -35,7 +35,6 @@ from shapecalc.core.text import visible
 from shapecalc.tui.keys import Key
 from shapecalc.view.canvas import UNICODE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.doctor.report import Diagnosis
 

@@ -28,18 +28,10 @@ from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.headers import reason_of
 from shapecalc.engine.plan import concrete_moves
 from shapecalc.engine.processes import Endings
+from shapecalc.engine.stores import stores
 from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, fewest_maps
 from shapecalc.engine.stores.plan import Pass, Plan, PlanError, plan_store
 from shapecalc.engine.stores.regions import grid
-from shapecalc.engine.stores.stores import (
-    Store,
-    Written,
-    create_store,
-    open_store,
-    open_to_write,
-    running_codecs,
-    state_of,
-)
 from shapecalc.engine.stores.workers import Runner, Work
 from shapecalc.engine.whole_files import UNFINISHED, lock_now, name_folder, sync_folders, take_back, write_whole
 
@@ -65,7 +57,7 @@ class Job:
     """An absolute place: workers have folders of their own."""
     state: str
     """What the source was before it was opened."""
-    store: Store
+    store: stores.Store
     plan: Plan
     threads: int
 
@@ -96,7 +88,7 @@ class PartialOutput:
         """Return the folder of the array that a pass writes."""
         return self.folder / f"{number}.{ARRAY}"
 
-    def record(self, number: int, task: int, done: Written) -> None:
+    def record(self, number: int, task: int, done: stores.Written) -> None:
         """Note that a task of a pass is done."""
         self.done[number, task] = done
         self._log.write(f"{number} {task} {done.checksum} {done.files} {done.size}\n")
@@ -105,7 +97,7 @@ class PartialOutput:
     def is_whole(self, number: int, plan: Pass) -> bool:
         """Say whether all tasks of a pass are done; forget those whose files do not hold any more what was written."""
         array = self.array(number)
-        chunks = open_to_write(str(array)) if is_array(array) else None
+        chunks = stores.open_to_write(str(array)) if is_array(array) else None
         noted = {task: done for (own, task), done in self.done.items() if own == number}
         for task, done in noted.items():
             if chunks is None or task >= plan.tasks or chunks.held(plan.region(task)) != done:
@@ -178,14 +170,14 @@ def _check_own(folder: Path) -> None:
         raise FileError(f"{folder}: it is of another owner")
 
 
-def _read_done(file: Path) -> dict[tuple[int, int], Written]:
+def _read_done(file: Path) -> dict[tuple[int, int], stores.Written]:
     """Return what is noted of the tasks that are done; a last line that is cut short does not count."""
     lines = file.read_text("ascii", "replace").splitlines(keepends=True)
     words = [line.split() for line in lines if line.endswith("\n")]
     if lines and not lines[-1].endswith("\n"):
         write_whole(file, "".join(lines[:-1]).encode(), force=True)
     numbers = [[*map(int, each)] for each in words if len(each) == 5 and all(word.isdigit() for word in each)]
-    return {(number, task): Written(*done) for number, task, *done in numbers}
+    return {(number, task): stores.Written(*done) for number, task, *done in numbers}
 
 
 def check_target(target: Path, source: Path, *, force: bool) -> None:
@@ -256,8 +248,8 @@ def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chun
     (usage) if the answer is refused or has names.
     """
     place = os.path.join(Path.cwd(), source)  # noqa: PTH118 - the name of an array stays as it is
-    state = state_of(place)
-    moves, store = concrete_moves(answer), open_store(place)
+    state = stores.state_of(place)
+    moves, store = concrete_moves(answer), stores.open_store(place)
     shape: Sizes = answer.output  # type: ignore[assignment]  # all of them are numbers
     if chunks is not None and (len(chunks) != len(shape) or min(chunks, default=1) < 1):
         raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")
@@ -301,10 +293,11 @@ def carry_job(job: Job, target: Path, run: Runner, tick: Callable[[int], object]
                 _do_passes(job, partial, run, tick)
                 check_target(target, source, force=force)
                 finish(partial, len(job.plan.passes) - 1, target)
-        except KeyboardInterrupt:
+        except FileError:
             raise
         except Exception as error:
-            raise _failed(error, target) from error
+            how = "; mend it and go on with --resume" if unfinished_folder(target).is_dir() else ""
+            raise FileError(f"{target}: {reason_of(error)}{how}") from error
 
 
 def _do_passes(job: Job, partial: PartialOutput, run: Runner, tick: Callable[[int], object]) -> None:
@@ -316,11 +309,11 @@ def _do_passes(job: Job, partial: PartialOutput, run: Runner, tick: Callable[[in
     for number, plan in enumerate(passes[begin:], begin):
         source, array = str(partial.array(number - 1)) if number else job.source, partial.array(number)
         if not is_array(array):
-            create_store(array, open_store(source) if number else job.store, plan.axis_map, plan.chunks)
-        work = Work(plan, source, str(array), state_of(source) if number else job.state)
+            stores.create_store(array, stores.open_store(source) if number else job.store, plan.axis_map, plan.chunks)
+        work = Work(plan, source, str(array), stores.state_of(source) if number else job.state)
         _do_pass(work, number, partial, run, tick)
         partial.check_whole(number)
-        if state_of(source) != work.state:
+        if stores.state_of(source) != work.state:
             raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
         if number:
             shutil.rmtree(source, ignore_errors=True)
@@ -340,14 +333,6 @@ def _do_pass(work: Work, number: int, partial: PartialOutput, run: Runner, tick:
         doing.close()  # type: ignore[attr-defined]  # it is a generator
 
 
-def _failed(error: Exception, target: Path) -> FileError:
-    """Return the error for a job that failed, in one line, with how to go on if there is a partial."""
-    if isinstance(error, FileError):
-        return error
-    went_on = "; mend it and go on with --resume" if unfinished_folder(target).is_dir() else ""
-    return FileError(f"{target}: {reason_of(error)}{went_on}")
-
-
 # Verifying
 
 
@@ -360,7 +345,7 @@ def first_difference(
     another shape or type differs at its first element. Raises `FileError` if one of them cannot be opened; `OSError`,
     `Unreadable` if one of them is damaged.
     """
-    before, after = open_store(source), open_store(output)
+    before, after = stores.open_store(source), stores.open_store(output)
     if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
         return Difference((), f"{after.array.shape} {after.array.dtype}", f"{answer.output} {before.array.dtype}")
     theirs, ours = _Reader(before, memory // 2), _Reader(after, memory // 2)
@@ -368,7 +353,7 @@ def first_difference(
         origin: Any = index
         for _, shape, move in reversed(moving_stages(answer)):
             origin = index_before(origin, shape, move)
-        with running_codecs():
+        with stores.running_codecs():
             expected, found = theirs.elements(origin, count), ours.elements(index, count)
         wrong = (_bytes(expected) != _bytes(found)).any(axis=1)
         if wrong.any():
@@ -382,7 +367,7 @@ def _bytes(elements: Any) -> Any:
     return np.ascontiguousarray(elements).view(np.uint8).reshape(len(elements), -1)
 
 
-def _every(store: Store) -> Iterator[tuple[Index, int]]:
+def _every(store: stores.Store) -> Iterator[tuple[Index, int]]:
     """Yield the indices of all elements, a chunk or a part of one at a time, and how many they are."""
     shape = store.array.shape
     steps = tile_in_order([*map(min, shape, store.chunks)], COMPARED)
@@ -392,7 +377,7 @@ def _every(store: Store) -> Iterator[tuple[Index, int]]:
         yield tuple([own + start for own, (start, _) in zip(places, region, strict=True)]), prod(counts)
 
 
-def _sample(store: Store) -> Iterator[tuple[Index, int]]:
+def _sample(store: stores.Store) -> Iterator[tuple[Index, int]]:
     """Yield the indices of a few elements, drawn evenly, with the first and the last, and how many they are."""
     shape, draw = store.array.shape, np.random.default_rng()
     if prod(shape):
@@ -403,7 +388,7 @@ def _sample(store: Store) -> Iterator[tuple[Index, int]]:
 class _Reader:
     """Reads elements at indices by whole chunks, and keeps the last ones, up to `memory` bytes."""
 
-    def __init__(self, store: Store, memory: int) -> None:
+    def __init__(self, store: stores.Store, memory: int) -> None:
         self.store, self.memory = store, memory
         self.cached: dict[int, Any] = {}
 

@@ -69,9 +69,8 @@ def do_task(work: Work, number: int) -> Written:
         for own, filled_region in zip(regions, outs, strict=True):
             for part in _grid_from(own, plan.chunks):
                 place = tuple([start // step for (start, _), step in zip(part, plan.chunks, strict=True)])
-                inside = [
-                    slice(start - first, stop - first) for (start, stop), (first, _) in zip(part, own, strict=True)
-                ]
+                pairs = zip(part, own, strict=True)
+                inside = [slice(start - first, stop - first) for (start, stop), (first, _) in pairs]
                 yield place, filled_region[(*inside, ...)]
 
     with running_codecs():

@@ -142,11 +142,9 @@ class CodeScreen(Dialog[None]):
     def copy(self, event: OptionList.OptionSelected) -> None:
         """Copy the code for the framework."""
         try:
-            text = code(self.answer, str(event.option_id)).text
+            copy(self, code(self.answer, str(event.option_id)).text)
         except ShapeError as error:
             self.notify(visible(error.problem.message), severity="error", markup=False)
-            return
-        copy(self, text)
 
     def code_text(self, target: str) -> Text:
         """Return the code, and under it what to know before it is used; or why there is none."""

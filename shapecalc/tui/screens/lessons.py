@@ -158,10 +158,6 @@ class TaskPane(Vertical):
         except ShapeError:
             return []
 
-    def scroll_by(self, by: int) -> None:
-        """Scroll the pictures; where there are none, the text."""
-        self.query_one("#pictures" if self.revealed else "#lesson").scroll_relative(y=2 * by, animate=False)
-
     def on_resize(self) -> None:
         """Draw the pictures for the new room, and leave the text out under them if there is little."""
         self.set_class(self.app.size.height < SHORT, "-short")
@@ -219,8 +215,9 @@ class TaskScreen(Dialog[Question | None]):
         self.dismiss(question_of(split(self.pane.asked.question)) if self.pane.asked else None)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the text and the pictures."""
-        self.pane.scroll_by(by)
+        """Scroll the pictures; where there are none, the text."""
+        shown = "#pictures" if self.pane.revealed else "#lesson"
+        self.query_one(shown).scroll_relative(y=2 * by, animate=False)
 
 
 class Drilling(TaskScreen):

@@ -74,6 +74,10 @@ class ModelList:
         """Look at the next fix of the marked node; after the last one at the node as it is."""
         self.fixed = (self.fixed + 1) % (len(self.marked.fixes) + 1) if self.marked else 0
 
+    def switch_offenders(self) -> None:
+        """Show offenders alone, or all again."""
+        self.narrow(self.wanted, offending=not self.offending)
+
     def narrow(self, wanted: str, *, offending: bool) -> None:
         """Show only nodes whose names hold a text, or only offenders; the marked node stays if it is shown."""
         before, self.wanted, self.offending = self.marked, wanted, offending
@@ -169,14 +173,14 @@ class ModelScreen(Room[None]):
     """The nodes of one model."""
 
     BINDINGS = [
-        *[Binding(key, "move(1)", "down", show=False) for key in ("j", "down")],
-        *[Binding(key, "move(-1)", "up", show=False) for key in ("k", "up")],
+        Binding("j,down", "change('move', 1)", "down", show=False),
+        Binding("k,up", "change('move', -1)", "up", show=False),
         Binding("pagedown", "page(1)", "page down", show=False),
         Binding("pageup", "page(-1)", "page up", show=False),
         Binding("slash", "type('filter')", "filter", show=False, priority=True),
-        Binding("n", "next", "next offender", show=False),
-        Binding("o", "offenders", "offenders only", show=False),
-        Binding("f", "fix", "look at the fix", show=False),
+        Binding("n", "change('go_to_offender')", "next offender", show=False),
+        Binding("o", "change('switch_offenders')", "offenders only", show=False),
+        Binding("f", "change('look_at_fix')", "look at the fix", show=False),
         Binding("w", "type('write')", "write", show=False, priority=True),
         Binding("q", "app.quit", "quit", show=False),
         Binding("escape", "close_field", "close the field", show=False),
@@ -220,29 +224,14 @@ class ModelScreen(Room[None]):
         self.query_one("#nodes", Pane).draw(partial(list_text, self.nodes))
         self.query_one("#node", Pane).draw(partial(node_text, self.nodes))
 
-    def action_move(self, by: int) -> None:
-        """Mark the next node, or the one before."""
-        self.nodes.move(by)
+    def action_change(self, how: str, *given: int) -> None:
+        """Change the list by its method of a name: mark another node, narrow it, look at a fix."""
+        getattr(self.nodes, how)(*given)
         self.show()
 
     def action_page(self, by: int) -> None:
         """Mark a node a page away."""
-        self.action_move(by * max(1, self.query_one("#nodes", Pane).size.height - 2))
-
-    def action_next(self) -> None:
-        """Mark the next offender."""
-        self.nodes.go_to_offender()
-        self.show()
-
-    def action_offenders(self) -> None:
-        """Show offenders alone, or all again."""
-        self.nodes.narrow(self.nodes.wanted, offending=not self.nodes.offending)
-        self.show()
-
-    def action_fix(self) -> None:
-        """Show the node as it is once a fix is made."""
-        self.nodes.look_at_fix()
-        self.show()
+        self.action_change("move", by * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
     def action_type(self, what: str) -> None:
         """Open the field for a filter, or for the name of a file, before the next key is handed on."""

@@ -26,10 +26,11 @@ def test_some_damage_to_each_format_ends_well():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READ)
-def test_all_damage_to_a_format_ends_well(name):
-    codes, bad = run_grid([name])
+def test_more_damage_to_a_format_ends_well(name):
+    """All of the grid takes minutes: `python -m tests.fuzz.damage`."""
+    codes, bad = run_grid([name], 100)
     assert bad == []
-    assert sum(codes.values()) >= 2000
+    assert sum(codes.values()) >= 100
 
 
 REFUSED = "shapecalc: file: x.npy: it is cut\n"

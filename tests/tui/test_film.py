@@ -183,6 +183,12 @@ async def test_a_refused_request_plays_as_far_as_it_got(user):
     assert "24 / 5 = 4, rest 4" in user.text
 
 
+@driven("chain", "2,3" + " | transpose 1,0" * 101)
+async def test_a_chain_beyond_the_limit_is_not_played(user):
+    await user.press("ctrl+r")
+    assert "the limit 'film-stages'" in user.text
+
+
 @driven("reshape", "N,C,H,W", "0,-1,64", step=0)
 async def test_names_of_dims_are_answers_too(user):
     await user.press("ctrl+r", "space", "home", "a", "right", "right")

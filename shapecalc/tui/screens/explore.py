@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.limits import MOST_FILMED
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
@@ -401,7 +402,10 @@ class Explore(widgets.Room[None]):
         from shapecalc.tui.screens.film import FilmScreen
 
         state = self.state
-        if (answer := self._answer_to_show() if state.opening else state.answer) is not None:
+        answer = self._answer_to_show() if state.opening else state.answer
+        if answer is not None and len(answer.stages) > MOST_FILMED:
+            self.notify(MOST_FILMED.said(f"{len(answer.stages)} stages to film"), severity="warning")
+        elif answer is not None:
             hidden = {state.predictions.cells[hole].step for hole in state.holes}
             self.app.push_screen(FilmScreen(answer, None if state.settled else state.at, hidden, state.score))
 

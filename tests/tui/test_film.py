@@ -186,7 +186,7 @@ async def test_a_refused_request_plays_as_far_as_it_got(user):
 @driven("chain", "2,3" + " | transpose 1,0" * 101)
 async def test_a_chain_beyond_the_limit_is_not_played(user):
     await user.press("ctrl+r")
-    assert "the limit 'film-stages'" in user.text
+    assert "101 stages to film, and the limit" in user.text
 
 
 @driven("reshape", "N,C,H,W", "0,-1,64", step=0)

@@ -297,13 +297,15 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # which warns of a process that has died by itself
     if sys.stdin.isatty():
         output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
+    failed: OSError | None = None
     try:
         anyio.run(_serve, Path.cwd())
-    except* BrokenPipeError:
-        output.abandon_stdout()  # the agent has gone
     except* OSError as errors:
+        failed = _first_of(errors)
+    if failed is not None:
         output.abandon_stdout()
-        raise output.stream_error("mcp", _first_of(errors).strerror) from None
+        if not isinstance(failed, BrokenPipeError):  # which says that the agent has gone
+            raise output.stream_error("mcp", failed.strerror)
     return output.Exit.YES
 
 

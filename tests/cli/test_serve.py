@@ -752,15 +752,14 @@ def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("most_files", [256, 96])
-def test_strangers_who_send_half_of_a_request_keep_nobody_out(most_files):
+def test_strangers_who_send_half_of_a_request_keep_nobody_out():
     """They are more than the server may have files open, and go on coming while a visitor comes."""
 
     async def visit():
         async with served.visitor() as visitor:
             await painted(visitor, READY)
 
-    with site("--sessions", "2", most_files=most_files) as served:
+    with site("--sessions", "2", most_files=256) as served:
         with slow_clients(served.port, 300) as held:
             for _ in range(20):
                 assert served.get(served.url())[0] == 200

@@ -16,7 +16,7 @@ from functools import cache, partial
 from math import inf
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shapecalc import __version__
 from shapecalc.cli import output
@@ -305,7 +305,7 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
     if failed is not None:
         output.abandon_stdout()
         if not isinstance(failed, BrokenPipeError):  # which says that the agent has gone
-            raise output.stream_error("mcp", failed.strerror)
+            raise output.stream_error("mcp", failed.strerror or failed)
     return output.Exit.YES
 
 
@@ -347,6 +347,7 @@ async def _serve(folder: Path) -> None:
     from anyio.from_thread import BlockingPortal
     from mcp.shared.message import SessionMessage
 
+    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - a thread reads it
     calls = anyio.CapacityLimiter(MOST_CALLS)
     server = _server(folder, calls)
     given, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
@@ -372,7 +373,7 @@ async def _serve(folder: Path) -> None:
 
     async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
         tasks.start_soon(write)
-        Thread(target=_read_lines, args=(partial(portal.call, hand_on),), daemon=True).start()
+        Thread(target=_read_lines, args=(lines, partial(portal.call, hand_on)), daemon=True).start()
         await server.run(messages, answers, server.create_initialization_options())
 
 
@@ -425,12 +426,11 @@ LONE = re.compile(r"(\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
 
 
-def _read_lines(hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
+def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
     """Hand on the messages of standard input, with the answers to lines that are none, and None at the end.
 
     The process may end while this waits for a line.
     """
-    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     while line := lines.readline(LONGEST_MESSAGE):
         rest = line
         while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):

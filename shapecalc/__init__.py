@@ -54,6 +54,14 @@ if TYPE_CHECKING:
 
         opset: int | None
 
+    class WindowOptions(VersionOptions, total=False):
+        """The options of ops with windows."""
+
+        stride: Axes | None
+        padding: Axes | None
+        dilation: Axes | None
+        layout: str | None
+
     class SwitchOptions(VersionOptions, total=False):
         """The options of reshape: a dialect's own switch says what 0 means."""
 
@@ -64,9 +72,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
-__all__ += ["chain", "compare", "depth_to_space", "equiv", "expand", "find", "flatten", "flip", "match", "moveaxis"]
-__all__ += ["rearrange", "reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice"]
-__all__ += ["space_to_depth", "split", "squeeze", "swapaxes", "tile", "transpose", "unflatten", "unsqueeze", "view"]
+__all__ += ["broadcast", "chain", "compare", "concat", "conv", "depth_to_space", "einsum", "equiv", "expand"]
+__all__ += ["find", "flatten", "flip", "linear", "match", "matmul", "moveaxis", "pad", "pool", "rearrange"]
+__all__ += ["reshape", "roll", "select", "shape", "shape_text", "shuffle", "simplify", "slice", "space_to_depth"]
+__all__ += ["split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose", "unflatten", "unsqueeze"]
+__all__ += ["upsample", "view"]
 
 
 def reshape(
@@ -254,16 +264,42 @@ def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Tra
     return _answer("slice", input, options, slices=slices)
 
 
-def split(input: Dims, axis: int, parts: int, *, part: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Cut an axis into equal parts and keep one of them, the first if `part` is not given.
+def split(
+    input: Dims,
+    axis: int,
+    parts: int | None = None,
+    *,
+    part: int | None = None,
+    sizes: Dims | None = None,
+    size: int | None = None,
+    uneven: bool | None = None,
+    **options: Unpack[VersionOptions],
+) -> Trace:
+    """Cut an axis into `parts`, into parts of one `size` or of given `sizes`, and keep one, by default the first.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Split, numpy.split, torch.chunk, OpenVINO Split, paddle.split. Raises `ShapeError`.
+    `extras["outputs"]` of the answer are the shapes of all parts. Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Split, numpy.split and array_split, torch.chunk and split, OpenVINO Split, paddle.split.
+    Raises `ShapeError`.
 
     >>> print(split(("N", "C"), 1, 3, part=2))
     N,C/3 when C % 3 == 0
+    >>> split((7,), 0, sizes=(2, 3, 2)).extras["outputs"]
+    ((2,), (3,), (2,))
     """
-    return _answer("split", input, options, axis=axis, parts=parts, part=part)
+    given = {"parts": parts, "part": part, "sizes": sizes, "size": size, "uneven": uneven}
+    return _answer("split", input, options, axis=axis, **given)
+
+
+def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions]) -> Trace:
+    """Take positions of one axis, in any order and as often as they are named.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Gather, numpy.take, PyTorch indexing, tf.gather, OpenVINO Gather. Raises `ShapeError`.
+
+    >>> take((2, 3, 4), 1, (2, 0, 0, -1)).output
+    (2, 4, 4)
+    """
+    return _answer("take", input, options, axis=axis, indices=indices)
 
 
 def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
@@ -278,8 +314,8 @@ def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
     return _answer("flip", input, options, axes=axes)
 
 
-def roll(input: Dims, shift: int, axis: int, **options: Unpack[DialectOptions]) -> Trace:
-    """Move the positions of an axis on by `shift`; those at its end come to its start.
+def roll(input: Dims, shift: Axes, axis: Axes | None = None, **options: Unpack[DialectOptions]) -> Trace:
+    """Move the positions of axes on by `shift`; those at an end come to the start. Without axes, all move as one row.
 
     Options: `dialect`, `dtype`, `where`.
     Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
@@ -348,6 +384,153 @@ def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace
     (2*N, 12)
     """
     return _answer("tile", input, options, repeats=repeats)
+
+
+def conv(
+    input: Dims,
+    weight: Dims,
+    *,
+    groups: int | None = None,
+    transposed: bool | None = None,
+    output_padding: Axes | None = None,
+    **options: Unpack[WindowOptions],
+) -> Trace:
+    """Convolve with the filters of a weight, OUT,IN/groups,k...; transposed IN,OUT/groups,k....
+
+    `stride`, `padding` and `dilation` are one number or one for each spatial dim; `padding` may have the begins and
+    then the ends, or be `same`, `same-lower` or `valid`. `layout` is `nchw` or `nhwc`.
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
+
+    >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
+    (B, 64, 112, 112)
+    """
+    own = {"groups": groups, "transposed": transposed, "output_padding": output_padding}
+    return _answer("conv", input, options, weight=weight, **own)
+
+
+def pool(
+    input: Dims, kernel: Axes, *, kind: str | None = None, ceil: bool | None = None, **options: Unpack[WindowOptions]
+) -> Trace:
+    """Take the greatest element of each window, or with `kind="average"` the mean; `kernel` may be `global`.
+
+    `stride`, `padding`, `dilation` and `layout` are those of `conv`; `ceil` counts a last window that is cut off.
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX MaxPool and AveragePool, torch.nn.MaxPool2d, keras.layers.MaxPooling2D. Raises `ShapeError`.
+
+    >>> print(pool(("N", 64, "H", 112), 3, stride=2, padding=1))
+    N,64,H1,56
+    """
+    return _answer("pool", input, options, kernel=kernel, kind=kind, ceil=ceil)
+
+
+def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
+    """Add positions at both ends of axes; `padding` has the begins of all and then the ends.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
+
+    >>> pad((2, 3), (1, 0, 0, 2)).output
+    (3, 5)
+    """
+    return _answer("pad", input, options, padding=padding, axes=axes)
+
+
+def upsample(
+    input: Dims,
+    scale: float | str | Sequence[float] | None = None,
+    *,
+    size: Axes | None = None,
+    **options: Unpack[VersionOptions],
+) -> Trace:
+    """Multiply the spatial dims by factors and round down, or give them another `size`.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Resize, torch.nn.functional.interpolate, keras.layers.UpSampling2D. Raises `ShapeError`.
+
+    >>> upsample((1, 64, 28, 28), 2).output, upsample((1, 64, 28, 28), size=7).output
+    ((1, 64, 56, 56), (1, 64, 7, 7))
+    """
+    return _answer("upsample", input, options, scale=scale, size=size)
+
+
+def broadcast(input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
+    """Return the shape of several tensors together: aligned at the right, their dims are equal, or 1.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: NumPy and ONNX broadcasting. Raises `ShapeError`.
+
+    >>> broadcast((8, 1, 6), (7, 1)).output
+    (8, 7, 6)
+    """
+    return _answer("broadcast", input, options, operands=operands)
+
+
+def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace:
+    """Multiply matrices, or stacks of them, whose dims in front broadcast.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: numpy.matmul, ONNX MatMul, torch.matmul. Raises `ShapeError`.
+
+    >>> matmul(("B", "T", 768), (768, 3072)).output
+    (B, T, 3072)
+    """
+    return _answer("matmul", input, options, operands=(other,))
+
+
+def linear(
+    input: Dims,
+    out_features: int | str | None = None,
+    *,
+    weight: Dims | None = None,
+    **options: Unpack[VersionOptions],
+) -> Trace:
+    """Multiply the last axis with a weight: one that makes `out_features`, or that of shape `weight`, OUT,IN.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX MatMul, torch.nn.functional.linear, keras.layers.Dense. Raises `ShapeError`.
+
+    >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
+    ((5, 7), (5, 7))
+    """
+    return _answer("linear", input, options, out_features=out_features, weight=weight)
+
+
+def concat(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
+    """Lay tensors end to end along an axis; all other dims are equal.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: ONNX Concat, which requires `axis`, numpy.concatenate, torch.cat. Raises `ShapeError`.
+
+    >>> found = concat(("N", "C"), ("N", "D"), axis=1)
+    >>> found.output, str(found.results["C1"])
+    ((N, C1), 'C + D')
+    """
+    return _answer("concat", input, options, operands=operands or None, axis=axis)
+
+
+def stack(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
+    """Lay tensors of one shape along a new axis.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: numpy.stack, torch.stack; ONNX Unsqueeze and Concat, which require `axis`. Raises `ShapeError`.
+
+    >>> stack((2, 3), (2, 3), axis=-1).output
+    (2, 3, 2)
+    """
+    return _answer("stack", input, options, operands=operands or None, axis=axis)
+
+
+def einsum(pattern: str, input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
+    """Multiply tensors along axes with the same label, and sum along those that the output does not have.
+
+    Options: `dialect`, `opset`, `dtype`, `where`.
+    Source: numpy.einsum, ONNX Einsum, torch.einsum. Raises `ShapeError`.
+
+    >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
+    ((2, 4), (5,))
+    """
+    return _answer("einsum", input, options, pattern=pattern, operands=operands or None)
 
 
 def chain(

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from shapecalc.cli import output
 from shapecalc.cli.app import run_line
-from shapecalc.cli.output import (
-    Exit,
-    RunEnded,
-    abandon_stdout,
-    escape_what_cannot_be_written,
-    fault_text,
-    stream_error,
-    tell,
-)
 from shapecalc.core.text import visible
 
 TYPE_CHECKING = False
@@ -42,16 +34,16 @@ class TerminalApp:
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
         app.explore.course = course
-        return app.run(), app.return_code or Exit.YES
+        return app.run(), app.return_code or output.Exit.YES
 
     def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
         """Run the app at a listed node of a model, and return its own exit code; `mend` writes the model mended."""
         from shapecalc.tui.app import ShapecalcApp
-        from shapecalc.tui.screens.model import ModelScreen
+        from shapecalc.tui.model import ModelScreen
 
         app = ShapecalcApp(self.question_of([], {}), model=ModelScreen(report, at, mend))
         app.run()
-        return app.return_code or Exit.YES
+        return app.return_code or output.Exit.YES
 
     def visit(self, question: Question, course: Course | None) -> list[str]:
         """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
@@ -64,23 +56,23 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
         return _run(sys.argv[1:])
-    except RunEnded as ended:
+    except output.RunEnded as ended:
         return ended.code
     except KeyboardInterrupt:
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the end
-        return Exit.INTERRUPTED
+        return output.Exit.INTERRUPTED
     except Exception as error:
         if sys.flags.dev_mode:
             sys.excepthook(type(error), error, error.__traceback__)
-        tell(f"shapecalc: {fault_text(error)}")
-        return Exit.FILE if isinstance(error, MemoryError) else Exit.FAULT
+        output.tell(f"shapecalc: {output.fault_text(error)}")
+        return output.Exit.FILE if isinstance(error, MemoryError) else output.Exit.FAULT
 
 
 def _run(words: list[str]) -> int:
     """Run a command line and return its exit code; raise `RunEnded` if a stream cannot be used."""
-    escape_what_cannot_be_written()
+    output.escape_what_cannot_be_written()
     try:
         return run_line(words, TerminalApp())
     except ImportError as error:
@@ -88,8 +80,8 @@ def _run(words: list[str]) -> int:
 
         raise missing_error(error) from None
     except OSError as error:
-        abandon_stdout()
-        raise stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
+        output.abandon_stdout()
+        raise output.stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
 
 
 if __name__ == "__main__":

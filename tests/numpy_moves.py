@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
 
 
 def moved_by_numpy(array, moves):
@@ -20,6 +20,8 @@ def moved_by_numpy(array, moves):
             array = array[index_of(move, array.shape)]
         elif isinstance(move, Roll):
             array = np.roll(array, move.shift, move.axis)
+        elif isinstance(move, Take):
+            array = array.take(np.array(move.places, int), move.axis)
     return array
 
 

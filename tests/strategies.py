@@ -98,7 +98,8 @@ def positions(op, rank):
             "slices": st.lists(sliced(), max_size=max(1, rank) + (rank > 3)).map(lambda parts: ",".join(parts) or "[]")
         },
         "split": {"axis": axis, "parts": st.integers(-1, 4), "part": st.just(0) | st.integers(-1, 3)},
-        "roll": {"shift": st.integers(-7, 7), "axis": axis},
+        "roll": {"shift": st.tuples(st.integers(-7, 7)), "axis": st.tuples(axis)},
+        "take": {"axis": axis, "indices": st.lists(place, max_size=3).map(tuple)},
         "flip": {"axes": st.lists(axis, max_size=3).map(tuple)},
         "swapaxes": {"axis1": axis, "axis2": axis},
         "unflatten": {
@@ -138,7 +139,7 @@ def rearrangements(draw):
     return shape, {"pattern": pattern, "lengths": ",".join(known) or None}
 
 
-POSITIONS = ("select", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten", "tile")
+POSITIONS = ("select", "take", "slice", "split", "flip", "roll", "swapaxes", "moveaxis", "unflatten", "tile")
 """The ops whose arguments are drawn for a rank."""
 axes = st.one_of(st.none(), st.lists(st.integers(-4, 4), max_size=3).map(tuple))
 images = st.tuples(st.integers(0, 2), st.sampled_from([4, 8, 9, 16, 0, 5]), *[st.sampled_from([1, 2, 4, 6, 0, 3])] * 2)

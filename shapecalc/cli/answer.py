@@ -9,7 +9,7 @@ import sys
 from itertools import chain, islice
 
 from shapecalc.cli import output
-from shapecalc.cli.output import Exit, Output, put, put_json, tell
+from shapecalc.cli.output import Exit, Output, put, tell
 from shapecalc.core.ask import LackingError, Stage, ask, default_dialect, operator_in, opset_in, with_defaults
 from shapecalc.core.commands import command_pieces, texts_of, without_padding
 from shapecalc.core.dialects import DIALECTS
@@ -17,7 +17,9 @@ from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
+from shapecalc.core.results import shown
 from shapecalc.core.text import shape_text, visible
+from shapecalc.core.values import operand_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +45,15 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
         return print_error(error, op, texts, out)
     if str(texts["input"]).strip() == "-":
         return answer_lines(lambda line, placed: _answer_text(op, line, options, placed), op, texts, out)
+    words = operand_texts(str(options.get("operands") or ""))
+    if "-" in words:
+        place = words.index("-")
+
+        def with_line(line: str, placed: Output) -> int:
+            others = " ".join([*words[:place], line, *words[place + 1 :]])
+            return _answer_text(op, str(texts["input"]), {**options, "operands": others}, placed)
+
+        return answer_lines(with_line, op, texts, out)
     return _answer_text(op, str(texts["input"]), options, out)
 
 
@@ -51,9 +62,10 @@ def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output
     own = {**options}
     try:
         opset = take_model_opset(own, [(op, {})], out)
+        others = output.read_operands(own)
         given = output.read_input(without_padding(shape), own, op)
         answered = answer_request(ask(op, given.shape, given.options))
-        return print_answer(answered, out, given.source, opset, [own])
+        return print_answer(answered, out, given.source, opset, [own], others)
     except ShapeError as error:
         return print_error(advised(error), op, {"input": shape, **options}, out)
 
@@ -102,39 +114,49 @@ def print_answer(
     source: Source | None = None,
     opset: int | None = None,
     asked: Iterable[Mapping[str, object]] = (),
+    others: Sequence[Source] = (),
 ) -> int:
     """Carry an answer out, print it as the options ask, and return its exit code.
 
-    `opset` is that of an ONNX model, and `asked` are the options of the question, of every stage of a chain.
+    `opset` is that of an ONNX model, and `asked` are the options of the question, of every stage of a chain;
+    `others` are the files of the other operands.
     Raises `ShapeError` (usage, file) for options that cannot be met.
     """
     paths: Paths = {}
     if out.about_data:
         from shapecalc.cli.data import checked_paths
 
-        paths = checked_paths(answer, out, source)
+        paths = checked_paths(answer, out, source, others)
     wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
     coded = code_of(answer, out, opset)
     code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
     if code == Exit.YES and source is not None and out.about_data:
         from shapecalc.cli.data import carry
 
-        if carry(answer, source, out):
+        if carry(answer, source, out, others):
             return code
     if out.about_picture:
         write_picture(answer, out)
-    if out.json and not out.quiet:
-        lasting = _lasting_hint(answer)
-        hint = {"hint": lasting} if lasting else {}
-        put_json(answer.as_json() | hint | paths | ({"code": fields(coded)} if coded else {}))
-    elif not out.quiet:
-        _print_text(answer, out, source, coded, paths)
+
+    def as_json() -> dict[str, object]:
+        hint = {"hint": lasting} if (lasting := _lasting_hint(answer)) else {}
+        return answer.as_json() | hint | paths | ({"code": fields(coded)} if coded else {})
+
+    if output.asks_text(out, as_json):
+        _print_text(answer, out, source, coded, paths, others)
         if wrong is not None:
             tell(f"shapecalc: {out.place}{wrong.text}")
     return code
 
 
-def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded: Code | None, paths: Paths) -> None:
+def _print_text(
+    answer: Trace | Chain,
+    out: Output,
+    source: Source | None,
+    coded: Code | None,
+    paths: Paths,
+    others: Sequence[Source],
+) -> None:
     """Print an answer, or the code that is asked for in its place, and tell its story."""
     if out.explain:
         _explain(answer, out, source)
@@ -146,9 +168,16 @@ def _print_text(answer: Trace | Chain, out: Output, source: Source | None, coded
     if out.about_data:
         from shapecalc.cli.data import tell_elements
 
-        tell_elements(answer, source, paths, values=out.values)
-    put(coded.text if coded else shape_text(answer.output))
+        tell_elements(answer, source, paths, values=out.values, others=others)
+    put(coded.text if coded else _shapes_text(answer))
     _tell_limits(answer, out, coded)
+
+
+def _shapes_text(answer: Trace | Chain) -> str:
+    """Return the output as it is printed, or every part of a split that is asked for all, a line each."""
+    last = answer.traces[-1]
+    parts = last.extras.get("outputs") if last.request.arguments.get("all") else None
+    return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
 def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> Unexpected | None:
@@ -185,6 +214,10 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
     elif not out.explain:
         for condition in answer.conditions:
             tell(f"shapecalc: {out.place}holds when {condition.words}")
+        for alternative in answer.alternatives:
+            tell(f"shapecalc: {out.place}other answers are possible when {alternative.words}")
+        for name, definition in shown(answer.results).items() if answer.results else ():
+            tell(f"shapecalc: {out.place}{name} is {definition}")
         lasting = _lasting_hint(answer)
         if lasting:
             tell(f"shapecalc: {out.place}{lasting}")
@@ -223,9 +256,7 @@ def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | Non
 
 def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
     """Tell that a question cannot be read, as JSON if that is asked for, and return the exit code for it."""
-    if out.json and not out.quiet:
-        put_json(unread_json(error.problem, op, texts))
-    elif not out.quiet:
+    if output.asks_text(out, lambda: unread_json(error.problem, op, texts)):
         output.tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return output.problem_code(error.problem)
 

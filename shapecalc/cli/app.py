@@ -9,7 +9,7 @@ import atexit
 import gc
 import os
 
-from shapecalc.cli.answer import answer_op, unread_json
+from shapecalc.cli.answer import answer_op, print_error, unread_json
 from shapecalc.cli.output import Exit, Output, problem_line, put, put_json, tell
 from shapecalc.core import commands
 from shapecalc.core.commands import HELP, Option, Takes
@@ -53,7 +53,10 @@ OWN_OPTIONS = (
 
 def run_line(words: Sequence[str], terminal_app: TerminalApp) -> int:
     """Run one command line and return its exit code; `terminal_app` is what `tui` and `serve` open."""
-    words = asked_words(words)
+    try:
+        words = asked_words(words)
+    except ShapeError as error:
+        return print_error(error, words[0], {}, Output(json="--json" in words, quiet="-q" in words))
     if COMPLETION in os.environ:
         from shapecalc.cli.typer_adapter import run_typer
 

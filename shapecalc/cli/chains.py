@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shapecalc.cli import output
 from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
 from shapecalc.cli.misread import split_shape_error
-from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, printing_options
+from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, command_words, printing_options
 from shapecalc.cli.output import Exit, Output
 from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
@@ -120,14 +120,7 @@ CHAIN_COMMAND = Command(
 # `shapecalc compare`: the same request under every dialect and switch setting.
 
 
-WORDS = Argument(
-    "words",
-    "the command line of an op or of chain; without an op, of reshape",
-    "[OP] INPUT ...",
-    repeated=True,
-    completions=lambda: OPS,
-    completes_first=True,
-)
+WORDS = command_words("the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ...")
 
 OPTIONS: tuple[Option, ...] = (
     DIALECTS_ONLY,
@@ -157,9 +150,7 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     counted = [row.trace for row in comparison.rows if row.default]
     as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
-    if out.json and not out.quiet:
-        output.put_json(comparison.as_json())
-    elif not out.quiet:
+    if output.asks_text(out, comparison.as_json):
         _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
             output.tell(f"shapecalc: not every dialect answers {expected}")
@@ -198,7 +189,7 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
     shape, stages = commands.read_chain(text)
     for _, given in stages:
         check_settings(given)
-    return output.read_input(output.input_text(shape), {}, stages[0][0]).shape, stages
+    return output.read_input(output.input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
 
 
 def check_settings(options: Mapping[str, object]) -> None:
@@ -280,18 +271,14 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         problem = error.problem
         if isinstance(error, LackingError):
             problem = replace(problem, hint=f"{problem.hint}; write --dialect NAME in its own stage")
-        if out.json and not out.quiet:
-            output.put_json(UNREAD | {"problem": problem.as_json()})
-        elif not out.quiet:
+        if output.asks_text(out, lambda: UNREAD | {"problem": problem.as_json()}):
             output.tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
         return output.problem_code(problem)
-    if out.json and not out.quiet:
-        output.put_json(found.as_json())
-    elif not out.quiet:
+    if output.asks_text(out, found.as_json):
         output.put(str(found))
         for reason in found.reasons:
             output.tell(f"shapecalc: {reason}")
-        _show_grids(found.counterexample, answers)
+        _show_grids(None if found.by_shape else found.counterexample, answers)
     return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
 
 
@@ -370,9 +357,7 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
         coded = code_of(found.chain, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
-    if out.json and not out.quiet:
-        output.put_json(found.as_json() | ({"code": fields(coded)} if coded else {}))
-    elif not out.quiet:
+    if output.asks_text(out, lambda: found.as_json() | ({"code": fields(coded)} if coded else {})):
         output.put(coded.text if coded else found.text)
         _tell_costs(found, coded)
     return Exit.NO if check and found.shorter else Exit.YES
@@ -422,9 +407,7 @@ def run_find(before: list[str] | None, after: list[str] | None, out: Output, **t
         found = _found(shapes, arrays)
     except ShapeError as error:
         return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
-    if out.json and not out.quiet:
-        output.put_json(found.as_json())
-    elif not out.quiet:
+    if output.asks_text(out, found.as_json):
         for way in found.ways:
             output.put(way.chain)
         _tell_limits(found)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shapecalc.cli.output import Meter, Output, file_error, put, put_json, tell
+from shapecalc.cli.output import Meter, Output, asks_text, file_error, put, tell
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow, follow_back, index_text
-from shapecalc.core.moves import Dims
+from shapecalc.core.moves import Combine, Dims, Take
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, read_axes, shape_text, visible
 
@@ -43,7 +43,7 @@ def file_errors() -> Iterator[None]:
         raise file_error(error) from None
 
 
-def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> Paths:
+def checked_paths(answer: Trace | Chain, out: Output, source: Source | None, others: Sequence[Source] = ()) -> Paths:
     """Return the paths of the elements that were asked after, by option.
 
     Raises `ShapeError`: usage for options that ask for data if there is none, or for an element or a backend that
@@ -51,6 +51,12 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None) -> 
     """
     if out.out is not None and source is None:
         raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
+    combined = next((move for move in answer.moves if isinstance(move, Combine)), None)
+    asking = "--out" if out.out is not None else "--values" if out.values and source is not None else ""
+    if combined is not None and asking and 1 + len(others) < len(combined.operands):
+        raise misuse(f"{asking} needs the data of every operand, and one is only a shape", "give files: x.npy y.npy")
+    if combined is not None and (out.about_store or (source is not None and source.is_store)):
+        raise misuse("stores of several operands are not carried out", "give files of arrays: x.npy y.npy")
     if out.about_store:
         _check_store_options(source, out)
     if out.backend != "auto":
@@ -81,7 +87,9 @@ def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
     }
 
 
-def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool) -> None:
+def tell_elements(
+    answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool, others: Sequence[Source] = ()
+) -> None:
     """Tell the paths of elements, and if `values` are asked for the elements before and after."""
     for name, path in paths.items():
         places = (f"{at['stage']} {index_text(at['index'])}" for at in path)
@@ -91,7 +99,7 @@ def tell_elements(answer: Trace | Chain, source: Source | None, paths: Paths, *,
         from shapecalc.view.grid import values_text
 
         with file_errors():
-            shown = samples(answer, source)
+            shown = samples(answer, source, others)
         for title, sample in zip(("before", "after"), shown, strict=True):
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
@@ -100,7 +108,7 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     """Return whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
     from shapecalc.engine.plan import plan_moves
 
-    if not answer.concrete or not answer.moves or isinstance(answer.moves[-1], Dims):
+    if not answer.concrete or not answer.moves or any(isinstance(move, Dims | Combine) for move in answer.moves):
         return []
     shape: Any = answer.input
     itemsize = 1 if source is None else source.kind.itemsize
@@ -109,7 +117,8 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     if plan.copies:
         culprits = plan.copies[0].culprits
         two = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
-        why = two or "no stride goes round the end of an axis"
+        takes = any(isinstance(move, Take) for move in answer.moves)
+        why = two or f"no stride {'leads to positions in any order' if takes else 'goes round the end of an axis'}"
         lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
     else:
         lines = ["engine: no data is copied: the output is a view of the input"]
@@ -132,7 +141,7 @@ def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     return byte_strides(shape, source.kind.itemsize if source else 1) if named is None else named
 
 
-def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
+def carry(answer: Trace | Chain, source: Source, out: Output, others: Sequence[Source] = ()) -> bool:
     """Carry an answer out if that is asked for; say whether the plan for that was printed in place of the answer.
 
     Raises `ShapeError` (file) if it cannot be done.
@@ -146,7 +155,7 @@ def carry(answer: Trace | Chain, source: Source, out: Output) -> bool:
             from shapecalc.engine.execute import carry_out
 
             with Meter(source.array.nbytes) as meter:
-                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick)
+                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick, others=others)
     return out.plan
 
 
@@ -216,9 +225,7 @@ def _print_plan(answer: Trace | Chain, source: Source, out: Output) -> None:
     """Print how an answer would be carried out, and carry nothing out."""
     with _workers(out) as (_, threads, _):
         told = _plan_object(_job(answer, source, out, threads))
-    if out.json and not out.quiet:
-        put_json(answer.as_json() | {"plan": told})
-    elif not out.quiet:
+    if asks_text(out, lambda: answer.as_json() | {"plan": told}):
         put("\n".join(_plan_text(told)))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from shapecalc.cli.answer import print_error
+from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.options import Argument, Command
-from shapecalc.cli.output import Exit, Output, put, read_stdin, stream_error, tell
+from shapecalc.cli.output import Exit, Output, put, read_stdin, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, number_text, visible
@@ -68,8 +68,7 @@ def _check_seed(seed: str) -> None:
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
     """Print a worksheet, or write it into a file."""
     from shapecalc.core.text import lookup
-    from shapecalc.teaching.exercises import exercises, new_seed
-    from shapecalc.teaching.worksheet import WRITERS, sheet_of
+    from shapecalc.teaching.exercises import WRITERS, exercises, new_seed, sheet_of
 
     write = lookup(form or _format_of(out.out), WRITERS, "format")
     seed = seed or new_seed()
@@ -77,22 +76,9 @@ def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None
     if out.out is None:
         put(text)
     else:
-        _write(f"{text}\n", out.out, force=out.force)
+        write_file(out.out, f"{text}\n".encode(), force=out.force)
         tell(visible(f"shapecalc: {out.out}: {number_text(count, 'exercise', 'exercises')}"))
     return Exit.YES
-
-
-def _write(text: str, file: str, *, force: bool) -> None:
-    """Write a text into a file; raise `RunEnded` if that fails."""
-    from shapecalc.engine.whole_files import whole_file
-
-    try:
-        with whole_file(Path(file), force=force) as written:
-            written.write(text.encode())
-    except FileExistsError:
-        raise stream_error(visible(file), "it exists (--force writes over it)") from None
-    except (OSError, ValueError) as error:
-        raise stream_error(visible(file), getattr(error, "strerror", None) or error) from None
 
 
 def _format_of(file: str | None) -> str:
@@ -100,7 +86,7 @@ def _format_of(file: str | None) -> str:
 
     Raises `ShapeError` (usage) for another ending.
     """
-    from shapecalc.teaching.worksheet import ENDINGS
+    from shapecalc.teaching.exercises import ENDINGS
 
     ending = Path(file or "").suffix.lower()
     if ending and ending not in ENDINGS:

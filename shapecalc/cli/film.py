@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shapecalc.cli.answer import exit_code_of, print_answer, print_error, write_file
 from shapecalc.cli.app import asked_words
 from shapecalc.cli.chains import answer_stages, place_in_chain
-from shapecalc.cli.options import THEME, Argument, Command, printing_options
+from shapecalc.cli.options import THEME, Argument, Command, command_words, printing_options
 from shapecalc.cli.output import Output, input_text, put_json, read_input, tell, told_defaults
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import ask, with_defaults
@@ -20,19 +20,12 @@ from shapecalc.core.text import brief, suggestion, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from shapecalc.view.film.scenes import Film
+    from shapecalc.view.scenes import Film
 
 
 CHAIN = "chain"
 PARAMETERS: tuple[Argument | Option, ...] = (
-    Argument(
-        "words",
-        "any op's command line, or that of chain",
-        "OP ARGS...",
-        repeated=True,
-        completions=lambda: [*OPS, CHAIN],
-        completes_first=True,
-    ),
+    command_words("any op's command line, or that of chain", "OP ARGS...", CHAIN),
     Option("film", "The film: .svg, .gif or .html.", metavar="FILE", long="--out", short="-o"),
     THEME,
     *printing_options("force", "json", "quiet", "no_config"),
@@ -45,7 +38,7 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
     try:
         if film is None:
             raise misuse("a film needs a file to be written to", "write -o film.html, or .svg, .gif")
-        from shapecalc.view.film.files import film_file
+        from shapecalc.view.film import film_file
 
         answer = _answer(words, out)
         made, data = film_file(answer, film, out.theme)

@@ -11,7 +11,7 @@ from shapecalc.cli.options import COMMANDS, DIALECTS_ONLY, Argument, Command, pr
 from shapecalc.cli.output import Exit, Output, put, put_json, show_table
 from shapecalc.core.ask import dialect_called
 from shapecalc.core.cases import vectors
-from shapecalc.core.commands import SPELLINGS, Option, Takes, respelled
+from shapecalc.core.commands import MADE, SPELLINGS, Option, Takes, respelled
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.ops import OPS, every_rule, operators_of, refusals, step_rules
@@ -52,8 +52,8 @@ def run_dialects(out: Output) -> int:
 def dialect_as_json(row: Dialect) -> dict[str, object]:
     """Return a dialect as the JSON object that `shapecalc dialects --json` prints.
 
-    >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]
-    {'reshape': 'Shuffle', 'transpose': 'Shuffle', 'shuffle': 'Shuffle', 'rearrange': 'rearrange', 'slice': 'Slice'}
+    >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]["broadcast"]
+    'ElementWise'
     """
     answers = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
     shown: dict[str, object] = {
@@ -94,20 +94,21 @@ RULE = Argument(
 
 def run_why(rule: str | None, out: Output) -> int:
     """Print one rule or the list of rules."""
-    if rule is None:
-        _print_list(out)
-        return Exit.YES
-    found = rules_about(rule)
+    found = [*every_rule().values()] if rule is None else rules_about(rule)
     try:
-        entries = found or [lookup(rule, every_rule() | causes(), "rule", all_by="shapecalc why")]
+        entries = found or [lookup(str(rule), every_rule() | causes(), "rule", all_by="shapecalc why")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
     if len(entries) == 1:
         put_json(entries[0].as_json()) if out.json else put(rule_text(entries[0]))
     elif out.json:
         put_json([entry.as_json() for entry in entries])
-    else:
+    elif rule is not None:
         _put_rules(entries)
+    else:
+        for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusals())):
+            put(f"{title}:")
+            _put_rules([*rules.values()])
     return Exit.YES
 
 
@@ -161,16 +162,6 @@ def rule_text(rule: Rule) -> str:
     parts = rule.explanation.split("\n\n")
     text = "\n\n".join(fill(part, 78, initial_indent="  ", subsequent_indent="  ") for part in parts)
     return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
-
-
-def _print_list(out: Output) -> None:
-    """Print every rule in a line, those that settle something first."""
-    if out.json:
-        put_json([rule.as_json() for rule in every_rule().values()])
-        return
-    for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusals())):
-        put(f"{title}:")
-        _put_rules(list(rules.values()))
 
 
 def _put_rules(rules: Sequence[Rule]) -> None:
@@ -260,6 +251,7 @@ PAGES = {
     "lessons": 5,
     "dialects": 7,
     "limits": 7,
+    "operands": 7,
     "tutorial": 7,
 }
 """The pages with their sections of the manual; all but the first are called shapecalc- and this."""
@@ -377,7 +369,7 @@ COMMAND = Argument(
     "the command or the page",
     "[COMMAND]",
     required=False,
-    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *COMMANDS, *PAGES]),
+    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *MADE, *COMMANDS, *PAGES]),
 )
 PAGE = Option("page", "Print the page of the manual, even if a command has that name.", Takes.NOTHING)
 

@@ -48,13 +48,9 @@ Schema = dict[str, Any]
 LIST: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
 TEXT: Schema = {"type": "string"}
 KINDS: dict[Holds, Schema] = {
-    Holds.TARGET: LIST,
-    Holds.AXES: LIST,
-    Holds.PERM: LIST,
-    Holds.SLICES: TEXT,
-    Holds.PATTERN: TEXT,
-    Holds.LENGTHS: TEXT,
-    Holds.WORD: TEXT,
+    **dict.fromkeys((Holds.TARGET, Holds.AXES, Holds.PERM, Holds.SHAPE, Holds.SIZES), LIST),
+    **dict.fromkeys((Holds.SLICES, Holds.PATTERN, Holds.LENGTHS, Holds.SUBSCRIPTS, Holds.WORD, Holds.SCALES), TEXT),
+    Holds.SHAPES: {"type": "array", "items": LIST},
     Holds.INT: {"type": "integer"},
     Holds.FLAG: {"type": "boolean"},
 }
@@ -227,7 +223,7 @@ def _answer_model(given: Arguments, folder: Path) -> Answered:
         if not isinstance(given.get(name, ""), str | None):
             raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
     names = [given["node"]] if given.get("node") is not None else []
-    report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), None), names)
+    report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), ()), names)
     if names:
         judged = found_node(report, given["node"])
         return Answered("\n".join(node_lines(report, judged)), node_object(judged))

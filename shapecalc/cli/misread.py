@@ -101,10 +101,10 @@ def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
 def _likeliest_shapes(op: Op, bare: Sequence[str], options: Sequence[str]) -> list[str]:
     """Return the words as the shapes that were most likely meant: the first of them the input."""
     cuts = [[",".join(bare)]]
-    if len(op.slots) > 1:  # each holds a number
-        cuts += [[",".join(bare[: -len(op.slots)]), *bare[-len(op.slots) :]]]
-    elif op.places:
-        cuts += [[",".join(bare[:at]), ",".join(bare[at:])] for at in range(1, len(bare))]
+    if op.places:
+        numbers = max(len(op.slots) - 1, 0)  # all but the last value hold one each
+        starts = range(1, len(bare) - numbers)
+        cuts += [[",".join(bare[:at]), *bare[at : at + numbers], ",".join(bare[at + numbers :])] for at in starts]
     return min(cuts, key=lambda shapes: _oddities(op, shapes, options))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, names_in, printing_options
-from shapecalc.cli.output import Exit, Output, put, put_json, tell
+from shapecalc.cli.output import Exit, Output, asks_text, put, tell
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.text import brief, lookup, visible
@@ -23,9 +23,11 @@ DIALECTS = ("tensorrt",)
 """The dialects in whose layers a model can be written."""
 FILE = Argument("file", "the ONNX model", "FILE.onnx")
 ASKED = (
-    Option("batch", "The batch's name, and the sizes to judge: N,1,2,8.", metavar="NAME[,SIZE...]"),
+    Option(
+        "batch", "The batch's name, and the sizes to judge: N,1,2,8; none if there is none.", metavar="NAME[,SIZE...]"
+    ),
     Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
-    Option("where", "Sizes for other names: H=640.", metavar="SIZES"),
+    Option("where", "Sizes for other names: H=640; may be repeated.", Takes.TEXTS, "SIZES"),
 )
 """The options that say at which sizes a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
@@ -60,7 +62,7 @@ def run_model(file: str, out: Output, **given: Any) -> int:
 
     try:
         _check_together(given, out)
-        options = size_options(given["batch"], given["shapes"] or (), given["where"])
+        options = size_options(given["batch"], given["shapes"] or (), given["where"] or ())
         targets = targets_of(given["fix_as"] or ())
         with uncollected():
             try:
@@ -101,11 +103,10 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
     report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
     nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
+    asked = linted or out.quiet
     stops = () if one or given["op"] else report.stops
-    offences = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if linted else []
-    if out.json and not out.quiet:
-        put_json(node_object(nodes[0]) if one and nodes else report_object(report, nodes))
-    elif not out.quiet:
+    offences = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if asked else []
+    if asks_text(out, lambda: node_object(nodes[0]) if one and nodes else report_object(report, nodes)):
         plain = node_lines(report, nodes[0]) if one and nodes else table_lines(report, nodes)
         _put_lines(offences if linted else plain)
     return Exit.NO if offences else Exit.YES
@@ -117,9 +118,8 @@ def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> 
 
     report, runs = report_with_runs(file, options)
     layers = [layers_of(run, report, dialect) for run in runs]
-    if out.json and not out.quiet:
-        put_json({"model": report.model, "dialect": dialect, "runs": [each.as_json() for each in layers]})
-    elif not out.quiet:
+    about = {"model": report.model, "dialect": dialect}
+    if asks_text(out, lambda: about | {"runs": [each.as_json() for each in layers]}):
         _put_lines([line for each in layers for line in each.lines()])
         if not layers:
             tell("shapecalc: no two nodes in a row only transpose and reshape")
@@ -145,9 +145,7 @@ def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tup
     report = mended_report(file, options, str(out.out), targets, force=out.force, prove=prove)
     fixed, stops = report.fixed, stops_left(report, options)
     assert fixed is not None
-    if out.json and not out.quiet:
-        put_json(report_object(report, report.nodes))
-    elif not out.quiet:
+    if asks_text(out, lambda: report_object(report, report.nodes)):
         _put_lines(fixed_lines(report, fixed, stops))
     return Exit.NO if fixed.left or stops or fixed.proved is False else Exit.YES
 
@@ -170,6 +168,6 @@ MODEL_COMMAND = Command(
 and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
 swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
 any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
-Exit 0: the model was read, and --fix mended all; 1: --lint found offenders, --fix left some, or its proof failed; 4: a
-file cannot be used. It needs pip install 'shapecalc[onnx]'.""",
+Exit 0: the model was read, and --fix mended all; 1: --lint or -q found offenders, --fix left some, or its proof
+failed; 4: a file cannot be used. It needs pip install 'shapecalc[onnx]'.""",
 )

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shapecalc.cli.checking import annotation, brief_end
+from shapecalc.cli.check import annotation, brief_end
 from shapecalc.core.answers import Request
 from shapecalc.core.commands import command_pieces, texts_of
 from shapecalc.core.dims import Monomial
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
 from shapecalc.models import report as reports
 from shapecalc.models.file import read_model
-from shapecalc.models.free_dims import NamedShape, SizeOptions, Sum
+from shapecalc.models.free_dims import NO_BATCH, NamedShape, SizeOptions, Sum
 from shapecalc.models.judge import judged_model, report_of, runs_of
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop
@@ -61,15 +60,15 @@ LARGEST_BATCH = 4096
 MOST_DIGITS = 9
 
 
-def size_options(batch: str | None, shapes: Iterable[str], where: str | None) -> SizeOptions:
+def size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
     """Return what `--batch`, `--set` and `--where` ask for; raise `ShapeError` (usage) for what cannot be read.
 
-    >>> size_options("N,1,4", ["x=N,3,8"], "H=640").shapes
+    >>> size_options("N,1,4", ["x=N,3,8"], ["H=640"]).shapes
     {'x': ('N', 3, 8)}
     """
     name, sizes = _batch(batch) if batch is not None else (None, SizeOptions().sizes)
     taken = _assigned(shapes, _shape, "set", ("INPUT=SHAPE", "images=N,3,H,W"), "two shapes")
-    where_sizes = FrozenDict(read_sizes(where)) if where is not None else FrozenDict()
+    where_sizes = FrozenDict(read_sizes(",".join(where))) if where else FrozenDict()
     for other, size in where_sizes.items():
         if not 0 < size < 10**MOST_DIGITS:
             said = f"{visible(brief(other))} is {brief(str(size))}, and a size is from 1 to {10**MOST_DIGITS - 1}"
@@ -83,6 +82,8 @@ def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
     name = words.pop(0) if words[0] and is_name else None
     sizes = [_size(word) for word in words]
+    if name == NO_BATCH and sizes:
+        raise misuse("without a batch there are no sizes of it", f"write {NO_BATCH}", argument="batch")
     if words and len({*sizes}) < 2:
         raise misuse("one size is not enough: write two sizes or more", "write N,1,8", argument="batch")
     return name, tuple(sorted({*sizes})) or SizeOptions().sizes
@@ -224,7 +225,7 @@ def _title(report: reports.Report, shown: int) -> str:
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
     inputs = "  ".join(f"{each.name} ({_taken(each.taken)})" for each in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
-    judged = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}"
+    judged = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
     assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
     held = f"opset {opset}, {number_text(report.node_count, 'node', 'nodes')}, {shown} shown"
     names = ", ".join(f"{name} is {written}" for name, written in report.names.items())
@@ -241,7 +242,8 @@ def _conclusion(report: reports.Report) -> Iterator[str]:
     offenders = reports.worst_first(report.nodes)
     unknown = sum(judged.verdict is Verdict.UNKNOWN for judged in report.nodes)
     counted = _counted(report, offenders)
-    told = f"{', '.join(counted)}." if counted else f"No listed node breaks at another {report.batch}."
+    none = f"breaks at another {report.batch}" if report.batch else "breaks"
+    told = f"{', '.join(counted)}." if counted else f"No listed node {none}."
     told += f" {unknown} cannot be judged." if unknown else ""
     first = _first_failure(report)
     if first and len(offenders) + len(report.stops) > 1:
@@ -260,7 +262,7 @@ def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> lis
     size = reports.only_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     said = {
-        Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already"),
+        Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already" if report.batch else "at every size"),
         Verdict.ONLY: ("fails", "fail", elsewhere),
         Verdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
         Verdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
@@ -269,15 +271,17 @@ def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> lis
     lines = [
         f"{number_text(count, *said[verdict][:2])} {said[verdict][2]}" for verdict, count in counts.items() if count
     ]
-    count = len(report.stops)
+    silent = sum(stop.silent for stop in report.stops)
+    count = len(report.stops) - silent
     stopping = number_text(count, "node that is not listed stops", "nodes that are not listed stop")
-    return [*lines, stopping] if count else lines
+    silently = number_text(silent, "node that is not listed goes", "nodes that are not listed go")
+    return [*lines, *([stopping] if count else []), *([f"{silently} wrong without an error"] if silent else [])]
 
 
 def _first_failure(report: reports.Report) -> str:
     """Return the node that a runtime names: the first offender, if it fails. One that does not may make others fail."""
     first = next((judged for judged in report.nodes if reports.offends(judged)), None)
-    places = [_place(stop.node.path) for stop in report.stops]
+    places = [_place(stop.node.path) for stop in report.stops if not stop.silent]
     if first is None or first.verdict not in FAILING or min([_place(first.node.path), *places]) in places:
         return ""
     return reports.name_of(first.node)
@@ -361,6 +365,7 @@ def fixed_lines(report: reports.Report, fixed: reports.Fixed, stops: Iterable[St
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
     lines += [f"left    {reports.name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
     lines += [f"left    {line}" for line in reports.stop_lines(report, stops)]
+    lines += [f"stays   {_staying(each, report)}" for each in fixed.stays]
     if fixed.why == UNCHANGED:
         return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
@@ -368,6 +373,13 @@ def fixed_lines(report: reports.Report, fixed: reports.Fixed, stops: Iterable[St
     ]
     wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
     return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]
+
+
+def _staying(each: reports.Input, report: reports.Report) -> str:
+    """Return what an input that keeps its number is, and how it is freed."""
+    axis = report.axis_to_free(each)
+    freed = ",".join([report.batch if at == axis else str(dim) for at, dim in enumerate(each.taken or ())])
+    return f"input {each.name}  {_taken(each.declared)}; {join(['--set', f'{each.name}={freed}'])} frees it"
 
 
 def lint_lines(
@@ -407,8 +419,7 @@ def _brief_shape(shape: NamedShape | None) -> str:
     return brief_end(reports.shape_words(shape))
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
+class Layers(Record):
     """A run of nodes, and the code of its layers."""
 
     nodes: tuple[reports.Judged, ...]
@@ -468,9 +479,11 @@ def report_object(report: reports.Report, nodes: Iterable[reports.Judged]) -> Pl
     """Return the object of a model, with those of its nodes that are to be shown."""
     return {
         **_plain_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
+        "batch": report.batch or None,
         "nodes": [node_object(judged) for judged in nodes],
         "stops": [
-            {"path": stop.node.path, "op": stop.node.op, "why": stop.why, "cause": stop.cause} for stop in report.stops
+            {**_plain_fields(stop.node, "path", "op"), **_plain_fields(stop, "why", "cause", "silent")}
+            for stop in report.stops
         ],
         "summary": summary_of(report),
         "fixed": report.fixed and _fixed_object(report.fixed),
@@ -511,6 +524,7 @@ def _fixed_object(fixed: reports.Fixed) -> Plain:
             for judged, fix in fixed.mended
         ],
         "freed": _plain(fixed.freed),
+        "stays": _plain(fixed.stays),
         "left": [judged.node.path for judged in fixed.left],
         **_plain_fields(fixed, "proved", "why"),
     }

@@ -78,6 +78,12 @@ class Command(Record):
         return {each.name: _default_of(each) for each in self.parameters} | given
 
 
+def command_words(help: str, metavar: str, *others: str, required: bool = True) -> Argument:
+    """Return the argument that takes the command line of an op, or of other commands."""
+    completions = [*OPS, *others]
+    return Argument("words", help, metavar, required, True, lambda: completions, completes_first=True)
+
+
 def _default_of(parameter: Argument | Option) -> Any:
     """Return what stands for a parameter that is not given."""
     if isinstance(parameter, Argument):

@@ -17,12 +17,14 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import is_file, shape_text, visible
+from shapecalc.core.values import operand_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.progress import Progress
 
     from shapecalc.engine.arrays import Source
@@ -138,6 +140,16 @@ def put_json(value: object) -> None:
     put(json.dumps(value))
 
 
+def asks_text(out: Output, value: Callable[[], object]) -> bool:
+    """Print a value as JSON if that is asked for; say whether text is to be printed in its place.
+
+    Raises `RunEnded` if stdout cannot be written.
+    """
+    if out.json and not out.quiet:
+        put_json(value())
+    return not (out.json or out.quiet)
+
+
 def stream_error(stream: str, reason: object) -> RunEnded:
     """Tell that a stream cannot be used and return the error to raise."""
     tell(f"shapecalc: {stream}: {reason}")
@@ -173,38 +185,41 @@ def tell(text: str) -> None:
 
 def show(story: RenderableType) -> None:
     """Write a renderable to stderr, fitted to a terminal, whole lines elsewhere."""
-    from io import StringIO
-
-    from rich.console import Console
     from rich.text import Text
 
     if sys.stderr is None:
         return
-    terminal = Console(file=sys.stderr, highlight=False, emoji=False, markup=False)
+    terminal = _console(file=sys.stderr)
     if terminal.is_terminal:
         terminal.print(story)
-        return
-    if isinstance(story, Text):
-        tell(story.plain.rstrip("\n"))
-        return
-    plain = Console(file=StringIO(), highlight=False, emoji=False, markup=False, no_color=True)
-    plain.print(story, soft_wrap=True)
-    tell(plain.file.getvalue().rstrip("\n"))  # type: ignore[attr-defined]
+    else:
+        tell((story.plain if isinstance(story, Text) else _plain(story, soft_wrap=True)).rstrip("\n"))
+
+
+def _console(**options: Any) -> Console:
+    """Return what prints renderables, and takes no text for markup."""
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False, markup=False, **options)
+
+
+def _plain(shown: RenderableType, *, soft_wrap: bool = False, width: int | None = None) -> str:
+    """Return a renderable as text."""
+    from io import StringIO
+
+    page = _console(file=StringIO(), no_color=True, width=width)
+    page.print(shown, soft_wrap=soft_wrap)
+    return str(page.file.getvalue())  # type: ignore[attr-defined]
 
 
 def story_width() -> int:
     """Return how wide a line of the story may be: the terminal's width, 80 elsewhere."""
-    from rich.console import Console
-
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    return Console(file=sys.stderr).width if terminal else 80
+    return _console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
 
 
 def show_table(table: RenderableType) -> None:
     """Write a table to stdout: fitted to a terminal, uncut elsewhere."""
-    from rich.console import Console
-
-    terminal = Console(highlight=False, emoji=False, markup=False)
+    terminal = _console()
     if not terminal.is_terminal:
         put(plain_table(table))
         return
@@ -215,13 +230,7 @@ def show_table(table: RenderableType) -> None:
 
 def plain_table(table: RenderableType) -> str:
     """Return a table as text, uncut."""
-    from io import StringIO
-
-    from rich.console import Console
-
-    page = Console(width=10_000, highlight=False, emoji=False, markup=False, no_color=True, file=StringIO())
-    page.print(table)
-    return "\n".join(line.rstrip() for line in page.file.getvalue().splitlines())  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in _plain(table, width=10_000).splitlines())
 
 
 def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
@@ -393,18 +402,37 @@ def read_input(text: str, options: Mapping[str, object], op: str) -> ReadInput:
     """
     if not is_file(text):
         return ReadInput(text, options, None)
+    source = _opened(text)
+    row, _ = operator_in(OPS[op], options.get("dialect"))
+    dtype = element_type(source.dtype, row) if source.dtype else None
+    present = {name: value for name, value in options.items() if value is not None}
+    return ReadInput(shape_text(source.shape), {"dtype": dtype, **present}, source)
+
+
+def read_operands(options: dict[str, object]) -> list[Source]:
+    """Put the shapes of files in place of their names among other operands; return these files.
+
+    Raises `ShapeError` (file) if a file cannot be used.
+    """
+    found: list[Source] = []
+    for name in ("operands", "weight"):
+        words = operand_texts(str(options.get(name) or ""))
+        files = {word: _opened(word) for word in words if is_file(word)}
+        if files:
+            options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])
+            found += [files[word] for word in words if word in files]
+    return found
+
+
+def _opened(text: str) -> Source:
     from shapecalc.engine.arrays import FileError, open_source
 
     if "://" in text:
         raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
     try:
-        source = open_source(text)
+        return open_source(text)
     except FileError as error:
         raise file_error(error) from None
-    row, _ = operator_in(OPS[op], options.get("dialect"))
-    dtype = element_type(source.dtype, row) if source.dtype else None
-    present = {name: value for name, value in options.items() if value is not None}
-    return ReadInput(shape_text(source.shape), {"dtype": dtype, **present}, source)
 
 
 def file_error(error: Exception) -> ShapeError:

@@ -8,9 +8,9 @@ from textwrap import dedent
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
-from shapecalc.cli.output import Exit, Output, put, put_json, read_input, read_stdin, tell
+from shapecalc.cli.output import Exit, Output, asks_text, put, read_input, read_stdin, tell
 from shapecalc.core.ask import chain_with_options
-from shapecalc.core.commands import ASKING, Option
+from shapecalc.core.commands import ASKING, Option, split
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
@@ -40,9 +40,7 @@ def run_doctor(file: str | None, model: str | None, out: Output) -> int:
             told = any(nodes)
     except ShapeError as error:
         return print_error(error, "doctor", {"file": file or "-"}, out)
-    if out.json and not out.quiet:
-        put_json(objects)
-    elif not out.quiet:
+    if asks_text(out, lambda: objects):
         put("\n".join(lines))
     return Exit.YES if found.understood or told else Exit.NO
 
@@ -88,7 +86,11 @@ Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
 LINE = Argument(
     "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
 )
-INPUT = Option("input", "The tensor's name and shape: x=N,C,H,W, or the shape alone.", metavar="[NAME=]SHAPE")
+INPUT = Option(
+    "input",
+    "The tensor's name and shape, and those of others: 'x=N,C w=C,D'; or a shape alone.",
+    metavar="[NAME=]SHAPE",
+)
 
 
 def _shape_of(text: str) -> Shape:
@@ -96,6 +98,21 @@ def _shape_of(text: str) -> Shape:
     words = [token.text for token in tokens(text, "input")]
     unknown = {"-1", "None"} & {*words}
     return read_shape(f"[{','.join('?' if word in unknown else word for word in words)}]" if unknown else text)
+
+
+def _inputs(text: str) -> list[str]:
+    """Return the tensors that are given, each with its name and shape; the first may have no name.
+
+    >>> _inputs("x=2, 3 self.f(x, 1)=3,4")
+    ['x=2, 3', 'self.f(x, 1)=3,4']
+    """
+    found = list[str]()
+    for piece in split(text):
+        if "=" in piece or not found:
+            found.append(piece)
+        else:
+            found[-1] += f" {piece}"
+    return found
 
 
 def run_code(
@@ -108,10 +125,12 @@ def run_code(
     try:
         if input is None:
             raise misuse("the tensor's shape is missing", "write --input x=N,C,H,W", argument="input")
-        name, _, shape = input.rpartition("=")
+        first, *rest = _inputs(input)
+        name, _, shape = first.rpartition("=")
         given = read_input(shape, {"dialect": dialect}, "reshape")
+        beside = {other: _shape_of(dims) for other, _, dims in (each.rpartition("=") for each in rest)}
         sizes = {} if where is None else read_sizes(where)
-        read = read_code(text, name.strip() or None, _shape_of(given.shape), dialect, sizes)
+        read = read_code(text, name.strip() or None, _shape_of(given.shape), dialect, sizes, beside)
         for note in read.notes if not (out.quiet or out.json) else ():
             tell(f"shapecalc: {note}")
         stages = chain_with_options(read.stages, others)
@@ -126,6 +145,7 @@ CODE_COMMAND = Command(
     summary="Answer a line of PyTorch, NumPy, TensorFlow or JAX; it is read, never run.",
     examples="""\
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
+  shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
     more=""" It answers as chain does. Every name but the tensor's is a size; --where gives

@@ -239,7 +239,10 @@ def run_repl(out: Output) -> int:
         raise stream_error("stdin", "it is closed")
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
-        return _answer_lines(session)
+        try:
+            return _answer_lines(session, sys.stdin)[0]
+        except OSError as error:
+            raise stream_error("stdin", error.strerror) from None
     return _answer_keyboard(session)
 
 
@@ -264,7 +267,7 @@ def _answer_keyboard(session: Session) -> int:
             text = editor.prompt(_prompt(session))
             if text and [text] != last:
                 complaint = _keep_line(text, file) or complaint
-            done = _answer_typed(session, text)
+            done = _answer_lines(session, text.split("\n"))[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
@@ -301,29 +304,16 @@ def _keep_line(line: str, file: Path) -> str:
     return ""
 
 
-def _answer_typed(session: Session, text: str) -> bool:
-    """Answer the lines of a text, several if it was pasted; say whether one of them leaves the prompt."""
-    for line in text.split("\n"):
+def _answer_lines(session: Session, lines: Iterable[str]) -> tuple[int, bool]:
+    """Answer lines; return the largest exit code among them, and whether one of them leaves the prompt."""
+    worst = Exit.YES
+    for line in lines:
         reply = session.reply(line)
         if reply.done:
-            return True
+            return worst, True
         _print_reply(reply)
-    return False
-
-
-def _answer_lines(session: Session) -> int:
-    """Answer the lines of a pipe or a file; return the largest exit code among them."""
-    worst = Exit.YES
-    try:
-        for line in sys.stdin:
-            reply = session.reply(line)
-            if reply.done:
-                break
-            _print_reply(reply)
-            worst = max(worst, reply.code)
-    except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
-    return worst
+        worst = max(worst, reply.code)
+    return worst, False
 
 
 def _print_reply(reply: Reply) -> None:

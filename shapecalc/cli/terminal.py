@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.model import NODE
-from shapecalc.cli.options import MOST_STEPS, Argument, Command, printing_options
+from shapecalc.cli.options import MOST_STEPS, Argument, Command, command_words, printing_options
 from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, tell, told_defaults
 from shapecalc.core.ask import Stage
 from shapecalc.core.commands import Option, Takes, read_chain
@@ -35,9 +35,7 @@ INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
 def open_at(app: TerminalApp, words: Sequence[str], out: Output, *, place: int | None, big: bool, **course: Any) -> int:
     """Run the app at the question that some words ask, and print the answer if it was left with F10."""
     try:
-        question = opening_question(app, words, out)
-        if question.texts.get("input", "").strip() == "-":
-            question = question.with_text("input", _shape_from_stdin())
+        question = opening_question(app, words, out, _shape_from_stdin)
         lessons = opening_course(**course)
         check_terminal()
     except ShapeError as error:
@@ -57,14 +55,19 @@ def _print_refusal(error: ShapeError, command: str, words: Sequence[str], out: O
     return print_error(split_shape_error([command, *words]) or error, command, shown, out)
 
 
-def opening_question(app: TerminalApp, words: Sequence[str], out: Output) -> Any:
+def opening_question(
+    app: TerminalApp, words: Sequence[str], out: Output, shape: Callable[[], str] = lambda: input_text("-")
+) -> Any:
     """Return the question that some words open the app with, under the defaults, which are told.
+
+    For an input that is `-`, `shape` reads one.
 
     Raises `ShapeError`: usage if the words or a default cannot be read, file if a file cannot.
     """
     question = app.question_of(words, {})
     defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
-    return app.question_of(words, defaults) if defaults else question
+    question = app.question_of(words, defaults) if defaults else question
+    return question.with_text("input", shape()) if question.texts.get("input", "").strip() == "-" else question
 
 
 def opening_course(lesson_file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
@@ -152,15 +155,7 @@ STEP = Option(
     most=MOST_STEPS,
 )
 PARAMETERS: tuple[Argument | Option, ...] = (
-    Argument(
-        "words",
-        "any op's command line, or that of chain or equiv",
-        "[OP ARGS...]",
-        required=False,
-        repeated=True,
-        completions=lambda: [*OPS, "chain", "equiv"],
-        completes_first=True,
-    ),
+    command_words("any op's command line, or that of chain or equiv", "[OP ARGS...]", "chain", "equiv", required=False),
     STEP,
     *LESSONS,
     Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
@@ -282,10 +277,7 @@ def run_serve(
 
 def _visit_command(app: TerminalApp, words: list[str], course: Course | None, out: Output) -> list[str]:
     """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
-    question = opening_question(app, words, out)
-    if question.texts.get("input", "").strip() == "-":
-        question = question.with_text("input", input_text("-"))
-    return list(app.visit(question, course))
+    return list(app.visit(opening_question(app, words, out), course))
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shapecalc.core.conditions import Conditions, solved_names
+from shapecalc.core.conditions import Condition, Conditions, Never, combine, solved_names
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain, rewrite
-from shapecalc.core.moves import Dims, Move, Permute, Pick, Reshape
+from shapecalc.core.moves import Combine, Dims, Move, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, Rule, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record
 from shapecalc.core.text import shape_text
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.layout import Moves
     from shapecalc.core.origins import Origins
+    from shapecalc.core.results import Result, Wanted
 
 
 # `Request`: one question that is read and checked for form, but not answered yet.
@@ -38,6 +39,8 @@ class Request(Record):
     """The setting of the dialect's switch, if it was given."""
     written: Mapping[str, str] = NONE
     """The arguments as they were typed, by name; empty if they were not typed."""
+    known: Mapping[str, Result | None] = NONE
+    """The names in use in a chain before this request, with what they are if they are results."""
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class Request(Record):
         dtype: str | None = None,
         switch: bool | None = None,
         written: Mapping[str, str] = NONE,
+        known: Mapping[str, Result | None] = NONE,
     ) -> None:
         """Set the fields, so that they cannot change."""
         self._op = op
@@ -59,11 +63,12 @@ class Request(Record):
         self._dtype = dtype
         self._switch = switch
         self._written = FrozenDict(written) if written else NONE
+        self._known = FrozenDict(known) if known else NONE
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """The input, and the arguments that are shapes, permutations or axes."""
-        return (self.input, *(value for value in self.arguments.values() if isinstance(value, tuple)))
+        return (self.input, *[shape for value in self.arguments.values() for shape in shapes_in(value)])
 
     @property
     def dims(self) -> Shape:
@@ -76,9 +81,26 @@ class Request(Record):
         for value in (self.input, *self.arguments.values()):
             if type(value) is tuple:
                 for dim in value:
-                    if type(dim) is Monomial:
+                    if type(dim) is Monomial or (type(dim) is tuple and not all_known(dim)):
                         return True
         return False
+
+
+HERE = "_"
+"""The chain's tensor among other operands."""
+
+
+def shapes_in(value: object) -> tuple[Shape, ...]:
+    """Return the shapes in an argument: its own, or one for each operand; none if it holds something else.
+
+    >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
+    (((2, 3),), ((2, 3), (4,)), (), ((),))
+    """
+    if not isinstance(value, tuple):
+        return ()
+    if value and isinstance(value[0], (tuple, str)):
+        return tuple([each for each in value if isinstance(each, tuple)])
+    return (value,)
 
 
 # `Stage` and `Step`: an op is one or more stages, and each stage has its reasons.
@@ -97,12 +119,18 @@ class Kind(Choice):
     UNSQUEEZE = "inserts dims of 1"
     EXPAND = "repeats dims of 1"
     SELECT = "takes one position of an axis, which goes"
+    TAKE = "takes positions of an axis, in any order"
     SLICE = "keeps some positions of axes"
     SPLIT = "keeps one of the equal parts of an axis"
     ROLL = "moves the positions of an axis on, round its end"
     FLIP = "reverses axes"
     SHAPE = "returns the dims themselves"
     VIEW = "reads the same memory with other strides"
+    BROADCAST = "aligns operands at the right, and repeats their dims of 1"
+    PRODUCT = "multiplies operands, and sums along axes that both have"
+    JOIN = "lays operands end to end"
+    WINDOW = "moves a window along axes, and computes an element of each place"
+    LENGTHEN = "adds positions to axes"
 
 
 class StepRule(Rule):
@@ -150,6 +178,8 @@ class Step(Record):
     conditions: Conditions = ()
     facts: FrozenDict = NONE
     """What the rule's sentence needs beside the dims, by name."""
+    alternatives: Conditions = ()
+    """Conditions of which one in place of the step's own gives another answer."""
 
     @property
     def name(self) -> str:
@@ -214,9 +244,9 @@ class Stage(Record):
         return self
 
 
-Reasons: TypeAlias = "Generator[Stage | Step | Move, None, Shape]"
-"""An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It returns the
-output shape."""
+Reasons: TypeAlias = "Generator[Stage | Step | Move | Wanted, None, Shape]"
+"""An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It yields each size
+that `Wanted` a name before it uses it. It returns the output shape."""
 
 
 # `Trace` and `Chain`: a request and everything that follows from it.
@@ -299,11 +329,33 @@ class Answer(Record):
 
         >>> import shapecalc as sc
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
-        (AxisAtom(axis=1, size=3, stride=1, start=()),)
+        (AxisAtom(axis=1, size=3, stride=1, start=(), operand=0),)
         """
         if self._origins is None and self.output is not None:
             self._origins = stage_origins(self.input, self.stages, self.output, self.conditions)
         return self._origins
+
+    @property
+    def results(self) -> Mapping[str, Result]:
+        """What the new names in the output and in the conditions are, such as `H1` of `(H - 1)//2 + 1`."""
+        return {name: each for trace in self.traces for name, each in trace.results.items()}
+
+    @property
+    def alternatives(self) -> Conditions:
+        """Conditions under which another answer holds in place of this one, such as a dim of 1 that is repeated."""
+        if self.output is None:
+            return ()
+        found = {each: step for step in self.steps for each in step.alternatives}
+        return tuple([each for each, step in found.items() if self._is_possible(each, step)])
+
+    def _is_possible(self, alternative: Condition, step: Step) -> bool:
+        """Say whether an alternative to the conditions of a step does not contradict those of the others."""
+        others = [each for other in self.steps if other is not step for each in other.conditions]
+        try:
+            combine([*others, alternative])
+        except Never:
+            return False
+        return True
 
     @property
     def concrete(self) -> bool:
@@ -326,17 +378,22 @@ class Answer(Record):
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json
 
-        return {
+        found: dict[str, object] = {
             "conditions": [str(condition) for condition in self.conditions],
             "assumes": list(self.assumes),
             "origins": origins_json(self.origins),
         }
+        if self.results:
+            from shapecalc.core.results import shown  # few answers have named results
+
+            found["results"] = shown(self.results)
+        return found | ({"alternatives": [str(each) for each in self.alternatives]} if self.alternatives else {})
 
 
 class Trace(Answer):
     """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
 
-    __slots__ = ("_request", "_stages")
+    __slots__ = ("_request", "_stages", "_tells")
 
     version: int | None
     """The operator's version; None if operators of the dialect have no versions."""
@@ -344,6 +401,8 @@ class Trace(Answer):
     """The settings in force, such as the switch, whether the request gave them or not."""
     given: tuple[Step, ...]
     """The steps that come before the op's own: what the request itself says of the sizes."""
+    results: Mapping[str, Result]
+    """What the names are that the answer is the first of its chain to have."""
 
     def __init__(
         self,
@@ -356,20 +415,17 @@ class Trace(Answer):
         conditions: Conditions = (),
         assumes: Names | Callable[[], Names] = (),
         given: tuple[Step, ...] = (),
+        results: Mapping[str, Result] = NONE,
     ) -> None:
         """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        self._output = output
-        self._problem = problem
-        self._conditions = conditions
-        self._assumes = assumes
-        self._moves = None
-        self._concrete = None
-        self._origins = None
+        super().__init__(output, problem, conditions, assumes)
         self._request = request
         self._version = version
         self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
         self._stages = stages
         self._given = given
+        self._results = FrozenDict(results) if results else NONE
+        self._tells: Callable[[Trace], Mapping[str, object]] | None = None
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) is True and self.request == other.request  # type: ignore[attr-defined]
@@ -415,10 +471,20 @@ class Trace(Answer):
             steps += stage.steps
         return steps
 
+    def telling(self, tells: Callable[[Trace], Mapping[str, object]]) -> Trace:
+        """Set what tells the `extras` and return the trace, which nothing but the caller has seen yet."""
+        self._tells = tells
+        return self
+
+    @property
+    def extras(self) -> Mapping[str, Any]:
+        """What it tells beside the output: `outputs`, the shapes of all parts; `inferred`, the lengths of axes."""
+        return NONE if self._tells is None or self.output is None else self._tells(self)
+
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with `problem` in place of its output."""
         stages, given = self.stages, self.given
-        return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given)
+        return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given, self.results)
 
     def as_json(self) -> dict[str, object]:
         """Return the trace as the JSON object that the command line documents."""
@@ -430,6 +496,7 @@ class Trace(Answer):
             "request": {name: plain(value) for name, value in self.request.arguments.items()},
             "input": plain(self.input),
             "output": plain(self.output),
+            **{name: plain(value) for name, value in self.extras.items()},
             **self._conclusions_json(),
             "steps": [_step_json("input", step) for step in self.given]
             + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
@@ -497,17 +564,32 @@ def moves_of(answer: Answer) -> Moves:
     for move in answer.moves:
         if isinstance(move, Dims):
             raise misuse("shape returns dims, so no element moves")
+        if isinstance(move, Combine):
+            raise misuse("elements of several operands, or of windows, cannot be followed", "ask for the shape alone")
     return Moves(answer.input, answer.moves)
 
 
 def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
     """Return the origin of each dim of `output`, which stages make of an input of `shape`."""
+    finished = tuple([stage for stage in stages if stage.move is not None])
+    moves = tuple([stage.move for stage in finished if stage.move is not None])
+    if any(isinstance(move, Dims) for move in moves):
+        return (None,) * len(output)
+    if any(isinstance(move, Combine) for move in moves):
+        from shapecalc.core.combining import combined_origins  # most requests have one operand
+
+        return combined_origins(
+            shape,
+            moves,
+            lambda before, start, end: _plain_origins(before, finished[start:end], moves[start:end], conditions),
+        )
+    return _plain_origins(shape, stages, moves, conditions)
+
+
+def _plain_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions) -> Origins:
     from shapecalc.core.layout import Moves  # a bare question asks for no origins
     from shapecalc.core.origins import origins
 
-    moves = tuple([stage.move for stage in stages if stage.move is not None])
-    if any(isinstance(move, Dims) for move in moves):
-        return (None,) * len(output)
     return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages, solved_names(conditions)))
 
 

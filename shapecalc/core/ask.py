@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
 
-from shapecalc.core import values
-from shapecalc.core.answers import Request
+from shapecalc.core import rules, values
+from shapecalc.core.answers import HERE, Request, shapes_in
 from shapecalc.core.dialects import DIALECTS, dialect_named
 from shapecalc.core.dialects.base import NONE, Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
-from shapecalc.core.dims import Monomial, Shape, names, substitute
+from shapecalc.core.dims import Monomial, Shape, named_dim, names, rewrite, substitute
 from shapecalc.core.limits import MOST_NAMES
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, accepted_types, operator_of, steps_of
 from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
-from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.rules import DTYPE, INDIVISIBLE, MISSING_SWITCH, NO_SUCH_ATTRIBUTE, NO_SUCH_VERSION
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.text import (
     TOO_LARGE,
     brief,
@@ -83,7 +82,12 @@ def setting_of(request: Request) -> Setting:
     if found is None:
         row, op = DIALECTS[request.dialect], OPS[request.op]
         found = _known[asked] = _setting(row, op, request.opset, request.switch)
-    return found
+    variant = found.operator.variant
+    if variant is None:
+        return found
+    operator = variant(request.arguments)
+    version = None if found.version is None else _version(operator, request.opset or DEFAULT_OPSET)
+    return replace(found, operator=operator, version=version)
 
 
 def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Setting:
@@ -99,7 +103,7 @@ def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Se
         raise _no_attribute(operator, name, row.switch.since, version)
     chosen = row.switch.default if switch is None else switch
     if chosen is None:
-        raise refusal(MISSING_SWITCH, f"{row.name} {operator.name} requires {name}", argument=name)
+        raise refusal(rules.MISSING_SWITCH, f"{row.name} {operator.name} requires {name}", argument=name)
     options = FrozenDict({name: chosen}) if exists else NONE
     return Setting(row, operator, steps, version, row.readings[chosen], options)
 
@@ -109,7 +113,7 @@ def _version(operator: Operator, opset: int) -> int:
     first = min(operator.versions)
     if opset < first:
         message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
-        raise refusal(NO_SUCH_VERSION, message, argument="opset")
+        raise refusal(rules.NO_SUCH_VERSION, message, argument="opset")
     return max(version for version in operator.versions if version <= opset)
 
 
@@ -118,21 +122,24 @@ def _no_attribute(operator: Operator, name: str, since: int | None, version: int
     message = f"{operator.name} has no {name}"
     if since is not None:
         message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
-    return refusal(NO_SUCH_ATTRIBUTE, message, argument=name)
+    return refusal(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
 
 
 def check_attributes(request: Request, at: Setting) -> None:
-    """Raise `ShapeError` for what the operator or its version lacks: no-such-attribute, dtype."""
+    """Raise `ShapeError` for what it or its operator's version lacks: missing-argument, no-such-attribute, dtype."""
     operator, version = at.operator, at.version
+    for name, first in operator.required.items():
+        if name not in request.arguments and (version is None or version >= first):
+            raise refusal(rules.MISSING_ARGUMENT, f"{at.row.name} {operator.name} requires {name}", argument=name)
     if operator.since:
         for name in request.arguments:
             since = operator.since.get(name, 1)
             if since is None or (version is not None and version < since):
                 raise _no_attribute(operator, name, since, version)
-    if request.dtype and request.dtype not in accepted_types(OPS[request.op], at.row, version):
+    if request.dtype and request.dtype not in accepted_types(OPS[request.op], at.row, version, operator):
         this = operator.name if version is None else f"{operator.name} {version}"
         message = f"{at.row.name} {this} does not accept {spelled(request.dtype, at.row)}"
-        raise refusal(DTYPE, message, argument="dtype")
+        raise refusal(rules.DTYPE, message, argument="dtype")
 
 
 # Axes that are named by their dims: the permutation N,H,W,C of a tensor N,C,H,W.
@@ -204,7 +211,8 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
         name, value = param.name, options.get(param.name)
         if value is not None:
             if param.taken_by is not None and not param.taken_by(row):
-                raise misuse(f"{row.name} has no {name} here", argument=name)
+                having = ", ".join(other.name for other in dialects_with(spec) if param.taken_by(other))
+                raise misuse(f"{row.name} has no {name} here", f"it is in {having}", argument=name)
             arguments[name] = READERS[param.holds](value, param, dims)
             if isinstance(value, str):
                 written[name] = value
@@ -291,8 +299,16 @@ def _target(value: object, param: Param, _: Shape) -> Shape:
 
 def _pattern(value: object, param: Param, _: Shape) -> str:
     """Return a pattern, or the lengths of its axes, as it is typed; raise `ShapeError` (usage) if it is none."""
-    (values.read_axis_pattern if param.holds is Holds.PATTERN else values.read_lengths)(value, param.name)
+    PATTERNS[param.holds](value, param.name)
     return str(value)
+
+
+PATTERNS: Mapping[Holds, Callable[[object, str], object]] = {
+    Holds.PATTERN: values.read_axis_pattern,
+    Holds.LENGTHS: values.read_lengths,
+    Holds.SUBSCRIPTS: values.read_subscripts,
+}
+"""What reads a text that stays as it is typed."""
 
 
 def _word(value: object, param: Param, _: Shape) -> str:
@@ -314,13 +330,50 @@ def read_flag(value: object, name: str) -> bool:
     raise misuse(f"{name} is 0 or 1, not {values.describe(value)}", argument=name)
 
 
+def _shape(value: object, param: Param, _: Shape, place: object = "") -> Shape:
+    """Return the shape of another operand; dims in it that nobody knows have other names than those of the input."""
+    dims = read_shape(value, param.name) if isinstance(value, str) else values.shape_of(value, param.name)
+    unknown = {name: named_dim(f"{name}{param.name}{place}") for name in names(dims) if name[0] == "?"}
+    return tuple([rewrite(dim, unknown) for dim in dims]) if unknown else dims
+
+
+def _operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
+    """Return the shapes of operands from a text or a list of them; `_` stays, for the tensor of a chain."""
+    each = values.operand_texts(value) if isinstance(value, str) else value
+    if not isinstance(each, (list, tuple)) or not each:
+        raise misuse(f"{param.name} is a list of shapes, not {values.describe(value)}", argument=param.name)
+    pairs = enumerate(each)
+    return tuple([HERE if isinstance(one, str) and one == HERE else _shape(one, param, (), at) for at, one in pairs])
+
+
+def operand_words(request: Request) -> list[str]:
+    """Return the other operands of a request as they are typed, or as shapecalc writes them."""
+    written = request.written.get("operands")
+    if written:
+        return values.operand_texts(written)
+    return [one if isinstance(one, str) else shape_text(one) for one in request.arguments.get("operands", ())]
+
+
+def _sizes(value: object, param: Param, _: Shape) -> Shape | str:
+    """Return the whole numbers of a text or a value, or the word that stands for them."""
+    if isinstance(value, str) and any(char.isalpha() for char in value):
+        return _word(value, param, ())
+    dims = _dims(value, param.name)
+    if Monomial in map(type, dims):
+        raise misuse(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
+    return dims
+
+
 READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
     Holds.TARGET: _target,
     Holds.AXES: _axes,
     Holds.PERM: _axes,
     Holds.SLICES: lambda value, param, _: values.read_slices(value, param.name),
-    Holds.PATTERN: _pattern,
-    Holds.LENGTHS: _pattern,
+    **dict.fromkeys(PATTERNS, _pattern),
+    Holds.SHAPE: _shape,
+    Holds.SHAPES: _operands,
+    Holds.SIZES: _sizes,
+    Holds.SCALES: lambda value, param, _: values.read_scales(value, param.name),
     Holds.INT: lambda value, param, _: values.whole_number(value, param.name),
     Holds.WORD: _word,
     Holds.FLAG: lambda value, param, _: read_flag(value, param.name),
@@ -331,11 +384,18 @@ READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
 def with_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
     """Return the request with sizes put in for names; raise `ShapeError` if a dim cannot take them."""
     arguments = {
-        name: _with_sizes(value, sizes, name) if isinstance(value, tuple) else value
+        name: _filled_value(value, sizes, name) if isinstance(value, tuple) else value
         for name, value in request.arguments.items()
     }
     dims = _with_sizes(request.input, sizes, "input")
     return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
+
+
+def _filled_value(value: tuple[Any, ...], sizes: Mapping[str, int], name: str) -> tuple[Any, ...]:
+    """Return an argument with sizes put in: a shape, or the shapes of operands."""
+    if shapes_in(value) == (value,):
+        return _with_sizes(value, sizes, name)
+    return tuple([_with_sizes(each, sizes, name) if isinstance(each, tuple) else each for each in value])
 
 
 def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -359,7 +419,8 @@ def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
         raise misuse(f"a dim would divide by 0: {error}", argument="where") from None
     for before, after in zip(dims, filled, strict=True):
         if isinstance(after, Monomial) and not after.powers:
-            raise refusal(INDIVISIBLE, f"{before} would be {after}, which is not a whole number", argument=argument)
+            message = f"{before} would be {after}, which is not a whole number"
+            raise refusal(rules.INDIVISIBLE, message, argument=argument)
         if isinstance(after, int) and after >= TOO_LARGE:
             raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
     return filled

@@ -9,8 +9,8 @@ from typing import Any
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import ask, common_options, dialect_called, with_defaults
-from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, split
-from shapecalc.core.conditions import Conditions, Never, combine, differ, divides, equal
+from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, respelled, split
+from shapecalc.core.conditions import Conditions, Never, at_least, combine, differ, divides, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
@@ -22,14 +22,17 @@ from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, re
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
+from shapecalc.core.results import shown
 from shapecalc.core.text import brief, lookup, read_dims, shape_text, suggestion, visible
 from shapecalc.core.values import describe, whole_number
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.
 #
-#     expectation = "error" [rule] | "same as" chain | pattern ["when" condition {"and" condition}]
-#     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim
-#                 | dim "divides" dim    | dim "is" dim | dim "is not" dim
+#     expectation = "error" [rule] | "same as" chain
+#                 | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
+#     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim    | dim ">=" dim
+#                 | dim "divides" dim    | dim "is" dim | dim "is not" dim | dim "is at least" dim
+#     definition  = name "==" what the name is
 #
 # A dim after `%` may stand in parentheses. This is how shapecalc prints answers, as code and in words, so what it
 # prints it can read.
@@ -57,6 +60,8 @@ class Expectation(Record):
     """The chain that must be the same function; None where none is named."""
     options: Mapping[str, object] = NONE
     """The defaults in force for the stages of that chain."""
+    results: Mapping[str, str] = NONE
+    """What named results are, by the names that the expectation has for them; nothing is said of others."""
     sized: frozenset[str] = frozenset()
     """The names to which the case gives sizes; in a pattern they stand for themselves."""
 
@@ -65,7 +70,7 @@ class Expectation(Record):
             return f"{SAME_AS} {self.same_as}"
         if self.output is None:
             return f"{REFUSED} {self.rule}" if self.rule else REFUSED
-        return _conditional(str(self.output), sorted(self.conditions or ()))
+        return _conditional(str(self.output), sorted(self.conditions or ()), self.results)
 
 
 def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
@@ -83,15 +88,27 @@ def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expecta
         return _refusal(words[1:])
     if words[:2] == SAME_AS.split():
         return _same_as(" ".join(words[2:]), options)
-    shape, when, conditions = " ".join(words).partition(" when ")
-    return Expectation(read_pattern(shape, "expect"), _condition_texts(conditions.split(" and ")) if when else None)
+    stated, _, definitions = " ".join(words).partition(" with ")
+    shape, when, conditions = stated.partition(" when ")
+    results = dict(map(_definition, definitions.split(" and "))) if definitions else NONE
+    named = _condition_texts(conditions.split(" and ")) if when else None
+    return Expectation(read_pattern(shape, "expect"), named, results=FrozenDict(results))
+
+
+def _definition(text: object) -> tuple[str, str]:
+    """Return the name and the definition that a text states; raise `ShapeError` (usage) if it states none."""
+    name, there, definition = str(text).partition("==")
+    if not there or not name.strip().isidentifier():
+        shown = visible(brief(str(text)))
+        raise misuse(f"'{shown}' defines no name", "write H1 == (H - 1)//2 + 1", argument="expect")
+    return name.strip(), " ".join(definition.split())
 
 
 def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
     """Return what the `expect` of a JSON case asks for; raise `ShapeError` (usage) where it cannot be read.
 
-    It is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`, or text as in
-    a plain line.
+    It is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`, the last also
+    with `"results"`, or text as in a plain line.
 
     >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
@@ -107,6 +124,10 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
             return _same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
             return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions))
+        case {"output": list(output), "conditions": list(conditions), "results": dict(results), **rest} if not rest:
+            named = dict([_definition(f"{name} == {each}") for name, each in results.items()])
+            listed = _condition_texts(conditions)
+            return Expectation(pattern_of_dims(output, "expect"), listed, results=FrozenDict(named))
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
@@ -134,10 +155,17 @@ def _condition_texts(texts: Sequence[object]) -> frozenset[str]:
     return frozenset(map(str, read_conditions(str(text) for text in texts)))
 
 
+def _alike(conditions: Iterable[str]) -> frozenset[str]:
+    """Return the texts of conditions with the sides of each equality in one order."""
+    return frozenset([each if "%" in each else " == ".join(sorted(each.split(" == "))) for each in conditions])
+
+
 RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     "%": divides,
     "!=": differ,
+    ">=": at_least,
     "==": equal,
+    " is at least ": at_least,
     " divides ": lambda by, dim: divides(dim, by),
     " is not ": differ,
     " is ": equal,
@@ -176,7 +204,7 @@ def _condition(text: str) -> Conditions:
             return relation(_dim(left, text), _dim(right, text))
     raise misuse(
         f"'{visible(brief(text))}' is not a condition",
-        "write N == 3, C*H % 64 == 0 or N != 1, or N is 3, 64 divides C*H or N is not 1",
+        "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1",
         argument="expect",
     )
 
@@ -184,9 +212,8 @@ def _condition(text: str) -> Conditions:
 def _dim(text: str, condition: str) -> Dim:
     dims = read_dims(text, "expect")
     if len(dims) != 1:
-        raise misuse(
-            f"'{visible(brief(condition))}' is not a condition", "it has one dim on each side", argument="expect"
-        )
+        message = f"'{visible(brief(condition))}' is not a condition"
+        raise misuse(message, "it has one dim on each side", argument="expect")
     return dims[0]
 
 
@@ -201,9 +228,24 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
     if expected.output is None:
         return False
     wanted = frozenset() if strict and expected.conditions is None else expected.conditions
-    if wanted is not None and wanted != frozenset(map(str, answer.conditions)):
+    if wanted is not None and _alike(wanted) != _alike(map(str, answer.conditions)):
         return False
-    return wrong_output(expected, answer) is None
+    return wrong_output(expected, answer) is None and _defines(answer, expected)
+
+
+def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
+    """Say whether the results of an answer are what is expected of them, under the names that these have there."""
+    if not expected.results:
+        return True
+    from re import sub  # few cases define names
+
+    own = dict(zip(expected.results, shown(answer.results).items(), strict=False))
+    names = {name: found for name, (found, _) in own.items()}
+    return len(own) == len(expected.results) and all(
+        sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
+        == "".join(text.split())
+        for name, (_, text) in own.items()
+    )
 
 
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
@@ -241,13 +283,15 @@ def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
     if answer.output is None:
         return f"{REFUSED} {answer.problem.rule}" if answer.problem else REFUSED
     listed = map(str, answer.conditions) if conditions else ()
-    return _conditional(shape_text(answer.output), listed)
+    return _conditional(shape_text(answer.output), listed, shown(answer.results) if conditions else NONE)
 
 
-def _conditional(output: str, conditions: Iterable[str]) -> str:
+def _conditional(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
     listed = " and ".join(conditions)
     output = f"[{output}]" if output == REFUSED else output  # a dim of that name
-    return f"{output} when {listed}" if listed else output
+    output = f"{output} when {listed}" if listed else output
+    defined = " and ".join([f"{name} == {each}" for name, each in results.items()])
+    return f"{output} with {defined}" if defined else output
 
 
 # Cases: one line each, a question and what its answer must be; plain text or a JSON object.
@@ -320,11 +364,13 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     if arrow and not expect.strip():
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
     expected = read_expectation(expect.strip(), defaults) if arrow else None
+    words = [] if "|" in request else respelled(split(request))
+    request = words[1] if words[:1] == ["chain"] and len(words) == 2 else request
     chained = "|" in request
     if chained:
         shape, read = read_chain(request)
     else:
-        stage = read_stage(split(request), with_input=True)
+        stage = read_stage(words, with_input=True)
         if stage.input is None:
             raise misuse(f"{stage.op} needs an input", argument="input")
         shape, read = stage.input, [(stage.op, stage.options)]
@@ -495,8 +541,9 @@ def answer_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
     """Return an answer as the `expect` of a JSON case that it meets."""
     if answer.problem:
         return {REFUSED: str(answer.problem.rule)}
-    if conditions and answer.conditions:
-        return {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+    if conditions and (answer.conditions or answer.results):
+        found = {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+        return found | ({"results": shown(answer.results)} if answer.results else {})
     return plain(answer.output)
 
 

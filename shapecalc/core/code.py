@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import isqrt
 from types import EllipsisType
 from typing import TypeAlias, TypeGuard
 
-from shapecalc.core.answers import Trace
+from shapecalc.core.answers import HERE, NONE, Trace
 from shapecalc.core.ask import ask, check_names_known, dialect_called
+from shapecalc.core.commands import MADE, made_stages, read_stage
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names, product, quotient, substitute
+from shapecalc.core.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, substitute, total
+from shapecalc.core.layers import JOINING, LAYERS
 from shapecalc.core.limits import LONGEST_CODE, LONGEST_WORD, MOST_DIMS
-from shapecalc.core.ops.rearrange import Plan, plan_of
+from shapecalc.core.ops.rearrange import Plan, lengths_of, plan_of
+from shapecalc.core.ops.split import count_of
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve
@@ -39,6 +43,7 @@ OPERATORS = {
     ast.FloorDiv: "//",
     ast.Mod: "%",
     ast.Pow: "**",
+    ast.MatMult: "@",
 }
 
 
@@ -112,9 +117,9 @@ def element(value: Value, key: Value, error: MakeError) -> Value:
         except (TypeError, IndexError, ValueError):
             raise error(f"there is no such element among {len(value)}") from None
     if isinstance(value, Chunks) and isinstance(key, int):
-        if value.count < 1 or not -value.count <= key < value.count:
+        if value.count is not None and not -value.count <= key < value.count:
             raise error(f"there is no such part among {value.count}")
-        return value.chunk(key % value.count)
+        return value.chunk(key if value.count is None else key % value.count)
     raise error("only a shape, a tensor or its parts can be indexed")
 
 
@@ -124,10 +129,10 @@ def element(value: Value, key: Value, error: MakeError) -> Value:
 class Refused(Exception):
     """An op of the code is refused: the chain ends there, and its answer says why."""
 
-    def __init__(self, stages: tuple[Stage, ...]) -> None:
-        """Keep the stages, the refused one last."""
+    def __init__(self, given: Shape, stages: tuple[Stage, ...]) -> None:
+        """Keep the shape at the beginning, and the stages, the refused one last."""
         super().__init__(stages)
-        self.stages = stages
+        self.given, self.stages = given, stages
 
 
 class Tensor(Record):
@@ -140,6 +145,10 @@ class Tensor(Record):
     """The answers to its stages."""
     copied_at: int = 0
     """Behind how many stages it was last copied by `contiguous`, which is no stage."""
+    given: Shape = ()
+    """Its shape before all stages."""
+    main: bool = False
+    """Whether it is made of the tensor that the code is about."""
 
     @property
     def rank(self) -> int:
@@ -152,7 +161,7 @@ class Tensor(Record):
         stages = (*self.stages, (op, named))
         trace = resolve(ask(op, self.shape, named))
         if trace.output is None:
-            raise Refused(stages)
+            raise Refused(self.given, stages)
         return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace))
 
     def reshaped(self, *target: Dim) -> Tensor:
@@ -190,28 +199,35 @@ class Chunks(Record):
 
     tensor: Tensor
     axis: int
-    count: int
-    drops: bool = False
-    """Whether each part is one position of the axis, which goes."""
+    count: int | None
+    """How many there are; None if that is not known."""
+    cut: Mapping[str, object] | None = None
+    """How `split` is asked for them; None if each part is one position of the axis, which goes."""
 
     def chunk(self, index: int) -> Tensor:
         """Return one of the parts."""
-        if self.drops:
+        if self.cut is None:
             return self.tensor.after("select", axis=self.axis, index=index)
-        return self.tensor.after("split", axis=self.axis, parts=self.count, part=index)
+        return self.tensor.after("split", axis=self.axis, part=index, **self.cut)
 
     @property
-    def hint(self) -> str:
-        """How one of the parts is asked for, in code and as a stage."""
-        stage = f"select {self.axis} 0" if self.drops else f"split {self.axis} {self.count} --part 0"
-        return f"take one of them, as [0] does, or write the stage: {stage}"
+    def together(self) -> Tensor | None:
+        """The tensor after the split that prints all parts; None if the axis goes."""
+        return None if self.cut is None else self.tensor.after("split", axis=self.axis, all=True, **self.cut)
+
+
+def cut(tensor: Tensor, axis: int, **options: object) -> Chunks:
+    """Return the parts that `split` makes; raise `Refused` if a rule refuses them."""
+    made = tensor.after("split", axis=axis, **options).traces[-1]
+    (runs,) = [step.facts["runs"] for step in made.steps if "runs" in step.facts]
+    return Chunks(tensor, axis, count_of(runs), options)
 
 
 def positions(tensor: Tensor, error: MakeError) -> Chunks:
     """Return the positions of a tensor's first axis; raise `ShapeError` (usage) if their count is not known."""
     if not tensor.shape or not isinstance(tensor.shape[0], int):
         raise error("how many values there are is not known", "give sizes with --where")
-    return Chunks(tensor, 0, tensor.shape[0], drops=True)
+    return Chunks(tensor, 0, tensor.shape[0])
 
 
 def attribute(tensor: Tensor, name: str, error: MakeError) -> Value:
@@ -342,10 +358,7 @@ def _shape_of(value: Value, call: Call) -> Value:
     (axis,) = call.named("dim/axis")
     if axis is None:
         return value.shape
-    place = call.whole(axis)
-    if not -value.rank <= place < value.rank:
-        raise call.error(f"there is no dim {place} among {value.rank}")
-    return value.shape[place]
+    return value.shape[call.axis(value, axis)]
 
 
 def _length(value: Value, call: Call) -> Value:
@@ -380,13 +393,17 @@ MEASURES: dict[str, Callable[[Value, Call], Value]] = {
     **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_all_dims(value, call))),
 }
 """The calls that return sizes: of the tensor, or of a shape."""
+MAKING = ("zeros", "ones", "randn", "rand", "empty", "normal")
+"""The functions that make a tensor of a shape."""
 TENSORS = ("input", "x", "a", "tensor", "array", "arr")
 """What functions call the tensor."""
 
 
 def is_known(name: str) -> bool:
     """Say whether a method, a function or a layer can be read."""
-    return name in SHAPE_CHANGING or name in SHAPE_KEEPING or name in WITHOUT_OP or name in MEASURES
+    return any(
+        name in known for known in (SHAPE_CHANGING, SHAPE_KEEPING, WITHOUT_OP, MEASURES, LAYERS, JOINING, MAKING)
+    )
 
 
 def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
@@ -397,6 +414,8 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
     if name in WITHOUT_OP:
         raise error(WITHOUT_OP[name])
     keywords = dict(keywords)
+    if name in JOINING:
+        return _joined(Call(name, tuple(values), keywords, error))
     first = next((keywords.pop(each) for each in TENSORS if isinstance(keywords.get(each), Tensor)), None)
     if first is None and values:
         first, values = values[0], values[1:]
@@ -407,7 +426,61 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
         raise error(f"{visible(brief(name))} is not known here")
     if not isinstance(first, Tensor):
         raise error(f"{name} works on the tensor only")
+    if name in LAYERS:
+        return _layer(first, call)
     return first if name in SHAPE_KEEPING else SHAPE_CHANGING[name](first, call)
+
+
+def _layer(tensor: Tensor, call: Call) -> Tensor:
+    """Return the tensor after a layer, or a function that takes what a layer holds."""
+    layer = LAYERS[call.name]
+    names = [name.partition("/")[0] for name in layer.names]
+    given = dict(zip(names, call.named(*layer.names), strict=True))
+    shapes = {name: value.shape if isinstance(value, Tensor) else value for name, value in given.items()}
+    try:
+        options = layer.options(tensor.shape, shapes)
+    except (TypeError, ValueError, IndexError):  # what is given is no size
+        options = {"weight": None}
+    weight = options.get("weight", ())
+    if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
+        raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
+    return tensor.after(layer.op, **options)
+
+
+def _joined(call: Call) -> Tensor:
+    """Return what a function makes of several tensors, given one by one or as a list."""
+    op, keywords = JOINING[call.name], dict(call.keywords)
+    values = [*call.values, *[keywords.pop(name) for name in LISTS if name in keywords]]
+    axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
+    options: dict[str, object] = {}
+    if op == "einsum":
+        options["pattern"] = values.pop(0) if values else None
+    if values and isinstance(values[0], tuple):
+        values, axes = [*values[0]], [*values[1:], *axes]
+    if op in ("concat", "stack"):
+        options["axis"] = call.whole(axes.pop() if axes else None, 0)
+    elif op == "broadcast":
+        values = [value for value in values if not is_number(value)]
+    for name in {*keywords} - {"alpha", "out", "dtype"} or ("dim" for _ in axes):
+        raise call.error(f"the argument {visible(brief(name))} of {call.name} is not supported")
+    return combined(op, values, call.error, **options)
+
+
+LISTS = ("tensors", "arrays", "values", "input", "x", "other", "y")
+"""What functions call their tensors, or the list of them."""
+
+
+def combined(op: str, parts: Sequence[Value], error: MakeError, **options: object) -> Tensor:
+    """Return the tensor after an op with others; the chain goes on with the one that the code is about."""
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if len(tensors) < len(parts) or not tensors:
+        raise error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    main = next((tensor for tensor in sorted(tensors, key=lambda each: not each.stages) if tensor.main), tensors[0])
+    if len(tensors) == 1 and op == "broadcast":
+        return main
+    at = next(place for place, tensor in enumerate(tensors) if tensor is main)
+    operands = tuple([HERE if place == at else tensor.shape for place, tensor in enumerate(tensors)])
+    return main.after(op, operands=operands[1:] if at == 0 else operands, **options)
 
 
 def _view(tensor: Tensor, call: Call) -> Tensor:
@@ -423,9 +496,8 @@ def _transpose(tensor: Tensor, call: Call) -> Tensor:
 
 
 def _swapped(tensor: Tensor, call: Call, *names: str) -> Tensor:
-    first, second = [call.whole(value) for value in call.named(*names)]
     axes = list(range(tensor.rank))
-    one, other = call.axis(tensor, first), call.axis(tensor, second)
+    one, other = [call.axis(tensor, value) for value in call.named(*names)]
     axes[one], axes[other] = other, one
     return tensor.moved(axes)
 
@@ -511,10 +583,7 @@ def _rearrange(tensor: Tensor, call: Call) -> Tensor:
 
 def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
     """Return the tensor after the stages of a pattern, with these lengths of its axes."""
-    sizes: dict[str, Dim] = {**plan.lengths, **lengths}
-    for dim, axis in zip(tensor.shape, plan.left, strict=True):
-        known = product([sizes[name] for name in axis if name in sizes])
-        sizes |= {name: quotient(dim, known) for name in axis if name not in sizes}
+    sizes = lengths_of(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
     single = tuple([sizes[axis] for axis in plan.axes])
     tensor = tensor if single == tensor.shape else tensor.reshaped(*single)
     tensor = tensor if plan.moved == tuple(range(tensor.rank)) else tensor.moved(plan.moved)
@@ -531,41 +600,64 @@ def _select(tensor: Tensor, call: Call) -> Tensor:
 
 
 def _chunk(tensor: Tensor, call: Call) -> Chunks:
-    count, axis = call.named("chunks/indices_or_sections/num_or_size_splits", "dim/axis")
-    return Chunks(tensor, call.axis(tensor, axis, 0), call.whole(count))
+    """Read what cuts by a count, by the places of cuts (NumPy), or by sizes (TensorFlow, Paddle)."""
+    count, axis = call.named("chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis")
+    place = call.axis(tensor, axis, 0)
+    if not isinstance(count, tuple):
+        uneven = call.name in ("array_split", "tensor_split") or None
+        return cut(tensor, place, parts=call.whole(count), uneven=uneven)
+    sizes = [call.dim(size) for size in count]
+    between = call.name != "split" or tensor.dialect in ("numpy", "jax")
+    return cut(tensor, place, sizes=_between(tensor.shape[place], sizes, call) if between else tuple(sizes))
+
+
+def _between(dim: Dim, places: Sequence[Dim], call: Call) -> Shape:
+    """Return the sizes of the parts between places on an axis; raise `ShapeError` (usage) if they are not known."""
+    if isinstance(dim, int):
+        whole = [place if isinstance(place, int) else dim + 1 for place in places]
+        found = [slice(*ends).indices(dim)[:2] for ends in pairwise((0, *whole, dim))]
+        if max(whole, default=0) <= dim and all(start <= stop for start, stop in found):
+            return tuple([stop - start for start, stop in found])
+    sums = [total((stop, product((-1, start)))) for start, stop in pairwise((0, *places, dim))]
+    if any(len(terms) != 1 or monomial(terms[0]).numerator < 0 for terms in sums):
+        raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
+    return tuple([terms[0] for terms in sums])
 
 
 def _split(tensor: Tensor, call: Call) -> Chunks:
-    """Read torch's split, which names the size of a part, or NumPy's, which names their count."""
+    """Read torch's split, which names the size of a part or all sizes; others name a count, sizes or places."""
     if tensor.dialect != "torch":
         return _chunk(tensor, call)
-    size, axis = call.named("split_size/split_size_or_sections", "dim")
+    size, axis = call.named("split_size/split_size_or_sections/split_sizes", "dim")
     place = call.axis(tensor, axis, 0)
-    if call.dim(size) == 0:
-        raise call.error("a part would be empty")
-    count = quotient(tensor.shape[place], call.dim(size))
-    if not isinstance(count, int):
-        raise call.error(f"parts of {size} are not all equal in {tensor.shape[place]}, or their count is not known")
-    return Chunks(tensor, place, count)
+    if isinstance(size, tuple):
+        return cut(tensor, place, sizes=tuple(map(call.dim, size)))
+    count = quotient(tensor.shape[place], call.dim(size)) if size != 0 else 0
+    return cut(tensor, place, **({"parts": count} if isinstance(count, int) and count else {"size": call.whole(size)}))
 
 
 def _unbind(tensor: Tensor, call: Call) -> Chunks:
     (axis,) = call.named("dim/axis")
     place = call.axis(tensor, axis, 0)
     dim = tensor.shape[place]
-    if not isinstance(dim, int):
-        raise call.error(f"the count of parts, {dim}, is not a number", "give it with --where")
-    return Chunks(tensor, place, dim, drops=True)
+    return Chunks(tensor, place, dim if isinstance(dim, int) else None)
 
 
 def _roll(tensor: Tensor, call: Call) -> Tensor:
-    shifts, axes = [
-        value if isinstance(value, tuple) else (value,) for value in call.named("shifts/shift", "dims/axis")
-    ]
-    if len(shifts) != len(axes):
-        raise call.error("roll needs an axis for every shift")
-    for shift, axis in zip(shifts, axes, strict=True):
-        tensor = tensor.after("roll", shift=call.whole(shift), axis=call.whole(axis))
+    shifts, axes = call.named("shifts/shift", "dims/axis")
+    listed = [None if each is None else each if isinstance(each, tuple) else (each,) for each in (shifts, axes)]
+    shift, axis = (each and tuple(map(call.whole, each)) for each in listed)
+    return tensor.after("roll", shift=shift, axis=axis)
+
+
+def _made(tensor: Tensor, call: Call) -> Tensor:
+    """Read what becomes a few stages, such as narrow."""
+    places = [place.rstrip("?") for place in MADE[call.name][2]]
+    given = [value if value is None or isinstance(value, tuple) else (value,) for value in call.named(*places)]
+    texts = [",".join([str(call.whole(each)) for each in value]) for value in given if value is not None]
+    for words in made_stages(call.name, tensor.shape, texts):
+        stage = read_stage(words, with_input=False)
+        tensor = tensor.after(stage.op, **stage.options)
     return tensor
 
 
@@ -607,7 +699,8 @@ SHAPE_CHANGING: dict[str, Callable[[Tensor, Call], Value]] = {
     **dict.fromkeys(("pixel_shuffle", "PixelShuffle"), _blocks("depth_to_space", "upscale_factor")),
     **dict.fromkeys(("pixel_unshuffle", "PixelUnshuffle"), _blocks("space_to_depth", "downscale_factor")),
     "select": _select,
-    **dict.fromkeys(("chunk", "array_split"), _chunk),
+    **dict.fromkeys(("chunk", "array_split", "tensor_split"), _chunk),
+    **dict.fromkeys(MADE, _made),
     "split": _split,
     **dict.fromkeys(("unbind", "unstack"), _unbind),
     "flip": lambda tensor, call: tensor.after("flip", axes=call.axes("dims", "axis")),
@@ -623,17 +716,15 @@ SHAPE_KEEPING = {
 }
 """The calls that keep a shape."""
 OTHERS = "the other tensor's shape is not known here: write {} with its dims"
-JOINS, MULTIPLIES = (f"it {verb} tensors, and a line is about one" for verb in ("joins", "multiplies"))
-REDUCES, ADDS = "it makes one position of many, and no op here does that", "it adds positions, and no op here does that"
+REDUCES = "it makes one position of many, and no op here does that"
 WITHOUT_OP = {
     "view_as": OTHERS.format("view"),
     "reshape_as": OTHERS.format("reshape"),
     "expand_as": OTHERS.format("expand"),
     "unfold": "no op here makes windows that overlap",
-    **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack"), JOINS),
-    **dict.fromkeys(("matmul", "einsum", "bmm", "mm", "dot", "tensordot"), MULTIPLIES),
+    **dict.fromkeys(("hstack", "vstack"), "write concatenate, with the axis"),
+    "tensordot": "write einsum, with the axes",
     **dict.fromkeys(("mean", "sum", "max", "min", "amax", "argmax", "any", "all", "norm", "reduce"), REDUCES),
-    **dict.fromkeys(("pad", "interpolate", "upsample"), ADDS),
 }
 """The calls that have no op, each with the reason."""
 
@@ -701,6 +792,12 @@ def root_of(tree: ast.Module) -> str:
                 node = inner
             case ast.Call(func=ast.Name() | ast.Attribute() as called) if _is_layer(called):
                 return ast.unparse(node)
+            case (
+                ast.Call(args=[ast.Constant(value=str()), inner, *_])
+                | ast.List(elts=[inner, *_])
+                | ast.Tuple(elts=[inner, *_])
+            ):
+                node = inner
             case ast.Call(func=ast.Attribute(value=inner), args=args):
                 node = args[0] if args and dotted_name(inner).split(".")[0] in MODULES else inner
             case ast.Call(args=[first, *_]):
@@ -754,10 +851,18 @@ class CodeChain(Record):
     notes: tuple[str, ...]
 
 
-def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, sizes: Mapping[str, int]) -> CodeChain:
+def read_code(
+    text: str,
+    name: str | None,
+    shape: Shape,
+    dialect: str | None,
+    sizes: Mapping[str, int],
+    others: Mapping[str, Shape] = NONE,
+) -> CodeChain:
     """Return what code does to the tensor called `name`, of that shape; without a name, to the one that it begins with.
 
-    `sizes` are put in for names of sizes. Raises `ShapeError` (usage) for what cannot be read, with its place.
+    `sizes` are put in for names of sizes; `others` are the shapes of other tensors by their names.
+    Raises `ShapeError` (usage) for what cannot be read, with its place.
 
     >>> from shapecalc.core.text import read_dims
     >>> read_code("x.transpose(1, 2)", "x", read_dims("B,T,C"), None, {}).stages
@@ -768,9 +873,12 @@ def read_code(text: str, name: str | None, shape: Shape, dialect: str | None, si
     tree = parsed(text)
     try:
         row = dialect_called(dialect).name if dialect else dialect_of(tree)
-        filled = tuple([substitute(dim, sizes) for dim in shape])
-        reader = Reader(text, as_written(name) if name else root_of(tree), row, sizes)
-        return reader.read(tree, filled, {*names(shape)})
+        every = {as_written(name) if name else root_of(tree): shape, **others}
+        reader = Reader(text, row, sizes)
+        for number, (called, dims) in enumerate(every.items()):
+            filled = tuple([substitute(dim, sizes) for dim in dims])
+            reader.assigned[as_written(called)] = Tensor(filled, (), row, given=filled, main=number == 0)
+        return reader.read(tree, {*names([dim for dims in every.values() for dim in dims])})
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
 
@@ -802,34 +910,35 @@ def _is_shape(text: str) -> bool:
 class Reader:
     """A walk through a syntax tree that gives every expression its value: a size, a tuple or a tensor."""
 
-    def __init__(self, text: str, name: str, dialect: str, sizes: Mapping[str, int]) -> None:
+    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int]) -> None:
         """Begin with nothing assigned."""
-        self.text, self.name, self.dialect, self.sizes = text, name, dialect, sizes
+        self.text, self.dialect, self.sizes = text, dialect, sizes
         self.assigned: dict[str, Value] = {}
         self.notes: dict[str, None] = {}
         self.met: set[str] = set()
         """The names of sizes that were read."""
 
-    def read(self, tree: ast.Module, shape: Shape, known: set[str]) -> CodeChain:
-        """Return what the code does to a tensor of `shape`; `known` are the names in it as it was given."""
-        self.assigned[self.name] = Tensor(shape, (), self.dialect)
-        self.from_layer = "(" in self.name
+    def read(self, tree: ast.Module, known: set[str]) -> CodeChain:
+        """Return what the code does to the first of the tensors; `known` are the names in their shapes as given."""
+        self.name = next(iter(self.assigned))
+        self.layers = {name for name in self.assigned if "(" in name}
         value: Value = None
         try:
             for statement in tree.body:
                 value = self.value_after(statement)
         except Refused as refused:
-            return CodeChain(shape, refused.stages, tuple(self.notes))
+            return CodeChain(refused.given, refused.stages, tuple(self.notes))
         check_names_known(self.sizes, [*known, *sorted(self.met)])
+        value = (value.together or value) if isinstance(value, Chunks) else value
         if isinstance(value, Chunks):
-            raise misuse(f"the code ends with {value.count} parts, not with one tensor", value.hint, argument="line")
+            hint = f"take one of them, as [0] does, or write the stage: select {value.axis} 0"
+            raise misuse(f"the code ends with {value.count} parts, not with one tensor", hint, argument="line")
         if not isinstance(value, Tensor):
-            raise misuse(
-                "the code does not end with a tensor", f"it is read as a line about {brief(self.name)}", argument="line"
-            )
+            hint = f"it is read as a line about {brief(self.name)}"
+            raise misuse("the code does not end with a tensor", hint, argument="line")
         if not value.stages:
             raise misuse(f"nothing in the code changes the shape of {brief(self.name)}", argument="line")
-        return CodeChain(shape, value.stages, tuple(self.notes))
+        return CodeChain(value.given, value.stages, tuple(self.notes))
 
     def value_after(self, statement: ast.stmt) -> Value:
         """Return the value of a statement, once the names that it assigns have theirs."""
@@ -854,7 +963,7 @@ class Reader:
             self.assigned[name] = value
         elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Chunks):
             count = value.count if isinstance(value, Chunks) else len(value)
-            if count != len(target.elts):
+            if count is not None and count != len(target.elts):
                 raise self.error(target, f"{len(target.elts)} names for {count} values")
             for place, each in enumerate(target.elts):
                 self.assign(each, element(value, place, self.error_at(each)))
@@ -864,9 +973,7 @@ class Reader:
     def value(self, node: ast.expr) -> Value:
         """Return the value of an expression; raise `ShapeError` (usage) for one that is not read."""
         match node:
-            case ast.Constant(value=constant) if constant is None or isinstance(constant, bool | int | float | str):
-                return constant
-            case ast.Constant(value=constant) if constant is Ellipsis:
+            case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(self.values(parts))
@@ -924,11 +1031,13 @@ class Reader:
 
     def computed(self, node: ast.expr, left: Value, sign: str, right: Value) -> Value:
         """Return what an operator makes of two values."""
+        if sign == "@" or (isinstance(left, Tensor) and isinstance(right, Tensor)):
+            return combined("matmul" if sign == "@" else "broadcast", (left, right), self.error_at(node))
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Tensor):
                 if is_number(other):
                     return one
-                raise self.error(node, f"{sign} of tensors is not supported: a line is about one tensor")
+                raise self.error(node, f"{sign} is read between tensors and numbers only")
         found = arithmetic(left, sign, right, self.error_at(node))
         if sign == "//" and isinstance(found, Monomial):
             self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None
@@ -950,8 +1059,8 @@ class Reader:
 
     def called(self, node: ast.Call) -> Value:
         """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
-        if self.from_layer and ast.unparse(node) == self.name:
-            return self.assigned[self.name]
+        if self.layers and ast.unparse(node) in self.layers:
+            return self.assigned[ast.unparse(node)]
         args = list(self.values(node.args))
         keywords = {each.arg or "**": self.value(each.value) for each in node.keywords}
         function = node.func
@@ -964,6 +1073,9 @@ class Reader:
             return self.method(node, function, args, keywords)
         whole = dotted_name(function)
         name = whole if is_known(whole) else whole.rpartition(".")[2]
+        if name in MAKING:
+            dims = Call(name, tuple(args), keywords, self.error_at(node)).dims("size", "shape")
+            return Tensor(dims, (), self.dialect, given=dims)
         return call_tensor(name, args, keywords, self.error_at(node))
 
     def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:

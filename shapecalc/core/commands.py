@@ -8,18 +8,30 @@ Every front end reads its lines here, by the tables of options. Blanks inside br
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, takewhile
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import DEFAULT_OPSET, read_flag, switch_name, switches
+from shapecalc.core.ask import DEFAULT_OPSET, operand_words, read_flag, switch_name, switches
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN, Holds
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
-from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse
+from shapecalc.core.problem import USAGE, Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import Choice, Record, replace
-from shapecalc.core.resolve import ask_chain
-from shapecalc.core.text import brief, lookup, shape_text, suggestion, visible
+from shapecalc.core.resolve import ask_chain, resolve_chain
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE
+from shapecalc.core.text import (
+    brief,
+    is_file,
+    lookup,
+    rank_text,
+    read_axes,
+    read_shape,
+    shape_text,
+    suggestion,
+    visible,
+)
+from shapecalc.core.values import operand_texts, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +40,7 @@ if TYPE_CHECKING:
 
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.core.dialects.base import Param
+    from shapecalc.core.dims import Shape
 
     Spelled = tuple["Option", int | None]
     """An option, and the setting that one of its spellings stands for; None if a value follows."""
@@ -274,13 +287,11 @@ SWITCH_HELP = {
     "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
 }
 METAVARS = {
-    Holds.AXES: "AXES",
-    Holds.PERM: "AXES",
-    Holds.SLICES: "SLICES",
-    Holds.PATTERN: "PATTERN",
-    Holds.LENGTHS: "LENGTHS",
+    **dict.fromkeys((Holds.AXES, Holds.PERM), "AXES"),
+    **dict.fromkeys((Holds.PATTERN, Holds.SUBSCRIPTS), "PATTERN"),
+    **dict.fromkeys((Holds.TARGET, Holds.SHAPE), "SHAPE"),
+    **{holds: holds.name for holds in (Holds.SLICES, Holds.LENGTHS, Holds.SIZES)},
     Holds.INT: "I",
-    Holds.TARGET: "SHAPE",
 }
 """What the help calls the value of an option that is a parameter, by what it holds."""
 
@@ -341,9 +352,31 @@ def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict
     values, given = sort_words(words, Spellings(chain(others, [HELP], op_options(op))), op.name)
     if HELP.name in given:
         return given
-    given = place_values(values, ("input", *op.places), given, op.name)
+    places = ("input", *op.places)
+    given = place_values(in_places(values, places), places, given, op.name)
     check_needed(given, {"input": "INPUT"} | {each.name: each.name.upper() for each in op.params if each.required})
     return given
+
+
+def in_places(values: Sequence[str], places: Sequence[str]) -> list[str]:
+    """Return the values of an op's line with a pattern in its place, and all other operands as one.
+
+    A pattern and a shape may stand in either order: a pattern has an arrow. That of einsum may have none, and is
+    first.
+
+    >>> in_places(["a b -> b a", "2,3"], ("input", "pattern"))
+    ['2,3', 'a b -> b a']
+    """
+    values = [*values]
+    if "pattern" in places:
+        place = places.index("pattern")
+        found = next((at for at, each in enumerate(values) if "->" in each), 0 if "operands" in places else place)
+        if found < len(values) > place:
+            values.insert(place, values.pop(found))
+    if "operands" in places:
+        place = places.index("operands")
+        values[place:] = [" ".join(values[place:])] if len(values) > place else []
+    return values
 
 
 # Words of frameworks for ops that have another name here, or none.
@@ -367,14 +400,135 @@ ELSEWHERE = {
 def respelled(words: Sequence[str]) -> list[str]:
     """Return the words of a request with shapecalc's own name of the op, and the dialect that has the other name.
 
+    Raises `ShapeError` for what a word that becomes a chain refuses, or cannot be without its input.
+
     >>> respelled(["permute", "2,3,4", "2,0,1"]), respelled(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
     (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
+    >>> respelled(["rot90", "2,3", "--json"])
+    ['chain', '2,3 | flip 1 --dialect numpy | swapaxes 0 1 --dialect numpy', '--json']
     """
-    if not words or words[0] not in SPELLINGS:
+    if words and words[0] == "repeat" and any("->" in word for word in words):
+        return ["rearrange", *words[1:]]
+    if not words or words[0] not in SPELLINGS.keys() | MADE.keys():
         return [*words]
-    op, dialect = SPELLINGS[words[0]]
+    op, dialect = SPELLINGS.get(words[0]) or MADE[words[0]][:2]
+    values = list(takewhile(is_value, words[1:]))
+    if words[0] in SPELLINGS or not values:
+        return [op, *_in_dialect(words[1:], dialect)]
+    stages, rest = made_stages(words[0], _input_of(words), values[1:]), words[1 + len(values) :]
+    if len(stages) == 1:
+        return [stages[0][0], values[0], *stages[0][1:], *_in_dialect(rest, dialect)]
+    own = _in_dialect(rest, dialect)[len(rest) :]
+    return ["chain", " | ".join([values[0], *[" ".join([*stage, *own]) for stage in stages]]), *rest]
+
+
+def _in_dialect(words: Sequence[str], dialect: str) -> list[str]:
+    """Return words that name their dialect: this one, unless they do."""
     named = any(word in ("-d", "--dialect") or word.startswith("--dialect=") for word in words)
-    return [op, *words[1:], *([] if named else ["--dialect", dialect])]
+    return [*words, *([] if named else ["--dialect", dialect])]
+
+
+def _input_of(words: Sequence[str]) -> Shape:
+    if words[1] == "-" or is_file(words[1]):
+        raise misuse(f"{words[0]} needs a shape that is written here", f"write {MADE[words[0]][0]} for data")
+    return read_shape(words[1])
+
+
+# Words of frameworks that become a few stages, made of the shape that they are asked of.
+
+
+def made_stages(name: str, shape: Shape, values: Sequence[str]) -> list[list[str]]:
+    """Return the words of the stages that a word of frameworks stands for; raise `ShapeError` if it refuses the shape.
+
+    >>> made_stages("narrow", (2, 8), ["1", "-3", "2"]), made_stages("rollaxis", (2, 3, 4), ["2"])
+    ([['slice', ':,5:7']], [['moveaxis', '2', '0']])
+    """
+    _, _, places, make = MADE[name]
+    names = [place.partition("/")[0].rstrip("?") for place in places]
+    given = place_values(values, names, {}, name)
+    check_needed(given, {each: each.upper() for each, place in zip(names, places, strict=True) if place[-1] != "?"})
+    read = {each: (read_axes if each == "axes" else whole_number)(text, each) for each, text in given.items()}
+    stages: list[list[str]] = make(shape, **read)
+    return stages
+
+
+def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
+    """Return the slice that `torch.narrow` is, which takes no position that there is not."""
+    place = _axis(axis, len(shape), len(shape))
+    dim, first = shape[place], start
+    if not isinstance(dim, int):
+        raise misuse(f"narrow needs the size of dim {place}, {dim}", "write slice, or the size")
+    first += dim if first < 0 else 0
+    if not 0 <= first <= first + length <= dim:
+        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # most lines have no such word
+
+        message = f"dim {place} is {brief(str(dim))}, and has no {length} positions from {start} on"
+        raise refusal(SLICE_OUT_OF_BOUNDS, message)
+    return [["slice", ",".join([*[":"] * place, f"{first}:{first + length}"])]]
+
+
+def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
+    """Return the flip and the swap that `numpy.rot90` is."""
+    places = [_axis(axis, len(shape), len(shape)) for axis in axes]
+    if len({*places}) != 2 or len(places) != 2:
+        raise misuse("rot90 turns two different axes", argument="axes")
+    first, second = map(str, places)
+    flip, swap = ["flip", second], ["swapaxes", first, second]
+    return [[["flip", "[]"]], [flip, swap], [["flip", f"{first},{second}"]], [swap, flip]][k % 4]
+
+
+def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
+    """Return the move of an axis that `numpy.rollaxis` is: to before the axis that is at `start` now."""
+    rank = len(shape)
+    place, end = _axis(axis, rank, rank), _axis(start, rank, rank + 1)
+    return [["moveaxis", str(place), str(end - (place < end))]]
+
+
+def _axis(axis: int, rank: int, count: int) -> int:
+    """Return an axis, or one of `count` places, counted from 0; raise `ShapeError` (axis-out-of-range)."""
+    if not -rank <= axis < count:
+        raise refusal(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: the input has {rank_text(rank)}")
+    return axis % rank if axis < 0 else axis
+
+
+MADE: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
+    "narrow": ("slice", "torch", ("axis/dim", "start", "length"), _narrow),
+    "rot90": ("flip", "numpy", ("k?", "axes/dims?"), _rot90),
+    "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _rollaxis),
+}
+"""Words that become stages: an op that they are like, the dialect that has them, their values, and what makes them."""
+
+
+def spelled_out(text: str) -> str:
+    """Return a chain with the stages that words such as `rot90` become in their place.
+
+    Raises `ShapeError` for such a word behind a stage that is refused, and for what it refuses itself.
+
+    >>> spelled_out("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
+    '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
+    """
+    if not any(word in text for word in MADE):
+        return text
+    shape, *stages = split(text, "|")
+    for place, stage in enumerate(stages):
+        words = split(stage)
+        if words and words[0] in MADE:
+            values = list(takewhile(is_value, words[1:]))
+            own = _in_dialect(words[1 + len(values) :], MADE[words[0]][1])
+            made = made_stages(words[0], _reached("|".join([shape, *stages[:place]])), values)
+            stages[place] = f" {' | '.join([' '.join([*each, *own]) for each in made])} "
+    return "|".join([shape, *stages]).rstrip()
+
+
+def _reached(text: str) -> Shape:
+    """Return the output of a chain that may have no stage; raise `ShapeError` if it is refused."""
+    shape, asked = read_chain(text)
+    if not asked:
+        return read_shape(shape)
+    answer = resolve_chain(ask_chain(shape, asked, {}))
+    if answer.problem is not None:
+        raise ShapeError(answer.problem)
+    return answer.output or ()
 
 
 def elsewhere_error(name: str) -> ShapeError | None:
@@ -441,9 +595,11 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
         raise elsewhere
     op = op_called(words[0])
     values, given = sort_words(words[1:], op_spellings(op), op.name)
+    if with_input and values:
+        values = in_places(values, ("input", *op.places))
     shape = values.pop(0) if with_input and values else None
     try:
-        return Typed(op.name, place_values(values, op.places, given, op.name), shape)
+        return Typed(op.name, place_values(in_places(values, op.places), op.places, given, op.name), shape)
     except ExtraWordError as error:
         raise misuse(error.problem.message, usage(op, with_input=with_input)) from None
 
@@ -464,9 +620,8 @@ def usage(op: Op, *, with_input: bool = True) -> str:
     >>> usage(OPS["transpose"])
     'write transpose INPUT [PERM]'
     """
-    words = [
-        param.name.upper() if param.required else f"[{param.name.upper()}]" for param in op.params if param.positional
-    ]
+    slots = [(param.name.upper(), param.required) for param in op.params if param.positional]
+    words = [name if required else f"[{name}]" for name, required in slots]
     options = [param for param in params_of(op) if not param.positional]
     words += [f"[--{_dashed(param.name)}{'' if param.holds is Holds.FLAG else ' ...'}]" for param in options]
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
@@ -482,12 +637,11 @@ def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
     >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
     ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
     """
-    shape, *stages = split(text, "|")
+    shape, *stages = split(spelled_out(text), "|")
     words = [split(stage) for stage in stages]
     if [] in words:
-        raise misuse(
-            "an operation is missing after |", "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
-        )
+        hint = "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
+        raise misuse("an operation is missing after |", hint)
     read = [read_stage(each, with_input=False) for each in words]
     return " ".join(split(shape)), [(stage.op, stage.options) for stage in read]
 
@@ -503,9 +657,8 @@ def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
             return text, {}
         case [text, "--where", sizes]:
             return text, {"where": sizes}
-    raise misuse(
-        "a chain is one text in quotes, and the only option here is --where", "write 'INPUT | OP ... | OP ...'"
-    )
+    message = "a chain is one text in quotes, and the only option here is --where"
+    raise misuse(message, "write 'INPUT | OP ... | OP ...'")
 
 
 # Lines and chains, written.
@@ -517,12 +670,8 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
     >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
     [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
     """
-    slots, flags = (
-        (OPS[op].slots, {each.name for each in params_of(OPS[op]) if each.holds is Holds.FLAG})
-        if op in OPS
-        else (tuple(texts), set())
-    )
-    slots = ("input", *(name for name in slots if name != "input"))
+    flags = {each.name for each in params_of(OPS[op]) if each.holds is Holds.FLAG} if op in OPS else set()
+    slots = ("input", *[name for name in (OPS[op].slots if op in OPS else texts) if name != "input"])
     pieces: list[tuple[str | None, str]] = [(None, op)]
     pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
     for name, value in texts.items():
@@ -541,7 +690,10 @@ def texts_of(request: Request) -> dict[str, object]:
     texts: dict[str, object] = {
         name: request.written.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
         for name, value in values.items()
+        if name != "operands"
     }
+    if "operands" in values:
+        texts["operands"] = " ".join(operand_words(request))
     if request.dialect != OPS[request.op].default_dialect:
         texts["dialect"] = request.dialect
     switch = DIALECTS[request.dialect].switch
@@ -603,7 +755,8 @@ def _requests(answer: Trace | Chain) -> list[Request]:
 
 
 def _words(op: str, texts: Mapping[str, object]) -> list[str]:
-    return [text for _, text in command_pieces(op, texts)]
+    pieces = command_pieces(op, texts)
+    return [word for name, text in pieces for word in (operand_texts(text) if name == "operands" else [text])]
 
 
 # Where a token stands in the stages of a chain.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from _collections_abc import Callable, Iterable, Mapping, Sequence
+
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
@@ -14,12 +16,6 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.core.values import read_sizes, shape_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any
-
 
 # Comparisons: the same request under every dialect and switch setting, side by side.
 
@@ -54,7 +50,7 @@ class Comparison(Record):
 
     op: str
     input: Shape
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     rows: tuple[Compared, ...]
     unasked: tuple[str, ...] = ()
     """The dialects that have the op but not these arguments."""

@@ -37,7 +37,7 @@ MOST_APART = 100
 """The most differences that have to share primes."""
 MOST_VALUES = 64
 """The most values of one name that are tried one by one."""
-KEPT_FIRST = "==", "%", "!="
+KEPT_FIRST = "==", "%", "!=", ">="
 """Of conditions that follow from each other, those that stay; of equal ones, those that come first."""
 FREE = "~"
 """What begins the name of an unknown that need not be whole."""
@@ -55,7 +55,7 @@ class Undecided(Exception):
 
 
 class Condition(Record):
-    """A relation between two dims: `left % right == 0`, `left == right` or `left != right`.
+    """A relation between two dims: `left % right == 0`, `left == right`, `left != right` or `left >= right`.
 
     Its text is a Python expression over the names, which is true if the condition holds.
     """
@@ -77,8 +77,7 @@ class Condition(Record):
         >>> equal(dims.named_dim("N"), 3)[0].words
         'N is 3'
         """
-        says = {"%": "{right} divides {left}", "==": "{left} is {right}", "!=": "{left} is not {right}"}
-        return says[self.relation].format(left=self.left, right=self.right)
+        return WORDS[self.relation].format(left=self.left, right=self.right)
 
     @property
     def ratio(self) -> dims.Monomial:
@@ -86,6 +85,13 @@ class Condition(Record):
         return dims.monomial(dims.quotient(self.left, self.right))
 
 
+WORDS = {
+    "%": "{right} divides {left}",
+    "==": "{left} is {right}",
+    "!=": "{left} is not {right}",
+    ">=": "{left} is at least {right}",
+}
+"""What a person would say, by the relation."""
 Conditions = tuple[Condition, ...]
 
 
@@ -154,6 +160,24 @@ def differ(a: dims.Dim, b: dims.Dim) -> Conditions:
         raise Never(f"{a} != {b}")
     left = dims.product(condition.left for condition in same)
     return (Condition(left, "!=", same[0].right),)
+
+
+def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
+    """Return the conditions under which `a >= b`; raise `Never` if no sizes meet it. `b` is above 0.
+
+    >>> [str(c) for c in at_least(dims.product((2, dims.named_dim("H"))), 7)], at_least(dims.named_dim("H"), 1)
+    (['H >= 4'], ())
+    """
+    ratio = dims.monomial(dims.quotient(a, b))
+    if _is_at_least_one(ratio):
+        return ()
+    above, below = _numerator(ratio), _denominator(ratio)
+    if isinstance(above, int):
+        if dims.exceeds(below, above):
+            raise Never(f"{a} >= {b}")
+    elif isinstance(below, int):
+        above, below = dims.lowest_terms(1, 1, dict(ratio.powers)), -(-ratio.denominator // ratio.numerator)
+    return (Condition(above, ">=", below),)
 
 
 def combine(conditions: Iterable[Condition], shared: Work | None = None) -> Conditions:
@@ -248,7 +272,7 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
         if left % right:
             raise Never(f"{left} % {right} == 0")
         return ()
-    relation = {"==": equal, "%": divides, "!=": differ}[condition.relation]
+    relation = {"==": equal, "%": divides, "!=": differ, ">=": at_least}[condition.relation]
     return relation(left, right)
 
 
@@ -436,10 +460,10 @@ class Known:
         if self._settled is None:
             self.work = self.shared or Work()
             try:
-                ones = [one for one in self.settle() if not _has_free(one)]
+                ones = [each for one in self.settle() if not _has_free(one) for each in equal(one, 1)]
             except (Never, Undecided):
                 ones = []
-            self._settled = solved_names((*self.conditions, *[each for one in ones for each in equal(one, 1)]))
+            self._settled = solved_names((*self.conditions, *ones))
         return self._settled
 
     @property
@@ -493,6 +517,9 @@ class Known:
         if condition.relation == "!=":
             same = Condition(condition.left, "==", condition.right)
             return Known(self.dims, (*self.conditions, same), self.shared).is_contradictory()
+        if condition.relation == ">=":
+            stated = [dims.quotient(condition.ratio, each) for each in self._ratios(">=")]
+            return any(map(_is_at_least_one, map(dims.monomial, stated)))
         makes_so = self._makes_one if condition.relation == "==" else self._makes_whole
         return self._ask(lambda: makes_so(condition.ratio))
 
@@ -559,6 +586,11 @@ class Known:
             below = [(name, -power) for name, power in ratio.powers]
             add_inequality(rows, below, -_exponent(ratio, prime) - 1)
         return has_solution(rows, self.work)
+
+
+def _is_at_least_one(ratio: dims.Monomial) -> bool:
+    """Say whether no sizes make a monomial less than 1."""
+    return ratio.numerator >= ratio.denominator and all(power > 0 for _, power in ratio.powers)
 
 
 def _has_free(ratio: dims.Monomial) -> bool:

@@ -246,6 +246,25 @@ def total(terms: Iterable[Dim]) -> Sum:
     return tuple([dim for dim in dims if dim != 0])
 
 
+def plain_sum(terms: Sum) -> object:
+    """Return a sum for JSON: a number, or a text.
+
+    >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
+    (3, 'N - 1')
+    """
+    if len(terms) == 1:
+        return plain(terms[0])
+    ordered = sorted(terms, key=lambda term: (isinstance(term, int), is_negative(term)))
+    texts = [str(product((-1, term))) if is_negative(term) else str(term) for term in ordered]
+    signs = [" - " if is_negative(term) else " + " for term in ordered]
+    return "".join([part for pair in zip(signs, texts, strict=True) for part in pair]).removeprefix(" + ").strip()
+
+
+def is_negative(dim: Dim) -> bool:
+    """Say whether a term is below 0."""
+    return (dim if isinstance(dim, int) else dim.numerator) < 0
+
+
 def exact_root(number: int, order: int) -> int | None:
     """Return the whole root of a number; None if it has none.
 

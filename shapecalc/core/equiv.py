@@ -11,25 +11,16 @@ from shapecalc.core import dims
 from shapecalc.core.answers import Chain, Trace, moves_of
 from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
-from shapecalc.core.conditions import (
-    Condition,
-    Conditions,
-    Known,
-    Never,
-    Undecided,
-    combine,
-    divides,
-    equal,
-    holds,
-)
+from shapecalc.core.conditions import Condition, Conditions, Known, Never, Undecided, combine, divides, equal, holds
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.layout import Atoms, Moves, View, position, positions
 from shapecalc.core.limits import MOST_ELEMENTS
-from shapecalc.core.moves import Index, Roll, unravel
+from shapecalc.core.moves import Combine, Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain
+from shapecalc.core.results import Result, put_in, settled
 from shapecalc.core.text import shape_text
 
 # Where two chains of numbers differ: the first output index at which they read other elements of the input.
@@ -255,6 +246,8 @@ class Equivalence(Record):
     """Where they differ; None if no sizes are known at which they do."""
     tested: int = 0
     """How many sizes were tried."""
+    by_shape: bool = False
+    """Whether only shapes were compared, since a chain computes elements."""
 
     def __str__(self) -> str:
         """Return the verdict in words, with its conditions."""
@@ -273,6 +266,8 @@ class Equivalence(Record):
         ]
         if self.counterexample:
             said.append(str(self.counterexample))
+        elif self.verdict is Verdict.UNDECIDED and self.by_shape:
+            said.append("products, windows and joins are compared by their shapes alone, and these are the same")
         elif self.verdict is Verdict.UNDECIDED:
             sizes = "one choice of sizes" if self.tested == 1 else f"{self.tested} choices of sizes"
             said.append(f"no difference at {sizes}" if self.tested else "too many elements to compare")
@@ -314,8 +309,26 @@ def equivalence(first: Trace | Chain, second: Trace | Chain, most: int = MOST_EL
     if first.input != second.input:
         inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
         raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
+    if any(isinstance(move, Combine) for move in (*first.moves, *second.moves)):
+        return _by_shape(first, second)
     moved = moves_of(first), moves_of(second)
-    return _Pair(moved, (first.conditions, second.conditions), most).equivalence()
+    return _Pair(moved, (first.conditions, second.conditions), (first.results, second.results), most).equivalence()
+
+
+def _by_shape(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
+    """Return whether two answers are written alike or have other shapes at some sizes; anything else is undecided."""
+    defined = first.conditions, second.conditions
+    asked = [[(trace.op, trace.dialect, trace.request.arguments) for trace in each.traces] for each in (first, second)]
+    if asked[0] == asked[1]:
+        return Equivalence(Verdict.SAME, (), defined)
+    names = dims.names(dim for answer in (first, second) for trace in answer.traces for dim in trace.request.dims)
+    for sizes in islice(ascending_sizes(names, 2), MOST_TRIED) if names else ({},):
+        if holds(sum(defined, ()), sizes):
+            outputs = [put_in(answer.output or (), answer.results, sizes) for answer in (first, second)]
+            if outputs[0] != outputs[1] and dims.all_known(outputs[0] + outputs[1]):
+                found = Counterexample(FrozenDict(sizes), (outputs[0], outputs[1]))
+                return Equivalence(Verdict.DIFFERENT, (), defined, found, by_shape=True)
+    return Equivalence(Verdict.UNDECIDED, (), defined, by_shape=True)
 
 
 def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
@@ -323,7 +336,8 @@ def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
     Raises `ShapeError` (usage) as `equivalence` does.
     """
-    pair = _Pair((moves_of(other), moves_of(answer)), (other.conditions, answer.conditions))
+    moved, defined = (moves_of(other), moves_of(answer)), (other.conditions, answer.conditions)
+    pair = _Pair(moved, defined, (other.results, answer.results))
     return pair.proof(()) is not None and not pair.missing(1, 0, ())
 
 
@@ -331,11 +345,17 @@ class _Pair:
     """Two chains, the conditions under which each is defined, and how many elements may be compared."""
 
     def __init__(
-        self, moved: tuple[Moves, Moves], defined: tuple[Conditions, Conditions], most: int = MOST_ELEMENTS
+        self,
+        moved: tuple[Moves, Moves],
+        defined: tuple[Conditions, Conditions],
+        results: tuple[Mapping[str, Result], Mapping[str, Result]],
+        most: int = MOST_ELEMENTS,
     ) -> None:
-        self.moved, self.defined, self.most = moved, defined, most
+        self.moved, self.defined, self.results, self.most = moved, defined, results, most
         self.dims = tuple(dict.fromkeys(moved[0].dims + moved[1].dims))
-        self.names = dims.names([*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))])
+        every = [*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))]
+        every += [term for each in {**results[0], **results[1]}.values() for term in each.terms + each.inside]
+        self.names = tuple([name for name in dims.names(every) if not any(name in each for each in results)])
 
     def equivalence(self) -> Equivalence:
         """Return the verdict on the two."""
@@ -352,7 +372,12 @@ class _Pair:
         return Equivalence(verdict, conditions, self.defined, found, len(tried))
 
     def proof(self, given: Conditions) -> Conditions | None:
-        """Return the conditions that are needed to prove them the same, `given` among them; None without a proof."""
+        """Return the conditions that are needed to prove them the same, `given` among them; None without a proof.
+
+        Nothing is proved of named results that are not the same in both.
+        """
+        if self.results[0] != self.results[1]:
+            return None
         try:
             known = Known(self.dims, combine((*self.defined[0], *self.defined[1], *given)))
             first, second = (chain.rewritten(known.settled) for chain in self.moved)
@@ -374,7 +399,10 @@ class _Pair:
         """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
         room = self.most
         for sizes in self._sizes():
-            first, second = (chain.rewritten(sizes) for chain in self.moved)
+            first, second = (
+                chain.rewritten(settled(results, sizes))
+                for chain, results in zip(self.moved, self.results, strict=True)
+            )
             if not dims.all_known(first.dims + second.dims) or volume(first) > dims.INT64_MAX:
                 continue
             lined_up = False
@@ -398,10 +426,14 @@ class _Pair:
         seen = set()
         for some in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
             tried = islice(some, MOST_PUT_IN // len(self.dims))
-            fitting = (sizes for sizes in tried if holds(defined, sizes) and tuple(sizes.values()) not in seen)
+            fitting = (sizes for sizes in tried if self._are_defined(sizes) and tuple(sizes.values()) not in seen)
             for sizes in islice(fitting, MOST_TRIED):
                 seen.add(tuple(sizes.values()))
                 yield FrozenDict(sizes)
+
+    def _are_defined(self, sizes: Mapping[str, int]) -> bool:
+        pairs = zip(self.defined, self.results, strict=True)
+        return all(holds(conditions, settled(results, sizes)) for conditions, results in pairs)
 
     def _sufficient(self, tried: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
         """Return what makes them the same where it is proved: single conditions, or else pairs that name no 1."""

@@ -9,9 +9,10 @@ from itertools import chain, islice
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.conditions import Conditions, holds
 from shapecalc.core.dims import Shape, monomial, names, substitute
-from shapecalc.core.moves import Dims, Index, Move, index_after, index_before
+from shapecalc.core.moves import Combine, Dims, Index, Move, index_after, index_before
 from shapecalc.core.origins import mixing, reshaped
 from shapecalc.core.problem import misuse
+from shapecalc.core.results import settled
 from shapecalc.core.text import shape_text
 
 SMALLEST = 2
@@ -34,14 +35,16 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
     {'N': 2, 'C': 3, 'H': 2, 'W': 4}
     """
-    dims = _dims(answer)
-    known = names([*dims, *(side for each in answer.conditions for side in (each.left, each.right))])
-    least = multiplied_sizes(known, answer.conditions)
+    dims, conditions = _dims(answer), _conditions(answer)
+    bare = [*dims, *(side for each in conditions for side in (each.left, each.right))]
+    known = tuple([name for name in names(bare) if name not in answer.results])
+    least = multiplied_sizes(known, conditions)
     twice = {name: SMALLEST * size for name, size in least.items()}
     first = [] if smallest else [twice]
-    bound, freely = _bound_sizes(answer, known), (ascending_sizes(known, start) for start in (SMALLEST, 1))
+    bound, freely = _bound_sizes(conditions, known), (ascending_sizes(known, start) for start in (SMALLEST, 1))
     tried = chain(first, bound, *freely, [least, twice])
-    meeting = (sizes for sizes in tried if _holds(answer, dims, sizes))
+    all_sizes = (settled(answer.results, sizes) for sizes in tried) if answer.results else tried
+    meeting = (sizes for sizes in all_sizes if holds(conditions, sizes) and _have_sizes(dims, sizes))
     best = next(meeting, None)
     if best is None:
         raise misuse("no small sizes meet the conditions", "give the sizes with --where")
@@ -50,8 +53,15 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     return best
 
 
-def _holds(answer: Trace | Chain, dims: Shape, sizes: Mapping[str, int]) -> bool:
-    return holds(answer.conditions, sizes) and all(isinstance(substitute(dim, sizes), int) for dim in dims)
+def _conditions(answer: Trace | Chain) -> Conditions:
+    """Return when an answer holds; of one that is refused, when what it got to does."""
+    if answer.problem is None:
+        return answer.conditions
+    return tuple([each for trace in answer.traces for step in trace.steps for each in step.conditions])
+
+
+def _have_sizes(dims: Shape, sizes: Mapping[str, int]) -> bool:
+    return all(isinstance(substitute(dim, sizes), int) for dim in dims)
 
 
 def _shows(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
@@ -67,9 +77,10 @@ def _shows(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     return True
 
 
-def _bound_sizes(answer: Trace | Chain, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+def _bound_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
     """Yield sizes from 2 up for the names that are in conditions, and 2 for the others."""
-    bound = names([side for each in answer.conditions for side in (each.left, each.right)])
+    sides = names([side for each in conditions for side in (each.left, each.right)])
+    bound = tuple([name for name in sides if name in known])
     for sizes in ascending_sizes(bound, SMALLEST) if 0 < len(bound) < len(known) else ():
         yield {name: sizes.get(name, SMALLEST) for name in known}
 
@@ -99,7 +110,7 @@ def multiplied_sizes(known: tuple[str, ...], conditions: Conditions) -> Mapping[
     """Return sizes made to meet each condition in turn. A number that divides is multiplied into its first name."""
     sizes = dict.fromkeys(known, 1)
     for condition in conditions:
-        first = names((condition.left,))[:1]
+        first = [name for name in names((condition.left,)) if name in sizes][:1]
         right = monomial(condition.right)
         if first and not right.powers and right.denominator == 1:
             sizes[first[0]] = right.numerator if condition.relation == "==" else sizes[first[0]] * right.numerator
@@ -122,6 +133,8 @@ def moving_stages(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     for stage in answer.stages:
         if stage.move is None or isinstance(stage.move, Dims):
             raise misuse("shape returns dims, so there is no element to follow")
+        if isinstance(stage.move, Combine):
+            raise misuse(f"elements of {stage.label} come from several operands or places, and cannot be followed")
         path.append((stage.label, stage.before, stage.move))
     return tuple(path)
 

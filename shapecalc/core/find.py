@@ -252,9 +252,10 @@ def ways_between(before: Shape, after: Shape) -> Found:
     if 0 in before:
         return Found((_still(before, after),), 1)
     found = splits(before, after)
-    others = int(in_order(before, after) not in found.all)
-    listed = islice(_ways(before, after, found), MOST_LISTED)
-    return Found(tuple(listed), others + sum(map(_orders_count, found.all)), found.complete)
+    fits = int(in_order(before, after) not in found.all)
+    for parts in found.all:  # which can stand in so many orders inside their axes
+        fits += prod(factorial(len(group)) for group in (*_by(parts, "source"), *_by(parts, "out")))
+    return Found(tuple(islice(_ways(before, after, found), MOST_LISTED)), fits, found.complete)
 
 
 def ways(before: Shape, after: Shape) -> Iterator[Way]:
@@ -330,11 +331,6 @@ def _arranged(groups: list[list[SharedAtom]]) -> Iterator[tuple[SharedAtom, ...]
     """Yield the parts of all groups, each group in the first `MOST_ORDERED` of its orders."""
     for arranged in every(*(islice(permutations(group), MOST_ORDERED) for group in groups)):
         yield tuple(chain(*arranged))
-
-
-def _orders_count(parts: Parts) -> int:
-    """Return in how many orders the parts can stand inside their axes."""
-    return prod(factorial(len(group)) for group in (*_by(parts, "source"), *_by(parts, "out")))
 
 
 def _by(parts: Parts, side: str) -> list[list[SharedAtom]]:

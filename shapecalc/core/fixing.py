@@ -13,6 +13,7 @@ from shapecalc.core.compare import compare as compare_by
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Infers, Zero
 from shapecalc.core.dims import Dim, Shape, factored, missing_factors, names, product, quotient
+from shapecalc.core.meeting import WAYS, arithmetic, keeps_batch, meetings
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, Rule, ShapeError
@@ -442,6 +443,12 @@ class Change(Record):
     """Why it is right for every batch; empty if it is not."""
     copies: bool = False
     """Whether it writes the dims that zeros were meant to copy."""
+    said: str = ""
+    """What is done to a tensor, if it is one of several operands."""
+
+
+OPERANDS = ("input", "operands", "weight", "kernel")
+"""The arguments that are at fault if operands do not go together."""
 
 
 def changes(trace: Trace, problem: Problem) -> Changes:
@@ -450,12 +457,20 @@ def changes(trace: Trace, problem: Problem) -> Changes:
     if of_the_op is not None:
         yield from (Change(name, value) for name, value in of_the_op(trace.input, trace.request.arguments))
         return
+    if _do_not_meet(trace, problem):
+        yield from (Change(each.name, each.value, said=each.said) for each in meetings(trace.request))
+        return
     if problem.rule is rules.VOLUME_MISMATCH:
         yield from batch_changes(trace)
     at, name = refused_request(trace, problem), str(problem.argument)
     own = OF_A_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES.get(problem.rule, ()) if own is None else own:
         yield from (Change(name, value, copies=change is copied_zeros) for value in change(at))
+
+
+def _do_not_meet(trace: Trace, problem: Problem) -> bool:
+    """Say whether a request is refused since its operands do not go together."""
+    return trace.op in WAYS and problem.argument in OPERANDS
 
 
 def batch_changes(trace: Trace) -> Changes:
@@ -577,7 +592,12 @@ def apply(request: Request, fix: Fix) -> Request:
     options = {"dialect": request.dialect, "opset": request.opset, "dtype": request.dtype, **request.arguments}
     if switch:
         options[switch.name] = request.switch
-    again = ask(request.op, request.input, options | {fix.name: fix.value})
+    meets = fix.name == "input" and request.op in WAYS
+    again = (
+        ask(request.op, str(fix.value), options)
+        if meets
+        else ask(request.op, request.input, options | {fix.name: fix.value})
+    )
     kept = {name: text for name, text in request.written.items() if name != fix.name}
     return replace(again, written={**kept, **again.written})
 
@@ -587,6 +607,8 @@ def _mend(trace: Trace, problem: Problem, left: int) -> list[tuple[Fix, Trace]]:
     if problem.rule is rules.CONTRADICTION:
         return []
     tried = [*_tries(trace, problem)]
+    if _do_not_meet(trace, problem):
+        return _resolving(tried)
     if not _resolving(tried):
         tried += _asked_again(trace.request, _worded(trace.request, last_changes(trace, problem)))
     if _resolving(tried) or left == 1:
@@ -612,7 +634,9 @@ def _tries(trace: Trace, problem: Problem) -> Answers:
     first = problem.rule is rules.NO_SUCH_ATTRIBUTE
     if first:
         yield from newer
-    yield from _asked_again(request, _worded(request, changes(trace, problem)))
+    tried = _asked_again(request, _worded(request, changes(trace, problem)))
+    alone = not _do_not_meet(trace, problem)
+    yield from (each for each in tried if alone or keeps_batch(request, each[1]))
     yield from _asked_again(request, _switched(request))
     if not first:
         yield from newer
@@ -631,10 +655,14 @@ def _worded(request: Request, changed: Changes) -> Iterator[Fix]:
     """Yield arguments with new values as they would be typed, in words; none for a request that is too long."""
     for change in () if len(request.dims) > LONGEST else islice(changed, MOST_TRIED):
         name, value = change.name, change.value
+        if isinstance(value, bool):
+            yield Fix(name, value, f"write --{name}")
+            continue
         text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
-        what = "" if name in request.arguments else f"{name} "
+        what = "" if name in request.arguments or name == "input" else f"{name} "
         why = f": right for every batch, {change.every_batch}" if change.every_batch else ""
         said = f"leave {name} out" if text is None else f"write {what}{brief(text)}{why}"
+        said = f"{change.said}: {said}" if change.said else said
         yield Fix(name, text, said, change.every_batch, copies=change.copies)
 
 
@@ -712,7 +740,7 @@ def _near_hint(trace: Trace, problem: Problem) -> str:
         return said
     if problem.rule is rules.NOT_A_PERMUTATION:
         return _missing(at)
-    if problem.rule in (rules.NEEDS_SIZE, rules.NEEDS_SUM):
+    if problem.rule is rules.NEEDS_SIZE:
         copying = trace.op == "view" and problem.argument == "strides"
         return "give the sizes with --where" + (", or write reshape in place of view" if copying else "")
     if problem.rule == "stride-incompatible":
@@ -721,7 +749,9 @@ def _near_hint(trace: Trace, problem: Problem) -> str:
         return COPY_FIRST
     switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
     mended, _ = next(single_fixes(trace, problem), (None, None))
-    return mended.said if mended and mended.name != switch else ""
+    said = mended.said if mended and mended.name != switch else ""
+    numbers = arithmetic(trace.request) if _do_not_meet(trace, problem) else ""
+    return "; ".join(filter(None, (numbers if not said or "flattened" in numbers else "", said)))
 
 
 def _target_hint(at: Refused) -> str | None:

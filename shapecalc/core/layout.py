@@ -5,24 +5,11 @@ from __future__ import annotations
 from array import array
 from math import gcd, lcm, prod
 
+from shapecalc.core import dims
 from shapecalc.core.conditions import Known, Never, Undecided, equal, solved_names
-from shapecalc.core.dims import (
-    Dim,
-    Shape,
-    Sum,
-    all_known,
-    always_whole,
-    lowest_terms,
-    monomial,
-    named_dim,
-    names,
-    product,
-    quotient,
-    rewrite,
-    total,
-)
+from shapecalc.core.dims import Dim, Shape, Sum
 from shapecalc.core.limits import MOST_MIXED
-from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, Take, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 
@@ -49,6 +36,10 @@ NEAR = 16
 
 MOST_READ = 64
 """The most atoms of a base that others are read through to."""
+
+
+TABLE = "@"
+"""What the name begins with that stands for the stride of a take, which steps through its base as a table says."""
 
 
 class Atom(Record):
@@ -113,7 +104,7 @@ def contiguous_strides(shape: Shape) -> Shape:
     """
     strides: list[Dim] = [1]
     for dim in shape[:0:-1]:
-        strides.append(strides[-1] if dim == 0 else product((strides[-1], dim)))
+        strides.append(strides[-1] if dim == 0 else dims.product((strides[-1], dim)))
     return tuple(strides[::-1][: len(shape)])
 
 
@@ -158,11 +149,11 @@ def _read_through(atom: Atom, known: Known) -> Atoms:
 
     A part of a base is read alone only if that adds nothing where the rest is read.
     """
-    if atom.start or not 0 < len(atom.base) <= MOST_READ:
+    if atom.start or not 0 < len(atom.base) <= MOST_READ or is_table(atom.base):
         return (atom,)
     if is_backwards(atom):
         return turned(_read_through(turned((atom,))[0], known))
-    above = quotient(product([each.size for each in atom.base]), _times(atom.size, atom.stride))
+    above = dims.quotient(dims.product([each.size for each in atom.base]), _times(atom.size, atom.stride))
     if not known.is_whole(above):
         return (atom,)
     _, part, _ = map(tuple, _Cutting(atom.base, (above, atom.size, atom.stride), known).axes())
@@ -175,6 +166,11 @@ def is_backwards(atom: Atom) -> bool:
     """Say whether an atom is read from its last position to its first."""
     stride = atom.stride
     return (stride if isinstance(stride, int) else stride.numerator) < 0
+
+
+def is_table(base: Atoms) -> bool:
+    """Say whether a base is the table of a take."""
+    return any(str(atom.stride).startswith(TABLE) for atom in base if not isinstance(atom.stride, int))
 
 
 def turned(atoms: Iterable[Atom]) -> Atoms:
@@ -194,7 +190,7 @@ def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
     ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
     atoms = _joined([atom for axis in axes for atom in axis], known)
-    if product([atom.size for atom in atoms]) == product(shape):
+    if dims.product([atom.size for atom in atoms]) == dims.product(shape):
         return _Cutting(atoms, shape, known).axes()
     base = known.same(atoms)
     return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in axes_of(shape)])
@@ -230,14 +226,14 @@ class _Cutting:
             self._mix()
             return
         self.made[-1].append(self._outer(part))
-        self.wanted[-1] = quotient(rest, part)
+        self.wanted[-1] = dims.quotient(rest, part)
 
     def _outer(self, size: Dim) -> Atom:
         """Return the outer part of the next atom; its inner part is left."""
         atom = self.left.pop()
         if size == atom.size:
             return atom
-        inner = quotient(atom.size, size)
+        inner = dims.quotient(atom.size, size)
         self.left.append(Atom(inner, atom.stride, *atom.level))
         return Atom(size, _times(atom.stride, inner), *atom.level)
 
@@ -247,27 +243,27 @@ class _Cutting:
         taken = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
         base = self.known.same(merge(taken))
         sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
-        stride = product(sizes)
+        stride = dims.product(sizes)
         for out, size in enumerate(sizes):
-            stride = quotient(stride, size)
+            stride = dims.quotient(stride, size)
             self.made[-1] += [Atom(size, stride, base)] if size != 1 else []
-            self.wanted[-1] = quotient(self.wanted[-1], size)
+            self.wanted[-1] = dims.quotient(self.wanted[-1], size)
             if out < len(sizes) - 1:
                 self.wanted.pop()
                 self.made.append([])
 
     def _next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Return where the next cuts can line up: whole atoms and a part of one, whole dims and a part of one."""
-        sizes, dims = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
-        have, want = _running(sizes[:NEAR]), _running(dims[:NEAR])
+        sizes, wanted = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
+        have, want = _running(sizes[:NEAR]), _running(wanted[:NEAR])
         for both in range(1, len(have) + len(want)):
             for i in range(max(0, both - len(want) + 1), min(both + 1, len(have))):
                 a, b = have[i], want[both - i]
                 cut = _common_multiple(a, b)
                 if cut != 1 and self._fits(cut, have, i) and self._fits(cut, want, both - i):
-                    return i, quotient(cut, a), both - i, quotient(cut, b)
+                    return i, dims.quotient(cut, a), both - i, dims.quotient(cut, b)
         ends = {count: place for place, count in enumerate(_running(sizes))}
-        i, j = next((ends[count], place) for place, count in enumerate(_running(dims)) if place and ends.get(count))
+        i, j = next((ends[count], place) for place, count in enumerate(_running(wanted)) if place and ends.get(count))
         return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
@@ -287,30 +283,30 @@ def _running(sizes: Iterable[Dim]) -> list[Dim]:
 
 
 def _times(a: Dim, b: Dim) -> Dim:
-    return a * b if type(a) is int and type(b) is int else product((a, b))
+    return a * b if type(a) is int and type(b) is int else dims.product((a, b))
 
 
 def _common_factor(a: Dim, b: Dim) -> Dim:
     """Return the largest common factor of two dims that stands in both; 1 if names divide in one of them."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
-    if not (always_whole(a) and always_whole(b)):
+    if not (dims.always_whole(a) and dims.always_whole(b)):
         return 1
-    one, other = monomial(a), monomial(b)
+    one, other = dims.monomial(a), dims.monomial(b)
     theirs = dict(other.powers)
     powers = {name: min(power, theirs.get(name, 0)) for name, power in one.powers}
-    return lowest_terms(gcd(one.numerator, other.numerator), 1, powers)
+    return dims.lowest_terms(gcd(one.numerator, other.numerator), 1, powers)
 
 
 def _common_multiple(a: Dim, b: Dim) -> Dim:
     """Return the smallest common multiple of two dims, by their names and numbers."""
     if type(a) is int and type(b) is int:
         return lcm(a, b)
-    one, other = monomial(a), monomial(b)
+    one, other = dims.monomial(a), dims.monomial(b)
     powers = dict(one.powers)
     for name, power in other.powers:
         powers[name] = max(power, powers.get(name, power))
-    return lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
+    return dims.lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
 class _Across(Exception):
@@ -335,7 +331,7 @@ def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | Non
     >>> cut((Atom(2, 3), Atom(3, 1)), (3, 2), Known()) is None
     True
     """
-    if product([atom.size for atom in atoms]) != product(shape):
+    if dims.product([atom.size for atom in atoms]) != dims.product(shape):
         return None
     try:
         return _CleanCutting(tuple(atoms), shape, known).axes()
@@ -389,6 +385,8 @@ class View(Record):
             return picking.view([axis for axis, size in zip(axes, move.sizes, strict=True) if size is not None], self)
         if isinstance(move, Roll):
             return _rolled(self, move.axis, move.shift, known)
+        if isinstance(move, Take):
+            return _taken(self, move, before, known)
         if isinstance(move, Dims):
             raise misuse("shape returns dims, so no element moves")
         if isinstance(move, Permute):
@@ -457,23 +455,24 @@ class _Picking:
         cut = self._cut(start, step, count, _volume(atoms[1:]))
         if cut:
             return self._part_of_one(atoms[0], *cut[0]) + self.part(atoms[1:], *cut[1])
-        return self._left(Atom(count, step, self.known.same(atoms), total((start,))))
+        return self._left(Atom(count, step, self.known.same(atoms), dims.total((start,))))
 
     def _part_of_one(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return what is left of an atom; one that is read backwards still counts from its last position."""
         along = -1 if is_backwards(atom) else 1
-        begin = total((start,))
+        begin = dims.total((start,))
         if along == -1:
-            begin = total((atom.size, -1, *[product((-1, each)) for each in (start, product((step, count)))], step))
+            last = start, dims.product((step, count))
+            begin = dims.total((atom.size, -1, *[dims.product((-1, each)) for each in last], step))
         if not atom.base:
-            self.offset += [product((along, atom.stride, term)) for term in begin]
+            self.offset += [dims.product((along, atom.stride, term)) for term in begin]
         elif atom.size == _volume(atom.base):
-            begun = _round(total((*atom.start, *begin)), atom.size, self.known)
-            return self._left(Atom(count, product((along, step)), atom.base, begun))
-        elif begin or not self.known.divides(product((step, count)), atom.size):
+            begun = _round(dims.total((*atom.start, *begin)), atom.size, self.known)
+            return self._left(Atom(count, dims.product((along, step)), atom.base, begun))
+        elif begin or not self.known.divides(dims.product((step, count)), atom.size):
             forward = (atom,) if along == 1 else turned((atom,))
-            return self._left(Atom(count, product((along, step)), self.known.same(forward), begin))
-        return self._left(Atom(count, product((atom.stride, step)), *atom.level))
+            return self._left(Atom(count, dims.product((along, step)), self.known.same(forward), begin))
+        return self._left(Atom(count, dims.product((atom.stride, step)), *atom.level))
 
     def _left(self, atom: Atom) -> Atoms:
         """Return an atom that is left, if more than one position of it is."""
@@ -490,33 +489,35 @@ class _Picking:
             return None
         (outer, inner), divides = divided, self.known.divides
         if divides(within, step):
-            return (outer, quotient(step, within), count), (inner, 1, 1)
+            return (outer, dims.quotient(step, within), count), (inner, 1, 1)
         if self._end_within(inner, step, count, within):
             return (outer, 1, 1), (inner, step, count)
-        each = quotient(within, step)
+        each = dims.quotient(within, step)
         if divides(step, within) and divides(each, count) and _is_below(inner, step):
-            return (outer, 1, quotient(count, each)), (inner, step, each)
+            return (outer, 1, dims.quotient(count, each)), (inner, step, each)
         return None
 
     def _divided(self, number: Dim, by: Dim) -> tuple[Dim, Dim] | None:
         """Return the quotient as a whole number and what is left over; None if they depend on sizes."""
-        ratio = quotient(number, by)
+        ratio = dims.quotient(number, by)
         if self.known.is_whole(ratio):
             return ratio, 0
-        if monomial(ratio).powers:
+        if dims.monomial(ratio).powers:
             return None
-        whole = monomial(ratio).numerator // monomial(ratio).denominator
+        whole = dims.monomial(ratio).numerator // dims.monomial(ratio).denominator
         return whole, _left_over(ratio, by)
 
     def _end_within(self, start: Dim, step: Dim, count: Dim, size: Dim) -> bool:
         if count == 1:
             return True
-        if all_known((start, step, count, size)):
+        if dims.all_known((start, step, count, size)):
             return start + step * (count - 1) < size  # type: ignore[operator]  # all are numbers
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
     def through(self, atom: Atom) -> Atoms:
         """Return what an atom reads of its base, if that ends before the base does."""
+        if is_table(atom.base):
+            return self._left(atom) if atom.size != 1 else self._looked_up(atom)
         if is_backwards(atom):
             return turned(self.through(turned((atom,))[0]))
         if not atom.start:
@@ -527,9 +528,15 @@ class _Picking:
             return self._left(atom)
         return self.part(atom.base, first, atom.stride, atom.size)
 
+    def _looked_up(self, atom: Atom) -> Atoms:
+        """Take the one position that is read of a table."""
+        (table,), at = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
+        place = int(str(table.stride)[len(TABLE) :].split(",")[at % int(str(table.size))])
+        return self.part(table.base, place, 1, 1) if place >= 0 else self.part(turned(table.base), 0, 1, 1)
+
     def view(self, axes: Iterable[Atoms], view: View) -> View:
         """Return the view with these axes that is left of another one."""
-        return View(tuple(axes), total((*view.offset, *self.offset)), view.fixed | self.fixed)
+        return View(tuple(axes), dims.total((*view.offset, *self.offset)), view.fixed | self.fixed)
 
 
 def _straight(view: View, known: Known) -> View:
@@ -571,29 +578,45 @@ def _rolled(view: View, axis: int, shift: int, known: Known) -> View:
         backwards = is_backwards(next(atom for atom in atoms if atom.stride != 0))
         base = known.same(turned(atoms) if backwards else atoms)
         atom = Atom(_volume(atoms), -1 if backwards else 1, base)
-    start = total((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
+    start = dims.total((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
     atom = Atom(atom.size, atom.stride, atom.base, _round(start, atom.size, known))
     return View((*view.axes[:axis], (atom,), *view.axes[axis + 1 :]), view.offset, view.fixed)
 
 
+def _taken(view: View, move: Take, before: Shape, known: Known) -> View:
+    """Return a view with some positions of one axis: regular steps, the same one again, or those of a table."""
+    count, regular = len(move.places), move.regular
+    if regular is None:
+        (atoms,) = normal(view.axes[move.axis : move.axis + 1], known)
+        table = Atom(count, dims.named_dim(TABLE + ",".join(map(str, move.places))), known.same(atoms))
+        axis: Atoms = (Atom(count, 1, (table,)),) if any(atom.stride != 0 for atom in atoms) else (Atom(count, 0),)
+    else:
+        first, step = regular
+        picked = [(0, 1, dim) for dim in before]
+        picked[move.axis] = (first, step or 1, count if step else 1)
+        view = view.after(Pick(*zip(*picked, strict=True)), before, known)
+        axis = view.axes[move.axis] if step else (Atom(count, 0),)
+    return View((*view.axes[: move.axis], axis, *view.axes[move.axis + 1 :]), view.offset, view.fixed)
+
+
 def _round(start: Sum, size: Dim, known: Known) -> Sum:
     """Return a start from 0 on, where it is known how often a size goes into it."""
-    rounds = [product((fraction, size)) for fraction in known.fractions]
+    rounds = [dims.product((fraction, size)) for fraction in known.fractions]
     whole = gcd(*[number for number in rounds if isinstance(number, int)])
     terms = list[Dim]()
     for term in start:
-        ratio = quotient(term, size)
+        ratio = dims.quotient(term, size)
         if isinstance(term, int) and whole:
             terms.append(term % whole)
         elif not known.is_whole(ratio):
-            terms.append(term if monomial(ratio).powers else _left_over(ratio, size))
-    return total(terms)
+            terms.append(term if dims.monomial(ratio).powers else _left_over(ratio, size))
+    return dims.total(terms)
 
 
 def _left_over(ratio: Dim, size: Dim) -> Dim:
     """Return what is left of a number of sizes when whole sizes are taken away."""
-    part = monomial(ratio)
-    return product((size, lowest_terms(part.numerator % part.denominator, part.denominator, {})))
+    part = dims.monomial(ratio)
+    return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 
 
 def _is_below(number: Dim, limit: Dim) -> bool:
@@ -601,7 +624,7 @@ def _is_below(number: Dim, limit: Dim) -> bool:
 
 
 def _volume(atoms: Iterable[Atom]) -> Dim:
-    return product([atom.size for atom in atoms])
+    return dims.product([atom.size for atom in atoms])
 
 
 Positions = tuple[Dim, Dim, Dim]
@@ -635,26 +658,34 @@ class Moves(Record):
         """The shape after the last move."""
         return self.shapes[-1]
 
-    def rewritten(self, dims: Mapping[str, Dim]) -> Moves:
+    def rewritten(self, known: Mapping[str, Dim]) -> Moves:
         """Return the chain with dims put in for names."""
-        return Moves(_rewritten(self.input, dims), tuple([_move_rewritten(move, dims) for move in self.moves]))
+        shape, moves = _rewritten(self.input, known), list[Move]()
+        for move in self.moves:
+            size = shape[move.axis] if isinstance(move, Take) else None
+            made = _move_rewritten(move, known)
+            if isinstance(made, Take) and isinstance(size, int) and size:
+                made = Take(made.axis, tuple([place % size for place in made.places]))
+            moves.append(made)
+            shape = made.after(shape)
+        return Moves(_rewritten(self.input, known), tuple(moves))
 
     def view(self, known: Known) -> View:
         """Return the view of the output, which is the same for all chains of one output if that is empty."""
         return View(()) if 0 in self.dims else view_through(self.input, self.moves, known)
 
 
-def _move_rewritten(move: Move, dims: Mapping[str, Dim]) -> Move:
+def _move_rewritten(move: Move, known: Mapping[str, Dim]) -> Move:
     if isinstance(move, Reshape | Expand):
-        return type(move)(_rewritten(move.shape, dims))
+        return type(move)(_rewritten(move.shape, known))
     if isinstance(move, Pick):
-        sizes = tuple([size if size is None else rewrite(size, dims) for size in move.sizes])
-        return Pick(_rewritten(move.starts, dims), move.steps, sizes)
+        sizes = tuple([size if size is None else dims.rewrite(size, known) for size in move.sizes])
+        return Pick(_rewritten(move.starts, known), move.steps, sizes)
     return move
 
 
-def _rewritten(shape: Shape, dims: Mapping[str, Dim]) -> Shape:
-    return tuple([rewrite(dim, dims) for dim in shape])
+def _rewritten(shape: Shape, known: Mapping[str, Dim]) -> Shape:
+    return tuple([dims.rewrite(dim, known) for dim in shape])
 
 
 def position(chain: Moves, place: int) -> int:
@@ -682,23 +713,22 @@ def positions(chain: Moves, elements: array[int]) -> array[int]:
     for move in chain.moves:
         after = view.after(move, shape, known)
         if not after.is_plain:
-            found, after = _gathered(found, view), view_of(shape)
-            if isinstance(move, Roll):
-                found = _rolled_items(found, shape, move)
+            found, after = _gathered(found, view), view_of(move.after(shape))
+            if isinstance(move, Roll | Take):
+                found = _pieced_items(found, shape, move)
             else:
-                after = after.after(move, shape, known)
+                after = view_of(shape).after(move, shape, known)
         view, shape = after, move.after(shape)
     return _gathered(found, view)
 
 
-def _rolled_items(source: array[int], shape: Shape, move: Roll) -> array[int]:
-    """Return the items of a tensor with the positions of one axis moved on, in C order."""
-    within = prod(shape[move.axis :])  # type: ignore[arg-type]  # all are numbers
-    shift = move.shift * prod(shape[move.axis + 1 :]) % within  # type: ignore[arg-type]
-    made = array("q")
-    for start in range(0, len(source), within):
-        end = start + within
-        made += source[end - shift : end] + source[start : end - shift]
+def _pieced_items(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
+    """Return the items of a tensor with the stretches of one axis that a move puts one after another, in C order."""
+    sizes: list[Any] = [*shape]
+    inner, made = prod(sizes[move.axis + 1 :]), array("q")
+    for start in range(0, len(source), inner * sizes[move.axis]):
+        for begin, count in move.pieces(sizes[move.axis]):
+            made += source[start + begin * inner : start + (begin + count) * inner]
     return made
 
 
@@ -743,29 +773,29 @@ EMPTY = "0"
 def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
     """Return both shapes without a size of 0, and with the names solved that make their volumes equal."""
     before = without_zeros(before)
-    after = without_zeros(after, product(before))
+    after = without_zeros(after, dims.product(before))
     try:
-        solved = solved_names(equal(product(before), product(after)))
+        solved = solved_names(equal(dims.product(before), dims.product(after)))
     except Never:
         solved = {}
     if not solved:
         return tuple(before), tuple(after)
-    return tuple([rewrite(dim, solved) for dim in before]), tuple([rewrite(dim, solved) for dim in after])
+    return tuple([dims.rewrite(dim, solved) for dim in before]), tuple([dims.rewrite(dim, solved) for dim in after])
 
 
 def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
     """Return a shape with a name for every size of 0, but the last stands for what the others leave of a volume.
 
-    >>> without_zeros((2, 0, 3)), without_zeros((0, 2), product((4, named_dim(EMPTY))))
+    >>> without_zeros((2, 0, 3)), without_zeros((0, 2), dims.product((4, dims.named_dim(EMPTY))))
     ((2, 0, 3), (2*0, 2))
     """
-    dims = [named_dim(EMPTY) if dim == 0 else dim for dim in shape]
+    sizes = [dims.named_dim(EMPTY) if dim == 0 else dim for dim in shape]
     if 0 in shape:
-        last = len(dims) - 1 - list(shape)[::-1].index(0)
-        rest = quotient(volume, product(dims[:last] + dims[last + 1 :]))
-        if EMPTY in names((rest,)):
-            dims[last] = rest
-    return tuple(dims)
+        last = len(sizes) - 1 - list(shape)[::-1].index(0)
+        rest = dims.quotient(volume, dims.product(sizes[:last] + sizes[last + 1 :]))
+        if EMPTY in dims.names((rest,)):
+            sizes[last] = rest
+    return tuple(sizes)
 
 
 def carried_ones(before: Shape, after: Shape) -> dict[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.record import Record
 
@@ -75,9 +77,49 @@ class Roll(Record):
     shift: int
     axis: int
 
+    def pieces(self, size: int) -> list[tuple[int, int]]:
+        """Return the stretches that are put one after another: where each starts, and how long it is."""
+        shift = self.shift % size
+        return [(size - shift, shift), (0, size - shift)]
+
     def after(self, shape: Shape) -> Shape:
         """Return the shape of a tensor of `shape` after the move: the same."""
         return shape
+
+
+class Take(Record):
+    """Take positions of an axis, in any order and as often as they are named."""
+
+    axis: int
+    places: tuple[int, ...]
+    """Counted from 0; -1 is the last one of an axis whose size is a name."""
+
+    @property
+    def regular(self) -> tuple[int, int] | None:
+        """The first position and how far apart they are, 0 if all are one; None if they are no regular steps.
+
+        >>> Take(0, (5, 3, 1)).regular, Take(0, (2, 2)).regular, Take(0, (0, 2, 1)).regular, Take(0, (0, -1)).regular
+        ((5, -2), (2, 0), None, None)
+        """
+        steps = {after - at for at, after in pairwise(self.places)} or {1}
+        from_both_ends = min(self.places, default=0) < 0 and len({*self.places}) > 1
+        return None if len(steps) > 1 or from_both_ends else ((self.places or (0,))[0], steps.pop())
+
+    def pieces(self, size: int) -> list[tuple[int, int]]:
+        """Return the stretches that are taken one after another: where each starts, and how long it is."""
+        made = list[tuple[int, int]]()
+        for place in self.places:
+            start, count = made[-1] if made else (0, 0)
+            made[-1:] = [(start, count + 1)] if made and start + count == place else [*made[-1:], (place, 1)]
+        return made
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move.
+
+        >>> Take(1, (2, 0, 0, 1)).after((2, 3))
+        (2, 4)
+        """
+        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
 
 
 class Dims(Record):
@@ -91,7 +133,30 @@ class Dims(Record):
         return shape[self.start : self.end]
 
 
-Move = Permute | Reshape | Expand | Pick | Roll | Dims
+class Combine(Record):
+    """Make a tensor of the input and of other operands, or compute new elements from windows of the input.
+
+    Operand 0 is the input; the others count from 1 in the order in which they are written.
+    """
+
+    shape: Shape
+    operands: tuple[Shape, ...]
+    """The shapes of the input and of the other operands."""
+    places: tuple[tuple[Place, ...], ...]
+    """For each output dim the operands and the axes of these that an index on it tells apart."""
+    joined: int | None = None
+    """The output axis along which operands lie end to end, in the order of its places."""
+    windows: tuple[int, ...] = ()
+    """The output axes whose positions read several positions of their place."""
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of the result."""
+        return self.shape
+
+
+Place = tuple[int, int]
+"""The number of an operand and one of its axes."""
+Move = Permute | Reshape | Expand | Pick | Roll | Take | Dims | Combine
 
 Index = tuple[int, ...]
 """The position of an element on each axis."""
@@ -113,6 +178,10 @@ def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
         return _picked_index(index, shape, move)
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, move.shift)
+    if isinstance(move, Take):
+        places = [place % shape[move.axis] for place in move.places]
+        place = index[move.axis]
+        return (*index[: move.axis], places.index(place), *index[move.axis + 1 :]) if place in places else None
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
@@ -146,7 +215,15 @@ def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
             start % dim + (0 if size is None else step * next(places))
             for (start, step, size), dim in zip(move.axes, shape, strict=True)
         )
+    if isinstance(move, Take):
+        place = _looked_up(move.places, index[move.axis]) % shape[move.axis]
+        return (*index[: move.axis], place, *index[move.axis + 1 :])
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
+
+
+def _looked_up(places: tuple[int, ...], at: Any) -> Any:
+    """Return the place at an index, or the places at an array of them."""
+    return places[at] if isinstance(at, int) else sum([(at == each) * place for each, place in enumerate(places)])
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:

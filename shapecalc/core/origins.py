@@ -16,16 +16,16 @@ from functools import lru_cache
 from itertools import chain
 from math import gcd, prod
 
-from shapecalc.core import layout
+from shapecalc.core import dims, layout
 from shapecalc.core.conditions import Conditions, Known, Never, Undecided, equal
-from shapecalc.core.dims import Dim, Shape, Sum, all_known, plain, product, quotient, substitute, total
-from shapecalc.core.moves import Expand, Move, Pick, Reshape
+from shapecalc.core.dims import Dim, Shape, Sum
+from shapecalc.core.moves import Expand, Move, Pick, Place, Reshape, Take
 from shapecalc.core.record import Record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
 
 MOST_TRIED = 1 << 16
 """The most elements of which all positions are computed to see on which axes a dim depends."""
@@ -51,11 +51,14 @@ class AxisAtom(Record):
     stride: Dim
     start: Sum = ()
     """The position at which the axis begins to be read, as terms; the same in all atoms that name the axis."""
+    operand: int = 0
+    """Whose axis it is: 0 is the input, the other operands count from 1."""
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the command line documents."""
-        found = {"axis": self.axis, "size": plain(self.size), "stride": plain(self.stride)}
-        return found | ({"start": plain_sum(self.start)} if self.start else {})
+        found = {"axis": self.axis, "size": dims.plain(self.size), "stride": dims.plain(self.stride)}
+        found |= {"start": dims.plain_sum(self.start)} if self.start else {}
+        return found | ({"operand": self.operand} if self.operand else {})
 
 
 class Repeats(Record):
@@ -65,7 +68,7 @@ class Repeats(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the command line documents."""
-        return {"repeats": plain(self.size)}
+        return {"repeats": dims.plain(self.size)}
 
 
 class Mixes(Record):
@@ -80,26 +83,28 @@ class Mixes(Record):
         return {"mixes": [*self.axes]} | ({} if self.exact else {"exact": False})
 
 
-def plain_sum(terms: Sum) -> object:
-    """Return a sum for JSON: a number, or a text.
+class Reads(Record):
+    """A whole dim whose elements are computed from, or depend on, these axes of operands."""
 
-    >>> from shapecalc.core.dims import named_dim
-    >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
-    (3, 'N - 1')
-    """
-    if len(terms) == 1:
-        return plain(terms[0])
-    texts = [str(product((-1, term))) if is_negative(term) else str(term) for term in reversed(terms)]
-    signs = [" - " if is_negative(term) else " + " for term in reversed(terms)]
-    return "".join([part for pair in zip(signs, texts, strict=True) for part in pair]).removeprefix(" + ").strip()
+    places: tuple[Place, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the atom as the JSON object that the command line documents."""
+        return {"reads": [{"operand": operand, "axis": axis} for operand, axis in self.places]}
 
 
-def is_negative(dim: Dim) -> bool:
-    """Say whether a term is below 0."""
-    return (dim if isinstance(dim, int) else dim.numerator) < 0
+class Joins(Record):
+    """A whole dim on which the dims of operands lie end to end."""
+
+    parts: tuple[Origin, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the atom as the JSON object that the command line documents."""
+        return {"joins": [[atom.as_json() for atom in part] for part in self.parts]}
 
 
-Origin = tuple[AxisAtom | Repeats | Mixes, ...]
+Atom: TypeAlias = AxisAtom | Repeats | Mixes | Reads | Joins
+Origin: TypeAlias = tuple[Atom, ...]
 """What one dim is made of, the outermost first; nothing for a new dim of 1."""
 Origins = tuple[Origin | None, ...]
 """The origin of each dim; None for a dim that holds nothing of the input."""
@@ -111,7 +116,7 @@ def origins(moves: layout.Moves, conditions: Conditions, ones: Mapping[int, int]
     `ones` are the input axes of 1 that output dims are of which there is nothing else to say.
 
     >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
-    (AxisAtom(axis=0, size=2, stride=1, start=()), AxisAtom(axis=1, size=2, stride=3, start=()))
+    (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
     return _origins(moves, conditions, tuple(ones.items()))
 
@@ -137,9 +142,10 @@ def _origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[i
 
 def _of_none(found: Origin) -> Origin:
     """Return the origin of a dim of 0, whose atoms have sizes that make 0, too."""
-    if any(isinstance(atom, Mixes) or atom.size == 0 for atom in found):
+    sized = [atom for atom in found if isinstance(atom, (AxisAtom, Repeats))]
+    if len(sized) < len(found) or any(atom.size == 0 for atom in sized):
         return found
-    first, *rest = found or (Repeats(0),)
+    first, *rest = sized or [Repeats(0)]
     return (replace(first, size=0), *rest)
 
 
@@ -154,33 +160,35 @@ def _of_empty(moves: layout.Moves, known: Known) -> tuple[Origin, ...]:
     made = list[Move]()
     for move in moves.moves:
         if isinstance(move, Reshape):
-            move = Reshape(layout.without_zeros(move.shape, product(shape)))
+            move = Reshape(layout.without_zeros(move.shape, dims.product(shape)))
         elif isinstance(move, Expand):
             move = Expand(layout.without_zeros(move.shape))
         elif isinstance(move, Pick):
             picked = zip(move.starts, move.steps, move.sizes, shape, strict=True)
             whole = [(0, 1, dim) if size == 0 else (start, step, size) for start, step, size, dim in picked]
             move = Pick(*zip(*whole, strict=True))
+        elif isinstance(move, Take) and not move.places:
+            continue
         made.append(move)
         shape = move.after(shape)
     found = _Reading(layout.Moves(given, tuple(made)), known).origins()
     return tuple([tuple([_emptied(atom) for atom in origin]) for origin in found])
 
 
-def _emptied(atom: AxisAtom | Repeats | Mixes) -> AxisAtom | Repeats | Mixes:
+def _emptied(atom: Atom) -> Atom:
     """Return an atom with 0 for the name that stood for it."""
-    if isinstance(atom, Mixes):
+    if not isinstance(atom, (AxisAtom, Repeats)):
         return atom
     size = _emptied_dim(atom.size)
     if isinstance(atom, Repeats):
         return Repeats(size)
-    return AxisAtom(atom.axis, size, _emptied_dim(atom.stride), total([_emptied_dim(term) for term in atom.start]))
+    return AxisAtom(atom.axis, size, _emptied_dim(atom.stride), dims.total([_emptied_dim(term) for term in atom.start]))
 
 
 def _emptied_dim(dim: Dim) -> Dim:
     """Return a dim with 0 for the name that stood for it; what is divided by that name is of no element, and 0."""
     try:
-        return substitute(dim, {layout.EMPTY: 0})
+        return dims.substitute(dim, {layout.EMPTY: 0})
     except ZeroDivisionError:
         return 0
 
@@ -225,8 +233,20 @@ def axes_read(origin: Origin | None) -> tuple[int, ...]:
     >>> axes_read((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), axes_read((Mixes((0, 1)),)), axes_read((Repeats(2),))
     ((0, 2), (0, 1), ())
     """
-    axes = [(atom.axis,) if isinstance(atom, AxisAtom) else getattr(atom, "axes", ()) for atom in origin or ()]
-    return tuple(sorted({*chain(*axes)}))
+    return tuple(sorted({axis for atom in origin or () for axis in _axes_of(atom)}))
+
+
+def _axes_of(atom: Atom) -> Iterable[int]:
+    match atom:
+        case AxisAtom():
+            return [atom.axis] * (atom.operand == 0)
+        case Mixes():
+            return atom.axes
+        case Reads():
+            return [axis for operand, axis in atom.places if operand == 0]
+        case Joins():
+            return chain(*map(axes_read, atom.parts))
+    return ()
 
 
 def linked(rank: int, wires: Sequence[tuple[int, ...]], mixed: Collection[int] = ()) -> tuple[Group, ...]:
@@ -289,7 +309,7 @@ def regrouping(before: Shape, after: Shape) -> str:
 def reshaped(before: Shape, after: Shape) -> Origins:
     """Return the origins of a reshape, for the names that make both volumes equal."""
     try:
-        conditions = equal(product(before), product(after))
+        conditions = equal(dims.product(before), dims.product(after))
     except Never:
         conditions = ()
     return origins(layout.Moves(before, (Reshape(after),)), conditions, layout.carried_ones(before, after))
@@ -342,7 +362,7 @@ class _Reach(Record):
         """The offset, and the sizes and strides of the steps; None if one of these is no number."""
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
-        return (sum(offset), steps) if all_known([*offset, *chain(*steps)]) else None
+        return (sum(offset), steps) if dims.all_known([*offset, *chain(*steps)]) else None
 
     @property
     def extent(self) -> int:
@@ -352,19 +372,21 @@ class _Reach(Record):
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
         """Say whether every position of a flat index of these sizes is read."""
-        return self.exact and product([step.size for step in self.steps]) == product(sizes)
+        return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
     def through(self, atom: layout.Atom) -> _Reach | None:
         """Return which positions are read by what steps on an atom; None if it is not known to stay there."""
-        if layout.is_backwards(atom) or not self.exact or any(map(is_negative, self.offset[:1])):
+        if layout.is_table((atom,)) or layout.is_backwards(atom):
+            return None
+        if not self.exact or any(map(dims.is_negative, self.offset[:1])):
             return None
         if self.steps:
             if self.numbers is None or not isinstance(atom.size, int):
                 return None
             if self.numbers[0] + self.extent >= atom.size:
                 return None
-        steps_of_atom = [layout.Atom(step.size, product((atom.stride, step.stride))) for step in self.steps]
-        return _Reach(tuple([product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
+        steps_of_atom = [layout.Atom(step.size, dims.product((atom.stride, step.stride))) for step in self.steps]
+        return _Reach(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
     def without(self, stride: Dim) -> _Reach:
         """Return which positions are read while the steps of a stride are not made."""
@@ -380,6 +402,13 @@ class _Reading:
         self.shape, self.strides = moves.input, layout.contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.place_of = {self.strides[axis]: place for place, axis in enumerate(self.axes)}
+        picks = [(move, before) for move, before in zip(moves.moves, moves.shapes, strict=False) if type(move) is Pick]
+        self.picked = {
+            (size, abs(step), dim)
+            for move, before in picks
+            for (_, step, size), dim in zip(move.axes, before, strict=True)
+        }
+        """The sizes and steps that slices take of dims: they end within these, also if no factors tell it."""
         self.known_digits: dict[layout.Atom, list[AxisAtom]] = {}
         self.steps: dict[layout.Level, list[layout.Atom]] = {}
         for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
@@ -432,7 +461,7 @@ class _Reading:
         else:
             found = [] if atom.base else self._digits_of_input(forward)
         if layout.is_backwards(atom):
-            return [AxisAtom(each.axis, each.size, product((-1, each.stride))) for each in found]
+            return [AxisAtom(each.axis, each.size, dims.product((-1, each.stride))) for each in found]
         return found
 
     def _digits_of_input(self, atom: layout.Atom) -> list[AxisAtom]:
@@ -445,16 +474,17 @@ class _Reading:
     def _found_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
         found = list[AxisAtom]()
         for axis in self._axes_from(stride):
-            dim, step = self.shape[axis], quotient(stride, self.strides[axis])
-            if not self.known.is_whole(step) or not self._is_within(step, dim):
+            dim, step = self.shape[axis], dims.quotient(stride, self.strides[axis])
+            picked = (size, step, dim) in self.picked
+            if not picked and not (self.known.is_whole(step) and self._is_within(step, dim)):
                 continue
-            if self._ends_within(size, step, dim):
+            if picked or self._ends_within(size, step, dim):
                 return [*found, AxisAtom(axis, size, step)][::-1]
-            room = quotient(dim, step)
+            room = dims.quotient(dim, step)
             if not self.known.is_whole(room) or not self.known.divides(room, size):
                 break
             found.append(AxisAtom(axis, room, step))
-            size, stride = quotient(size, room), product((self.strides[axis], dim))
+            size, stride = dims.quotient(size, room), dims.product((self.strides[axis], dim))
         return []
 
     def _axes_from(self, stride: Dim) -> list[int]:
@@ -474,7 +504,7 @@ class _Reading:
         """Say whether so many steps are sure to end on their axis."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
-        return self.known.divides(product((size, step)), dim)
+        return self.known.divides(dims.product((size, step)), dim)
 
     def _whole_axis(self, level: layout.Level) -> list[int]:
         """Return the axis of which a level is all positions, from some start on and round its end, if there is one."""
@@ -491,11 +521,11 @@ class _Reading:
         for axis in reversed(self.axes):
             if not left:
                 break
-            turn = product((self.strides[axis], self.shape[axis]))
-            own = total([self._rest(term, turn) for term in left])
-            borrowed = [turn] if own and all(map(is_negative, own)) else []
-            left = total([*left, *[product((-1, term)) for term in (*own, *borrowed)]])
-            offsets[axis] = tuple([quotient(term, self.strides[axis]) for term in own])
+            turn = dims.product((self.strides[axis], self.shape[axis]))
+            own = dims.total([self._rest(term, turn) for term in left])
+            borrowed = [turn] if own and all(map(dims.is_negative, own)) else []
+            left = dims.total([*left, *[dims.product((-1, term)) for term in (*own, *borrowed)]])
+            offsets[axis] = tuple([dims.quotient(term, self.strides[axis]) for term in own])
         return offsets
 
     def _rest(self, term: Dim, turn: Dim) -> Dim:
@@ -508,10 +538,10 @@ class _Reading:
         """Return where axes begin to be read that do not begin at 0: where all digits of these origins are 0."""
         starts = self.offsets | {axis: self._reach(level).offset for level, axis in self.rolled.items()}
         for atom in [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]:
-            if is_negative(atom.stride):
-                end = product((-1, atom.size, atom.stride))
+            if dims.is_negative(atom.stride):
+                end = dims.product((-1, atom.size, atom.stride))
                 goes_round = not isinstance(end, int) and end == self.shape[atom.axis]
-                starts[atom.axis] = total((*starts.get(atom.axis, ()), 0 if goes_round else end, atom.stride))
+                starts[atom.axis] = dims.total((*starts.get(atom.axis, ()), 0 if goes_round else end, atom.stride))
         return starts
 
     def _passed(self) -> set[int]:
@@ -540,7 +570,7 @@ class _Reading:
         if len(self.axes) > MOST_COMPARED or not self.levels_on:
             return set()
         mixing = [step for step in self._reach(INPUT).steps if not self._digits_of_input(step)]
-        turns = {axis: product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
+        turns = {axis: dims.product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
     # Which positions are read of a flat index.
@@ -563,15 +593,15 @@ class _Reading:
                 else:
                     steps += [_forward(atom) for atom in above[0] if atom.level == level and atom.stride != 0]
                     exact &= is_full
-                    self.unknown |= set() if is_full or all_known(self.moves.dims) else {above}
-            self.reaches[level] = _Reach(total(offset), tuple(steps), exact)
+                    self.unknown |= set() if is_full or dims.all_known(self.moves.dims) else {above}
+            self.reaches[level] = _Reach(dims.total(offset), tuple(steps), exact)
         return self.reaches[level]
 
     def _parted(self, atom: layout.Atom) -> layout.Atoms:
         """Return an atom that runs over several axes of the input as one for each, and all of them forwards."""
         forward, parts = _forward(atom), list[layout.Atom]()
         for digit in () if atom.base else self._digits_of_input(forward):
-            parts.append(layout.Atom(digit.size, product((digit.stride, self.strides[digit.axis]))))
+            parts.append(layout.Atom(digit.size, dims.product((digit.stride, self.strides[digit.axis]))))
             self.known_digits[parts[-1]] = [digit]
         return tuple(parts) or (forward,)
 
@@ -584,18 +614,18 @@ class _Reading:
         for out, origin in enumerate(found):
             inside: Dim = 1
             for atom in origin[::-1]:
-                if isinstance(atom, Mixes):
+                if not isinstance(atom, (AxisAtom, Repeats)):
                     continue
                 if isinstance(atom, AxisAtom) and atom.axis in mixed | self.passed:
                     start = starts.get(atom.axis, ())
                     if atom.axis in self.passed or not self._tells_digit(out, inside, atom, start):
                         wrong.add(out)
-                inside = product((inside, atom.size))
+                inside = dims.product((inside, atom.size))
         return wrong
 
     def _tells_digit(self, out: int, inside: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Say whether positions on an axis tell the digit of an atom of a dim; `inside` are the atoms inside it."""
-        if is_negative(atom.stride):
+        if dims.is_negative(atom.stride):
             return False
         if self._is_digit(atom, start):
             return True
@@ -605,12 +635,12 @@ class _Reading:
     def _is_digit(self, atom: AxisAtom, start: Sum) -> bool:
         """Say whether the digit of an axis is a digit of the flat index that no other step changes."""
         reach, far = self._reach(INPUT), self.strides[atom.axis]
-        stride = product((atom.stride, far))
-        if not reach.exact or not self.known.divides(product((atom.size, atom.stride)), self.shape[atom.axis]):
+        stride = dims.product((atom.stride, far))
+        if not reach.exact or not self.known.divides(dims.product((atom.size, atom.stride)), self.shape[atom.axis]):
             return False
-        offset = total([*reach.offset, *[product((-1, far, term)) for term in start]])
+        offset = dims.total([*reach.offset, *[dims.product((-1, far, term)) for term in start]])
         others = _Reach(offset, reach.without(stride).steps)
-        turn = product((atom.size, stride))
+        turn = dims.product((atom.size, stride))
         numbers = others.numbers if isinstance(turn, int) else None
         aligned = all(self.known.divides(turn, term) for term in offset)
         if not aligned and (numbers is None or numbers[0] % turn >= stride):  # type: ignore[operator]  # all are numbers
@@ -630,15 +660,22 @@ class _Reading:
         found = [self._changing(atom) for atom in self.view.axes[out] if atom.stride != 0]
         axes, exact = {axis for each, _ in found for axis in each}, all(exact for _, exact in found)
         if not exact and (tried := self._all_tried()):
-            axes, exact = tried.changing(out), True
+            tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_table(atom.base)]
+            read = {axis for table in tables for digit in self._digits_of_table(table) for axis in digit.axes}
+            axes = tried.changing(out) | read  # where a table reads one position of an axis alone, no start tells it
+            exact = axes == tried.changing(out)
         return (Mixes(tuple(sorted(axes)), exact) if axes else Repeats(self.moves.output[out]),)
 
     def _changing(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes on which positions may change along an atom, and whether they are sure to."""
+        if layout.is_table(atom.base):
+            digits = self._digits_of_table(atom.base[0])
+            alone = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
+            return {axis for digit in digits for axis in digit.axes}, alone and atom.size == atom.base[0].size
         reach = self._reach(atom.level)
         if len(atom.base) == 1 and reach.through(atom.base[0]):
             (base,) = atom.base
-            return self._changing(layout.Atom(atom.size, product((atom.stride, base.stride)), *base.level))
+            return self._changing(layout.Atom(atom.size, dims.product((atom.stride, base.stride)), *base.level))
         aligned = not reach.offset and reach.is_full([each.size for each in atom.base] if atom.base else self.shape)
         axes, exact = set[int](), True
         for along in self._parted(atom):
@@ -650,17 +687,21 @@ class _Reading:
                     exact &= changes is True and reach.exact and digit.exact
         return axes, exact
 
+    def _digits_of_table(self, table: layout.Atom) -> list[_Digit]:
+        """Return the digits that a take reads by a table, which stays on their axes."""
+        return [digit for step in table.base for digit in self._digits_of_atom(step)]
+
     def _changes(self, along: layout.Atom, others: _Reach, size: Dim, stride: Dim, *, aligned: bool) -> bool | None:
         """Say whether a digit of a flat index changes along steps, whatever the others are; None if it is not known.
 
         If all positions are read, or turns and steps lie inside each other, the steps are `aligned`.
         """
         divides = self.known.divides
-        if divides(product((size, stride)), along.stride):
+        if divides(dims.product((size, stride)), along.stride):
             return False
         if aligned:
-            return not divides(product((along.size, along.stride)), stride)
-        if others.numbers is None or not all_known((along.size, along.stride, size, stride)):
+            return not divides(dims.product((along.size, along.stride)), stride)
+        if others.numbers is None or not dims.all_known((along.size, along.stride, size, stride)):
             return None
         count, step, count_of_digit, turn = _numbers((along.size, along.stride, size, stride))
         return changes_along(count, step, count_of_digit, turn, *others.numbers)
@@ -674,8 +715,8 @@ class _Reading:
             stride: Dim = 1
             for atom in reversed(base):
                 for each in self._digits_of_atom(atom):
-                    found.append(_Digit(each.size, product((stride, each.stride)), each.axes, each.exact))
-                stride = product((stride, atom.size))
+                    found.append(_Digit(each.size, dims.product((stride, each.stride)), each.axes, each.exact))
+                stride = dims.product((stride, atom.size))
             self.digits_of[base] = found
         return self.digits_of[base]
 
@@ -686,7 +727,7 @@ class _Reading:
         digits = self._digits(atom)
         if digits and all(map(self._is_clear, digits)):
             sizes = [digit.size for digit in digits]
-            return [_Digit(each.size, product(sizes[at + 1 :]), {each.axis}) for at, each in enumerate(digits)]
+            return [_Digit(each.size, dims.product(sizes[at + 1 :]), {each.axis}) for at, each in enumerate(digits)]
         axes, _ = self._changing(atom)
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
@@ -696,33 +737,33 @@ class _Reading:
             return False
         if digit.axis not in self.unclear:
             return True
-        reach, size = self._reach(INPUT), product((digit.size, digit.stride))
+        reach, size = self._reach(INPUT), dims.product((digit.size, digit.stride))
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
     def _all_tried(self) -> _Tried | None:
         """Return the positions of all elements; None if there are too many, or if names have no size."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
-        fits = all(product(old) == product(new) for old, move, new in steps if isinstance(move, Reshape))
-        if self._tried is None and fits and all_known(self.moves.dims):
+        fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
+        if self._tried is None and fits and dims.all_known(self.moves.dims):
             most = max([prod(_numbers(shape)) for shape in self.moves.shapes])
             self._tried = _Tried(self.moves) if most <= MOST_TRIED else None
         return self._tried
 
     def _finished(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
         """Return an origin with the starts of its axes, in the fewest atoms."""
-        made = list[AxisAtom | Repeats | Mixes]()
+        made = list[Atom]()
         for atom in origin:
             if isinstance(atom, AxisAtom):
                 start, dim = starts.get(atom.axis, ()), self.shape[atom.axis]
-                if isinstance(dim, int) and all_known(start):
-                    start = total((sum(_numbers(start)) % dim,))
+                if isinstance(dim, int) and dims.all_known(start):
+                    start = dims.total((sum(_numbers(start)) % dim,))
                 atom = replace(atom, start=start)
             match (made[-1] if made else None), atom:
                 case AxisAtom() as last, AxisAtom() if _are_joined(last, atom):
-                    made[-1] = replace(atom, size=product((last.size, atom.size)))
+                    made[-1] = replace(atom, size=dims.product((last.size, atom.size)))
                 case Repeats() as last, Repeats():
-                    made[-1] = Repeats(product((last.size, atom.size)))
+                    made[-1] = Repeats(dims.product((last.size, atom.size)))
                 case _:
                     made.append(atom)
         return tuple(made)
@@ -730,7 +771,7 @@ class _Reading:
 
 def _are_joined(outer: AxisAtom, inner: AxisAtom) -> bool:
     """Say whether one atom can stand for two neighbours."""
-    return outer.axis == inner.axis and outer.stride == product((inner.size, inner.stride))
+    return outer.axis == inner.axis and outer.stride == dims.product((inner.size, inner.stride))
 
 
 def _forward(atom: layout.Atom) -> layout.Atom:
@@ -784,9 +825,9 @@ def residues(offset: int, steps: Iterable[tuple[int, int]], within: int) -> int:
     return marks
 
 
-def _numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
+def _numbers(shape: Iterable[Dim]) -> tuple[int, ...]:
     """Return dims that are all numbers."""
-    return tuple([dim for dim in dims if isinstance(dim, int)])
+    return tuple([dim for dim in shape if isinstance(dim, int)])
 
 
 class _Tried:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from _collections_abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import Chain, Kind, Reasons, Request, Stage, Step, Trace
-from shapecalc.core.ask import ask, check_attributes, check_names_known, setting_of, with_sizes
+from shapecalc.core.answers import NONE, Chain, Kind, Reasons, Request, Stage, Step, Trace, shapes_in
+from shapecalc.core.ask import ask, check_attributes, check_names_known, operand_words, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, Work, combine, divides, holds, put_sizes_in, required
 from shapecalc.core.dialects.base import EmptyInfer, Reading, Zero, check_rank, checked_volume, spelled
-from shapecalc.core.dims import Monomial, Shape, all_known, names, substitute
+from shapecalc.core.dims import Monomial, Shape, all_known, names
 from shapecalc.core.limits import MOST_CHAIN_DIMS, MOST_CHAIN_NAMES, MOST_COMBINED, MOST_STAGES
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import replace
+from shapecalc.core.results import Naming, Result, Wanted, put_in
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, KEEPS, WRITTEN_FRACTION
 from shapecalc.core.text import brief, shape_text, tokens
 from shapecalc.core.values import read_sizes
@@ -31,24 +32,28 @@ def resolve(request: Request) -> Trace:
     symbolic = request.symbolic
     try:
         at = setting_of(request)
-        if at.operator.since or request.dtype:
+        if at.operator.since or at.operator.required or request.dtype:
             check_attributes(request, at)
         check_rank(request.input, at.row, "input")
         checked_volume(request.input, "input")
         given = _fractions(request) if symbolic else ()
     except ShapeError as error:
         return Trace(request, problem=placed(error.problem, request))
-    stages, problem = _collect(at.steps(request.input, at, **request.arguments))
+    naming = Naming(names(request.dims), request.known) if symbolic else None
+    stages, problem = _collect(at.steps(request.input, at, **request.arguments), naming)
+    results = naming.new if naming else NONE
     options = {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
     if problem is not None:
-        return Trace(request, at.version, options, stages, problem=placed(problem, request), given=given)
+        refused = placed(problem, request)
+        return Trace(request, at.version, options, stages, problem=refused, given=given, results=results)
     output = stages[-1].after if stages else request.input
-    if not symbolic:
-        return Trace(request, at.version, options, stages, output)
-    return _with_conditions(Trace(request, at.version, options, stages, output, given=given))
+    answer = Trace(request, at.version, options, stages, output, given=given, results=results)
+    answer = _with_conditions(answer) if symbolic else answer
+    tells = OPS[request.op].tells
+    return answer.telling(tells) if tells is not None else answer
 
 
-def _collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
+def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...], Problem | None]:
     """Return the stages that an op yields as far as it gets, and the problem that stopped it.
 
     A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
@@ -62,6 +67,8 @@ def _collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
                 steps.append(event)
             elif type(event) is Stage:
                 begun, steps = event, []
+            elif type(event) is Wanted:
+                naming.name(event)  # type: ignore[union-attr]  # only names make a size that wants one
             elif begun is not None:
                 done.append(begun.finish(steps, event))  # type: ignore[arg-type]  # it is a move: nothing else is left
                 begun = None
@@ -74,25 +81,26 @@ def _collect(reasons: Reasons) -> tuple[tuple[Stage, ...], Problem | None]:
 def _with_conditions(trace: Trace) -> Trace:
     """Return an answer that has names with what its steps need, and what it assumes."""
     request, version, options, stages, given = trace.request, trace.version, trace.options, trace.stages, trace.given
+    results = trace.results
     conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
         conditions = conditions and combine(conditions)
     except Never:
         problem = placed(contradiction(conditions).problem, request)
-        return Trace(request, version, options, stages, problem=problem, given=given)
+        return Trace(request, version, options, stages, problem=problem, given=given, results=results)
 
     def assumes() -> tuple[str, ...]:
         return _zero_sensitive(found, request.dims, lambda sizes: with_zeros(request, sizes))
 
-    found = Trace(request, version, options, stages, trace.output, None, conditions, assumes, given)
+    found = Trace(request, version, options, stages, trace.output, None, conditions, assumes, given, results)
     return found
 
 
 def _fractions(request: Request) -> tuple[Step, ...]:
     """Return a step for every written fraction: it carries its own divisibility."""
     steps = []
-    for argument, dims in (("input", request.input), *request.arguments.items()):
-        for index, dim in enumerate(dims if isinstance(dims, tuple) else ()):
+    for argument, value in (("input", request.input), *request.arguments.items()):
+        for index, dim in enumerate([dim for dims in shapes_in(value) for dim in dims]):
             if not isinstance(dim, Monomial):
                 continue
             message = f"{brief(str(dim))} is not a whole number for any sizes"
@@ -122,7 +130,8 @@ def _zero_sensitive(
     """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in if need be."""
     sensitive = []
     sure = [zero_verdicts(trace) for trace in answer.traces]
-    for name in names(dims):
+    above = names([each.left for each in answer.conditions if each.relation == ">="])
+    for name in [name for name in names(dims) if name not in above]:
         verdicts = {verdict.get(name, False) for verdict in sure}
         told = len(sure) == 1 and verdicts == {True}
         if told or (verdicts != {False} and _changed(answer, again({name: 0}), {name: 0})):
@@ -131,14 +140,18 @@ def _zero_sensitive(
 
 
 def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+    least = [condition for condition in answer.conditions if condition.relation == ">="]
+    if not holds(least, sizes):
+        return False
     if not holds(answer.conditions, sizes) or answer.output is None:
         return at_zero.output is not None
     try:
-        expected = tuple(substitute(dim, sizes) for dim in answer.output)
+        expected = put_in(answer.output, answer.results, sizes)
         left = combine(simpler for condition in answer.conditions for simpler in put_sizes_in(condition, sizes))
     except ZeroDivisionError:
         return True
-    return at_zero.output != expected or {*at_zero.conditions} != {*left}
+    output = at_zero.output and put_in(at_zero.output, at_zero.results, {})
+    return output != expected or {*at_zero.conditions} != {*left}
 
 
 def placed(problem: Problem, request: Request) -> Problem:
@@ -151,11 +164,22 @@ def placed(problem: Problem, request: Request) -> Problem:
         return replace(problem, span=slice_span(request.written.get(argument) or value, problem.index))
     if problem.span or not isinstance(value, tuple):
         return problem
+    if shapes_in(value) != (value,):
+        return replace(problem, span=operand_span(request, problem.index))
     text = request.written.get(argument) or shape_text(value)
     places = tokens(text)
     if problem.index is not None and problem.index < len(places):
         return replace(problem, span=places[problem.index].span)
     return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
+
+
+def operand_span(request: Request, index: int | None) -> tuple[int, int]:
+    """Return the characters of one of the operands as they are written, or of all."""
+    words = operand_words(request)
+    starts = [sum([len(word) + 1 for word in words[:at]]) for at in range(len(words))]
+    if index is None or index >= len(words):
+        return 0, sum(map(len, words)) + len(words) - 1
+    return starts[index], starts[index] + len(words[index])
 
 
 def ask_chain(
@@ -248,6 +272,9 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
 
 def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
     """Return the request of a stage on the output of the stages before it."""
+    if before and not all_known(shape + request.dims):
+        used: dict[str, Result | None] = dict.fromkeys(names(_dims([trace.request for trace in before])))
+        request = replace(request, known=used | {n: each for trace in before for n, each in trace.results.items()})
     request = replace(request, input=shape)
     if request.op != "view" or not before:
         return request
@@ -260,6 +287,10 @@ def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
 #
 # A request with a thousand names cannot be asked a thousand times. In an op that all dialects share, a 0 changes the
 # answer only where it becomes a code, where it is divided by, or where element counts are compared.
+
+
+ASKED_AGAIN = (Kind.VIEW, Kind.TAKE, Kind.BROADCAST, Kind.PRODUCT, Kind.JOIN, Kind.WINDOW, Kind.LENGTHEN)
+"""The kinds of stages whose steps do not tell which names may be 0."""
 
 
 def zero_verdicts(trace: Trace) -> Verdicts:
@@ -275,7 +306,7 @@ def zero_verdicts(trace: Trace) -> Verdicts:
     known = names(request.dims)
     own = at.operator.steps is not None
     heeds_empty = at.operator.heeds_empty and (own or at.operator.refuses is not None)
-    if heeds_empty or any(stage.kind is Kind.VIEW for stage in trace.stages):
+    if heeds_empty or any(stage.kind in ASKED_AGAIN for stage in trace.stages):
         return dict.fromkeys(known)
     compared = any(condition.relation == "==" for condition in trace.conditions)
     verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
@@ -302,6 +333,8 @@ def _broken_by_zero(trace: Trace) -> set[str]:
             broken.update(names((condition.left, condition.right)))
         elif condition.relation == "%":
             broken.update(names((condition.right,)))
+        elif condition.relation == ">=":
+            broken.update(names((condition.left,)))
     return broken
 
 

@@ -146,17 +146,9 @@ NEGATIVE_SIZE = Rule(
 NEEDS_SIZE = Rule(
     "needs-size",
     "the answer depends on what a named size is",
-    "Expanding N to M repeats if N is 1, and does nothing if N is M. Whether given strides fit a dim N depends on N, "
-    "too. Give the sizes with --where.",
-    "shapecalc expand N,4 8,4",
-    "ONNX Expand",
-)
-NEEDS_SUM = Rule(
-    "needs-sum",
-    "a dim would be a sum or a difference",
-    "A dim is a number, or a product such as 3*H*W/64. What is left of a dim L after its first position is L - 1, "
-    "which is neither. Give the sizes with --where.",
-    "shapecalc slice N,L :,1:",
+    "The first three positions of a dim N are fewer if N is less. Whether given strides fit a dim N depends on N, too. "
+    "Give the sizes with --where.",
+    "shapecalc slice N,L :3",
     "arithmetic",
 )
 MISSING_SWITCH = Rule(
@@ -376,10 +368,6 @@ STRETCHED = StepRule(
 )
 
 
-def _new_dim(step: Step) -> str:
-    return f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it"
-
-
 NEW_DIM = StepRule(
     "new-dim",
     "a new dim in front of the dims of the input",
@@ -387,7 +375,7 @@ NEW_DIM = StepRule(
     "shapecalc expand 3 2,3",
     "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",
     name="new dim",
-    why=_new_dim,
+    why=lambda step: f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it",
 )
 
 

@@ -19,14 +19,14 @@ from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quo
 from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
 from shapecalc.core.layout import Atom, Atoms, Axes, View, contiguous_strides, merge, view_of
-from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
+from shapecalc.core.moves import Combine, Dims, Expand, Move, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.strides import view_after
-from shapecalc.core.text import lookup
+from shapecalc.core.text import lookup, number_text
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
 """What one Shuffle does: transposes (p) and a reshape (r)."""
@@ -79,7 +79,7 @@ def _takes_shuffle(placed: Placed) -> bool:
         return None in move.sizes
     if isinstance(move, Expand):
         return len(move.shape) > len(placed.before)
-    return not isinstance(move, (Roll, Dims))
+    return not isinstance(move, (Roll, Take, Dims, Combine))
 
 
 def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
@@ -154,9 +154,8 @@ class Cost(Record):
         return " + ".join(map(str, sums)) if len(sums) > 1 else sums[0] if sums else 0
 
     def __str__(self) -> str:
-        transposes = "1 transpose" if self.transposes == 1 else f"{self.transposes} transposes"
-        layers = "1 Shuffle" if self.shuffles == 1 else f"{self.shuffles} Shuffles"
-        return f"{transposes}, {layers}, {self.bytes} bytes"
+        transposes = number_text(self.transposes, "transpose", "transposes")
+        return f"{transposes}, {number_text(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
 
     def as_json(self) -> dict[str, object]:
         """Return the cost as the JSON object that the command line documents."""
@@ -216,15 +215,15 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
     """None for a tensor that lies in memory in C order."""
     for move in moves:
         after = move.after(shape)
-        if 0 in (*shape, *after) or isinstance(move, Dims):
+        if 0 in (*shape, *after) or isinstance(move, Dims | Combine):
             return
-        if strides is not None or not isinstance(move, Reshape | Roll):
+        if strides is not None or not isinstance(move, Reshape | Roll | Take):
             strides = view_after(shape, contiguous_strides(shape) if strides is None else strides, move, known)
             copies = strides is None
         else:
-            copies = isinstance(move, Roll)
+            copies = isinstance(move, Roll | Take)
         if copies:
-            yield product(shape)
+            yield product(after if isinstance(move, Take) else shape)
         shape = after
 
 
@@ -740,8 +739,8 @@ def _shape_of(move: Move) -> Shape:
 
 
 def _can_be_exchanged(piece: Section) -> bool:
-    """Say whether a piece moves elements, as all ops do but `shape`."""
-    return not any(isinstance(move, Dims) for move in piece.moves)
+    """Say whether a piece only moves the elements of one tensor."""
+    return not any(isinstance(move, Dims | Combine) for move in piece.moves)
 
 
 def _widest(pieces: Sections) -> int:

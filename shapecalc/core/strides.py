@@ -11,7 +11,7 @@ from shapecalc.core.answers import Request, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import Shape, product
 from shapecalc.core.layout import Atom, contiguous_strides, merge, regroup
-from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll
+from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.record import replace
 
 
@@ -31,7 +31,7 @@ def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape 
     if isinstance(move, Pick):
         kept = zip(strides, move.axes, strict=True)
         return tuple([product((stride, step)) for stride, (_, step, size) in kept if size is not None])
-    if isinstance(move, (Roll, Dims)):
+    if isinstance(move, (Roll, Take, Dims)):
         return None
     axes = tuple([() if dim == 1 else (Atom(dim, stride),) for dim, stride in zip(shape, strides, strict=True)])
     made = [merge(atoms) for atoms in regroup(axes, move.shape, known)]
@@ -43,7 +43,7 @@ def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape 
 # After the stages of a PyTorch chain: what `view` asks, and nothing else does.
 
 
-COPYING = ("tile", "flip", "roll", "depth_to_space", "space_to_depth")
+COPYING = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
 """The ops whose output PyTorch writes anew. All others read the same memory if they can."""
 
 

@@ -9,16 +9,7 @@ from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
 from shapecalc.core.limits import MAX_DIGITS, MOST_DIMS, MOST_SIZE_DIGITS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import (
-    MOST_BITS,
-    NAME_IT,
-    TOO_LARGE,
-    Token,
-    brief,
-    dim_text,
-    read_dim,
-    visible,
-)
+from shapecalc.core.text import MOST_BITS, NAME_IT, TOO_LARGE, Token, brief, dim_text, read_dim, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -323,7 +314,7 @@ def _axis(token: Token, argument: str) -> Token:
     """Return a token that names an axis; raise `ShapeError` (usage) for any other."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and int(word) > 0
-    name = word.isascii() and word.isidentifier() and word.strip("_") == word
+    name = word.isidentifier() and word.strip("_") == word
     if not (number or name or word == ELLIPSIS):
         shown = visible(brief(word))
         raise unreadable(f"'{shown}', which is not an axis (a name, a whole number above 0, or ...)", token, argument)
@@ -358,9 +349,116 @@ def _check_single(axes: list[Token], argument: str) -> None:
         met.add(axis.text)
 
 
-def unreadable(found: str, token: Token, argument: str) -> ShapeError:
+def unreadable(found: str, token: Token, argument: str, hint: str = WRITE_ONE) -> ShapeError:
     """Return the error to raise (usage) for a token that cannot stand where it stands."""
-    return misuse(f"the pattern has {found}", WRITE_ONE, argument=argument, span=token.span)
+    return misuse(f"the pattern has {found}", hint, argument=argument, span=token.span)
+
+
+# How labels of axes are written: `ij,jk->ik`, as NumPy's einsum has them. Blanks between labels say nothing.
+#
+# pattern = term {"," term} ["->" term] term = {letter | "..."}, with "..." once at most
+
+
+WRITE_LABELS = "write a letter for each axis, as in 'ij,jk->ik'"
+
+
+class Subscripts(Record):
+    """The labels of the axes of each operand and of the output: letters, and an ellipsis."""
+
+    terms: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
+
+
+def read_subscripts(text: object, argument: str = "pattern") -> Subscripts:
+    """Return the labels that a text writes; raise `ShapeError` (usage) if it writes none.
+
+    Without an arrow the output has the labels that stand once, in order of the alphabet.
+
+    >>> read_subscripts("b...j, jk").output
+    ('...', 'b', 'k')
+    """
+    if not isinstance(text, str):
+        raise misuse(f"{argument} is a text such as 'ij,jk->ik', not {describe(text)}", argument=argument)
+    left, *outputs = text.split(ARROW)
+    if len(outputs) > 1:
+        raise misuse("a pattern has one arrow -> at most", WRITE_LABELS, argument=argument)
+    start, terms = 0, list[list[Token]]()
+    for term in left.split(","):
+        terms.append(_term(term, start, argument))
+        start += len(term) + 1
+    every = [label.text for term in terms for label in term]
+    if not outputs:
+        kept = [label for label in sorted({*every}) if label == ELLIPSIS or every.count(label) == 1]
+    else:
+        output = _term(outputs[0], len(text) - len(outputs[0]), argument)
+        kept = [label.text for label in output]
+        for label in output:
+            if label.text not in every and label.text != ELLIPSIS:
+                raise unreadable(f"{label.text} in the output only", label, argument, WRITE_LABELS)
+            if kept.count(label.text) > 1:
+                raise unreadable(f"{label.text} twice in the output", label, argument, WRITE_LABELS)
+    return Subscripts(tuple([tuple([label.text for label in term]) for term in terms]), tuple(kept))
+
+
+def _term(text: str, start: int, argument: str) -> list[Token]:
+    """Return the labels of one operand, each with its place."""
+    found, place = list[Token](), 0
+    while place < len(text):
+        word = ELLIPSIS if text.startswith(ELLIPSIS, place) else text[place]
+        token = Token(word, start + place)
+        if word == ELLIPSIS and word in [each.text for each in found]:
+            raise unreadable("... twice in one term", token, argument, WRITE_LABELS)
+        if word == ELLIPSIS or (word.isascii() and word.isalpha()):
+            found.append(token)
+        elif not word.isspace():
+            raise unreadable(f"'{visible(word)}', which is no letter", token, argument, WRITE_LABELS)
+        place += len(word)
+    return found
+
+
+def operand_texts(text: str) -> list[str]:
+    """Return the texts of the shapes of operands, which blanks outside of brackets separate.
+
+    >>> operand_texts("2,3 [4, 5] _")
+    ['2,3', '[4, 5]', '_']
+    """
+    found = list[str]()
+    for word in text.split():
+        if found and sum(found[-1].count(each) for each in "[({") > sum(found[-1].count(each) for each in "])}"):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
+
+
+def read_scales(value: object, argument: str = "scale") -> str:
+    """Return factors of axes as a text such as `2` or `0.5,2`; raise `ShapeError` (usage) for what is none.
+
+    >>> read_scales([2, 0.5]), read_scales("2, 3")
+    ('2,0.5', '2,3')
+    """
+    texts = (
+        str(value).strip("[]()").split(",")
+        if isinstance(value, str)
+        else map(str, elements_of(value, argument) if isinstance(value, (list, tuple)) else [value])
+    )
+    words = [text.strip() for text in texts]
+    for word in words:
+        whole, _, part = word.partition(".")
+        digits = whole + part
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS and int(digits)):
+            raise misuse(f"'{visible(brief(word))}' is no factor above 0", "write 2 or 0.5,2", argument=argument)
+    return ",".join(words)
+
+
+def ratios_of(scales: str) -> list[tuple[int, int]]:
+    """Return factors that were read as numerators and denominators.
+
+    >>> ratios_of("2,0.5")
+    [(2, 1), (5, 10)]
+    """
+    words = [text.partition(".") for text in scales.split(",")]
+    return [(int(whole + part), 10 ** len(part)) for whole, _, part in words]
 
 
 def read_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
@@ -375,7 +473,7 @@ def read_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
     for pair in text.split(","):
         name, _, number = (word.strip() for word in pair.partition("="))
         digits = number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS
-        if not (name.isascii() and name.isidentifier() and digits and int(number) > 0):
+        if not (name.isidentifier() and digits and int(number) > 0):
             shown = visible(brief(pair.strip()))
             raise misuse(f"'{shown}' is not AXIS=LENGTH", "write p=7,q=7", argument=argument)
         if name in lengths:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from shapecalc.core.record import Record
 from shapecalc.doctor.match import Folded, Match, Sizes, closing, read_list
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(Record):
     """What is true of all messages of a framework."""
 
     own_rules: bool = False
@@ -29,8 +28,7 @@ class Framework:
     """Where the shapes stand that its messages do not tell, if no code does."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Record):
     """How some frameworks name a node and its op, before or after the sentence or in it."""
 
     frameworks: frozenset[str]
@@ -38,8 +36,7 @@ class Sign:
     pattern: re.Pattern[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Record):
     """What a runtime says of the node that failed."""
 
     name: str | None
@@ -47,16 +44,14 @@ class Node:
     """The op as the runtime calls it, in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Record):
     """A call in the code of a frame, as far as its arguments are numbers."""
 
     op: str
     sizes: Sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Record):
     """A call in a line of code."""
 
     called: str
@@ -150,6 +145,12 @@ OPS_BY_NAME = {
         "depth_to_space": "depthtospace",
         "space_to_depth": "spacetodepth",
         "split": "split",
+        "broadcast": "add addv2 sub mul div realdiv elementwise eltwise add_n",
+        "matmul": "matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
+        "concat": "concat concatv2 concatenation",
+        "stack": "stack pack",
+        "conv": "conv conv2d convolution groupconvolution convtranspose",
+        "pool": "maxpool avgpool averagepool",
     }.items()
     for printed in names.split()
 }
@@ -262,14 +263,11 @@ def framework_near(match: Match, folded: Folded) -> str | None:
     return framework
 
 
-def input_of_node(match: Match, folded: Folded) -> Sizes | None:
-    """Return the input shape that OpenVINO tells in the line of the node; None if it tells none."""
+def inputs_of_node(match: Match, folded: Folded) -> list[Sizes]:
+    """Return the shapes of the inputs that OpenVINO tells in the line of the node."""
     start = folded.lower.rfind("while validating node '", max(0, match.start - NEARBY), match.end)
-    if start < 0:
-        return None
-    line = folded.text[start : start + NEARBY]
-    found = OV_INPUT.search(line)
-    return read_list(line, found.start())[0] if found else None
+    line = folded.text[start : start + NEARBY].partition(") -> (")[0] if start >= 0 else ""
+    return [sizes for found in OV_INPUT.finditer(line) if (sizes := read_list(line, found.start())[0])]
 
 
 def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | None:

@@ -14,19 +14,25 @@ from typing import Any
 from shapecalc.core.dims import Shape, named_dim
 from shapecalc.core.fixing import batch_differs
 from shapecalc.core.ops.view import COPY_FIRST
+from shapecalc.core.record import Record
 from shapecalc.doctor import context
-from shapecalc.doctor.excerpts import LIKELY, SHORT, UNLIKELY, excerpts, folded, unwrapped
-from shapecalc.doctor.match import SENTENCES, Folded, Match, Sentence, Sizes, matches
+from shapecalc.doctor import match as sentences
+from shapecalc.doctor.match import Folded, Match, Sentence, Sizes
 
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
+DECLARED = "model's input, which was declared otherwise"
+"""What a message is about that tells a declared shape."""
 MOST_READ = 16
+MEETING = ("not-broadcastable", "inner-differs", "dims-differ", "ranks-differ", "channels-differ", "window-too-large")
+"""The causes of which several shapes are told."""
+TELLING = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
+"""The fields of a reading that are sizes, counts or axes."""
 LONGEST_OPENING = 80
 """How far before what is known of a sentence it may begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Record):
     """What is said of a cause."""
 
     said: str
@@ -108,6 +114,15 @@ CAUSES: Mapping[str, Cause] = {
     "stride-incompatible": Cause(
         "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST
     ),
+    "inner-differs": Cause(
+        "the last dim of the first operand and the last but one of the second are summed together, and differ"
+    ),
+    "dims-differ": Cause("the operands differ along an axis along which they must not"),
+    "ranks-differ": Cause("the operands have no ranks that go together"),
+    "channels-differ": Cause("the input has other channels than the weight takes"),
+    "window-too-large": Cause(
+        "the window does not fit into the padded input", "pad the input, or take a smaller window"
+    ),
     "rank-mismatch": Cause("the number of dims is not the one that is asked for"),
     "bad-pattern": Cause("the pattern does not fit the tensor, or cannot be read"),
     "bad-attribute": Cause("the operator does not take this attribute, or not in this version"),
@@ -141,7 +156,11 @@ class Reading:
     strides: Sizes | None = None
     """The input's strides, where a view was asked for."""
     pair: tuple[int, int] | None = None
-    """What there is and what is wanted: a permutation's dims and the axes that it names, an expand's two sizes."""
+    """What there is and what is wanted: a permutation's dims and the axes that it names, two sizes that differ."""
+    operands: tuple[Sizes, ...] | None = None
+    """Every shape beside the input's, of several operands."""
+    groups: int | None = None
+    """The groups of a convolution."""
     code: context.Code | None = field(default=None, compare=False)
     line: context.Line | None = field(default=None, compare=False)
     """The call that failed, if the text shows it."""
@@ -157,9 +176,9 @@ class Reading:
         return self.framework if self.traits.own_rules else None
 
     @property
-    def shapes(self) -> tuple[Sizes | int | None, ...]:
+    def shapes(self) -> tuple[Any, ...]:
         """The sizes, counts and axes that it tells."""
-        return self.input, self.elements, self.target, self.target_elements, self.perm, self.axes, self.pair
+        return tuple([getattr(self, name) for name in TELLING])
 
 
 def readings(text: str) -> list[Reading]:
@@ -168,12 +187,12 @@ def readings(text: str) -> list[Reading]:
     >>> [found.cause for found in readings("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
     """
-    found = _found(excerpts(text, SENTENCES, LIKELY))
-    if len(text) > SHORT and all(reading.about for reading in found):
-        found += _found(excerpts(text, SENTENCES, UNLIKELY))
-    if len(text) <= SHORT and "\n" in text:
-        found = max(found, _found([(text, SENTENCES)], unwrapped), key=_told)
-        found = found or _found([(text, SENTENCES)], "".join)
+    found = _found(sentences.excerpts(text, sentences.SENTENCES, sentences.LIKELY))
+    if len(text) > sentences.SHORT and all(reading.about for reading in found):
+        found += _found(sentences.excerpts(text, sentences.SENTENCES, sentences.UNLIKELY))
+    if len(text) <= sentences.SHORT and "\n" in text:
+        found = max(found, _found([(text, sentences.SENTENCES)], sentences.unwrapped), key=_told)
+        found = found or _found([(text, sentences.SENTENCES)], "".join)
     about_shapes = [reading for reading in found if reading.about is None]
     return about_shapes or sorted(found, key=lambda each: str(each.about).startswith(NODE_OF))[:1]
 
@@ -191,8 +210,8 @@ def _found(
     """Return the readings of the parts of a text, in order; `joined` puts their lines together."""
     found: dict[Reading, Reading] = {}
     for part, known in parts:
-        clean = folded(part, joined)
-        kept = _widest(match for sentence in known for match in matches(sentence, clean))
+        clean = sentences.folded(part, joined)
+        kept = _widest(match for sentence in known for match in sentences.matches(sentence, clean))
         for match, room in _with_room(kept, len(clean.text)):
             reading = _reading(match, clean, room)
             found.setdefault(reading, reading)
@@ -245,16 +264,20 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     framework = context.framework_near(match, clean)
     node = context.node_near(match, framework, clean, room)
     quote = _quote(match, clean.text)
-    if sentence.about is not None:
-        return _unrelated(framework, node, sentence.about, quote)
-    op = _op(sentence, framework, node)
+    op, cause = _op(sentence, framework, node), sentence.cause
+    if sentence.about == DECLARED and op == "concat":  # it joins what the model declares
+        cause = "dims-differ"
+    elif sentence.about is not None:
+        return _with_shapes(_unrelated(framework, node, sentence.about, quote), match.values)
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
     code = context.code_before(match, clean, room)
     line = context.line_before(context.text_before(match, clean, room), op)
-    read = _with_shapes(Reading(framework, op, node.name, sentence.cause, quote, code=code, line=line), match.values)
+    read = _with_shapes(Reading(framework, op, node.name, cause, quote, code=code, line=line), match.values)
     if read.input is None and framework == "openvino":
-        read = replace(read, input=_input_sizes(context.input_of_node(match, clean)))
+        shapes = [_input_sizes(each) for each in context.inputs_of_node(match, clean)]
+        several = tuple([each for each in shapes[1:] if each]) if cause in MEETING else ()
+        read = replace(read, input=shapes[0] if shapes else None, operands=several or None)
     return _decided(read)
 
 
@@ -268,8 +291,7 @@ def _quote(match: Match, text: str) -> str:
 
 def _unrelated(framework: str | None, node: context.Node, about: str, quote: str) -> Reading:
     """Return the reading of a message that is about something else than one tensor's shape."""
-    cause = "not-broadcastable" if about == "broadcast" else "not-about-shape"
-    return Reading(framework, None, node.name, cause, quote, about)
+    return Reading(framework, None, node.name, "not-about-shape", quote, about)
 
 
 def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | None:
@@ -282,7 +304,10 @@ def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | 
 
 def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     """Return a reading with the shapes and counts that the holes of its sentence hold."""
-    input, target, axes = _input_sizes(values.get("input")), values.get("target"), values.get("axes")
+    given = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
+    first, *others = [_input_sizes(each) for each in given] or [None]
+    input, operands = (None, [first]) if "operand" in values and len(given) == 1 else (first, others)
+    target, axes = values.get("target"), values.get("axes")
     target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
@@ -299,6 +324,8 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
         axes=axes,
         strides=values.get("strides"),
         pair=(values["there"], values["wanted"]) if "there" in values else None,
+        operands=tuple([each for each in operands if each is not None]) or None,
+        groups=values.get("groups"),
     )
 
 
@@ -313,6 +340,8 @@ def _decided(read: Reading) -> Reading:
         read = _with_hidden_infer(read)
     if read.op == "squeeze" and read.framework == "tensorrt":
         return replace(read, cause="not-one")
+    if read.cause == "dims-differ" and read.op in ("matmul", "broadcast"):
+        return replace(read, cause="inner-differs" if read.op == "matmul" else "not-broadcastable")
     if read.cause == "bad-axis" and read.op == "transpose":
         return replace(read, cause="bad-perm")
     target = _with_copied(read)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from math import gcd
 from shlex import quote
@@ -15,16 +14,39 @@ from shlex import quote
 from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
-from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.dims import Shape, factored, missing_factors, product
 from shapecalc.core.fixing import answer, apply, differing, fixes
+from shapecalc.core.meeting import arithmetic, channels_moved, squeezed, told, transposed, unsqueezed
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
 from shapecalc.core.text import rank_text, visible
 from shapecalc.doctor.context import Code
 from shapecalc.doctor.match import Sizes, read_list, text_of
 from shapecalc.doctor.reading import CAUSES, Reading, as_dims, count_of, known_count, readings
 
 LARGEST_RATIO = 4096
+KINDS = {
+    **dict.fromkeys(("matmul", "linear"), "a matrix product"),
+    "broadcast": "a broadcast",
+    "concat": "a concatenation",
+    "stack": "a stack",
+    "conv": "a convolution",
+    "pool": "a pooling window",
+    "einsum": "an einsum",
+}
+"""By op of several operands, or of a window, what it is in words."""
+WEIGHED = ("conv", "linear")
+"""The ops whose second operand is a weight."""
+MENDS = {
+    "model's input, which was declared otherwise": "give it the declared shape, or free the dim in the file: "
+    "shapecalc model FILE.onnx --fix -o fixed.onnx",
+    "weights that belong to another model": "load them into the model that they were saved from, or leave out those "
+    "that differ; strict=False does not",
+}
+"""What mends a message that is about the shape of something else, by what it is about."""
+LONE = 1024
+"""From which size on a first dim is no batch."""
 UNCOUNTED = ("memory", "storage", "weights")
 """What a message may be about that has no article."""
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
@@ -33,13 +55,12 @@ LAST = 20_000
 WHOLE_TEXT = "the whole log or traceback, from its first line"
 OF_READING = (
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
-    *("cause", "quote"),
+    *("operands", "cause", "quote"),
 )
 """The fields of a reading that JSON has; they are null for a text in which nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Record):
     """What the doctor says of a reading."""
 
     said: str
@@ -49,8 +70,7 @@ class Advice:
     command: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Record):
     """What the doctor answers: readings with their advice, or the lists of a text in which nothing is known."""
 
     found: tuple[tuple[Reading, Advice], ...]
@@ -109,11 +129,15 @@ def _as_json(read: Reading, advised: Advice) -> dict[str, object]:
     """Return the object of one message."""
     values = ((name, getattr(read, name)) for name in OF_READING)
     return (
-        {name: [*value] if isinstance(value, tuple) else value for name, value in values}
+        {name: _listed(value) for name, value in values}
         | {"said": advised.said}
         | {"fixes": [{"text": text, "command": command} for text, command in advised.fixes]}
         | {"ask": advised.ask, "command": advised.command}
     )
+
+
+def _listed(value: object) -> object:
+    return [_listed(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _lines(read: Reading, advised: Advice) -> list[str]:
@@ -133,31 +157,35 @@ def _lines(read: Reading, advised: Advice) -> list[str]:
 
 def _shapes(read: Reading) -> list[tuple[str, str]]:
     """Return the shapes and counts that were read, each with its name."""
-    told = [
+    listed = [
         (name, text_of(value))
         for name, value in (("input", read.input), ("target", read.target), ("perm", read.perm), ("axes", read.axes))
         if value is not None
     ]
+    listed[1:1] = [("with", text_of(each)) for each in read.operands or ()]
     if read.elements is not None:
-        told.insert(0, ("input", f"{read.elements} elements, the shape is not in the message"))
+        listed.insert(0, ("input", f"{read.elements} elements, the shape is not in the message"))
     if read.target_elements is not None:
         what = "elements in its known dims" if read.cause == "indivisible" else "elements"
-        told.append(("target", f"{read.target_elements} {what}, the shape is not in the message"))
-    return told
+        listed.append(("target", f"{read.target_elements} {what}, the shape is not in the message"))
+    return listed
 
 
 def advice(read: Reading) -> Advice:
     """Return what follows from a reading."""
     if read.about is not None:
         article = "" if read.about.startswith(UNCOUNTED) else "an " if read.about[0] in "aeiou" else "a "
-        return Advice(f"{CAUSES['not-about-shape'].said}: it is about {article}{read.about}", (), None, None)
+        said = f"{CAUSES['not-about-shape'].said}: it is about {article}{read.about}"
+        mend = [(MENDS[read.about], None)] if read.about in MENDS else []
+        return Advice("; ".join([said, *_declared(read)]), tuple(mend), None, None)
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
     words = _in_words(read)
     found = [*islice(_fixes(read, trace), 5 - len(words)), *((each, None) for each in words)]
     command = _command_of_line(read) if trace is None else command_line(trace)
-    return Advice("; ".join([CAUSES[read.cause].said, *_findings(read, trace)]), tuple(found), _ask(read), command)
+    said = ": ".join(filter(None, (KINDS.get(read.op or ""), CAUSES[read.cause].said)))
+    return Advice("; ".join([said, *_findings(read, trace)]), tuple(found), _ask(read), command)
 
 
 def _asked(read: Reading) -> Trace | None:
@@ -170,6 +198,10 @@ def _asked(read: Reading) -> Trace | None:
     shape = read.input
     if shape is None and read.elements is not None:
         shape = (read.elements,)
+    if shape is not None and _spatial(read):
+        shape = (1, 1, *shape)
+    if shape is None and read.pair is not None and read.op in ("broadcast", "matmul"):
+        shape = read.pair[:1]
     if shape is None:
         return None
     for dialect in (read.dialect, None):
@@ -183,6 +215,8 @@ def _asked(read: Reading) -> Trace | None:
 
 def _options(read: Reading) -> dict[str, str] | None:
     """Return the arguments of the op as texts; None if the message lacks one, or there is no such op."""
+    if read.op in KINDS:
+        return _beside(read)
     target = read.target
     if target is None and read.target_elements is not None:
         target = (read.target_elements, -1) if read.cause == "indivisible" else (read.target_elements,)
@@ -200,6 +234,23 @@ def _options(read: Reading) -> dict[str, str] | None:
     if given is None or None in given.values():
         return None
     return {name: text_of(value or ()) for name, value in given.items()}
+
+
+def _beside(read: Reading) -> dict[str, str] | None:
+    """Return the arguments of an op of several operands; of a message with two sizes alone they are vectors."""
+    operands = read.operands or ((read.pair[1:],) if read.pair and read.op in ("broadcast", "matmul") else None)
+    if operands is None or read.op not in OPS or read.op in ("einsum", "pool"):
+        return None
+    operands = tuple([(1, 1, *each) for each in operands]) if _spatial(read) else operands
+    given = {"weight" if read.op in WEIGHED else "operands": " ".join(map(text_of, operands))}
+    if read.op in ("concat", "stack"):
+        given["axis"] = text_of(read.axes or (0,))
+    return given | ({} if read.groups is None else {"groups": str(read.groups)})
+
+
+def _spatial(read: Reading) -> bool:
+    """Say whether the shapes of a window are told without channels."""
+    return read.cause == "window-too-large" and read.framework == "torch" and read.op == "conv"
 
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
@@ -224,7 +275,7 @@ def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None
 def _in_words(read: Reading) -> list[str]:
     """Return what mends the cause, where no numbers are needed to say it."""
     if read.cause not in ("count-mismatch", "indivisible"):
-        mend = CAUSES[read.cause].mend
+        mend = "" if read.cause == "not-broadcastable" and read.op != "expand" else CAUSES[read.cause].mend
         return [mend] if mend else []
     if read.op not in ("reshape", "shuffle") or read.input is not None:
         return []
@@ -235,9 +286,11 @@ def _in_words(read: Reading) -> list[str]:
 
 def _ask(read: Reading) -> str | None:
     """Return what the message does not hold and the reading needs; None if it holds all."""
-    if read.input is not None and _options(read) is not None:
+    several = read.op in KINDS
+    if read.input is not None and (_options(read) is not None or (several and read.operands)):
         return None
-    wanted = read.traits.shapes_in or _shape_before(read)
+    both = "the line of code, and the shapes of its tensors before it" if several else ""
+    wanted = read.traits.shapes_in or both or _shape_before(read)
     return f"{wanted}; the node is {read.node}" if read.node else wanted
 
 
@@ -264,6 +317,7 @@ def _command_of_line(read: Reading) -> str | None:
 def _findings(read: Reading, trace: Trace | None) -> Iterator[str]:
     """Yield what a reading shows; `trace` is the answer to the request that was read, if it is whole."""
     yield from _compared(read)
+    yield from _met(read, trace)
     yield from _counts(read)
     yield from _differing(read)
     yield from _confirmed(read, trace)
@@ -283,6 +337,47 @@ def _compared(read: Reading) -> Iterator[str]:
             yield "one dim is not named: often the batch"
     elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
         yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
+
+
+def _met(read: Reading, trace: Trace | None) -> Iterator[str]:
+    """Yield what the sizes of two operands tell."""
+    numbers = arithmetic(trace.request) if trace is not None and trace.problem is not None else ""
+    if read.op in KINDS and not numbers and read.pair is not None:
+        numbers = told(*read.pair, read.op)
+    if read.op in KINDS and not numbers and read.pair is not None and read.input is None:
+        numbers = f"they are {read.pair[0]} and {read.pair[1]}"
+    if read.op in KINDS and numbers:
+        yield numbers
+
+
+def _declared(read: Reading) -> Iterator[str]:
+    """Yield what differs between a shape that is given and one that was declared."""
+    if read.pair is not None:
+        lone = read.pair[1] == 1 < LONE < read.pair[0]
+        said = ": perhaps a lone sample, without a batch of 1 in front" if lone else ""
+        yield f"{read.pair[0]} is given where {read.pair[1]} was declared{said}"
+    elif read.input is not None and read.operands:
+        yield from _likened(read.input, read.operands[0])
+
+
+def _likened(given: Sizes, declared: Sizes) -> Iterator[str]:
+    """Yield how a shape may become one that was declared, in which `?` is any size."""
+    shape, wanted = as_dims(given), as_dims(declared)
+    for way in (channels_moved, squeezed, unsqueezed, transposed):
+        for said, after in way(shape, wanted):
+            if len(after) == len(wanted) and not _unequal(after, wanted):
+                yield f"{said.format('the given shape')}: {text_of(after)}"
+                return
+    unequal = _unequal(shape, wanted)
+    if len(given) == len(declared) and len(unequal) == 1:
+        yield f"only dim {unequal[0]} differs: {given[unequal[0]]} and {declared[unequal[0]]}"
+    elif len(given) != len(declared) and product(shape) == product(wanted):
+        yield f"both hold {product(shape)} elements, so one of them was reshaped"
+
+
+def _unequal(shape: Shape, wanted: Shape) -> list[int]:
+    pairs = enumerate(zip(shape, wanted, strict=False))
+    return [at for at, pair in pairs if pair[0] != pair[1] and "?" not in map(str, pair)]
 
 
 def _moves_all(code: Code) -> bool:

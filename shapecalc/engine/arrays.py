@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -19,27 +18,10 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+import shapecalc.engine.headers as headers
 from shapecalc.core.limits import LONGEST_TENSOR_HEADER
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief
-from shapecalc.engine.headers import (
-    FOREIGN,
-    TENSOR_LENGTH_BYTES,
-    TENSOR_TYPES,
-    Unreadable,
-    array_of_store,
-    kind_name,
-    member_header,
-    member_info,
-    members_of,
-    no_member,
-    npy_header,
-    opened_archive,
-    opened_member,
-    read_object,
-    reason_of,
-    regular_file,
-    unreadable_on,
-)
 
 STORES = (".zarr", ".h5", ".hdf5")
 """What the names of stores end with: their arrays may be larger than memory."""
@@ -51,8 +33,7 @@ class FileError(Exception):
     """A file that cannot be used. The message names it and gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class MappedFile:
+class MappedFile(Record):
     """Where the elements of a mapped array start, and in which file: its device and number tell it from later ones."""
 
     path: str
@@ -60,9 +41,10 @@ class MappedFile:
     file: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Record):
     """An array in a file: what its header says, and how to load its elements."""
+
+    __slots__ = ("__dict__",)
 
     text: str
     path: Path
@@ -75,7 +57,7 @@ class Source:
     @property
     def dtype(self) -> str | None:
         """The element type's name; None if it is a structure or plain bytes."""
-        return kind_name(self.kind)
+        return headers.kind_name(self.kind)
 
     @property
     def is_store(self) -> bool:
@@ -108,12 +90,12 @@ def open_array(text: str) -> Source:
     path, member = path_and_member(text)
     with raise_file_errors(text):
         if path.endswith(".npy"):
-            with regular_file(path) as file:
+            with headers.regular_file(path) as file:
                 return _mapped_source(text, path, _map_array(file))
         if path.endswith(".safetensors"):
             return _mapped_source(text, path, _tensor(path, member))
-        with opened_archive(path) as archive:
-            header = member_header(archive, member_info(members_of(archive), path, member))
+        with headers.opened_archive(path) as archive:
+            header = headers.member_header(archive, headers.member_info(headers.members_of(archive), path, member))
         return Source(text, Path(path), header.shape, header.kind, lambda: _unpack(path, member))
 
 
@@ -147,8 +129,8 @@ def raise_file_errors(text: str) -> Iterator[None]:
     """Turn the errors for what cannot be used of a file into a `FileError` that names it."""
     try:
         yield
-    except (OSError, Unreadable) as error:
-        raise FileError(f"{text}: {reason_of(error)}") from None
+    except (OSError, headers.Unreadable) as error:
+        raise FileError(f"{text}: {headers.reason_of(error)}") from None
 
 
 def _mapped_source(text: str, path: str, array: Any) -> Source:
@@ -161,7 +143,7 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
 
 def _map_array(file: IO[bytes]) -> Any:
     """Return the array of a .npy file, mapped."""
-    header = npy_header(file)
+    header = headers.npy_header(file)
     return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
 
 
@@ -170,7 +152,7 @@ def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, 
 
     Raises `Unreadable` for more dims than NumPy has, and for a file that was cut meanwhile.
     """
-    with unreadable_on(ValueError):
+    with headers.unreadable_on(ValueError):
         if 0 in shape:
             return np.empty(shape, kind)
         return np.memmap(file, kind, "r", start, (prod(shape),)).reshape(shape, order=order)
@@ -178,8 +160,8 @@ def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, 
 
 def _unpack(path: str, member: str) -> Any:
     """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
-    with opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
-        with opened_member(archive, member_info(members_of(archive), path, member)) as packed:
+    with headers.opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
+        with headers.opened_member(archive, headers.member_info(headers.members_of(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, AT_ONCE)
         scratch.seek(0)
         return _map_array(scratch)
@@ -190,20 +172,20 @@ def _tensor(path: str, member: str) -> Any:
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
-        raise Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
-    with regular_file(path) as file:
-        length = int.from_bytes(file.read(TENSOR_LENGTH_BYTES), "little")
+        raise headers.Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
+    with headers.regular_file(path) as file:
+        length = int.from_bytes(file.read(headers.TENSOR_LENGTH_BYTES), "little")
         if LONGEST_TENSOR_HEADER < length < os.fstat(file.fileno()).st_size:
-            raise Unreadable(LONGEST_TENSOR_HEADER.said(f"its header has {length} bytes"))
-        with unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
+            raise headers.Unreadable(LONGEST_TENSOR_HEADER.said(f"its header has {length} bytes"))
+        with headers.unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:
-            raise no_member(names, path)
-        tensor = read_object(file.read(length))[member]
-        name, bits = TENSOR_TYPES.get(tensor["dtype"], ("", 1))
+            raise headers.no_member(names, path)
+        tensor = headers.read_object(file.read(length))[member]
+        name, bits = headers.TENSOR_TYPES.get(tensor["dtype"], ("", 1))
         if bits % 8:
-            raise Unreadable(f"its element type {tensor['dtype']} is smaller than a byte")
-        start = TENSOR_LENGTH_BYTES + length + tensor["data_offsets"][0]
+            raise headers.Unreadable(f"its element type {tensor['dtype']} is smaller than a byte")
+        start = headers.TENSOR_LENGTH_BYTES + length + tensor["data_offsets"][0]
         return _mapped(file, _known_kind(name, bits // 8), start, tuple(tensor["shape"]), "C")
 
 
@@ -216,15 +198,15 @@ def _store_source(text: str) -> Source:
     """Return an array in a store, whose elements are read by `engine/stores` alone; raise `Unreadable`, `OSError`."""
     path, member = split_store(text)
     if ".." in member.split("/"):
-        raise Unreadable("the name of an array leads out of its store")
+        raise headers.Unreadable("the name of an array leads out of its store")
     if path.endswith(".zarr"):
-        found = array_of_store("/".join([path, *([member] if member else [])]))
+        found = headers.array_of_store("/".join([path, *([member] if member else [])]))
         shape, kind = found.shape, _known_kind(found.dtype, 1)
     else:
         shape, kind = _hdf5_header(path, member)
 
     def load() -> Any:
-        raise Unreadable("the elements of a store are carried from store to store: -o OUT.zarr")
+        raise headers.Unreadable("the elements of a store are carried from store to store: -o OUT.zarr")
 
     return Source(text, Path(path), shape, kind, load)
 
@@ -234,13 +216,13 @@ def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]
     try:
         import h5py
     except ImportError:
-        raise Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
-    with unreadable_on(FOREIGN), h5py.File(path, "r") as file:
+        raise headers.Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
+    with headers.unreadable_on(headers.FOREIGN), h5py.File(path, "r") as file:
         found = file.get(member) if member else None
         if isinstance(found, h5py.Dataset):
             return found.shape, found.dtype
         names = [*file][:16]
-    raise Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")
+    raise headers.Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")
 
 
 def elements_at(source: Source, index: tuple[Any, ...]) -> Any:
@@ -277,11 +259,6 @@ def copy_of(source: Source, most: int) -> Any:
 def cut_short(source: Source) -> FileError:
     """Return the error for a file that does not hold any more what its header says."""
     return FileError(f"{source.text}: it was cut short while it was read")
-
-
-def _address(array: Any) -> int:
-    """Return where in memory an array starts."""
-    return int(array.__array_interface__["data"][0])
 
 
 @contextmanager

@@ -19,7 +19,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import product as every
 from math import gcd, prod
@@ -28,12 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.record import Record
 from shapecalc.engine.plan import axes_of, steps
 from shapecalc.engine.processes import count_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Fill = Callable[[Array, Array], object]
 Sizes = tuple[int, ...]
+Pieces = tuple[int, tuple[tuple[int, int], ...]]
+"""An axis of a source, and its stretches that follow each other: where each starts, and how long it is."""
 
 IN_ORDER, TILES = "in order", "tiles"
 """NumPy's own copy, which goes in the target's order; and NumPy's own, tile by tile."""
@@ -103,8 +105,7 @@ AGAIN = 4
 """A line is worth keeping if it is read so many times."""
 
 
-@dataclass(frozen=True, slots=True)
-class CopyStrategy:
+class CopyStrategy(Record):
     """How a copy is done: its tiles, and how each is filled."""
 
     shape: Sizes
@@ -118,8 +119,7 @@ class CopyStrategy:
     threads: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableKey:
+class TableKey(Record):
     """Where in the table a copy stands."""
 
     last: str
@@ -128,19 +128,18 @@ class TableKey:
     width: int
 
 
-def copy_into(
-    target: Array, source: Array, tick: Callable[[int], object] = int, roll: tuple[int, int] | None = None
-) -> None:
+def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int, pieces: Pieces | None = None) -> None:
     """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile.
 
-    One axis of it is rolled if an axis and a shift are given, which is less than its size: in two pieces.
+    If pieces of an axis are given, it is these that follow each other.
     """
-    if roll:
-        axis, shift = roll
-        before = (slice(None),) * axis
-        for into, taken in ((slice(shift, None), slice(-shift)), (slice(shift), slice(-shift, None))):
-            target[(*before, into)] = source[(*before, taken)]
-            tick(target[(*before, into)].nbytes)
+    if pieces:
+        before, at = (slice(None),) * pieces[0], 0
+        for start, count in pieces[1]:
+            into = target[(*before, slice(at, at + count))]
+            into[...] = source[(*before, slice(start, start + count))]
+            tick(into.nbytes)
+            at += count
         return
     fill = fill_for(source)
     if fill is np.copyto:

@@ -12,9 +12,8 @@ import errno
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -26,11 +25,13 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at
-from shapecalc.engine.copying import copy_into
-from shapecalc.engine.headers import write_header
-from shapecalc.engine.plan import Plan, StridedView, concrete_moves, plan_moves
+from shapecalc.engine.copying import Pieces, copy_into
+from shapecalc.engine.headers import stamp, write_header
+from shapecalc.engine.joining import combines, joined, joining_move, pieces
+from shapecalc.engine.plan import Plan, StridedView, concrete_moves, pieced, plan_moves
 from shapecalc.engine.processes import FORKS, KilledError, do_in_child
 from shapecalc.engine.whole_files import whole_file
 
@@ -52,8 +53,7 @@ class BackendError(Exception):
     """A backend that cannot be used. The message gives the reason and what to install."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(Record):
     """Arrays of one library. Both libraries give views the same names; only the copy is done differently."""
 
     name: str
@@ -97,20 +97,19 @@ class Backend:
             array = strided(array, (2,), (view.offset,))[1:]
         return strided(array, view.shape, view.strides)
 
-    def copy(self, view: Any, roll: tuple[int, int] | None = None) -> Any:
-        """Return a C-contiguous copy of a view, one axis of it rolled if an axis and a shift are given."""
+    def copy(self, view: Any, pieces: Pieces | None = None) -> Any:
+        """Return a C-contiguous copy of a view, or of pieces of one of its axes."""
         kind = view.dtype
         if self.name == "cupy":
             view = _numbers(view)
-        if roll is None and self.name == "cupy":
+        if pieces is None and self.name == "cupy":
             return view.copy().view(kind)
-        target = self.namespace.empty(view.shape, view.dtype)
-        copy_into(target, view, roll=roll)
+        target = self.namespace.empty(pieced(view.shape, pieces), view.dtype)
+        copy_into(target, view, pieces=pieces)
         return target if target.dtype == kind else target.view(kind)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Record):
     """An array, and how it was made."""
 
     array: Any
@@ -122,8 +121,7 @@ class Result:
     """The backend that moved the data: `numpy` or `cupy`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Record):
     """Some elements of a tensor, as nested lists. `gaps` says at which position of each axis others are left out."""
 
     shape: Shape
@@ -183,7 +181,7 @@ def moved(moves: tuple[Move, ...], array: Any) -> Any:
 def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
     """Return the array that a plan makes of `source`: read-only if it is a view of it, or repeats its own elements."""
     for copy in plan.copies:
-        source = used.copy(used.view(source, copy.source), copy.roll)
+        source = used.copy(used.view(source, copy.source), copy.pieces)
     made = used.view(source, plan.view)
     if used.name == "numpy" and (not plan.copies or plan.repeats):
         made.flags.writeable = False
@@ -262,8 +260,10 @@ def _numbers(array: Any) -> Any:
 # The elements that are shown
 
 
-def samples(answer: Trace | Chain, data: Source | None = None) -> tuple[Sample, Sample]:
+def samples(answer: Trace | Chain, data: Source | None = None, others: Sequence[Source] = ()) -> tuple[Sample, Sample]:
     """Return elements of the input and of the output. They are those of `data`, or 0, 1, 2 ... without it.
+
+    `others` are the data of the other operands.
 
     `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused, if names have no size,
     or if there are more than `MOST_DIMS` dims; `FileError` if the file of `data` does not hold them any more.
@@ -272,27 +272,37 @@ def samples(answer: Trace | Chain, data: Source | None = None) -> tuple[Sample, 
     >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
     [[[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]]]
     """
-    way = moving_stages(answer)
     output = answer.output or ()
     rank = max(len(answer.input), len(output))
     if rank > MOST_DIMS:
         raise misuse(f"the elements of at most {MOST_DIMS} dims are shown, and there are {rank}", argument="values")
-    index = _index(output)
-    for _, shape, move in reversed(way if 0 not in output else ()):
+    way = () if combines(answer) and joining_move(answer) else moving_stages(answer)
+    before, index = _sample(answer.input, _index(answer.input), answer.input, data), _index(output)
+    if 0 in output:
+        return before, _shown(output, np.empty([*map(len, _shown_positions(output))]))
+    if combines(answer):
+        made = joined(answer, None if data is None else [source.array for source in (data, *others)])
+        return before, _shown(output, made[index])
+    for _, shape, move in reversed(way):
         index = index_before(index, shape, move)
-    return _sample(answer.input, _index(answer.input), answer.input, data), _sample(answer.input, index, output, data)
+    return before, _sample(answer.input, index, output, data)
 
 
 def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
     """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
-    positions = _shown_positions(shape)
-    counts = list(map(len, positions))
+    counts = list(map(len, _shown_positions(shape)))
     if 0 in shape:
         elements: Any = np.empty(counts)
     else:
         flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
         elements = flat if data is None else elements_at(data, unravel(flat, source))
-    gaps = tuple(EDGE if len(shown) < size else None for shown, size in zip(positions, shape, strict=True))  # type: ignore[operator]
+    return _shown(shape, elements)
+
+
+def _shown(shape: Shape, elements: Any) -> Sample:
+    """Return the elements that are shown of a tensor of `shape`, with the gaps between them."""
+    pairs = zip(_shown_positions(shape), shape, strict=True)
+    gaps = tuple([EDGE if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
@@ -319,9 +329,17 @@ def _index(shape: Any) -> tuple[Any, ...]:
 
 
 def carry_out(
-    answer: Trace | Chain, source: Source, target: Path, *, force: bool, tick: Callable[[int], object]
+    answer: Trace | Chain,
+    source: Source,
+    target: Path,
+    *,
+    force: bool,
+    tick: Callable[[int], object],
+    others: Sequence[Source] = (),
 ) -> None:
     """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
+
+    `others` are the files of the other operands.
 
     Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
     if the input is cut short meanwhile.
@@ -332,7 +350,8 @@ def carry_out(
         raise FileError(f"{target}: the output is the input file")
     try:
         with whole_file(target, force=force) as file:
-            _write_array(file, answer, source, tick)
+            write = _write_joined if combines(answer) else _write_array
+            write(file, answer, [source, *others], tick)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
     except KilledError as error:
@@ -342,8 +361,25 @@ def carry_out(
         raise FileError(f"{target}: {error.strerror or error}") from None
 
 
-def _write_array(file: IO[bytes], answer: Trace | Chain, source: Source, tick: Callable[[int], object]) -> None:
+def _write_joined(
+    file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
+) -> None:
+    """Write what an answer makes of the arrays of its operands, as a .npy file."""
+    kinds = {source.kind for source in sources}
+    if len(kinds) > 1:
+        listed = " and ".join(sorted(map(str, kinds)))
+        raise misuse(f"the files hold elements of several types: {listed}", "write them in one type")
+    out = _mapped(file, tuple(answer.output or ()), sources[0].kind)  # type: ignore[arg-type]
+    for place, array in pieces(answer, [copy_of(source, SMALL) for source in sources]):
+        out[place] = array
+        tick(array.nbytes)
+
+
+def _write_array(
+    file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
+) -> None:
     """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
+    (source,) = sources
     moves = concrete_moves(answer)
     if moves and isinstance(moves[-1], Dims):
         vector = run(answer, source.array).array
@@ -358,43 +394,36 @@ def _write_array(file: IO[bytes], answer: Trace | Chain, source: Source, tick: C
 
 def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
-    before = _state(source)
+    before = stamp(source.path)
     try:
         do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
     except KilledError:
-        if _state(source) != before:
+        if stamp(source.path) != before:
             raise cut_short(source) from None
         raise
-
-
-def _state(source: Source) -> tuple[int, int]:
-    """Return what a file's size and age are; nothing if it has no name any more."""
-    try:
-        found = source.path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
 
 
 def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output. All copies but the last go to scratch files, so that memory stays small."""
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
-        array = _scratch_copy(NUMPY.view(array, copy.source), copy.roll, tick)
+        array = _scratch_copy(NUMPY.view(array, copy.source), copy.pieces, tick)
     if plan.copies:
-        last, roll = NUMPY.view(array, plan.copies[-1].source), plan.copies[-1].roll
-        if last.size == out.size and plan.is_contiguous:
-            copy_into(out.reshape(last.shape), last, tick, roll)
+        copy = plan.copies[-1]
+        last = NUMPY.view(array, copy.source)
+        if prod(copy.shape) == out.size and plan.is_contiguous:
+            copy_into(out.reshape(copy.shape), last, tick, copy.pieces)
             return
-        array = _scratch_copy(last, roll, tick)
+        array = _scratch_copy(last, copy.pieces, tick)
     copy_into(out, NUMPY.view(array, plan.view), tick)
 
 
-def _scratch_copy(view: Any, roll: tuple[int, int] | None, tick: Callable[[int], object]) -> Any:
+def _scratch_copy(view: Any, pieces: Pieces | None, tick: Callable[[int], object]) -> Any:
+    shape = pieced(view.shape, pieces)
     with tempfile.TemporaryFile() as file:
-        _reserve(file, max(view.nbytes, 1))
-        copied = np.memmap(file, view.dtype, "r+", 0, view.shape)
-    copy_into(copied, view, tick, roll)
+        _reserve(file, max(prod(shape) * view.itemsize, 1))
+        copied = np.memmap(file, view.dtype, "r+", 0, shape)
+    copy_into(copied, view, tick, pieces)
     return copied
 
 

@@ -13,15 +13,12 @@ from shapecalc.core.answers import Chain, moves_of
 from shapecalc.core.commands import read_chain
 from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
-from shapecalc.core.find import Found, Pair, Way, fitting_ways, named_way, ways_between
+from shapecalc.core.find import Atoms, Found, Pair, Way, fitting_ways, named_way, ways_between
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.moves import Permute, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.engine.execute import MOST_DIMS, moved, run
-
-Atoms = tuple[tuple[int, int], ...]
-"""Sizes and strides, the outermost first."""
 
 MOST_RUN = 1 << 20
 """The most elements with which a chain is carried out to prove it; of more, some are followed through it."""

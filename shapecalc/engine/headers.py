@@ -17,7 +17,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from errno import EISDIR
 from functools import lru_cache
 from itertools import islice
@@ -28,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.dims import INT64_MAX
 from shapecalc.core.limits import LONGEST_HEADER, LONGEST_METADATA, LONGEST_TENSOR_HEADER
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ class Unreadable(ValueError):
     """A file, or an array in it, that cannot be used. The message gives the reason, without the file's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Record):
     """What was found of one array: its shape and element type, or why it cannot be read."""
 
     name: str
@@ -97,8 +96,7 @@ class Found:
     """Why it cannot be read; empty if it can."""
 
 
-@dataclass(frozen=True, slots=True)
-class NpyHeader:
+class NpyHeader(Record):
     """The header of a .npy file."""
 
     shape: Shape
@@ -187,6 +185,15 @@ def opened(path: str) -> int:
 def regular_file(path: str) -> IO[bytes]:
     """Return a file, open to be read; raise `OSError`, `Unreadable` if it cannot be."""
     return os.fdopen(opened(path), "rb")
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from others of its name, and from itself after a change; nothing if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:

@@ -8,31 +8,26 @@ alone, so it takes microseconds for data of any size.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import prod
 from operator import mul
 
-from shapecalc.core.answers import Trace
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import total
-from shapecalc.core.layout import Atom, View, merge
+from shapecalc.core.layout import Atom, Axes, View, merge
 from shapecalc.core.limits import MOST_LOOKED, MOST_MIXED
-from shapecalc.core.moves import Dims, Pick, Reshape, Roll
+from shapecalc.core.moves import Combine, Dims, Move, Pick, Reshape, Roll, Take
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from shapecalc.core.answers import Chain
-    from shapecalc.core.layout import Axes
-    from shapecalc.core.moves import Move
-
-    Sizes = tuple[int, ...]
-    Stages = tuple[tuple[int, View], ...]
-    """Views, each with how many moves are made there."""
+Sizes = tuple[int, ...]
+Pieces = tuple[int, tuple[tuple[int, int], ...]]
+"""An axis of the source, and its stretches that follow each other: where each starts, and how long it is."""
+Stages = tuple[tuple[int, View], ...]
+"""Views, each with how many moves are made there."""
 
 MENDING = (Reshape, Pick)
 """The moves after which what is mixed can be read straight on again."""
@@ -54,9 +49,13 @@ class Copy(Record):
 
     source: StridedView
     culprits: tuple[int, int] | None
-    """The two strides, in bytes, that one step cannot stand for; none if the copy rolls an axis."""
-    roll: tuple[int, int] | None = None
-    """The axis of the source that is rolled, and by how much: between 0 and its size."""
+    """The two strides, in bytes, that one step cannot stand for; none if the copy takes pieces of an axis."""
+    pieces: Pieces | None = None
+
+    @property
+    def shape(self) -> Sizes:
+        """The sizes of what it makes."""
+        return pieced(self.source.shape, self.pieces)
 
 
 class Plan(Record):
@@ -77,7 +76,7 @@ class Plan(Record):
     @property
     def bytes_moved(self) -> int:
         """How many bytes the copies write."""
-        return sum(prod(copy.source.shape) for copy in self.copies) * self.itemsize
+        return sum(prod(copy.shape) for copy in self.copies) * self.itemsize
 
     @property
     def is_contiguous(self) -> bool:
@@ -92,7 +91,12 @@ class Plan(Record):
 
 
 def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
-    """Return the moves of an answer; raise `ShapeError` (usage) if it is refused or a dim has no number."""
+    """Return the moves of an answer.
+
+    Raises `ShapeError` (usage) if it is refused, if a dim has no number, or if it is of several operands or of windows.
+    """
+    if any(isinstance(move, Combine) for move in answer.moves):
+        raise misuse("an array is moved by itself, and this answer combines operands or computes elements")
     if answer.concrete:
         return answer.moves
     if answer.output is None:
@@ -119,7 +123,7 @@ def plan_moves(
         stages += [_strided_view(shapes[at], found, itemsize) for at, found in read.stages]
         view = read.view
         if read.roll:
-            copies.append(_rolled_copy(view, read.roll))
+            copies.append(_pieced_copy(view, read.roll))
         elif read.is_copied:
             copies.append(_copy(view))
         if read.is_copied:
@@ -141,12 +145,19 @@ def _copy(view: View) -> Copy:
     return Copy(StridedView(*steps(view.axes), view.first), culprits)
 
 
-def _rolled_copy(view: View, roll: Roll) -> Copy:
-    """Return the copy that rolls an axis, which is a single step."""
+def pieced(shape: Sizes, pieces: Pieces | None) -> Sizes:
+    """Return the sizes of what a copy makes of a source of `shape`."""
+    if pieces is None:
+        return shape
+    return (*shape[: pieces[0]], sum([count for _, count in pieces[1]]), *shape[pieces[0] + 1 :])
+
+
+def _pieced_copy(view: View, roll: Roll | Take) -> Copy:
+    """Return the copy that rolls an axis, or takes positions of it; the axis is a single step."""
     cuts = (0, roll.axis, roll.axis + 1, len(view.axes))
     (before, outer), (rolled, own), (after, inner) = (steps(view.axes[start:end]) for start, end in pairwise(cuts))
     source = StridedView(before + rolled + after, outer + own + inner, view.first)
-    return Copy(source, None, (len(before), roll.shift % rolled[0]))
+    return Copy(source, None, (len(before), tuple(roll.pieces(rolled[0]))))
 
 
 def _strided_view(sizes: Sizes, view: View, itemsize: int) -> StridedView:
@@ -218,8 +229,8 @@ class BufferView(Record):
     """Whether the data are copied at its end into a new C-contiguous buffer."""
     stages: Stages
     """The view after each of its moves."""
-    roll: Roll | None = None
-    """The last move, if it rolls an axis. The copy does it."""
+    roll: Roll | Take | None = None
+    """The last move, if it rolls an axis or takes positions of it by a table. The copy does it."""
 
 
 def fewest_copies(
@@ -275,9 +286,11 @@ class _Search:
         view = view.after(self.moves[at], self.shapes[at], Known())
         return view if view.is_plain or not isinstance(self.moves[at], MENDING) else view.normal(Known())
 
-    def _roll(self, at: int) -> Roll | None:
-        """Return a move that rolls an axis; none if it is another, or leaves all where it is."""
+    def _roll(self, at: int) -> Roll | Take | None:
+        """Return a move that rolls an axis or takes by a table; none if it is another, or leaves all where it is."""
         move, sizes = self.moves[at], self.shapes[at]
+        if isinstance(move, Take):
+            return move if move.regular is None and 0 not in sizes else None
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
     def _choices(self, place: int, stages: Stages) -> Iterator[tuple[BufferView, ...]]:
@@ -304,7 +317,7 @@ class _Search:
         needed = end == len(self.moves) and 0 not in self.shapes[end] and blocking_pair(view.axes) is not None
         return BufferView(view, end, is_copied or needed, stages[1:count])
 
-    def _rolled(self, stages: Stages, roll: Roll) -> BufferView:
+    def _rolled(self, stages: Stages, roll: Roll | Take) -> BufferView:
         end, view = stages[-1]
         after = View(contiguous_axes(self.shapes[end + 1], self.itemsize))
         return BufferView(view, end + 1, True, (*stages[1:], (end + 1, after)), roll)

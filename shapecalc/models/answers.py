@@ -159,12 +159,13 @@ def _asked(question: Question, shapes: Sequence[Any], arguments: Sequence[Argume
 
 
 def _answer(question: Question, shape: Any, arguments: Arguments | None) -> Any:
-    """Return the output, the problem and the conditions.
+    """Return the output, the problem and the conditions; of an unknown input a target that leaves nothing open.
 
     Of an empty tensor the runtime is asked, which infers where the document is silent.
     """
     if shape is None or arguments is None:
-        return NOBODY
+        certain = question[0] == "reshape" and arguments is not None and min(arguments["target"], default=0) > 0
+        return (arguments["target"], None, ()) if certain and arguments else NOBODY
     op, opset, switch = question
     if any(type(dim) is int and dim > INT64_MAX for dim in shape):
         return NOBODY

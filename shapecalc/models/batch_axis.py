@@ -44,6 +44,14 @@ Mark = BatchAxis | Lost | None
 """None where the batch does not reach."""
 
 
+@dataclass(frozen=True, slots=True)
+class OneForAll(Lost):
+    """One sample stands for all, and no error shows it."""
+
+    goes_on: Mark = None
+    """The mark of the output as if it were so meant."""
+
+
 def batch_place(mark: Mark, shape: Sizes, batch: int) -> tuple[int, str] | None:
     """Return the axis that carries the batch, and whether as a whole, as its slow part or its fast part.
 
@@ -139,6 +147,13 @@ class NodeAtSize:
     """Returns the elements of an input by its number; None if they are not known."""
     absent: Sequence[int] = ()
     """The places of optional inputs that are left out."""
+    between: Callable[[int], Any] | None = None
+    """Returns the least and the greatest that the elements of an input may be."""
+
+    def bounds(self, at: int) -> Any:
+        """Return the least and the greatest that the elements of an input may be; None if nobody knows."""
+        found = self.elements(at)
+        return (found, found) if found is not None or self.between is None else self.between(at)
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""
@@ -357,12 +372,6 @@ def elements_along(shaped: int) -> Route:
     return lambda node, at, axis, _to: axis if at == shaped or axis != node.axis(0, node.rank(0)) else None
 
 
-def gathered_nd(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route the leading axes that stay whole."""
-    kept = node.attributes.get("batch_dims", 0) if at == 0 else node.rank(1) - 1
-    return axis if axis < kept else None
-
-
 def reverse_sequence(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
     """Route what reverses along one axis, and has the batch on another."""
     batch_axis: int = node.attributes.get("batch_axis", 1)
@@ -459,12 +468,95 @@ def _cut(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
 
 def gather_mark(node: NodeAtSize, _to: int) -> Mark:
     """Return the mark of a Gather: of its indices, or of the places that they choose."""
-    along = node.axis(0, node.rank(0))
+    along, shape = node.axis(0, node.rank(0)), node.inputs[1]
     data, indices = node.marks[:2]
-    if isinstance(indices, BatchAxis):
-        return together([BatchAxis(indices.axis + along, indices.inner), *([Lost("samples meet")] if data else [])])
-    taken = node.elements(1)
-    if isinstance(data, BatchAxis) and data.axis > along:
-        shape = node.inputs[1]
-        return Lost("no shape") if shape is None else BatchAxis(data.axis + len(shape) - 1, data.inner)
-    return _places(node, along, lambda samples: samples[taken] if taken is not None and taken.ndim == 1 else None)
+    given = BatchAxis(indices.axis + along, indices.inner) if isinstance(indices, BatchAxis) else None
+    if not isinstance(data, BatchAxis) or shape is None:
+        return Lost("no shape") if data else given
+    own: Mark = data
+    if data.axis > along:
+        own = BatchAxis(data.axis + len(shape) - 1, data.inner)
+    elif data.axis == along:
+        own = _chosen(node, node.bounds(1), along)
+    return _with_indices(own, given)
+
+
+def gather_nd_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of a GatherND: of the axes in front or behind, or of the places that its indices choose."""
+    (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
+    if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
+        return Lost(f"nobody can say which samples {node.op} takes")
+    if not isinstance(data, BatchAxis):
+        return indices
+    behind, taken = kept + shape[-1], node.bounds(1)
+    if data.axis < kept:
+        own: Mark = data
+    elif data.axis >= behind:
+        own = BatchAxis(data.axis + len(shape) - 1 - behind, data.inner)
+    else:
+        own = _chosen(node, taken and [each[..., data.axis - kept] for each in taken], 0)
+    return _with_indices(own, indices)
+
+
+def _with_indices(own: Mark, indices: Mark) -> Mark:
+    """Return the mark of what is taken, whose samples must be those of the indices."""
+    if isinstance(own, OneForAll):
+        return OneForAll(own.why, goes_on=indices)
+    return own if indices in (None, own) or isinstance(own, Lost) else Lost("samples meet")
+
+
+def _chosen(node: NodeAtSize, taken: Any, first: int) -> Mark:
+    """Return the mark of what indices take along the marked axis; their axes stand in the output from `first` on.
+
+    `taken` are the least and the greatest that they may be; None if nobody knows.
+    """
+    mark, shape = node.marks[0], node.inputs[0]
+    unknown = Lost(f"nobody can say which samples {node.op} takes")
+    if taken is None or taken[0] is None or not taken[0].size or not isinstance(mark, BatchAxis) or shape is None:
+        return unknown
+    low, high = taken
+    inside = (low >= 0) & (high < shape[mark.axis]) & (low // mark.inner == high // mark.inner)
+    if not ((low == high) | inside).all():
+        return unknown
+    samples = _samples(mark, shape, low, node.batch)
+    if (samples == samples.flat[0]).all():
+        return OneForAll("takes one sample for all")
+    for axis in range(samples.ndim):
+        runs = np.moveaxis(samples, axis, 0).reshape(samples.shape[axis], -1)
+        if (runs == runs[:, :1]).all():
+            return mark_of(first + axis, runs[:, 0], node.batch)
+    return Lost("the samples change places")
+
+
+def _samples(mark: BatchAxis, shape: Sizes, taken: Any, batch: int) -> np.ndarray:
+    """Return the samples at indices along the marked axis; those below 0 count from its end."""
+    return np.asarray(taken % shape[mark.axis] // mark.inner % batch)
+
+
+def scatter_nd_mark(node: NodeAtSize, _to: int) -> Mark:
+    """Return the mark of a ScatterND, whose updates must lie where the data has their samples."""
+    (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
+    if indices is not None or before is None or shape is None:
+        return Lost(f"the elements decide what {node.op} does")
+    rows, count = len(shape) - 1, shape[-1]
+    if isinstance(updates, BatchAxis) and updates.axis >= rows:
+        return together([data, BatchAxis(updates.axis - rows + count, updates.inner)])
+    if isinstance(data, BatchAxis) and data.axis >= count:
+        return data if updates is None else Lost("samples that lie on different axes meet")
+    if taken is None or not taken.size:
+        return Lost(f"nobody can say which samples {node.op} takes")
+    put = np.array(-1)
+    if isinstance(updates, BatchAxis):
+        along = [-1 if axis == updates.axis else 1 for axis in range(rows)]
+        put = positions(updates, shape[updates.axis], node.batch).reshape(along)
+    if isinstance(data, BatchAxis):
+        held = _samples(data, before, taken[..., data.axis], node.batch)
+        one = updates is None and (held == held.flat[0]).all()
+        alone = OneForAll("changes one sample alone", goes_on=data)
+        return alone if one else data if updates is None or (held == put).all() else Lost("samples meet")
+    for axis, size in enumerate(before[:count]):
+        found = np.full(size, -1)
+        found[taken[..., axis]] = put
+        if (found[taken[..., axis]] == put).all():
+            return mark_of(axis, found, node.batch)
+    return Lost("samples meet")

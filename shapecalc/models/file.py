@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief, visible
 from shapecalc.engine.headers import opened
 
@@ -48,8 +49,7 @@ UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError
 """What is raised where a node is not written as ONNX describes it; of its outputs nothing is known then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Record):
     """An input or an output of the model, as the file declares it."""
 
     tensor: int
@@ -61,8 +61,7 @@ class Declared:
     shape."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Record):
     """An initializer of a graph."""
 
     tensor: int
@@ -75,8 +74,7 @@ class Constant:
         return bool(self.proto.data_location == 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Record):
     """A graph: that of the model, of an If or a Loop, or a local function's in one call."""
 
     name: str
@@ -126,16 +124,14 @@ class Node:
         return [tensor for tensor in read if tensor != ABSENT]
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Record):
     """Bytes of a tensor that were left in the file: one or more whole fields of its TensorProto, tags included."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Record):
     """A model that was read."""
 
     path: Path

@@ -6,34 +6,49 @@ A *lane* is one size of the batch, with sizes for all other free dims.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement, count, islice
-from operator import mul
+from itertools import chain, combinations, combinations_with_replacement, count, cycle, islice
+from itertools import product as every_choice
+from operator import mul, ne
 
+from shapecalc.core.conditions import Condition, holds
 from shapecalc.core.dims import Dim, lowest_terms
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import brief, visible
 from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Declared, Model
 
 Dims = list[int | str] | None
+Alike = tuple[object, ...]
+"""What inputs have in common that are freed alike: the declared shape; one of a single dim is like no other."""
 LADDER = (64, 224, 128, 8)
-"""The sizes to try for free dims that nobody gives one."""
+"""The sizes to try for free dims that nobody gives one, once those are tried that the file declares."""
+BATCHES = ("N", "B", "batch")
+"""What a batch is called that has no name."""
+NO_BATCH = "none"
+"""What is written for the name of the batch where there is none; its name is empty then."""
 HELD_BACK = (5, 7, 11, 13, 17)
 """The batch sizes that only check names."""
+MOVES = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
+"""Where the primes begin by which other free dims are moved, and steps, of which the first shorter one that fits in.
+
+A step of -2 is half of the size, and without any it is the size. Models halve images; the last shows where they round.
+"""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 LONGEST_NAME = 40
 MOST_SUMS = 12
-"""How many sums of dims are tried."""
+"""How many sums of dims are tried, and how many pairs of equal ones."""
+MOST_GUESSES, MOST_CHOICES = 16, 512
+"""How many ways to free inputs are tried, and among how many these are the likeliest."""
+FARTHEST_SIZE = 4096
+"""How far above a size one is looked for that satisfies conditions."""
 
 
 NONE: FrozenDict = FrozenDict()
 
 
-@dataclass(frozen=True, slots=True)
-class SizeOptions:
+class SizeOptions(Record):
     """What the options ask for."""
 
     batch: str | None = None
@@ -46,8 +61,7 @@ class SizeOptions:
     """Sizes of other free dims by name, from `--where`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Record):
     """One assignment of numbers to the free dims."""
 
     batch: int
@@ -55,10 +69,11 @@ class Lane:
     """The size of every free dim, the batch among them."""
     judged: bool
     """Whether verdicts look at it; otherwise it only checks names (the size that is held back)."""
+    moved: bool = False
+    """Whether other free dims have other sizes than the model is judged at, and conditions hold that are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputChoice:
+class InputChoice(Record):
     """One way to take the inputs."""
 
     batch: str
@@ -68,13 +83,76 @@ class InputChoice:
     lanes: tuple[Lane, ...]
     """The judged ones first, by size, then those held back, and last the one with a batch of 0."""
     names: Mapping[str, str] = NONE
-    """What the file writes for a name that core cannot read."""
+    """What the file writes for a name that core cannot read, and what a dim was taken as."""
     assumed: Mapping[str, int] = NONE
     """The sizes of other free dims that nobody gave."""
+    doubtful: int = 0
+    """How many inputs have the batch in place of one number, which may be for all samples."""
 
 
-def choices(model: Model, options: SizeOptions) -> Iterator[InputChoice]:
-    """Yield the ways to take a model's inputs, the likeliest first: the first that resolves is right.
+class Guess:
+    """One way to take the inputs' shapes, with sizes for their free dims."""
+
+    def __init__(self, naming: _Naming, shapes: list[Dims], doubtful: int, judged: Sequence[int]) -> None:
+        """Find the free dims; raise `ShapeError` (usage) if a size is given for one that there is not."""
+        self._naming, self._shapes, self._doubtful, self._judged = naming, shapes, doubtful, judged
+        free = dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))
+        self._others = [name for name in free if name != naming.batch]
+        _check_known(naming.where, self._others, naming.batch)
+        self.open = [name for name in self._others if name not in naming.where]
+        """The free dims but for the batch that nobody gave a size."""
+
+    def choice(
+        self, conditions: Sequence[Condition] = (), size: int | None = None, sums: Mapping[str, Sequence[str]] = NONE
+    ) -> InputChoice:
+        """Return the inputs with sizes that satisfy conditions, with this one in place of what the file declares."""
+        naming, others = self._naming, self._others
+        totals = {**{name: terms for name in others if (terms := naming.terms(name, others))}, **sums}
+        sizes = {**dict.fromkeys(others, size or LADDER[0]), **({} if size else naming.numbers), **naming.where}
+        home = {naming.batch: naming.declared or 1}
+        base = {name: sizes[name] for name in others if name not in totals}
+        base = _fitting(base, conditions, [name for name in self.open if name in base], home)
+        judged = sorted({*self._judged, naming.declared or 1})
+        held_back = [*islice((each for each in chain(HELD_BACK, count(judged[-1] + 1)) if each not in judged), 5)]
+        lanes = [naming.lane(each, base, totals, judged=True) for each in judged]
+        lanes.append(naming.lane(held_back[0], base, totals))
+        for batch, move in zip(held_back[1:], MOVES if others else (), strict=False):
+            moved = _moved(base, *move)
+            fitting = _fitting(moved, conditions, [*moved], {naming.batch: batch})
+            if any(fitting[name] == base[name] for name in base) and move is MOVES[-1]:
+                lanes.append(naming.lane(batch, moved, totals))  # some can have no other size
+            else:
+                lanes.append(naming.lane(batch, fitting, totals, moved=fitting != base))
+        if naming.batch:
+            lanes.append(naming.lane(0, base, totals))
+        return InputChoice(
+            naming.batch,
+            naming.declared,
+            tuple([None if dims is None else tuple(dims) for dims in self._shapes]),
+            tuple(lanes),
+            FrozenDict({**naming.names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
+            FrozenDict({name: lanes[0].sizes[name] for name in self.open}),
+            self._doubtful,
+        )
+
+    def other_sizes(self) -> Iterator[InputChoice]:
+        """Yield the inputs with other sizes for the free dims, then with sums of them."""
+        for size in LADDER[not self._naming.numbers :] if self.open else ():
+            yield self.choice((), size)
+        yield from self.related()
+
+    def related(self, conditions: Sequence[Condition] = ()) -> Iterator[InputChoice]:
+        """Yield the inputs with all free dims alike, then two, then one the sum of two, as a mask's of past and new."""
+        names = self.open
+        alike: list[Mapping[str, Sequence[str]]] = [dict.fromkeys(names[1:], names[:1])] if names[2:] else []
+        pairs: Iterator[Mapping[str, Sequence[str]]] = ({second: (first,)} for first, second in combinations(names, 2))
+        sums = ({name: pair} for name in reversed(names) for pair in combinations([o for o in names if o != name], 2))
+        for each in chain(alike, islice(pairs, MOST_SUMS), islice(sums, MOST_SUMS)):
+            yield self.choice(conditions, sums=each)
+
+
+def guesses(model: Model, options: SizeOptions) -> Iterator[Guess]:
+    """Yield the ways to take a model's inputs, the likeliest first.
 
     Raises `ShapeError` (usage) for an input or a name that the model does not have, and for sizes that cannot be.
     """
@@ -83,15 +161,30 @@ def choices(model: Model, options: SizeOptions) -> Iterator[InputChoice]:
         raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
     naming = _Naming(model.inputs, options)
     naming.find_batch(options.batch)
-    for shapes in naming.guesses():
-        free = [*dict.fromkeys(dim for dims in shapes for dim in dims or () if isinstance(dim, str))]
-        others = [name for name in free if name != naming.batch]
-        _check_known(options.where, others, naming.batch)
-        ladder = LADDER if any(name not in options.where for name in others) else LADDER[:1]
-        for size in ladder:
-            yield naming.choice(shapes, others, judged, options.where, size, {})
-        for sums in _sums(others, options.where):
-            yield naming.choice(shapes, others, judged, options.where, LADDER[0], sums)
+    for shapes, doubtful in naming.guesses():
+        yield Guess(naming, shapes, doubtful, judged)
+
+
+def _fitting(
+    sizes: Mapping[str, int], conditions: Sequence[Condition], free: Sequence[str], batch: Mapping[str, int]
+) -> dict[str, int]:
+    """Return sizes of which those that are free grow, or if that does not help shrink, until conditions hold."""
+    settled = {**batch, **{name: size for name, size in sizes.items() if name not in free}}
+    for name in free:
+        first = sizes[name]
+        tried = chain(range(first, first + FARTHEST_SIZE), range(first - 1, 0, -1)) if conditions else ()
+        settled[name] = next((size for size in tried if holds(conditions, {**settled, name: size})), first)
+    return {name: settled[name] for name in sizes}
+
+
+def _moved(sizes: Mapping[str, int], first: int, steps: Sequence[int]) -> dict[str, int]:
+    """Return other sizes, each farther by another prime number of steps."""
+    moved, primes = {}, islice(cycle(PRIMES), first, None)
+    for name, size in sizes.items():
+        parts = [size // -step if step < 0 else step for step in steps]
+        step = next((part for part in parts if 0 < part < size and size % part == 0), size)
+        moved[name] = size + step * next(prime for prime in primes if step == size or step * prime % size)
+    return moved
 
 
 def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
@@ -101,24 +194,17 @@ def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) ->
             raise misuse(f"no free dim is called {visible(brief(name))}", known, argument="where")
 
 
-def _sums(others: Sequence[str], where: Mapping[str, int]) -> Iterator[dict[str, tuple[str, str]]]:
-    """Yield guesses that one free dim is the sum of two others, as a mask's is that of past and new tokens."""
-    open_ = [name for name in others if name not in where]
-    pairs = ((name, pair) for name in reversed(open_) for pair in combinations([o for o in others if o != name], 2))
-    for name, pair in islice(pairs, MOST_SUMS):
-        yield {name: pair}
-
-
 class _Naming:
     """The dims of the inputs with the names that core can read."""
 
     def __init__(self, inputs: Sequence[Declared], options: SizeOptions) -> None:
-        self.inputs, self.batch = inputs, "N"
+        self.inputs, self.batch, self.where = inputs, "", options.where
         self.declared: int | None = None
+        self.numbers: dict[str, int] = {}
+        """What the file declares for the names that are given in place of numbers."""
         self.names: dict[str, str] = {}
         self._readable: dict[str, str] = {}
         self._used = {dim for each in inputs for dim in each.dims or () if isinstance(dim, str)}
-        self._used |= {dim for dims in options.shapes.values() for dim in dims if isinstance(dim, str)}
         self.given = _given(inputs, options.shapes)
         self.shapes: list[Dims] = [self._dims(self.given.get(each.name, each.dims)) for each in inputs]
 
@@ -142,88 +228,107 @@ class _Naming:
         self._used.add(name)
         return name
 
+    def _fresh_batch(self) -> str:
+        return self.fresh(chain(BATCHES, (f"N{number}" for number in count())))
+
     def find_batch(self, wanted: str | None) -> None:
         """Find the batch: the dim of that name, or the first dim of the first input, freed if it is a number."""
         wanted = self._readable.get(wanted, wanted) if wanted else None
         if wanted and not wanted.isidentifier():
             raise misuse(f"no dim is called '{visible(brief(wanted))}'", "write N or N,1,2,8", argument="batch")
-        if wanted and any(wanted in (dims or ()) for dims in self.shapes):
-            self.batch = wanted
-            return
+        there = {dim for dims in self.shapes for dim in dims or ()}
         place = next((at for at, dims in enumerate(self.shapes) if dims), None)
-        if place is None:
-            self.batch = wanted or self.fresh(("N", "B", "batch", *(f"N{number}" for number in range(1000))))
-            return
-        dims = self.shapes[place] or []
+        if wanted == NO_BATCH and wanted not in there:
+            pass
+        elif place is None or (wanted and wanted in there):
+            self.batch = wanted or self._fresh_batch()
+        else:
+            self.batch = self._first_batch(place, wanted)
+        for each, dims in zip(self.inputs, self.shapes, strict=True):
+            given = zip(dims or (), each.dims or (), strict=False) if each.name in self.given else ()
+            self.numbers |= {name: size for name, size in given if isinstance(name, str) and isinstance(size, int)}
+        self.declared = self.numbers.pop(self.batch, self.declared)
+
+    def _first_batch(self, place: int, wanted: str | None) -> str:
+        """Return the batch's name: that of an input that is given, or of the first dim of the first input."""
+        dims, declared = self.shapes[place] or [], self.inputs[place].dims or (None,)
         is_given = self.inputs[place].name in self.given
         first = next((dim for dim in dims if isinstance(dim, str)), dims[0]) if is_given else dims[0]
+        named = {dim for shape in self.given.values() for dim in shape} - {
+            dim for e in self.inputs for dim in e.dims or ()
+        }
         if isinstance(first, str) and wanted is None:
-            unnamed = first not in self._readable.values() and (self.inputs[place].dims or (0,))[0] is None
-            self.batch = self.fresh(("N", "B", "batch", first + "_")) if unnamed and not is_given else first
+            unnamed = first not in self._readable.values() and declared[0] is None and not is_given
+            batch = self._fresh_batch() if unnamed else first
+        elif wanted is None and (found := next((name for name in BATCHES if name in named), None)):
+            batch = found
         else:
-            first_choice = [] if wanted is None else [wanted]
-            self.batch = self.fresh((*first_choice, "N", "B", "batch", *(f"N{number}" for number in range(1000))))
+            batch = wanted or self._fresh_batch()
         if isinstance(first, int):
-            self.declared = None if is_given else first
-            dims[dims.index(first)] = self.batch
-        else:
-            self.shapes = [self._renamed(each, {first}) for each in self.shapes]
+            self.declared = first
+            dims[dims.index(first)] = batch
+        self.shapes = [_renamed(each, {first: batch}) if isinstance(first, str) else each for each in self.shapes]
+        return batch
 
-    def _renamed(self, dims: Dims, names: set[str]) -> Dims:
-        return None if dims is None else [self.batch if dim in names else dim for dim in dims]
+    def guesses(self) -> Iterator[tuple[list[Dims], int]]:
+        """Yield the inputs' shapes, and how many of them are freed that may be numbers for all samples.
 
-    def guesses(self) -> Iterator[list[Dims]]:
-        """Yield the inputs' shapes: with the batch in axis 0 of all free there, as declared, or of its size."""
+        All free first dims are the batch, or are what they are called. Of the numbers that may be the declared batch
+        all are freed first, then fewer, at last none.
+        """
         firsts = [(each.name, dims[0]) for each, dims in zip(self.inputs, self.shapes, strict=True) if dims]
-        twins: set[str] = set()
-        if firsts and firsts[0][1] == self.batch:
-            free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given}
-            twins = free - {self.batch}
-        if twins:
-            yield [self._renamed(dims, twins) for dims in self.shapes]
-        yield self.shapes
-        if self.declared is not None:
-            yield [[self.batch, *dims[1:]] if dims and dims[0] == self.declared else dims for dims in self.shapes]
+        free = {dim for name, dim in firsts[1:] if isinstance(dim, str) and name not in self.given}
+        twins = free - {self.batch} if firsts and firsts[0][1] == self.batch else set()
+        for shapes in [[_renamed(dims, dict.fromkeys(twins, self.batch)) for dims in self.shapes], self.shapes][
+            not twins :
+        ]:
+            ways = self._ways_to_free(shapes)
+            likeliest = [axes[0] for axes in ways.values()]
+            every = islice(every_choice(*ways.values()), MOST_CHOICES)
+            nearest = sorted(every, key=lambda axes, first=likeliest: sum(map(ne, axes, first)))  # type: ignore[misc]
+            for axes in dict.fromkeys([*nearest[:MOST_GUESSES], (None,) * len(ways)]):
+                yield self._freed(shapes, dict(zip(ways, axes, strict=True)))
 
-    def choice(
-        self,
-        shapes: list[Dims],
-        others: Sequence[str],
-        judged: Sequence[int],
-        where: Mapping[str, int],
-        size: int,
-        sums: Mapping[str, tuple[str, str]],
-    ) -> InputChoice:
-        """Return a way to take the inputs: these shapes, other free dims of this size, but for those of sums."""
-        totals = {**{name: terms for name in others if (terms := self._terms(name, others))}, **sums}
-        base = {name: where.get(name, size) for name in others if name not in totals}
-        sizes = sorted({*judged, self.declared or 1})
-        held_back = [each for each in HELD_BACK if each not in sizes]
-        lanes = [self._lane(each, base, totals, judged=True) for each in sizes]
-        lanes.append(self._lane(held_back[0], base, totals, judged=False))
-        if others:
-            for batch, first in zip(held_back[1:3], (0, 3), strict=False):
-                moved = {}
-                for at, (name, each) in enumerate(base.items(), first):
-                    stride = next(step for step in (32, 8, 1) if each % step == 0)  # models halve their images
-                    moved[name] = each + stride * PRIMES[at % len(PRIMES)]
-                lanes.append(self._lane(batch, moved, totals, judged=False))
-        lanes.append(self._lane(0, base, totals, judged=False))
-        assumed = {name: lanes[0].sizes[name] for name in others if name not in where}
-        inputs = tuple([None if dims is None else tuple(dims) for dims in shapes])
-        return InputChoice(self.batch, self.declared, inputs, tuple(lanes), FrozenDict(self.names), FrozenDict(assumed))
+    def _freed(self, shapes: list[Dims], axes: Mapping[Alike, int | None]) -> tuple[list[Dims], int]:
+        """Return shapes with the batch on an axis of those that declare this, and how many these are of one number."""
+        freed, doubtful = [], 0
+        for each, dims in zip(self.inputs, shapes, strict=True):
+            axis = axes.get(_alike(each)) if dims and each.name not in self.given and self.batch not in dims else None
+            freed.append(dims if dims is None or axis is None else [*dims[:axis], self.batch, *dims[axis + 1 :]])
+            doubtful += axis is not None and each.dims == (1,)
+        return freed, doubtful
 
-    def _terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
+    def _ways_to_free(self, shapes: list[Dims]) -> dict[Alike, list[int | None]]:
+        """Return the axes that may be the batch by what inputs declare, the likeliest first; None stands for none."""
+        axis = next((dims.index(self.batch) for dims in shapes if dims and self.batch in dims), 0)
+        found: dict[Alike, list[int | None]] = {}
+        for each, dims in zip(self.inputs, shapes, strict=True):
+            if dims and each.dims and self.declared in dims and each.name not in self.given and self.batch not in dims:
+                axes = sorted([at for at, size in enumerate(dims) if size == self.declared], key=lambda at: at != axis)
+                is_likely = axes[0] in (axis, 0) or self.declared != 1
+                found[_alike(each)] = [*axes, None] if is_likely else [None, *axes]
+        return found
+
+    def terms(self, name: str, others: Sequence[str]) -> tuple[str, ...]:
         """Return the terms of a dim that the file writes as a sum of others and numbers; none if it is no such sum."""
         terms = tuple([term.strip() for term in self.names.get(name, "").split("+")])
         readable = [term.isdecimal() or (term in others and term != name) for term in terms]
         return terms if len(terms) > 1 and all(readable) else ()
 
-    def _lane(self, batch: int, base: Mapping[str, int], totals: Mapping[str, Iterable[str]], *, judged: bool) -> Lane:
+    def lane(self, batch: int, base: Mapping[str, int], totals: Mapping[str, Iterable[str]], **marked: bool) -> Lane:
+        """Return a lane of these sizes, and of sums of them; verdicts look at it if it is `judged`."""
         sizes = {self.batch: batch, **base}
         for name, terms in totals.items():
             sizes[name] = sum(int(term) if term.isdecimal() else base.get(term, 0) for term in terms)
-        return Lane(batch, FrozenDict(sizes), judged)
+        return Lane(batch, FrozenDict(sizes), **{"judged": False, **marked})
+
+
+def _alike(input: Declared) -> Alike:
+    return (input.name,) if input.dims is None or len(input.dims) == 1 else input.dims
+
+
+def _renamed(dims: Dims, names: Mapping[int | str, str]) -> Dims:
+    return None if dims is None else [names.get(dim, dim) for dim in dims]
 
 
 def _given(inputs: Sequence[Declared], shapes: Mapping[str, tuple[int | str, ...]]) -> dict[str, tuple[int | str, ...]]:
@@ -247,8 +352,7 @@ LARGEST = 10**6
 """The largest factor of a term in a sum."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Record):
     """A sum of dims, as in `19200*N+1` and `S+past`. It has two terms or more, a number stands last."""
 
     terms: tuple[Dim, ...]
@@ -275,6 +379,7 @@ class Namer:
         """Make the products of names that a dim may be."""
         self._places = [place for place, lane in enumerate(lanes) if lane.batch]
         self._lanes = [lanes[place].sizes for place in self._places]
+        self._moved = {at for at, place in enumerate(self._places) if lanes[place].moved}
         names = [batch, *[name for name in lanes[0].sizes if name != batch]][:MOST_NAMES]
         self._one: Term = ((), (1,) * len(self._lanes))
         self._names = [self._term(((name, 1),)) for name in names]
@@ -306,7 +411,7 @@ class Namer:
     def dim(self, sizes: tuple[int | None, ...]) -> NamedDim:
         """Return what a number is that was `sizes` in the lanes with a batch; None if nothing fits in all of them.
 
-        A number that was seen in one lane alone stays a number.
+        A number that was seen in one lane alone stays a number, unless other free dims move and few show it then.
         """
         first = sizes[0]
         if first is not None and sizes.count(first) == len(sizes):
@@ -318,6 +423,8 @@ class Namer:
     def _named(self, sizes: tuple[int | None, ...]) -> NamedDim:
         observed = tuple([place for place, size in enumerate(sizes) if size is not None])
         numbers = [sizes[place] or 0 for place in observed]
+        if len(self._moved.intersection(observed)) < min(2, len(self._moved)):
+            return None
         if len({*numbers}) == 1:
             return numbers[0]
         if len(observed) < 3:
@@ -346,7 +453,8 @@ class Namer:
         simple = [*self._names, self._one]
         for terms, many in ((simple, 2), ([*simple, *self._products], 2), (simple, 3)):
             for chosen in combinations(terms, many) if len(observed) > many else ():
-                system = system_of([[int(values[place]) for _, values in chosen] for place in observed])
+                rows = [tuple([int(values[place]) for _, values in chosen]) for place in observed]
+                system = system_of(rows) if len({*rows}) > many else None
                 if system is not None:
                     yield chosen, system
 
@@ -365,8 +473,7 @@ def _powers(names: Sequence[str]) -> Powers:
     return tuple(sorted((name, names.count(name)) for name in {*names}))
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Record):
     """Linear equations, a row for each lane, that were solved once for all right sides."""
 
     rows: tuple[tuple[int, ...], ...]

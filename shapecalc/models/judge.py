@@ -6,17 +6,17 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from shapecalc.core.conditions import Condition, holds, put_sizes_in
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
 from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
-from shapecalc.models.free_dims import InputChoice, NamedShape, Namer, SizeOptions, choices
+from shapecalc.models.free_dims import Guess, InputChoice, NamedShape, Namer, SizeOptions, guesses
 from shapecalc.models.lanes import Walk, same_in_all
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import SILENT, Judge, LeftAlone, NodeVerdict
@@ -24,6 +24,10 @@ from shapecalc.models.report import Input, Judged, Report, found_node, name_of
 from shapecalc.models.walk import walked
 
 PLAIN = SizeOptions()
+MOST_PASSED = 100_000
+"""How many nodes are passed to learn how inputs are best taken."""
+MOST_ROUNDS = 3
+"""How often sizes are taken from conditions."""
 
 
 def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = ()) -> Report:
@@ -36,8 +40,7 @@ def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[st
         return near(found, found.report(str(file)), names)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """A model that was walked and judged."""
 
     walk: Walk
@@ -47,7 +50,29 @@ class Outcome:
     def resolves(self) -> bool:
         """Say whether nothing fails at the declared batch, and nothing that is not listed fails at any."""
         place = next(at for at, lane in enumerate(self.walk.lanes) if lane.batch == self.judge.declared)
-        return not self.judge.stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
+        stops = [stop for stop in self.judge.stops if not stop.silent]
+        return not stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
+
+    @property
+    def loss(self) -> tuple[bool, int, int]:
+        """What speaks against taking the inputs so: it does not resolve, or samples are lost; then doubts."""
+        if not self.resolves():
+            return True, 0, 0
+        lost = self.judge.lost_tensors()
+        return False, lost, self.walk.choice.doubtful if lost else 0
+
+    def conditions(self) -> list[Condition]:
+        """Return under which conditions nodes that fail somewhere run at the declared batch."""
+        walk, home = self.walk, {self.walk.batch: self.judge.declared}
+        names = _Names(walk, self.judge.core)
+        found = [each for visit, _ in self.judge.judged if any(visit.problems) for each in names.answer(visit)[1]]
+        return [left for each in found if holds([each], home) for left in put_sizes_in(each, home)]
+
+    def stays_put(self) -> bool:
+        """Say whether the shape of an output is known, but not where other free dims are moved."""
+        shapes = [self.walk.shapes_of(each.tensor) for each in self.walk.model.outputs]
+        moved = [at for at, lane in enumerate(self.walk.lanes) if lane.moved]
+        return any(each[0] is not None and all(each[lane] is None for lane in moved) for each in shapes if moved)
 
     def report(self, name: str) -> Report:
         """Return the report; `name` is the path as it was given."""
@@ -71,12 +96,38 @@ class Outcome:
 
 
 def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
-    """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it."""
-    others = choices(model, options)
-    first = _walked(model, next(others))
-    if first.resolves():
-        return first
-    return next((found for choice in others if (found := _walked(model, choice)).resolves()), first)
+    """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it.
+
+    The inputs are taken as they are likeliest, but where that loses samples from sight: then as it loses the fewest.
+    """
+    most = max(2, MOST_PASSED // (len(model.graph.nodes) + 1))
+    first, *others = guesses(model, options)
+    found = [_with_sizes(model, first, most)]
+    for guess in [*others[: most - 2], *others[most - 2 :][-1:]]:
+        if not any(found[-1].loss):
+            break
+        found.append(_with_sizes(model, guess, most))
+    return min(found, key=lambda each: each.loss) if others else found[0]
+
+
+def _with_sizes(model: Model, guess: Guess, most: int) -> Outcome:
+    """Return a model walked with its inputs taken so, at the first sizes at which it resolves; few others are tried."""
+    first = found = _walked(model, guess.choice())
+    conditions: dict[Condition, None] = {}
+    for _ in range(MOST_ROUNDS if guess.open else 0):
+        known = len(conditions)
+        if not found.resolves() or found.stays_put():
+            conditions |= dict.fromkeys(found.conditions())
+        if len(conditions) == known:
+            break
+        found = _walked(model, guess.choice((*conditions,)))
+    if not found.resolves():
+        others = (_walked(model, choice) for choice in islice(guess.other_sizes(), most))
+        return next((each for each in others if each.resolves()), first)
+    if found.stays_put():
+        others = (_walked(model, choice) for choice in islice(guess.related((*conditions,)), most))
+        return next((each for each in others if each.resolves() and not each.stays_put()), found)
+    return found
 
 
 def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Outcome:
@@ -108,7 +159,7 @@ class _Names:
         node, namer, names = visit.node, self._namer, self._names
         input, target = namer.shape(visit.input), visit.call.target
         arguments = self._arguments(visit)
-        output, conditions = self._answer(visit, input, arguments)
+        output, conditions = self.answer(visit)
         return Judged(
             node=node,
             version=visit.answers.version,
@@ -118,14 +169,13 @@ class _Names:
             target_from=self._source(node),
             output=output,
             value=self._value(node) if visit.call.gives_sizes else None,
-            conditions=conditions,
-            **{each.name: getattr(found, each.name) for each in fields(found)},
+            conditions=tuple(map(str, conditions)),
+            **fields(found),
         )
 
-    def _answer(
-        self, visit: Visit, input: NamedShape | None, arguments: Mapping[str, Any] | None
-    ) -> tuple[NamedShape | None, tuple[str, ...]]:
+    def answer(self, visit: Visit) -> tuple[NamedShape | None, tuple[Condition, ...]]:
         """Return the named output of a node as it stands, and the conditions under which it holds."""
+        input, arguments = self._namer.shape(visit.input), self._arguments(visit)
         output = self._namer.shape(visit.outputs)
         fails = any(visit.problems)
         if not fails and never_depends(visit.call, input, output):
@@ -133,7 +183,7 @@ class _Names:
         answer = self._core.named(visit, input, arguments, self._walk.lanes)
         if answer is None:
             return output, ()
-        return (answer[0] if fails and not visit.call.gives_sizes else output), tuple(map(str, answer[1]))
+        return (answer[0] if fails and not visit.call.gives_sizes else output), answer[1]
 
     def _arguments(self, visit: Visit) -> Mapping[str, Any] | None:
         """Return core's arguments with names; None if they are not known."""

@@ -8,13 +8,13 @@ Runtime for `com.microsoft`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief
 from shapecalc.models import batch_axis as batch
 from shapecalc.models.batch_axis import Move, NodeAtSize, Route, Sizes
@@ -29,8 +29,10 @@ Value = Callable[..., Any]
 It raises `IndexError` for an index that its operator refuses, and other errors for what it does not know.
 """
 InputSizes = Sequence[Sizes | None]
-SizeRule = Callable[[Node, InputSizes, Container[int]], str | None]
-"""Called with a node, the shapes of its inputs and the numbers of initializers; returns why it is refused.
+Extremes = Callable[[bool], Sequence[tuple[int, int]]]
+"""Returns the least and the greatest of a node's indices, of all or of each column; none if they are not known."""
+SizeRule = Callable[[Node, InputSizes, Container[int], Extremes], str | None]
+"""Called with a node, its inputs' shapes, the numbers of initializers, and extremes; returns why it is refused.
 
 ONNX's inference does not refuse such sizes, or does not say in which input.
 """
@@ -42,21 +44,18 @@ STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
 
 
-@dataclass(frozen=True, slots=True)
-class AsFirst:
+class AsFirst(Record):
     """The output has the shape and the element type of the first input, whatever the others are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(Record):
     """The inputs are broadcast, as NumPy does it since an opset; a comparison gives truth values."""
 
     since: int = 7
     compares: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Inferred:
+class Inferred(Record):
     """ONNX is asked."""
 
     reads: bool = False
@@ -65,8 +64,7 @@ class Inferred:
     """Whether it refuses no size of a dim which its inference hands on: such a dim may have a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Record):
     """The shapes of the outputs are made here, and they have the element type of the first input."""
 
     shapes: Callable[[Attributes, InputSizes, Sequence[Array | None]], InputSizes | None]
@@ -92,8 +90,7 @@ class Graphs(Enum):
     SCAN = "its graph is run for each part of its inputs"
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record):
     """An argument of core's op, and where a node has it."""
 
     name: str
@@ -106,8 +103,7 @@ class Argument:
     needed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CoreCall:
+class CoreCall(Record):
     """What a listed operator asks of core."""
 
     op: str
@@ -131,8 +127,7 @@ class CoreCall:
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Record):
     """What is known of an operator."""
 
     shape: AsFirst | Broadcast | Inferred | Given = Inferred()
@@ -292,7 +287,7 @@ def count(_: Attributes, data: Array) -> Array:
     return np.array(data.size, np.int64)
 
 
-def _same_joined(node: Node, shapes: InputSizes, constants: Container[int]) -> str | None:
+def _same_joined(node: Node, shapes: InputSizes, constants: Container[int], _: Extremes) -> str | None:
     """Return in which two inputs that are joined an axis has different sizes."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
@@ -321,8 +316,31 @@ def _differing_axis(shapes: InputSizes, along: int) -> int | None:
     return next((axis for axis in apart if axis != along % len(known[0])), None)
 
 
-def _same_gathered(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
-    return _outside(shapes[0], shapes[1], node.attributes.get("axis", 0)) if len(shapes) > 1 else None
+def picked(node: Node, shapes: InputSizes, _: Container[int], extremes: Extremes) -> str | None:
+    """Return why indices do not fit what they pick from or put into; by their shapes, and by themselves if known."""
+    data, indices = (*shapes, None, None)[:2]
+    if data is None or indices is None:
+        return None
+    kept, along, updates = node.attributes.get("batch_dims", 0), node.attributes.get("axis", 0), (*shapes, None)[2]
+    refused = None
+    if node.op.endswith("Elements"):
+        refused = _outside(data, indices, along) or _unlike(updates, indices)
+    elif node.op == "ScatterND":
+        refused = _unlike(updates, (*indices[:-1], *data[indices[-1] :]))
+    elif prod(indices[:kept]) % (prod(data[:kept]) or 1):
+        refused = f"indices have a batch of {prod(indices[:kept])}, and data one of {prod(data[:kept])}"
+    by_columns = node.op.endswith("ND")
+    for axis, both in enumerate(extremes(by_columns), kept if by_columns else along % len(data)):
+        outside = [index for index in both if not -data[axis] <= index < data[axis]]
+        if outside and not refused:
+            refused = f"index {outside[0]} is out of bounds for axis {axis} with size {data[axis]}"
+    return refused
+
+
+def _unlike(updates: Sizes | None, wanted: Sizes) -> str | None:
+    if updates is None or updates == wanted:
+        return None
+    return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, wanted))}"
 
 
 def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
@@ -342,7 +360,7 @@ def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None
 def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
     """Return the rule of an operator whose inputs share a batch."""
 
-    def rule(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
+    def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
         found: dict[str, int] = {}
         for name, place, axis in places_of(node.attributes):
             shape = shapes[place] if place < len(shapes) else None
@@ -365,7 +383,7 @@ def _recurrent_places(attributes: Attributes) -> Places:
 def _matching(partners_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeRule:
     """Return the rule of an operator that takes one axis of an input with one of another."""
 
-    def rule(node: Node, shapes: InputSizes, _: Container[int]) -> str | None:
+    def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
         (first, axis), (second, other), times = partners_of(node.attributes)
         one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
         if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
@@ -556,9 +574,9 @@ OWN = _rows(
         "EyeLike": Operator(takes=0),
         "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
         "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-        "Gather": Operator(READS_HANDS_ON, _gathered, move=batch.gather_mark),
-        "GatherElements": Operator(route=batch.elements_along(1), alike=_same_gathered),
-        "GatherND": Operator(READS, route=batch.gathered_nd),
+        "Gather": Operator(HANDS_ON, _gathered, move=batch.gather_mark, alike=picked),
+        "GatherElements": Operator(HANDS_ON, route=batch.elements_along(1), alike=picked),
+        "GatherND": Operator(HANDS_ON, move=batch.gather_nd_mark, alike=picked),
         "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
         "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
@@ -573,10 +591,10 @@ OWN = _rows(
         "LpNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axis_given)),
         "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
         "MatMulInteger": Operator(route=batch.multiplied()),
-        "Max": Operator(COMPARES, _extreme(np.maximum), route=batch.aligned),
-        "Mean Xor": Operator(COMPARES, route=batch.aligned),
+        "Max": Operator(BROADCAST_8, _extreme(np.maximum), route=batch.aligned),
+        "Mean": Operator(BROADCAST_8, route=batch.aligned),
         "MeanVarianceNormalization": Operator(route=batch.mixing(batch.axes_given)),
-        "Min": Operator(COMPARES, _extreme(np.minimum), route=batch.aligned),
+        "Min": Operator(BROADCAST_8, _extreme(np.minimum), route=batch.aligned),
         "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
         "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
         "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
@@ -599,8 +617,8 @@ OWN = _rows(
         "Resize Upsample": Operator(READS_HANDS_ON, route=batch.resized),
         "ReverseSequence": Operator(route=batch.reverse_sequence),
         "Scan": Operator(graphs=Graphs.SCAN),
-        "Scatter ScatterElements": Operator(route=batch.elements_along(0)),
-        "ScatterND": Operator(value=_scattered),
+        "Scatter ScatterElements": Operator(HANDS_ON, route=batch.elements_along(0), alike=picked),
+        "ScatterND": Operator(HANDS_ON, _scattered, move=batch.scatter_nd_mark, alike=picked),
         "Shape": Operator(takes=0, core=SHAPE),
         "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
         "Size": Operator(value=count, takes=0),
@@ -609,12 +627,13 @@ OWN = _rows(
         "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
         "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
         "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
-        "Sum": Operator(COMPARES, _extreme(np.add), route=batch.aligned),
+        "Sum": Operator(BROADCAST_8, _extreme(np.add), route=batch.aligned),
         "Tile": Operator(READS, move=batch.repeat_mark, core=TILE),
         "TopK": Operator(READS_HANDS_ON, route=batch.mixing(batch.axis_given)),
         "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
         "Unsqueeze": Operator(READS, move=batch.reshape_mark, core=UNSQUEEZE),
         "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
+        "Xor": Operator(COMPARES, route=batch.aligned),
     }
 )
 """ONNX's own operators."""

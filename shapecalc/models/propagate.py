@@ -7,23 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import Any, Self
 
-from shapecalc.core.record import FrozenDict
+import numpy as np
+
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.models import verdicts
 from shapecalc.models.answers import CoreCalls, Visit
-from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, Shapes, Sizes, together
-from shapecalc.models.file import ABSENT, INT32, INT64, UNFIT, Body, Node, nodes_in
+from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, NodeAtSize, OneForAll, Shapes, Sizes, together
+from shapecalc.models.file import ABSENT, INT32, INT64, MOST_ELEMENTS, UNFIT, Body, Node, nodes_in
 from shapecalc.models.lanes import NO_SHAPE, Failures, Walk
 from shapecalc.models.operators import LISTED, Graphs, Operator, graphs_of, operator_of
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 Marks = tuple[Mark, ...]
 """The marks of a tensor, by lane."""
+BOUNDED = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
+"""What gives places along an axis: as which output, and the axis if none is named."""
+RESHAPED = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+FOLLOWED: dict[str, Any] = {
+    **dict.fromkeys(RESHAPED, lambda _, shape, data, *_given: data.reshape(shape)),
+    "Add": lambda _, _shape, a, b: a + b,
+    "Concat": lambda given, _, *parts: np.concatenate(parts, given.get("axis", 0)),
+}
+"""What makes indices of others, as it makes their bounds."""
+ANY = 1 << 40
+"""What no index reaches."""
 FARTHEST = 64
-"""How many nodes above a stop are looked at."""
+"""How many nodes above a stop, or above indices, are looked at."""
 SILENT = (Verdict.SWALLOWS, Verdict.SCRAMBLES)
 """The verdicts on nodes that do not fail themselves."""
 
@@ -81,18 +94,18 @@ def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
     return BatchAxis(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A node that is not listed and fails with every earlier offender fixed."""
+class Stop(Record):
+    """A node that is not listed and goes wrong with every earlier offender fixed."""
 
     node: Node
     why: str
     cause: str | None
     """The path of the listed node that it comes from; None if none is known."""
+    silent: bool = False
+    """Whether it runs: it takes one sample for all."""
 
 
-@dataclass(slots=True)
-class NodeVerdict:
+class NodeVerdict(Record):
     """What is said of a listed node."""
 
     verdict: Verdict
@@ -134,6 +147,7 @@ class Judge:
         self.fixes_above: dict[str, tuple[Node, Fix]] = {}
         """The causes of stops and what fixes them, by path."""
         self._makers: dict[int, Node] | None = None
+        self._taken: set[int] | None = None
         self._known: dict[object, NodeVerdict] = {}
         self._above: dict[int, tuple[int, str]] = {}
         """When an offender or a stop above a tensor was met, and its path."""
@@ -175,6 +189,10 @@ class Judge:
     def marks(self, tensor: int) -> Marks | None:
         """Return the marks of a tensor in all lanes; None if the batch does not reach it."""
         return self._marks.get(tensor)
+
+    def lost_tensors(self) -> int:
+        """Return in how many tensors the samples are lost from sight."""
+        return sum(any(isinstance(mark, Lost) for mark in marks) for marks in self._marks.values())
 
     def spoil(self, node: Node, why: str) -> None:
         """Mark the outputs of a node of which nobody can say where the batch is in them."""
@@ -277,6 +295,7 @@ class Judge:
                 [lanes[lane] for lanes in made],
                 partial(self._elements, node, lane),
                 absent,
+                partial(self._between, node, lane),
             )
 
     def _elements(self, node: Node, lane: int, at: int) -> Any:
@@ -285,6 +304,29 @@ class Judge:
         is_whole = self._walk.dtypes[tensor] in (INT32, INT64)
         found = self._walk.known(tensor) if is_whole else self._walk.values.get(tensor)
         return None if found is None else found[lane]
+
+    def _between(self, node: Node, lane: int, at: int) -> Any:
+        """Return the least and the greatest that the indices of a node may be."""
+        return self._bounds(node.inputs[at], lane, FARTHEST)
+
+    def _bounds(self, tensor: int, lane: int, left: int) -> Any:
+        """Return the least and the greatest that whole numbers may be, by the nodes that make them; None if unknown."""
+        known, shape = (self._walk.known(tensor) or self._walk.unknown)[lane], self._walk.shapes_of(tensor)[lane]
+        if known is not None:
+            return known, known
+        if shape is None or prod(shape) > MOST_ELEMENTS:
+            return None
+        maker = self.maker(tensor)
+        op = maker.op if maker and left and not maker.domain else ""
+        if maker and op in BOUNDED:
+            size, (output, along) = self._walk.shapes_of(maker.inputs[0])[lane], BOUNDED[op]
+            if size is not None and maker.outputs.index(tensor) == output:
+                return np.zeros(shape, np.int64), np.full(shape, size[maker.attributes.get("axis", along)] - 1)
+        above = maker.inputs if maker and op in FOLLOWED else ()
+        inner = [self._bounds(each, lane, (left - 1) // len(above)) for each in above]
+        if maker and inner and None not in inner:
+            return tuple([FOLLOWED[op](maker.attributes, shape, *each) for each in zip(*inner, strict=True)])
+        return np.full(shape, -ANY), np.full(shape, ANY)
 
     def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
         """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
@@ -302,7 +344,25 @@ class Judge:
             return
         lanes = list(self._at_sizes(node))
         for to, tensor in enumerate(node.outputs):
-            self._keep(tensor, [None if each is None else mark_after(each, to) for each in lanes])
+            self._keep(tensor, self._told(node, [None if each is None else mark_after(each, to) for each in lanes]))
+
+    def _told(self, node: Node, found: Sequence[Mark]) -> Sequence[Mark]:
+        """Return marks; note a node that takes one sample for all in every lane, and go on as if it were so meant."""
+        faults = [mark for mark in found if isinstance(mark, OneForAll)]
+        if not faults or len(faults) < sum(self._followed):
+            return found
+        if self._is_taken(node.outputs[0]):
+            self.stops.append(Stop(node, faults[0].why, None, silent=True))
+        return [mark.goes_on if isinstance(mark, OneForAll) else mark for mark in found]
+
+    def _is_taken(self, tensor: int) -> bool:
+        """Say whether anything takes elements of a tensor, and not its sizes alone."""
+        if self._taken is None:
+            graph = self._walk.model.graph
+            self._taken = {*graph.outputs}
+            for node in nodes_in((graph,)):
+                self._taken.update(node.reads if node.bodies else node.inputs[: operator_of(node).takes])
+        return tensor in self._taken
 
     def _keep(self, tensor: int, marks: Iterable[Mark]) -> None:
         kept = tuple(marks)
@@ -366,7 +426,7 @@ class Judge:
         offender = verdicts.Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
-            arguments = [FrozenDict({argument.name: target}) for target in tried]
+            arguments = [None if target is None else FrozenDict({argument.name: target}) for target in tried]
             return self.core.ask(visit.node, switch, visit.input, arguments).outputs
 
         return verdicts.fixes(offender, visit.call.fixes, answer)
@@ -392,7 +452,8 @@ class Judge:
     def _runs(self, visit: Visit, before: Marks, after: Marks) -> list[verdicts.Run]:
         """Return what a node does at each judged size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
-        lanes = zip(self._batches, visit.input, visit.outputs, before, after, problems, strict=True)
+        outputs = [None if shape is None else each for shape, each in zip(visit.input, visit.outputs, strict=True)]
+        lanes = zip(self._batches, visit.input, outputs, before, after, problems, strict=True)
         return [verdicts.Run(*each) for each, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty(self, visit: Visit) -> str | None:

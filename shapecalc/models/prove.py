@@ -142,7 +142,8 @@ class Comparison:
             if each.type in FLOATS:
                 drawn[each.name] = random.uniform(0.1, 1, shape).astype(FLOATS[each.type])
             elif each.type in INTEGERS:
-                drawn[each.name] = random.integers(0, 1, shape, endpoint=True).astype(INTEGERS[each.type])
+                numbers = random.integers(0, 1, shape, endpoint=True)
+                drawn[each.name] = _told_apart(numbers, dims).astype(INTEGERS[each.type])
             else:
                 raise NotProved(f"input {each.name} is of type {each.type}")
         return drawn
@@ -165,6 +166,15 @@ class Comparison:
         if not all(hasattr(each, "dtype") for each in found):
             raise NotProved("an output is not a tensor")
         return found
+
+
+def _told_apart(numbers: np.ndarray, dims: list[int | None]) -> np.ndarray:
+    """Return bits with the number of each sample in its first ones, so that masks of two samples differ."""
+    if None in dims:
+        samples = np.moveaxis(numbers, dims.index(None), 0)
+        for place, at in zip(range(8), np.ndindex(samples.shape[1:]), strict=False):
+            samples[(slice(None), *at)] = np.arange(1, len(samples) + 1) >> place & 1
+    return numbers
 
 
 def _session(model: bytes) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
 from shapecalc.core.dims import substitute
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import brief, suggestion, visible
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
@@ -25,8 +24,7 @@ MOST_PATHS = 8
 """Of how many nodes of one name the paths are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Record):
     """An input, as declared and as taken."""
 
     name: str
@@ -36,7 +34,6 @@ class Input:
     """The shape that it was walked with, names where sizes vary; None if nobody knows one."""
 
 
-@dataclass(slots=True)
 class Judged(NodeVerdict):
     """A listed node and its verdict."""
 
@@ -59,8 +56,7 @@ class Judged(NodeVerdict):
     """What the names must satisfy, as JSON has conditions: `4*H*W % 64 == 0`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Record):
     """What `--fix` did."""
 
     mended: tuple[tuple[Judged, Fix], ...]
@@ -75,10 +71,11 @@ class Fixed:
     """The file written; None if nothing was."""
     freed: tuple[Input, ...] = ()
     """The inputs that declare in the file what they were taken as."""
+    stays: tuple[Input, ...] = ()
+    """The inputs that keep a number that may be the batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Record):
     """Everything that is told of a model."""
 
     model: str
@@ -94,7 +91,7 @@ class Report:
     assumed: Mapping[str, int]
     """The sizes taken for other free dims that nobody gave, by name."""
     names: Mapping[str, str]
-    """By the name that stands in texts (`d0`), what the file writes (`past_len + 1`); only those that differ."""
+    """By the name that stands in texts (`d0`), what the file writes (`past_len + 1`) or it was taken as (`past`)."""
     inputs: tuple[Input, ...]
     nodes: tuple[Judged, ...]
     """The listed nodes in file order."""
@@ -103,6 +100,14 @@ class Report:
     """None unless a fix was asked for."""
     above: Mapping[str, str] = NONE
     """By the name of a node that was asked for and is not listed, the path of the offender next above it."""
+
+    def axis_to_free(self, input: Input) -> int | None:
+        """Return the axis of an input that stays that may be the batch, the one that it is in others if it can be."""
+        taken = next((each.taken for each in self.inputs if each.taken and self.batch in each.taken), None)
+        if taken is None or input.declared is None or self.batch in (input.taken or ()):
+            return None
+        axes = [axis for axis, size in enumerate(input.declared) if size == (self.declared_batch or 1)]
+        return min(axes, key=lambda axis: axis != taken.index(self.batch), default=None)
 
 
 def shape_words(shape: NamedShape | None) -> str:
@@ -162,12 +167,15 @@ def assumed_words(fix: Fix) -> str:
 
 
 def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
-    """Return what each of some nodes that are not listed stops at, and the listed node that it comes from."""
+    """Return what each of some nodes that are not listed stops at or does, and the listed node that it comes from."""
     stops = list(stops)
     names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
     said = zip(stops, causes, strict=True)
-    return [f"{name_of(stop.node)}: {stop.node.op} fails: {stop.why}{cause}" for stop, cause in said]
+    return [
+        f"{name_of(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
+        for stop, cause in said
+    ]
 
 
 def found_node(report: Report, text: str) -> Judged:

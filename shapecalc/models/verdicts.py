@@ -8,12 +8,12 @@ size is taken from an input of the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import product as every_choice
 from math import prod
 from typing import Any
 
+from shapecalc.core.record import Record
 from shapecalc.core.text import and_text
 from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, Sizes, batch_place, regrouped
 
@@ -44,13 +44,14 @@ Answer = Callable[[tuple[Any, ...], bool | None], tuple[Sizes | None, ...]]
 class Run:
     """What a node does at one size of the batch."""
 
-    __slots__ = ("after", "batch", "before", "here", "output", "refused", "there")
+    __slots__ = ("after", "batch", "before", "here", "input", "output", "refused", "there")
 
     def __init__(
         self, batch: int, input: Sizes | None, output: Sizes | None, before: Mark, after: Mark, refused: str = ""
     ) -> None:
         """Set the shapes (the output's is None where it fails or is not known), their marks, and why it fails."""
-        self.batch, self.output, self.before, self.after, self.refused = batch, output, before, after, refused
+        self.batch, self.input, self.output, self.before, self.after = batch, input, output, before, after
+        self.refused = refused
         self.here = batch_place(before, input, batch) if input is not None else None
         """Which axis of the input carries the batch, and how."""
         self.there = batch_place(after, output, batch) if output is not None else None
@@ -73,8 +74,10 @@ class Run:
         if there is None:
             certain = isinstance(self.after, BatchAxis) or (isinstance(self.after, Lost) and self.after.certain)
             return Verdict.SCRAMBLES if here is not None and certain else Verdict.UNKNOWN
-        swallowed = here is not None and here[0] == 0 != there[0] and there[1] != "whole"
-        return Verdict.SWALLOWS if swallowed else Verdict.SAFE
+        if here is None or here[0] or not there[0] or there[1] == "whole" or not self.input or not self.output:
+            return Verdict.SAFE
+        as_one = (self.input[0], here[1]) == (self.output[there[0]], there[1])
+        return Verdict.SAFE if as_one else Verdict.SWALLOWS
 
 
 def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict, str]:
@@ -107,11 +110,10 @@ def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Ve
     if Verdict.SWALLOWS in fates:
         axis, part = showing[fates.index(Verdict.SWALLOWS)].there or (0, "whole")
         return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
-    return Verdict.SAFE, "" if any(run.before for run in runs) else f"{batch} does not reach it"
+    return Verdict.SAFE, "" if any(run.before for run in runs) or not batch else f"{batch} does not reach it"
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Record):
     """One way to mend a node."""
 
     target: tuple[int, ...] | None
@@ -128,8 +130,7 @@ class Fix:
     """The entry of the target that they compute; None for a new constant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Record):
     """Targets to try, by lane, and the fix that they make."""
 
     targets: tuple[Any, ...]
@@ -137,16 +138,14 @@ class Candidate:
     switch: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FixedOutputs:
+class FixedOutputs(Record):
     """A fix, and what the node gives with it in each lane; None in lanes where it fails all the same."""
 
     fix: Fix
     outputs: tuple[Sizes | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Offender:
+class Offender(Record):
     """A node that another batch size breaks, in lanes."""
 
     input: tuple[Sizes | None, ...]
@@ -230,10 +229,11 @@ def reshapes(offender: Offender) -> Iterator[Candidate]:
     home = offender.home
     lanes = offender.targets
     before, after = offender.input[home], offender.outputs[home]
-    if before is None or after is None or None in lanes:
+    known = [target for target in lanes if target is not None]
+    if before is None or after is None or any(target is None for target in lanes[: sum(offender.judged)]):
         return
     plain = [
-        entry if all(len(target) > at and target[at] == entry for target in lanes) else None
+        entry if all(len(target) > at and target[at] == entry for target in known) else None
         for at, entry in enumerate(lanes[home])
     ]
     own_zeros = bool(offender.switch) and 0 in lanes[home]
@@ -309,13 +309,14 @@ def folded_turn(before: Sizes | None, after: Sizes | None) -> tuple[int, ...] | 
 
 
 def expands(offender: Offender) -> Iterator[Candidate]:
-    """Yield the target with a 1, which keeps an axis, where the batch is written as a number."""
-    asked = offender.targets[offender.home]
-    if asked is None or any(target != asked for target in offender.targets):
+    """Yield the target with a 1, which keeps an axis, where a number asks for the size that the axis has."""
+    asked, before = offender.targets[offender.home], offender.input[offender.home]
+    if asked is None or before is None or any(target not in (None, asked) for target in offender.targets):
         return
-    for place, size in enumerate(asked):
-        if size == offender.declared != 1:
-            target = (*asked[:place], 1, *asked[place + 1 :])
+    for place, size in enumerate(asked, len(before) - len(asked)):
+        if place >= 0 and size == before[place] != 1:
+            at = place - len(before)
+            target = (*asked[:at], 1, *asked[len(asked) + at + 1 :])
             fix = Fix(target, None, "the batch stays where it is", f"keeps axis {place}")
             yield Candidate((target,) * len(offender.batches), fix)
 
@@ -332,7 +333,7 @@ def _inserted(offender: Offender) -> Iterator[Candidate]:
     for place, size in enumerate(offender.targets[offender.home]):
         if size == offender.declared:
             targets = [
-                (*each[:place], batch, *each[place + 1 :])
+                each and (*each[:place], batch, *each[place + 1 :])
                 for each, batch in zip(offender.targets, offender.batches, strict=True)
             ]
             yield Candidate(tuple(targets), from_input(offender.batch, place), offender.switch)

@@ -7,6 +7,7 @@ operators the others, and graphs in nodes are walked where they run. A judge fol
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,12 +133,12 @@ class ListedNodes:
     def _why_unknown(self, node: Node, shapes: Shapes, arguments: Sequence[Arguments | None]) -> str:
         """Return why a node cannot be judged; empty if it can."""
         walk = self._walk
+        if walk.live is not None and not any(walk.live[lane] for lane in walk.judged):
+            return "it never runs: the If around it takes the other branch"
         if walk.lacks(shapes):
             return walk.whys.get(node.inputs[0] if node.inputs else 0, NO_SHAPE)
         if walk.lacks(arguments):
             return "external target" if walk.origins.get(node.inputs[1]) == "external" else FROM_DATA
-        if walk.live is not None and not any(walk.live[lane] for lane in walk.judged):
-            return "it never runs: the If around it takes the other branch"
         return ""
 
     def _put(self, visit: Visit, fixed: Shapes) -> None:
@@ -179,6 +180,8 @@ class OtherNodes:
         """Begin with no answers."""
         self._walker, self._walk = walker, walker.walk
         self._broadcasts: dict[object, tuple[Shapes, Failures | None]] = {}
+        self._seen: dict[object, tuple[Any, Sequence[tuple[int, int]]]] = {}
+        """The extremes of arrays, with these so that they keep their number."""
         self._inference: Inference | None = None
 
     def pass_node(self, node: Node) -> None:
@@ -321,10 +324,21 @@ class OtherNodes:
         if hands_on and all(each is None or same_in_all(each) for each in values):
             kinds = [(walk.dtypes[number], walk.shapes_of(number)) if number else None for number in node.inputs]
             found = self._inference.in_all(node, form, kinds, tuple([each and each[0] for each in values]))
-        if found is not None:
-            self._walker.settle(node, *found, None)
-        else:
+        if found is None:
             self._walker.settle(node, *self._in_each(self._inference, node, row, form, values))
+            return
+        lanes = range(len(walk.lanes)) if row.alike is operators.picked else ()
+        failures = tuple([self._refusal(node, operators.picked, lane) for lane in lanes])
+        if not any(failures):
+            self._walker.settle(node, *found, None)
+            return
+        shapes = [tuple([None if why else size for size, why in zip(each, failures, strict=True)]) for each in found[0]]
+        self._walker.settle(node, shapes, found[1], failures)
+
+    def _refusal(self, node: Node, rule: operators.SizeRule, lane: int) -> str | None:
+        """Return why a node refuses the sizes of its inputs in a lane."""
+        sizes = [self._walk.shapes_of(number)[lane] if number else None for number in node.inputs]
+        return rule(node, sizes, self._walk.constants, partial(self._extremes, node, lane))
 
     def _in_each(
         self, inference: Inference, node: Node, row: Operator, form: Form, values: Sequence[Values | None]
@@ -335,8 +349,7 @@ class OtherNodes:
         for lane in range(len(walk.lanes)):
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            sizes = [kind[1] if isinstance(kind, tuple) else None for kind in kinds]
-            failure = row.alike(node, sizes, walk.constants) if row.alike else None
+            failure = self._refusal(node, row.alike, lane) if row.alike else None
             lanes.append(failure or inference.outputs(node, form, kinds, arrays))
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
@@ -347,6 +360,17 @@ class OtherNodes:
                 walk.others[number] = tuple([kind if type(kind) is bytes else None for kind in each])
         failures = tuple([kinds if isinstance(kinds, str) else None for kinds in lanes])
         return shapes, dtypes, failures if any(failures) else None  # type: ignore[return-value]  # of whole numbers
+
+    def _extremes(self, node: Node, lane: int, by_columns: bool) -> Sequence[tuple[int, int]]:
+        """Return the least and the greatest of the indices of a node in a lane; none if they are not known."""
+        array = (self._walk.known(node.inputs[1]) or self._walk.unknown)[lane]
+        if array is None or not array.size:
+            return ()
+        key = id(array), by_columns
+        if key not in self._seen:
+            columns = array.reshape(-1, array.shape[-1] if by_columns else 1)
+            self._seen[key] = array, [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
+        return self._seen[key][1]
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

@@ -9,11 +9,12 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shapecalc.core.text import visible
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import brief, visible
 from shapecalc.engine.whole_files import whole_file
 from shapecalc.models.batch_axis import BatchAxis, Shapes
 from shapecalc.models.file import INT64, Body, Model, Node, file_error, model_of, onnx_messages, with_payloads
@@ -34,8 +35,7 @@ MOST_DOUBTS = 3
 """Of how many fixes it is told what they assume, if a model is not proved."""
 
 
-@dataclass(frozen=True, slots=True)
-class FixedModel:
+class FixedModel(Record):
     """A model with everything fixed that can be."""
 
     walk: Walk
@@ -113,11 +113,12 @@ def written(
 ) -> Report:
     """Return the report of a model whose mended form was written to a file; nothing is written if its proof fails.
 
-    `chosen` holds fixes by the nodes' paths, to be taken in place of the best ones. Raises `ShapeError` (file) if the
-    file would take the model's place, or would be parted from the files that hold its elements; raises `OSError` for
-    what cannot be written.
+    `chosen` holds fixes by the nodes' paths, to be taken in place of the best ones. Raises `ShapeError`: usage if the
+    model was judged at other sizes than the file declares, file if the file would take the model's place, or would be
+    parted from the files that hold its elements. Raises `OSError` for what cannot be written.
     """
     walk = outcome.walk
+    _check_sizes(walk)
     _check_place(walk.model, target)
     found = fixed_model(walk, outcome.judge, chosen)
     proof = Proof(None, "there was nothing to mend")
@@ -129,6 +130,18 @@ def written(
         if found.changed or found.left:
             proof = _proof(found, file, prove)
     return replace(report, fixed=_fixed(report, found, proof, target))
+
+
+def _check_sizes(walk: Walk) -> None:
+    sizes = next(lane.sizes for lane in walk.lanes if lane.judged and lane.batch == (walk.declared_batch or 1))
+    for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
+        taken = [sizes[dim] if isinstance(dim, str) else dim for dim in dims or ()]
+        both = zip(declared.dims or taken, taken, strict=True)
+        own = [size if isinstance(size, int) else here for size, here in both]
+        if taken != own:
+            there, here = (",".join(map(str, each)) for each in (own, taken))
+            said = f"input {visible(brief(declared.name))} is {there} in the file, and not {here}"
+            raise misuse(said, "--fix needs the sizes that the file declares", argument="set")
 
 
 def _check_place(model: Model, target: Path) -> None:
@@ -155,7 +168,8 @@ def _proof_task(walk: Walk, marks: Callable[[int], Marks | None]) -> dict[str, A
     """Return what to prove, for the other process; the reason if it cannot be proved."""
     declared = walk.declared_batch or 1
     judged = [lane.batch for lane in walk.lanes if lane.judged and lane.batch > 1]
-    other = SAMPLES if SAMPLES in judged else max((size for size in judged if size != declared), default=0)
+    others = [size for size in judged if size != declared]
+    other = SAMPLES if SAMPLES in others else max(others, default=0)
     if not other:
         return "no larger batch was judged"
     lane = next(at for at, lane in enumerate(walk.lanes) if lane.judged and lane.batch == other)
@@ -199,11 +213,11 @@ def _fixed(report: Report, found: FixedModel, proof: Proof, target: Path) -> Fix
     doubted = [] if proof.proved else [each for each in fixed_nodes if each[1].assumes.startswith(NO_TURN)]
     doubts = [f"; the fix of {name_of(judged.node)} {assumed_words(fix)}" for judged, fix in doubted[:MOST_DOUBTS]]
     freed = tuple(each for each in report.inputs if each.name in found.freed)
-    return Fixed(tuple(fixed_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path, freed)
+    stays = tuple(each for each in report.inputs if report.axis_to_free(each) is not None)
+    return Fixed(tuple(fixed_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path, freed, stays)
 
 
-@dataclass(frozen=True, slots=True)
-class FixedMessage:
+class FixedMessage(Record):
     """A message with fixes in it."""
 
     proto: Any

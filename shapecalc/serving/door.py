@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import ip_address
 from secrets import compare_digest, token_urlsafe
 from urllib.parse import urlsplit
 
 from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief, visible
 
 NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
 """What the name of a host looks like. Addresses are read by the library."""
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(Record):
     """The names that the server goes by, and the token that its address ends in."""
 
     names: frozenset[str]

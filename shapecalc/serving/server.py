@@ -2,7 +2,7 @@
 
 An app is a process that lives no longer than the visitor's socket. Frames of JSON go between a browser and the server,
 packets between the server and an app, as Textual's driver for browsers has them (`textual/drivers/web_driver.py`): a
-letter, four bytes of length, the content.
+letter, four bytes of length, the content. Connections are so many, and what is told of them so much, whoever comes.
 """
 
 from __future__ import annotations
@@ -18,23 +18,116 @@ from asyncio import IncompleteReadError, StreamReader, StreamWriter, subprocess
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from mimetypes import guess_type
 from pathlib import Path
 from secrets import token_urlsafe
+from time import monotonic
+from traceback import extract_tb
 from typing import Any
 
 import textual_serve
 from aiohttp import WSMsgType, web
+from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
 
+from shapecalc.core.record import Record
 from shapecalc.core.text import visible
-from shapecalc.serving.crowd import BATCH, HEAD, KNOWN, SEATED, Crowd, Notices
 from shapecalc.serving.door import Door
+
+HEAD = 5
+"""Seconds within which the head of a request is to be there."""
+BATCH = 8
+"""Connections that are taken at once; the next are taken when those have been read."""
+KNOWN, SEATED = 1, 2
+"""The standing of a connection that has shown the token, and of one that has a session; of all others it is 0."""
+
+
+class Notices(logging.Handler):
+    """Tells what is logged, in a line that quotes no request, and what repeats once a minute."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """Begin with nothing told."""
+        super().__init__()
+        self._tell = tell
+        self._told: dict[str, tuple[float, int]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell that a request is none, or what went wrong here, and where."""
+        what, error = str(record.msg), record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            what = "a request that cannot be read is refused"
+        elif error is not None:
+            places = [f"{Path(at.filename).name}:{at.lineno}" for at in extract_tb(error.__traceback__)]
+            what = " at ".join([getattr(error, "strerror", None) or type(error).__name__, *places[-1:]])
+        last, more = self._told.get(what, (float("-inf"), 0))
+        if monotonic() - last < 60:
+            self._told[what] = (last, more + 1)
+        else:
+            self._told[what] = (monotonic(), 0)
+            self._tell(f"shapecalc: {what}" + (f"; this happened {more} times more since it was told" if more else ""))
+
+
+class Crowd:
+    """Who is connected. Where there are too many, the oldest goes that has not shown the token."""
+
+    def __init__(
+        self, server: web.Server, most: int, standing: dict[RequestHandler, int], logger: logging.Logger
+    ) -> None:
+        """Begin with nobody connected."""
+        self._server, self._most, self._standing, self._logger = server, most, standing, logger
+
+    def admit(self) -> RequestHandler:
+        """Return what handles a new connection, for which another one goes if there are too many."""
+        if len(self._held()) >= self._most:
+            self._logger.error("too many are connected; the oldest that has not shown the token is dropped")
+            self._drop_oldest()
+        return self._server()
+
+    def hear(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Log what the loop complains of. Where the system lets nobody more connect, fewer may be."""
+        self._logger.error(context["message"], exc_info=context.get("exception"))
+        if "socket" in context:
+            # the rest of what the system allows is for apps
+            self._most = min(self._most, max(4 * BATCH, len(self._server.connections) // 2))
+            self._drop_oldest()
+
+    async def watch(self) -> None:
+        """Drop who does not say in time what they want, until this is cancelled."""
+        seen: dict[RequestHandler, float] = {}
+        while True:
+            seen = {each: seen.get(each, monotonic()) for each in self._held()}
+            for gone in self._standing.keys() - seen:
+                del self._standing[gone]
+            for unknown in seen.keys() - self._standing:
+                # it was made up to half a second before it was seen
+                if monotonic() - seen[unknown] > HEAD - 1:
+                    _drop(unknown)
+            await asyncio.sleep(0.5)
+
+    def _held(self) -> list[RequestHandler]:
+        """Return the connections that are there, the oldest first."""
+        return [each for each in self._server.connections if each.transport is not None]
+
+    def _drop_oldest(self) -> None:
+        # of those of one standing this takes the first, which is the oldest
+        oldest = min(self._held(), key=lambda each: self._standing.get(each, 0), default=None)
+        if oldest is not None and self._standing.get(oldest) != SEATED:
+            _drop(oldest)
+
+
+def _drop(connection: RequestHandler) -> None:
+    """End a connection, without waiting until everything is read that was sent."""
+    assert connection.transport is not None
+    connection.transport.abort()
+    connection.force_close()
+
+
+# The server
+
 
 PATIENCE = 1
 """Seconds that a visitor waits for a place: a page that is opened anew comes before its old socket is gone."""
@@ -65,8 +158,7 @@ class Garbage(Exception):
     """A frame or a packet that nobody sends who means well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Record):
     """Why a session is over: the code that closes its socket, and what the page says."""
 
     code: int
@@ -80,8 +172,7 @@ CLOSED = Ending(1001, "the server has ended")
 OVERWORKED = Ending(1013, "the app took more CPU than it may")
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Record):
     """What is served, to whom, and to how many at once."""
 
     command: Sequence[str]

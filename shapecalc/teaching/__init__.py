@@ -5,7 +5,7 @@ Here stands what help and completion name, without what makes it.
 
 ALL = "all"
 """The topic that has every other in it."""
-TOPICS = ("zero", "infer", "perm", "shuffle", "broadcast", ALL)
+TOPICS = ("zero", "infer", "perm", "shuffle", "broadcast", "operands", ALL)
 """What exercises are about."""
 FORMATS = ("text", "markdown", "html")
 """How worksheets are written."""

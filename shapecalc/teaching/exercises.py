@@ -2,24 +2,30 @@
 
 A kind of exercise is a function that draws a command line in which the kind's rule acts, whatever is drawn. Dims of one
 shape differ from each other, so that an order that is wrong gives another answer. In a run, what was missed comes back
-soon, what was known later each time.
+soon, what was known later each time. On paper, a worksheet has the answers on a page of their own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from math import prod
 from random import Random, SystemRandom
 from types import MappingProxyType
 
 from shapecalc.core import rules
+from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
+from shapecalc.core.ops.concat import END_TO_END
+from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND
+from shapecalc.core.ops.operands import ALIGNED, DIMS_DIFFER, INNER_DIFFERS
 from shapecalc.core.ops.transpose import MOVED_AXES, TAKEN_AXIS
+from shapecalc.core.ops.windows import SLIDES, WINDOW_TOO_LARGE
 from shapecalc.core.problem import Rule
+from shapecalc.core.record import Record
 from shapecalc.core.text import lookup, shape_text, visible
 from shapecalc.teaching import ALL, TOPICS, judging
-from shapecalc.teaching.judging import Judgement, Task
+from shapecalc.teaching.judging import Judgement, Task, account, answer_line, prediction_text
 
 Shape = Sequence[int]
 
@@ -33,8 +39,7 @@ MOST_SEED = 10**6
 """A seed that nobody names is a number below this one, so that it can be copied by hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Record):
     """How hard a request may be."""
 
     rank: int
@@ -48,8 +53,7 @@ LEVELS = (Level(2, 6), Level(3, 7), Level(3, 9), Level(4, 9), Level(4, 12))
 Draw = Callable[[Random, Level], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Record):
     """One kind of exercise."""
 
     name: str
@@ -63,8 +67,7 @@ class Kind:
     draw: Draw
 
 
-@dataclass(frozen=True, slots=True)
-class Exercise:
+class Exercise(Record):
     """One request to predict."""
 
     kind: Kind
@@ -406,11 +409,78 @@ def negative_size(random: Random, level: Level) -> str:
     return _line("expand", [1, *shape[1:]], [shape[0], *[-1] * (level.rank - 1)])
 
 
+@_kind("aligned", "operands", 1, ALIGNED)
+def aligned(random: Random, level: Level) -> str:
+    """Draw a broadcast in which each operand has a 1 where the other has none, or is shorter."""
+    at, shape = random.randrange(1, level.rank), _shape(random, level)
+    given = [1 if place == at else dim for place, dim in enumerate(shape)]
+    other = [dim if place == at else random.choice([1, dim]) for place, dim in enumerate(shape)]
+    return _line("broadcast", given, other[random.randint(0, at) :])
+
+
+@_kind("product", "operands", 1, CONTRACTED)
+def multiplied(random: Random, level: Level) -> str:
+    """Draw a product of a stack of matrices and a matrix."""
+    *front, inner = _shape(random, level)
+    return _line("matmul", [*front, inner], [inner, random.randint(2, level.most)])
+
+
+@_kind("end-to-end", "operands", 1, END_TO_END)
+def laid_end_to_end(random: Random, level: Level) -> str:
+    """Draw a concat of operands that differ along its axis."""
+    shape, axis = _shape(random, level), random.randrange(level.rank)
+    other = [*shape[:axis], random.randint(2, level.most), *shape[axis + 1 :]]
+    return _line("concat", shape, other, "--axis", axis)
+
+
+@_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
+def not_aligned(random: Random, level: Level) -> str:
+    """Draw a broadcast that would fit if shapes were aligned at the left."""
+    return _line("broadcast", shape := _shape(random, level), shape[:-1])
+
+
+@_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
+def transposed_weight(random: Random, level: Level) -> str:
+    """Draw a product whose second operand holds its columns as rows."""
+    *_, rows, inner = shape = _shape(random, level)
+    return _line("matmul", shape, [rows, inner])
+
+
+@_kind("differing", "operands", 2, DIMS_DIFFER)
+def differing(random: Random, level: Level) -> str:
+    """Draw a concat of operands that differ along another axis, too."""
+    shape, axis = _shape(random, level), random.randrange(level.rank)
+    return _line("concat", shape, [dim + (at != axis) for at, dim in enumerate(shape)], "--axis", axis)
+
+
+@_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
+def stacked_matrices(random: Random, level: Level) -> str:
+    """Draw a product of two stacks of matrices, of which one is repeated."""
+    rows, inner, columns, count = random.sample(range(2, level.most), 4)
+    stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
+    return _line("matmul", [*stacks[0], rows, inner], [*stacks[1], inner, columns])
+
+
+@_kind("windows", "operands", 3, SLIDES, least=4)
+def pooled(random: Random, level: Level) -> str:
+    """Draw a pool whose windows may leave positions over, or reach into padding."""
+    kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
+    shape = [*random.sample(range(2, level.most), 2), *random.sample(range(kernel, kernel + level.most), 2)]
+    return _line("pool", shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
+
+
+@_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, least=4)
+def too_large_windows(random: Random, level: Level) -> str:
+    """Draw a pool whose window, which leaves positions out, is longer than an axis."""
+    dilation = random.choice([1, 2, 3])
+    shape = [*random.sample(range(2, level.most), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
+    return _line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
+
+
 # A run of exercises
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Record):
     """What is known of how well somebody knows a kind."""
 
     box: int
@@ -546,3 +616,141 @@ def cards_of(boxes: Mapping[str, int]) -> dict[str, Card]:
     """
     kept = {name: max(0, min(box, len(GAPS) - 1)) for name, box in boxes.items()}
     return {name: Card(box, GAPS[box] if box else 0) for name, box in kept.items()}
+
+
+# Exercises for paper: a worksheet as text, Markdown or HTML
+
+
+ASKED = "Write the output shape, or error if the request is refused."
+USUAL = "onnx"
+"""The dialect of most ops, where none is named."""
+BLANK = "________________"
+STYLE = """\
+:root { color-scheme: light dark; }
+body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; }
+code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
+li { break-inside: avoid; margin-bottom: 0.8em; }
+.blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
+.answers { break-before: page; }"""
+
+
+class Sheet(Record):
+    """What stands on a worksheet."""
+
+    title: str
+    note: str
+    """How the same sheet is made again."""
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+    """The answers with their reasons; none if they are not to be printed."""
+    rules: str = ""
+    """Whose rules the questions are asked under."""
+
+
+def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Sheet:
+    """Return the worksheet of some exercises."""
+    asked = [*exercises]
+    note = f"shapecalc drill {topics} --print {len(asked)} --seed {seed}"
+    told = tuple(map(_answer_text, asked)) if answers else ()
+    questions = tuple(each.task.question for each in asked)
+    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, rules_of(questions))
+
+
+def rules_of(questions: Sequence[str]) -> str:
+    """Return the sentences that say under whose rules questions are asked, and how dims are counted.
+
+    >>> rules_of(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
+    'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
+    """
+    named = {question.rpartition("--dialect ")[2].split()[0] for question in questions if "--dialect" in question}
+    ops = {trace.op for question in questions if "--dialect" not in question for trace in answer_line(question).traces}
+    special = {op: default_dialect(op) for op in sorted(ops) if default_dialect(op) != USUAL}
+    parts = [f"of {USUAL.upper()} (opset {DEFAULT_OPSET})"] if ops - {*special} else []
+    parts += [f"for {op} of {dialect}" for op, dialect in special.items()]
+    parts += [f"of {' or '.join(sorted(named))} where it is named"] if named else []
+    return f"Rules {', '.join(parts)}. Dims are counted from 0."
+
+
+def _answer_text(asked: Exercise) -> str:
+    """Return the answer to an exercise as it is typed, with what every dim comes from, and the rule to remember."""
+    answer = answer_line(asked.task.question)
+    rule = answer.problem.rule if answer.problem else asked.kind.rule
+    return f"{prediction_text(answer.output)}: {account(answer)} [{rule}]"
+
+
+def text_of(sheet: Sheet) -> str:
+    """Return a worksheet as plain text.
+
+    >>> print(text_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ("6",))))
+    Shapes: infer
+    Write the output shape, or error if the request is refused.
+    <BLANKLINE>
+     1. reshape 2,3 -1
+        ________________
+    <BLANKLINE>
+    Answers
+     1. 6
+    <BLANKLINE>
+    shapecalc drill
+    """
+    width = max(2, len(str(len(sheet.questions))))
+    indent = " " * (width + 2)
+    asked = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
+    told = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
+    told = ["Answers", *told, ""] if told else []
+    return "\n".join([sheet.title, *_head(sheet), "", *asked, *told, sheet.note])
+
+
+def _head(sheet: Sheet) -> list[str]:
+    """Return what is said above the questions, a sentence each."""
+    return [ASKED, *([sheet.rules] if sheet.rules else [])]
+
+
+def markdown_of(sheet: Sheet) -> str:
+    """Return a worksheet as Markdown.
+
+    >>> print(markdown_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ())))
+    # Shapes: infer
+    <BLANKLINE>
+    Write the output shape, or error if the request is refused.
+    <BLANKLINE>
+    1. `reshape 2,3 -1` → `________________`
+    <BLANKLINE>
+    <sub>`shapecalc drill`</sub>
+    """
+    asked = [f"{number}. `{text}` → `{BLANK}`" for number, text in enumerate(sheet.questions, 1)]
+    told = [f"{number}. {_escaped(text)}" for number, text in enumerate(sheet.answers, 1)]
+    parts = [f"# {sheet.title}", *_head(sheet), "\n".join(asked), *(["## Answers", "\n".join(told)] if told else [])]
+    return "\n\n".join([*parts, f"<sub>`{sheet.note}`</sub>"])
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which Markdown finds nothing of its own."""
+    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in text)
+
+
+def html_of(sheet: Sheet) -> str:
+    """Return a worksheet as a page of HTML that needs nothing else; the answers begin a page when it is printed."""
+    asked = [
+        f'<li><code>{escape(text)}</code> &rarr; <span class="blank">&nbsp;</span></li>' for text in sheet.questions
+    ]
+    told = [f"<li>{escape(text)}</li>" for text in sheet.answers]
+    answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *told, "</ol>", "</section>"] if told else []
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">',
+            f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
+            f"<style>\n{STYLE}\n</style></head>",
+            f"<body>\n<h1>{escape(sheet.title)}</h1>",
+            *(f"<p>{escape(said)}</p>" for said in _head(sheet)),
+            *("<ol>", *asked, "</ol>"),
+            *answers,
+            f"<footer><code>{escape(sheet.note)}</code></footer>\n</body>\n</html>",
+        ]
+    )
+
+
+WRITERS: Mapping[str, Callable[[Sheet], str]] = {"text": text_of, "markdown": markdown_of, "html": html_of}
+"""What writes a worksheet, by the name of the format."""
+ENDINGS = {".txt": "text", ".md": "markdown", ".html": "html", ".htm": "html"}
+"""The format of a file, by its ending."""

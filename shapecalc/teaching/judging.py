@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from shapecalc.core import text
@@ -20,8 +19,13 @@ from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
 from shapecalc.core.ops import OPS
+from shapecalc.core.ops.concat import SAME_DIM
+from shapecalc.core.ops.matmul import CONTRACTED
+from shapecalc.core.ops.operands import ALIGNED
 from shapecalc.core.ops.transpose import TAKEN_AXIS
+from shapecalc.core.ops.windows import SLIDES
 from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED, TWO_INFERS
 from shapecalc.core.text import brief, number_text, read_axes, shape_text, visible
 from shapecalc.view.hints import hint_of
@@ -39,15 +43,21 @@ COUNT_AGAIN = "compare each number of the request with the input, then count the
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 NAME = re.compile(r"[^\W\d]\w*|\?")
 """The names of sizes, and the sign of one that nobody knows."""
-TRIED = {Kind.PERMUTE: TAKEN_AXIS, Kind.EXPAND: STRETCHED}
+TRIED = {
+    Kind.PERMUTE: TAKEN_AXIS,
+    Kind.EXPAND: STRETCHED,
+    Kind.BROADCAST: ALIGNED,
+    Kind.PRODUCT: CONTRACTED,
+    Kind.JOIN: SAME_DIM,
+    Kind.WINDOW: SLIDES,
+}
 """The rule that settles each dim of a stage, where that is the same for all."""
 COPIES, INFERS = 0, -1
 MOST_TRIED = 1000
 """The largest size that is tried in place of a -1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Record):
     """One thing to predict; the right prediction is the resolver's."""
 
     question: str
@@ -76,8 +86,7 @@ class Task:
         return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Record):
     """What is said to a prediction."""
 
     right: bool

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +14,9 @@ from typing import Any
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import NOT_SHOWN, brief, read_axes
+from shapecalc.engine.headers import Unreadable, first_bytes, reason_of
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 
@@ -42,8 +41,7 @@ KeyPath = tuple[str | int, ...]
 """The keys and numbers that lead to a value: `("lesson", 0, "wrong", 1, "typed")`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Record):
     """A wrong answer that people give, and what went wrong."""
 
     typed: str
@@ -52,8 +50,7 @@ class Wrong:
     """A question whose right answer this is; empty if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Record):
     """One question to predict; the right answer is the resolver's."""
 
     id: str
@@ -75,8 +72,7 @@ class Lesson:
         return Task(self.question, self.stage, self.follow)
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Record):
     """Lessons in their order, and whether the speaker's notes are shown from the start."""
 
     lessons: tuple[Lesson, ...]
@@ -88,7 +84,7 @@ class Course:
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the lessons as JSON has them."""
-        return [asdict(lesson) for lesson in self.lessons]
+        return [fields(lesson) | {"wrong": [*map(fields, lesson.wrong)]} for lesson in self.lessons]
 
     @classmethod
     def of_json(cls, lessons: list[dict[str, Any]]) -> Course:
@@ -100,8 +96,7 @@ class Course:
         return cls(tuple(_lesson(**lesson) for lesson in lessons))
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Record):
     """One thing that is wrong in a file of lessons."""
 
     line: int
@@ -142,18 +137,14 @@ def judge(lesson: Lesson, typed: str) -> Judgement:
 def read_lesson_file(name: str) -> str:
     """Return the text of a file of lessons; raise `ShapeError` (file) if it cannot be read."""
     try:
-        # the writer of a pipe is not waited for
-        with open(name, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0))) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is no regular file")
-            read = file.read(LARGEST + 1)
-        if len(read) > LARGEST:
-            raise ValueError(f"it holds more than {LARGEST} bytes, too many for lessons")
+        read, size = first_bytes(name, LARGEST)
+        if size > LARGEST:
+            raise Unreadable(f"it holds more than {LARGEST} bytes, too many for lessons")
         return read.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
         said = "it is not UTF-8"
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or str(error)
+    except (OSError, Unreadable) as error:
+        said = reason_of(error)
     raise ShapeError(Problem(FILE, f"{name}: {said}"))
 
 

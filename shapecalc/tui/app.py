@@ -35,11 +35,10 @@ from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import write_whole
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui.keys import KEYS
+from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import ASKABLE, CHAIN, FIRST, SETTINGS, SWITCH_WORDS, Question, Result, command, question_of
-from shapecalc.tui.screens.explore import Explore
 from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
-from shapecalc.tui.widgets import Room
+from shapecalc.tui.widgets import KEYS, Room
 
 CHAIN_HELP = "several operations in a row, each with its own options"
 MODES = "work", "learn"
@@ -327,7 +326,7 @@ class ShapecalcApp(App[Result]):
 
     def action_help(self) -> None:
         """Explain the room one is in, or close the help."""
-        from shapecalc.tui.screens.dialogs import Help
+        from shapecalc.tui.dialogs import Help
 
         if isinstance(self.screen, Help):
             self.screen.dismiss()

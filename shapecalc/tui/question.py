@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from textwrap import dedent
@@ -16,7 +15,7 @@ from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain, resolve_chain
 from shapecalc.core.text import brief, is_file, read_shape, shape_text, suggestion
 from shapecalc.core.values import read_sizes
@@ -51,8 +50,7 @@ _files_are_open = True
 """Whether this process opens the files that inputs name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Record):
     """What is asked: an op or `chain`, the texts of its fields, and the settings that were chosen."""
 
     op: str
@@ -138,9 +136,10 @@ class Question:
         return replace(self, settings=settings)
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Record):
     """What the core says of a question: an answer, perhaps with a problem, or only a problem."""
+
+    __slots__ = ("__dict__",)
 
     answer: Trace | Chain | None
     problem: Problem | None
@@ -155,7 +154,9 @@ class Result:
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        return next(((at, fix) for at, trace in traces for fix in fixes(trace)), (0, None))
+        alone = self.answer is not None and self.answer.op != "chain"  # a stage has no input of its own to change
+        found = ((at, fix) for at, trace in traces for fix in fixes(trace) if alone or fix.name != "input")
+        return next(found, (0, None))
 
 
 FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})

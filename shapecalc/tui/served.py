@@ -10,10 +10,10 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import astuple
 from threading import Thread
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.core.record import fields
 from shapecalc.teaching.lessons import Course
 from shapecalc.tui.question import Question, close_files, without_file
 
@@ -32,7 +32,7 @@ def command_of(question: Question, course: Course | None = None) -> list[str]:
 
     Raises `ShapeError` (file) if that file cannot be used, or if the course is too long to be handed over.
     """
-    asked = json.dumps(astuple(without_file(question)))
+    asked = json.dumps([*fields(without_file(question)).values()])
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
     if len(lessons.encode()) > LONGEST_COURSE:
         raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {LONGEST_COURSE} bytes are the most"))

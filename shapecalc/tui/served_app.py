@@ -15,8 +15,8 @@ from shapecalc.core.text import is_file, visible
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import ShapecalcApp, VisitorFile
+from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import Question, answer_question, question_of
-from shapecalc.tui.screens.explore import Explore
 
 PROGRAM = "shapecalc"
 LONGEST = 2000

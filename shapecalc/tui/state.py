@@ -199,6 +199,15 @@ class History:
         return left.pop()
 
 
+@lru_cache(maxsize=1)
+def has_elements(answer: Trace | Chain | None) -> bool:
+    """Say whether an answer has elements to show at every stage."""
+    try:
+        return answer is not None and prod(journey_of(answer).points[0].shape) > 0
+    except ShapeError:
+        return False
+
+
 class State:
     """A question that is being explored.
 
@@ -272,17 +281,13 @@ class State:
         if self.result.answer is None or self.result.answer == self.answer:
             return
         self.answer, self.chosen, self.cursor = self.result.answer, None, None
-        self.gridded, self.beside = self.gridded and self.has_elements and not self.learns, False
+        self.gridded, self.beside = self.gridded and has_elements(self.answer) and not self.learns, False
         self._looks_back = False
         self._forget()
 
-    def undo(self) -> None:
-        """Ask the question before."""
-        self._ask(self.history.turned(self.question, back=True))
-
-    def redo(self) -> None:
-        """Ask the question that was taken back."""
-        self._ask(self.history.turned(self.question, back=False))
+    def turn(self, *, back: bool) -> None:
+        """Ask the question before, or the one that was taken back."""
+        self._ask(self.history.turned(self.question, back=back))
 
     def go(self, at: int) -> None:
         """Stand at a step; those before the one at hand are shown, since they were passed."""
@@ -442,11 +447,6 @@ class State:
             self._in_use = None
             self.chosen = column, max(0, min(row + rows, counts[column] - 1))
 
-    @property
-    def has_elements(self) -> bool:
-        """Whether there are elements to show at every stage."""
-        return self.answer is not None and has_elements(self.answer)
-
     def move(self, key: str) -> None:
         """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
         shape = journey_of(self.answer).points[0].shape if self.answer else ()
@@ -498,21 +498,12 @@ NEEDED: dict[str, Callable[[State], bool]] = {
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
-    "grid": lambda state: state.has_elements,
+    "grid": lambda state: has_elements(state.answer),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """What an action needs to do something; one that is not here always does."""
 TELLING = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that tell the answer."""
-
-
-@lru_cache(maxsize=1)
-def has_elements(answer: Trace | Chain) -> bool:
-    """Say whether an answer has elements to show at every stage."""
-    try:
-        return prod(journey_of(answer).points[0].shape) > 0
-    except ShapeError:
-        return False
 
 
 def first_difference(before: Trace | Chain, after: Trace | Chain) -> int:

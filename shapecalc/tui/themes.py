@@ -81,33 +81,23 @@ def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
 
 
 class _Restyled(LineFilter):
-    """Gives the texts of a line the styles that a function returns for theirs."""
+    """Gives the texts of a line, as other filters leave it, the styles that a function returns for theirs."""
 
-    def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
+    def __init__(self, style_of: Callable[[str, Style], Style], *before: LineFilter) -> None:
         super().__init__()
-        self.style_of = style_of
+        self.style_of, self.before = style_of, before
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
         """Return the segments of a line, in other styles."""
-        return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
-
-
-class _InTurn(LineFilter):
-    def __init__(self, filters: tuple[LineFilter, ...]) -> None:
-        super().__init__()
-        self.filters = filters
-
-    def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line, as the last of the filters leaves them."""
-        for each in self.filters:
+        for each in self.before:
             segments = each.apply(segments, background)
-        return segments
+        return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
 @lru_cache(16)
 def in_turn(filters: tuple[LineFilter, ...]) -> LineFilter:
     """Return one filter for several, so that a line is made and kept once."""
-    return _InTurn(filters)
+    return _Restyled(lambda _, style: style, *filters)
 
 
 @lru_cache(4096)

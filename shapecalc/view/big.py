@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from rich.style import Style
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.record import Record
 from shapecalc.view.canvas import UNICODE, Canvas, stack
 from shapecalc.view.flow import rows_of
 from shapecalc.view.layout import INFERS, Cell, Layout, colour, label, layouts, place_of, with_holes
@@ -44,8 +44,7 @@ class Scale(Enum):
         self.rows, self.columns, self.gap = rows, columns, gap
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Record):
     """One column of dims: the texts, and what they look like."""
 
     texts: tuple[str, ...]

@@ -19,7 +19,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.text import brief, lookup, shape_text, visible
+from shapecalc.core.text import brief, lookup, number_text, shape_text, visible
 from shapecalc.view.canvas import DOWN, UNICODE, UP, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.hints import conditions_text
@@ -199,9 +199,8 @@ def check_theme(name: str) -> None:
 
 def check_step(answer: Trace | Chain, step: int | None) -> None:
     """Raise `ShapeError` (usage) if an answer has no step of that number, counted from 1."""
-    most = len(answer.steps)
-    if step is not None and step > most:
-        steps = "1 step" if most == 1 else f"{most} steps"
+    if step is not None and step > len(answer.steps):
+        steps = number_text(len(answer.steps), "step", "steps")
         raise misuse(f"there is no step {step}", f"the answer has {steps}", argument="step")
 
 

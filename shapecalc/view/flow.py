@@ -15,7 +15,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.origins import linked, told
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import and_text, number_text
+from shapecalc.core.text import and_text, number_text, shape_text
 from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around
 from shapecalc.view.layout import (
     Cell,
@@ -25,6 +25,7 @@ from shapecalc.view.layout import (
     label,
     layouts,
     mark_text,
+    operands_of,
     place_of,
     with_holes,
 )
@@ -114,10 +115,11 @@ def put_arrival(canvas: Canvas, cell: Cell, token: str, at: int, place: tuple[in
 def column_of(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None = None) -> Column:
     """Return the column of the dims after a stage, or of the input. The sizes in a vector are numbered."""
     finished = layout is None or (layout.problem is None and layout.stage.finished)
-    dims = tuple(strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells)
+    known = [strokes.unknown if cell.dim is None else clip(str(cell.dim), LONGEST_DIM, strokes) for cell in cells]
+    dims = tuple([cell.hole or dim for cell, dim in zip(cells, known, strict=True)])
     if layout is not None and layout.stage.kind is Kind.SHAPE:
         return Column(cells, tuple(f"[{place}]" for place in range(len(cells))), dims, scalar=finished and not cells)
-    marks = tuple(label(cell, strokes) for cell in cells)
+    marks = tuple("" if cell.hole else label(cell, strokes) for cell in cells)
     return Column(cells, marks, dims, scalar=finished and not cells)
 
 
@@ -217,11 +219,11 @@ def flow(
     if hides_refusal:
         made = tuple(replace(layout, problem=None, fault=None) for layout in made)
     here, room = place_of(made, at), 16 if height is None else height - 1
-    placed = _with_holes(_placed(answer, made, here, (width, room), height, strokes), holes)
+    placed = _placed(answer, made, here, (width, room), height, strokes)
     notes = _notes(made, placed, strokes, explained=not holes)
     room -= 0 if height is None else len(packed(notes, width, strokes))
     if placed.lines > room and any(gap.wired.parts for gap in placed.gaps):
-        placed = _with_holes(_placed(answer, made, here, (width, room - 1), height, strokes), holes)
+        placed = _placed(answer, made, here, (width, room - 1), height, strokes)
         notes = _notes(made, placed, strokes, explained=not holes)
     lines = placed.lines
     shown = range(lines)
@@ -265,19 +267,6 @@ def _row_at(answer: Trace | Chain, at: int | None, chosen: tuple[int, int] | Non
     return step.out if step.out is not None else min(step.sources, default=0)
 
 
-def _with_holes(placed: Spread, holes: Holes) -> Spread:
-    """Return the columns with what stands in their holes, and without the marks of these."""
-    if not holes:
-        return placed
-    columns = []
-    for place, column in enumerate(placed.columns):
-        here = [holes.get((place, row)) for row in range(len(column.cells))]
-        marks = tuple([mark if hole is None else "" for mark, hole in zip(column.marks, here, strict=True)])
-        dims = tuple([dim if hole is None else hole for dim, hole in zip(column.dims, here, strict=True)])
-        columns.append(replace(column, marks=marks, dims=dims))
-    return replace(placed, columns=tuple(columns))
-
-
 def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explained: bool) -> list[Text]:
     """Return the notes under the lines: what is left out, where it was refused; if `explained`, what strokes mean."""
     notes, (first, last) = list[str](), placed.window
@@ -292,6 +281,7 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
             notes.append(f"{gap.tokens[out]} copies only the size of {mark}; elements come by {line}")
         if gap.wired.knot:
             notes.append("no room for lines: follow the letters")
+    notes += _operand_notes(made, first, last)
     notes += [note for layout in shown if layout.fresh for note in _mixing_notes(layout, strokes)]
     notes = notes if explained else []
     if placed.window != (0, len(made)):
@@ -300,6 +290,14 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
     if shown and (problem := shown[-1].problem):
         texts.append(Text(f"{strokes.fail} stopped at {shown[-1].name}: {problem.rule}", "bold red"))
     return texts
+
+
+def _operand_notes(made: tuple[Layout, ...], first: int, last: int) -> list[str]:
+    """Return the notes that give the operands of some stages their numbers, which count on through all stages."""
+    having = [(place, layout) for place, layout in enumerate(made) if "kernel" not in layout.request.arguments]
+    others = [(place, each) for place, layout in having for each in operands_of(layout) if each.number]
+    numbered = [(place, f"operand {at}: {shape_text(each.shape)}") for at, (place, each) in enumerate(others, 1)]
+    return [note for place, note in numbered if first <= place < last]
 
 
 def _mixing_notes(layout: Layout, strokes: Strokes) -> list[str]:

@@ -8,7 +8,6 @@ under it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import prod
 from typing import Any
@@ -19,8 +18,10 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.dims import all_known
 from shapecalc.core.examples import example_sizes, index_text
 from shapecalc.core.layout import Moves
-from shapecalc.core.moves import Dims, Index, Move, index_after, index_before, ravel, unravel
+from shapecalc.core.moves import Combine, Dims, Index, Move, index_after, index_before, ravel, unravel
 from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
+from shapecalc.core.results import settled
 from shapecalc.core.text import shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, clip, clip_line, ink, packed, rows_around, stack
 from shapecalc.view.hints import sizes_text
@@ -42,8 +43,7 @@ MOST_COMPARED = 4096
 """The most elements that are compared in their order; past them, those one step along each axis are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Record):
     """One element: its text, its index in the input, and whether it is marked."""
 
     text: str
@@ -51,8 +51,7 @@ class Element:
     lit: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Record):
     """One tensor: what is written over it, and its elements."""
 
     title: str
@@ -115,8 +114,7 @@ class Table:
         return max(self.label + self.columns * self.cell, len(self.title), len(self.at), note)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Record):
     """The tensor at one point: the input, or after a stage."""
 
     name: str
@@ -126,8 +124,7 @@ class Point:
     marks: tuple[Mark | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Journey:
+class Journey(Record):
     """The tensor at each point in numbers, the moves between the points, and the sizes that stand for names."""
 
     points: tuple[Point, ...]
@@ -339,13 +336,18 @@ def journey_of(answer: Trace | Chain, given: Mapping[str, int] | None = None, *,
     """
     if whole and answer.output is None:
         raise misuse("the request is refused, so no element moves")
-    named = not all_known((*answer.input, *[dim for stage in answer.stages for dim in stage.after or ()]))
-    sizes = given if given is not None else example_sizes(answer) if named else {}
     made = layouts(answer)
+    computed = next((place for place, each in enumerate(made) if isinstance(each.stage.move, Combine)), len(made))
+    if whole and computed < len(made):
+        raise misuse("elements of several operands, or of windows, cannot be followed")
+    made = made[:computed]
+    named = not all_known((*answer.input, *[dim for layout in made for dim in layout.stage.after or ()]))
+    sizes = given if given is not None else example_sizes(answer) if named else {}
     if whole and any(isinstance(layout.stage.move, Dims) for layout in made):
         raise misuse("shape returns dims, so there is no element to follow")
     moving = [layout for layout in made if not isinstance(layout.stage.move, Dims | None)]
-    moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move])).rewritten(sizes)
+    moves = Moves(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move]))
+    moves = moves.rewritten(settled(answer.results, sizes))
     labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
     points = [
         Point(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Answer, Kind, Request, Stage, Step
+from shapecalc.core.answers import Answer, Kind, Request, Stage, Step, shapes_in
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
 from shapecalc.core.ops import OPS
@@ -64,6 +64,13 @@ def conditions_text(answer: Answer, lead: str) -> str:
     return f"{lead}{' and '.join(each.words for each in answer.conditions)}" if answer.conditions else ""
 
 
+def verdict_text(answer: Answer) -> str:
+    """Return the output shape of an answer with its conditions, or the rule that refuses it."""
+    if answer.problem:
+        return f"refused: {answer.problem.rule}"
+    return f"{shape_text(answer.output or ())}{conditions_text(answer, ' when ')}"
+
+
 def stage_title(request: Request, stage: Stage) -> str:
     """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
     arguments = request.arguments
@@ -84,6 +91,8 @@ def stage_title(request: Request, stage: Stage) -> str:
 
 
 def _argument_text(value: object) -> str:
+    if shapes_in(value) not in ((), (value,)):
+        return " ".join([each if isinstance(each, str) else shape_text(each) for each in value])  # type: ignore[attr-defined]
     return shape_text(value) if isinstance(value, tuple) else str(value)
 
 
@@ -111,18 +120,13 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
             asks, heading = f"what does the 0 at index {out} copy?", f"the 0 is at index {out}:"
             note = "count from the left"
         case rules.INFERRED | rules.INFERRED_EMPTY:
-            asks, heading = (
-                f"what must the -1 at index {out} be?",
-                f"all elements of the {name}, divided by every dim that is known:",
-            )
+            asks = f"what must the -1 at index {out} be?"
+            heading = f"all elements of the {name}, divided by every dim that is known:"
             rows, marked = rows | asked, ()
         case _ if stage.kind is Kind.PERMUTE and stage.asked and step.out is not None:
             perm = ",".join(asked["asked"])
-            asks, heading = (
-                f"how large is dim {out} after {stage_name(stage)} {perm}?",
-                f"index {out} of {perm} says which dim to take:",
-            )
-            note = "this one"
+            asks = f"how large is dim {out} after {stage_name(stage)} {perm}?"
+            heading, note = f"index {out} of {perm} says which dim to take:", "this one"
         case rules.GIVEN:
             asks, heading = f"what is asked for at index {out}?", f"index {out} of what is asked for:"
             rows, marked, note = asked, (out,), "it stands for itself"

@@ -16,21 +16,12 @@ from functools import lru_cache
 from itertools import pairwise
 from re import findall
 
-from shapecalc.core import rules
+from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace, stage_origins
-from shapecalc.core.dims import Dim, Monomial, names, product, quotient
-from shapecalc.core.origins import (
-    AxisAtom,
-    Group,
-    Mixes,
-    Origin,
-    Origins,
-    Repeats,
-    axes_read,
-    is_negative,
-    linked,
-    mixing,
-)
+from shapecalc.core.combining import places_of
+from shapecalc.core.dims import Dim, Monomial, is_negative, names, product, quotient
+from shapecalc.core.ops.operands import Operand, in_order
+from shapecalc.core.origins import Origin, Origins
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, shape_text
@@ -48,6 +39,8 @@ HUES = (*COLOURS, MERGED)
 LONGEST_MARK = 8
 CUTTING = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE)
 """The kinds of stages that cut the elements anew."""
+COMBINING = (Kind.BROADCAST, Kind.PRODUCT, Kind.JOIN, Kind.WINDOW, Kind.LENGTHEN)
+"""The kinds of stages that have several operands, or compute elements."""
 INFERS = (rules.INFERRED, rules.INFERRED_EMPTY)
 """The rules of a -1."""
 TOKENS = {
@@ -56,6 +49,7 @@ TOKENS = {
     rules.INFERRED_EMPTY: "-1",
     "keep-positions": "{text}",
     "split-axis": "part {part}",
+    "take-positions": "{text}",
     "roll-axis": "by {shift}",
     "reverse-axis": "back",
 }
@@ -105,13 +99,15 @@ class Layout(Record):
     """The dims that have a name of their own since then: they mix others, or parts of one."""
     pieces: Mapping[tuple[int, int], Mark]
     """What the part of a dim of `before` that a dim of `cells` is made of is called, by both of their indices."""
-    links: tuple[Group, ...]
+    links: tuple[origins.Group, ...]
     """Which dims of `before` became which of `cells`: the smallest sets that no wire leaves."""
     problem: Problem | None
     fault: int | None
     """The index of the dim that was refused; None if it was no single one."""
     cuts: bool
     """Whether the stage cuts the elements anew."""
+    request: Request
+    """What asks for the stage."""
 
     @property
     def head(self) -> str:
@@ -202,7 +198,10 @@ class Naming:
         """Return the names of parts of axes, with their sizes: an axis's own if it is whole, or not cut in parts."""
         made = list[tuple[str, Dim]]()
         for atom in atoms:
-            if not isinstance(atom, AxisAtom):
+            if not isinstance(atom, origins.AxisAtom):
+                continue
+            if atom.operand:
+                made.append((f"{atom.operand}.{atom.axis}", atom.size))
                 continue
             cuts, own = self.cuts[atom.axis], self.axes[atom.axis]
             is_whole, are_own = atom.size == self.shape[atom.axis], 1 < len(own) == len(cuts) - 1
@@ -217,7 +216,7 @@ class Naming:
 
     def mark(self, atoms: Origin) -> Mark:
         """Return the mark of a dim that is parts of axes, and nothing else."""
-        return Mark(tuple([name for name, _ in self.parts(atoms)]), _hue(axes_read(atoms)))
+        return Mark(tuple([name for name, _ in self.parts(atoms)]), _hue(origins.axes_read(atoms)))
 
     def fresh(self) -> Mark:
         """Return the mark of another dim that mixes axes."""
@@ -229,7 +228,7 @@ def _hue(axes: Collection[int]) -> str:
     return MERGED if len(axes) > 1 else "".join([COLOURS[axis % len(COLOURS)] for axis in axes])
 
 
-def _ends(atom: AxisAtom) -> tuple[Dim, Dim]:
+def _ends(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
     """Return the stride of an atom, and that of what is outside it."""
     stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
     return stride, product((atom.size, stride))
@@ -240,10 +239,10 @@ def _ladders(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[lis
     ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
     for found in stages:
         atoms = [atom for origin in found for atom in origin or ()]
-        mixed = {axis for atom in atoms if isinstance(atom, Mixes) for axis in atom.axes}
-        own: dict[int, list[AxisAtom]] = {}
+        mixed = {axis for atom in atoms if isinstance(atom, origins.Mixes) for axis in atom.axes}
+        own: dict[int, list[origins.AxisAtom]] = {}
         for atom in atoms:
-            if isinstance(atom, AxisAtom):
+            if isinstance(atom, origins.AxisAtom) and not atom.operand:
                 own.setdefault(atom.axis, []).append(atom)
         for axis, parts in own.items():
             if len(parts) > 1 or axis in mixed:
@@ -254,7 +253,7 @@ def _ladders(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[lis
     return [_ladder(parts) for parts in ends]
 
 
-def ladder_of(atoms: Iterable[AxisAtom]) -> list[Dim]:
+def ladder_of(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
     """Return the ends of atoms of one axis, the outermost first; none if some lie across each other."""
     return _ladder([_ends(atom) for atom in atoms])
 
@@ -328,6 +327,8 @@ def _laid_out(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[Layout, ..
 
 def _empty_stage(request: Request) -> Stage:
     """Return a stage without steps for a request that was refused before its op began."""
+    if "operands" in request.arguments or "weight" in request.arguments:
+        return Stage(Kind.BROADCAST, request.op, "", request.input)
     asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
     return Stage(Kind.RESHAPE, request.op, "", request.input, asked)
 
@@ -361,7 +362,7 @@ def _layout(
     own, (cells_before, found, of_input) = [(first + place, step) for place, step in enumerate(stage.steps)], before
     cells = _blank_cells(stage, own, never, trace.request.arguments.get(stage.argument))
     wires = _wires(stage, cells, found)
-    mixed = frozenset([out for out in mixing(found) if wires[out]])
+    mixed = frozenset([out for out in origins.mixing(found) if wires[out]])
     pieces: dict[tuple[int, int], Mark] = {}
     fresh = set[int]()
     marks = _marks(trace, stage, cells_before, (found, of_input), wires, naming, pieces, fresh)
@@ -371,9 +372,10 @@ def _layout(
     fault = None if problem is None else _fault(trace.request, stage, cells, problem)
     name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in CUTTING
     gone = range(len(cells_before)) if stage.finished else dropped_axes(stage) if stage.kind is Kind.SQUEEZE else ()
-    links = tuple([link for link in linked(len(cells_before), wires, mixed) if link.outs or link.sources[0] in gone])
+    every = origins.linked(len(cells_before), wires, mixed)
+    links = tuple([link for link in every if link.outs or link.sources[0] in gone])
     after = tuple(cells), wires, mixed, frozenset(fresh), pieces, links
-    return Layout(stage, name, title, numbers, cells_before, *after, problem, fault, cuts)
+    return Layout(stage, name, title, numbers, cells_before, *after, problem, fault, cuts, trace.request)
 
 
 def _fault(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
@@ -409,18 +411,13 @@ def _blank_cells(stage: Stage, own: list[tuple[int, Step]], never: int, asked: o
         missing = [Cell(None, never, None, str(dim)) for dim in wanted]
         missing += [Cell(None, never)] * (max(settled, default=-1) + 1 - len(missing))
         return [settled.get(out) or cell for out, cell in enumerate(missing)]
-    dims, last = stage.after or (), own[-1][0]
+    dims, last = stage.after or (), own[-1][0] if own else never
     if stage.kind is Kind.SQUEEZE:
         keeps = {step.sources[0]: number for number, step in own if step.rule in rules.KEEPS}
-        settled = {
-            out: Cell(dims[out], keeps.get(axis, last))
-            for out, axis in enumerate(_kept_axes(stage, dropped_axes(stage)))
-        }
+        gone = dropped_axes(stage)
+        kept = [axis for axis in range(len(stage.before)) if axis not in gone]
+        settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
     return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
-
-
-def _kept_axes(stage: Stage, gone: Collection[int]) -> list[int]:
-    return [axis for axis in range(len(stage.before)) if axis not in gone]
 
 
 def _token(step: Step) -> str:
@@ -441,10 +438,10 @@ def _wires(stage: Stage, cells: Sequence[Cell], found: Origins) -> tuple[tuple[i
     Of a dim that is none of them, the steps say which one was kept; of a refused stage, they say as far as they got.
     """
     settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFERS}
-    if stage.finished and stage.kind in CUTTING:
+    if stage.finished and stage.kind in (*CUTTING, *COMBINING):
         settling = {}
     of_dims = found or (None,) * len(cells)
-    return tuple([axes_read(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
+    return tuple([origins.axes_read(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
 
 
 def _marks(
@@ -464,11 +461,14 @@ def _marks(
     if stage.kind is Kind.SHAPE or not stage.finished:
         yield from [before[axes[0]].mark if len(axes) == 1 else None for axes in wires]
         return
+    if stage.kind in COMBINING:
+        yield from [_combined_mark(before, *each) for each in zip(wires, *found, strict=True)]
+        return
     ladders = _ladders(stage.before, [found[0]])
     new = naming.new if trace.op == "rearrange" and len(naming.new) == len(wires) else ()
     for out, (atoms, of_input, axes) in enumerate(zip(*found, wires, strict=True)):
         parts = _parts(before, atoms or (), ladders)
-        clean = bool(of_input) and all(isinstance(atom, AxisAtom) for atom in of_input or ())
+        clean = bool(of_input) and all(isinstance(atom, origins.AxisAtom) for atom in of_input or ())
         if clean and parts is None:
             parts = _parts_in_input(atoms or (), naming.parts(of_input or ()))
         pieces |= {(axis, out): Mark(names) for axis, names in parts or ()}
@@ -486,6 +486,20 @@ def _marks(
             yield Mark(tuple([name for _, names in parts for name in names]), hue)
 
 
+def _combined_mark(
+    before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, of_input: Origin | None
+) -> Mark:
+    """Return what a dim of several operands is called: as its axis of the input, otherwise as that of an operand.
+
+    A plus says that dims of others are laid behind that axis. Axis 2 of operand 1 is called `1.2`.
+    """
+    if not axes:
+        return Mark(tuple([f"{operand}.{axis}" for operand, axis in places_of(of_input)][:1]) or ("new",))
+    own = before[axes[0]].mark or Mark(())
+    joins = isinstance(atoms[0], origins.Joins) if atoms else False
+    return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
+
+
 Parts = list[tuple[int, tuple[str, ...]]]
 """The axes that a dim is made of, the outermost first, each with what its part is called."""
 
@@ -494,10 +508,10 @@ def _parts(before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim
     """Return what a dim is made of, of whole dims before it or parts of such that have one name; None otherwise."""
     made: Parts = []
     for atom in atoms:
-        if isinstance(atom, Mixes):
-            return None
-        if isinstance(atom, Repeats):
+        if isinstance(atom, origins.Repeats):
             continue
+        if not isinstance(atom, origins.AxisAtom) or atom.operand:
+            return None
         cell, ladder = before[atom.axis], ladders[atom.axis]
         own = (cell.mark or Mark(())).names
         if atom.size != cell.dim:
@@ -516,11 +530,11 @@ def _parts_in_input(atoms: Origin, named: Sequence[tuple[str, Dim]]) -> Parts | 
     for atom in atoms:
         own = list[str]()
         size: Dim = 1
-        while isinstance(atom, AxisAtom) and size != atom.size and left:
+        while isinstance(atom, origins.AxisAtom) and size != atom.size and left:
             name, more = left.pop(0)
             own.append(name)
             size = product((size, more))
-        if not isinstance(atom, AxisAtom) or size != atom.size:
+        if not isinstance(atom, origins.AxisAtom) or size != atom.size:
             return None
         made.append((atom.axis, tuple(own)))
     return made
@@ -528,7 +542,7 @@ def _parts_in_input(atoms: Origin, named: Sequence[tuple[str, Dim]]) -> Parts | 
 
 def _name_rests(before: Sequence[Cell], found: Origins, pieces: dict[tuple[int, int], Mark]) -> None:
     """Call what dims mix of an axis by the parts of it that no other dim is, if other dims are parts of it."""
-    mixing_dims = mixing(found)
+    mixing_dims = origins.mixing(found)
     ladders = _ladders([cell.dim for cell in before], [found]) if mixing_dims and pieces else []
     for axis, ladder in enumerate(ladders):
         used = {name for (source, _), mark in pieces.items() if source == axis for name in mark.names}
@@ -536,7 +550,20 @@ def _name_rests(before: Sequence[Cell], found: Origins, pieces: dict[tuple[int, 
         parts = [f"{own}{at}" for at in range(1, len(ladder))]
         if used and used < {*parts}:
             rest = Mark(tuple([name for name in parts if name not in used]))
-            pieces |= {(axis, out): rest for out in mixing_dims if axis in axes_read(found[out])}
+            pieces |= {(axis, out): rest for out in mixing_dims if axis in origins.axes_read(found[out])}
+
+
+def operands_of(layout: Layout) -> list[Operand]:
+    """Return the operands of a stage in the order in which they are written; the input alone if there are no others."""
+    before, arguments = layout.stage.before, layout.request.arguments
+    if "operands" in arguments:
+        return in_order(before, arguments["operands"])
+    other = arguments.get("weight", arguments.get("kernel"))
+    if other is None and "out_features" in arguments and before:
+        other = (*arguments["out_features"], before[-1])
+    if "kernel" in arguments and isinstance(other, tuple) and len(other) == 1:
+        other *= len(before) - 2
+    return [Operand(0, before)] + ([Operand(1, other)] if isinstance(other, tuple) else [])
 
 
 def part_text(layout: Layout, axes: Sequence[int], outs: Sequence[int], strokes: Strokes) -> str:
@@ -562,18 +589,13 @@ def size_alone(layout: Layout, out: int, strokes: Strokes) -> str:
     return f"only the size is copied: the elements of dim {out} are of {axes}"
 
 
-def settled_by(layout: Layout, at: int) -> Layout:
-    """Return a layout that tells nothing of the dims that step `at` has not settled."""
-    return _without(layout, {out for out, cell in enumerate(layout.cells) if cell.step > at})
-
-
 def _without(layout: Layout, outs: Collection[int]) -> Layout:
     """Return a layout that tells nothing of what some dims are of: no marks, and no wires."""
     if not outs:
         return layout
     cells = tuple([replace(cell, mark=None) if out in outs else cell for out, cell in enumerate(layout.cells)])
     wires = tuple([() if out in outs else axes for out, axes in enumerate(layout.wires)])
-    found, nothing = linked(len(layout.before), wires), frozenset[int]()
+    found, nothing = origins.linked(len(layout.before), wires), frozenset[int]()
     links = tuple([link for link in found if link.outs or link in layout.links])
     return replace(layout, cells=cells, wires=wires, links=links, mixed=nothing, fresh=nothing)
 
@@ -608,7 +630,8 @@ def opened(answer: Trace | Chain) -> Trace:
         asked = ()
     said = enumerate(asked if cuts else ())
     steps = [Step(rules.GIVEN, out, (), dim) for out, dim in said if not (isinstance(dim, int) and dim < 1)]
-    kind = Kind.RESHAPE if cuts else Kind.PERMUTE
+    own = answer.traces[0].stages[0].kind if answer.traces[0].stages else Kind.PERMUTE
+    kind = Kind.RESHAPE if cuts else own if own in COMBINING else Kind.PERMUTE
     return Trace(request, stages=(Stage(kind, request.op, name, request.input, asked, tuple(steps)),))
 
 

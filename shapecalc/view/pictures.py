@@ -28,6 +28,7 @@ from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink
 from shapecalc.view.flow import Holes, flow, put_arrival, rows_of
 from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import (
+    COMBINING,
     INFERS,
     Cell,
     Layout,
@@ -35,10 +36,12 @@ from shapecalc.view.layout import (
     label,
     layouts,
     mark_text,
+    operands_of,
     place_of,
     size_alone,
     with_holes,
 )
+from shapecalc.view.operands import begins_alike, is_about_windows, table, windows
 from shapecalc.view.wires import draw_wires, wiring
 
 Shown = dict[int, tuple[Layout, Step | None]]
@@ -591,7 +594,8 @@ def rulers(answer: Trace | Chain, layout: Layout, _at: int, *, width: int, heigh
         cuts = made.volume // min(made.clash or (made.volume,))
         if cuts > (width - LEAST_LABEL) // 3 and made.period < made.volume:
             notes.append(f"the block that repeats: {made.period} of {made.volume} elements")
-            made = _first_of(made, made.period)
+            first = replace(made, volume=made.period)
+            made = _without(first, [each for each in (*made.before, *made.after) if each.step >= first.volume])
     drawn = _fitted_rulers(made, notes, (width, height), strokes)
     if drawn.plain.count("\n") + 1 >= height:
         return drawn
@@ -612,12 +616,6 @@ def _empty_rulers(layout: Layout, sizes: Mapping[str, int], size: tuple[int, int
     drawn = _draw_rulers(Rulers(before, after, volume, ""), size[0], 1, strokes, scale=False)
     lines = drawn.split("\n")[:-1][: size[1] - 1]
     return stack([clip_line(Text(layout.head, "bold"), size[0], strokes), *lines])
-
-
-def _first_of(made: Rulers, volume: int) -> Rulers:
-    """Return rulers of the first elements alone, without those that have no cut in them."""
-    before, after = (tuple([each for each in side if each.step < volume]) for side in (made.before, made.after))
-    return Rulers(before, after, volume, made.mixed)
 
 
 def _sizes_of(answer: Trace | Chain, layout: Layout) -> Mapping[str, int] | None:
@@ -814,9 +812,23 @@ def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bo
     return bool(layout.parted) and step is copies[-1]
 
 
+def _is_of_operands(layout: Layout, step: Step | None) -> bool:
+    """Say whether a step is about several operands, and not about one axis that windows slide over."""
+    several = layout.stage.kind in COMBINING and len(operands_of(layout)) > 1
+    return several and not is_about_windows(layout, step)
+
+
+def _is_last_of_operands(layout: Layout, step: Step | None, _width: int) -> bool:
+    """Say whether a step is the last about several operands, or a refusal; of a pool the windows tell all."""
+    own = [each for each in layout.stage.steps if not is_about_windows(layout, each)]
+    return step is None or (step is own[-1] and not layout.problem and "kernel" not in layout.request.arguments)
+
+
 PICTURES = (
     Picture(budget, _is_about_counts, lambda _layout, _step, _width: True),
     Picture(rulers, _is_about_cuts, _needs_rulers, needs_sizes=True),
+    Picture(windows, is_about_windows, begins_alike),
+    Picture(table, _is_of_operands, _is_last_of_operands),
     Picture(lanes, lambda _layout, _step: True, _copies_from_elsewhere),
 )
 """All kinds of pictures. A step is drawn as the first that is for it, and `--explain=all` shows whatever tells more."""
@@ -890,7 +902,7 @@ def _weight(layout: Layout, step: Step | None) -> int:
         return 0
     if layout.mixed and regroups(step):
         return 1
-    return 2 if step.rule in INFERS else 3
+    return 2 if step.rule in INFERS or is_about_windows(layout, step) else 3
 
 
 def infers(answer: Trace | Chain, at: int) -> bool:
@@ -910,8 +922,9 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
     """Return the steps of reshapes and merges whose pictures show more than the flow, by number, with their layouts."""
     found: Shown = {}
     for layout in layouts(answer):
-        steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if layout.cuts else ())
-        if layout.cuts and layout.problem is not None:
+        drawn = layout.cuts or layout.stage.kind in COMBINING
+        steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if drawn else ())
+        if drawn and layout.problem is not None:
             steps[len(answer.steps)] = None
         worth = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
         found |= {at: (layout, step) for at, step in worth.items()}

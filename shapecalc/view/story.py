@@ -13,7 +13,7 @@ from shapecalc.core.problem import USAGE, Problem
 from shapecalc.core.text import number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, Strokes, stack
 from shapecalc.view.flow import flow
-from shapecalc.view.hints import conditions_text, shown_name
+from shapecalc.view.hints import shown_name, verdict_text
 from shapecalc.view.pictures import explain, picture, steps_to_draw
 
 TYPE_CHECKING = False
@@ -189,7 +189,9 @@ def comparison_table(comparison: Comparison) -> Table:
     table = _table("", "dialect", "setting", "answer")
     for row in comparison.rows:
         odd = row.verdict != common
-        table.add_row("*" if odd else "", row.dialect, _setting(row), _answer(row), style="yellow" if odd else "")
+        table.add_row(
+            "*" if odd else "", row.dialect, _setting(row), Text(verdict_text(row.trace)), style="yellow" if odd else ""
+        )
     return table
 
 
@@ -199,13 +201,6 @@ def _setting(row: Compared) -> str:
     if not setting and switch and given is not None:
         setting = f"{switch.name} {setting_text(given)}"
     return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
-
-
-def _answer(row: Compared) -> Text:
-    trace = row.trace
-    if trace.problem:
-        return Text(f"refused: {trace.problem.rule}")
-    return Text(f"{shape_text(trace.output or ())}{conditions_text(trace, ' when ')}")
 
 
 def dialects_table() -> Table:

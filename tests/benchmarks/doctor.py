@@ -11,7 +11,7 @@ import re
 import time
 import timeit
 
-from shapecalc.doctor import excerpts
+from shapecalc.doctor import match
 from shapecalc.doctor.match import SENTENCES
 from shapecalc.doctor.report import diagnosis
 
@@ -46,7 +46,7 @@ def messages():
 
 def read_anew(text):
     """Read a text as if none had been read before."""
-    excerpts._kinds_of_lines.cache_clear()
+    match._kinds_of_lines.cache_clear()
     diagnosis(text)
 
 

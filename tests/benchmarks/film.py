@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from shapecalc.tui.screens.film import FilmPane
+from shapecalc.tui.film import FilmPane
 from tests.tui.driven import User, using
 
 LINE = "shuffle 2,3,4,2 --first 1,0,3,2 --to 0,-1,2 --second 1,0,2"

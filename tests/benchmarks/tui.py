@@ -24,8 +24,8 @@ from time import perf_counter, sleep
 from textual import events
 
 from shapecalc.tui.app import ShapecalcApp
+from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import question_of
-from shapecalc.tui.screens.explore import Explore
 
 ROOT = str(Path(__file__).parents[2])
 ROUNDS = 21

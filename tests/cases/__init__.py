@@ -44,7 +44,9 @@ def described(answer):
         return f"error {answer.problem.rule}"
     conditions = ", ".join(sorted(map(str, answer.conditions)))
     assumed = f" assuming {','.join(answer.assumes)}" if answer.assumes else ""
-    return shape_text(answer.output) + (f" when {conditions}" if conditions else "") + assumed
+    results = " and ".join([f"{name} == {each}" for name, each in answer.results.items()])
+    stated = f" when {conditions}" * bool(conditions) + assumed + f" with {results}" * bool(results)
+    return shape_text(answer.output) + stated
 
 
 def cases(name):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.cli.checking import BLOCK, split_blocks, updated_file
+from shapecalc.cli.check import BLOCK, split_blocks, updated_file
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.ops import operators_of, refusals
@@ -425,7 +425,7 @@ class Pieces:
 
 @pytest.mark.parametrize("size", [1, 7, 1000, BLOCK])
 def test_blocks_hold_all_lines_whatever_comes_at_once(size, monkeypatch):
-    monkeypatch.setattr("shapecalc.cli.checking.LONGEST_LINE", 20)
+    monkeypatch.setattr("shapecalc.cli.check.LONGEST_LINE", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
     found = list(split_blocks(Pieces(data, size)))
     assert b"".join(block.data for block in found) == data
@@ -479,7 +479,7 @@ def test_jobs_change_no_byte(large, options):
 
 def test_a_worker_that_dies_is_stood_in_for(large):
     whole = process("check", str(large), "--jobs", "1", capture_output=True).stdout
-    kill = "import os, sys; import shapecalc.cli.checking as w; from shapecalc.__main__ import main\n"
+    kill = "import os, sys; import shapecalc.cli.check as w; from shapecalc.__main__ import main\n"
     kill += "work = w.judge_block\nw._work = lambda connection, *rest: (connection.recv(), os._exit(9))\n"
     code = f"{kill}sys.argv = ['shapecalc', 'check', {str(large)!r}, '--jobs', '2']; sys.exit(main())"
     ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, check=False, timeout=60)
@@ -567,7 +567,7 @@ def test_memory_is_bounded_on_endless_input():
 def test_progress_is_told_on_a_terminal_where_nothing_else_is_written(large):
     parent, child = os.openpty()
     tty.setraw(child)
-    code = "import sys; import shapecalc.cli.checking as o; o.FIRST_PROGRESS = o.NEXT_PROGRESS = 0\n"
+    code = "import sys; import shapecalc.cli.check as o; o.FIRST_PROGRESS = o.NEXT_PROGRESS = 0\n"
     code += (
         f"from shapecalc.__main__ import main; sys.argv = ['shapecalc', 'check', {str(large)!r}, '--jobs', '1']; main()"
     )

@@ -63,7 +63,7 @@ def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
 
 @pytest.mark.parametrize(
     ("line", "stage"),
-    [("x.chunk(3)", "split 0 3 --part 0"), ("x.T.unbind(1)", "select 1 0"), ("x[:, 0].split(2)", "split 0 3 --part 0")],
+    [("x.T.unbind(1)", "select 1 0"), ("x[:, 0].unbind()", "select 0 0")],
 )
 def test_parts_that_nobody_takes_name_the_stage_that_does(line, stage, shapecalc):
     ran = shapecalc("code", line, "--input", "x=6,6", "-d", "torch")

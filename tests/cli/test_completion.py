@@ -19,7 +19,7 @@ OPENED = [*OPS, "chain", "equiv"]
 COMPLETED = [
     (["res"], ["reshape"]),
     (["sh"], ["shuffle", "shape"]),
-    (["c"], ["chain", "code", "compare", "check"]),
+    (["c"], ["concat", "conv", "chain", "code", "compare", "check"]),
     (["reshape", "--dialect", ""], list(DIALECTS)),
     (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
     (["eq"], ["equiv"]),
@@ -30,7 +30,7 @@ COMPLETED = [
     (["drill", "--format", "m"], ["markdown"]),
     (["compare", "-d", "t"], ["tensorrt", "torch", "tensorflow", "tflite"]),
     (["fi"], ["find", "film"]),
-    (["mat"], ["match"]),
+    (["mat"], ["matmul", "match"]),
     (["match", "N", "x.npy", "--j"], ["--json", "--junit"]),
     (["find", "--b"], ["--before"]),
     (["vectors", "--dialect", "op"], ["openvino"]),

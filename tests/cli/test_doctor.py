@@ -17,7 +17,7 @@ BATCH = (
 )
 KEYS = [
     *("framework", "dialect", "op", "node", "input", "elements", "target", "target_elements", "perm", "axes"),
-    *("cause", "quote", "said", "fixes", "ask", "command"),
+    *("operands", "cause", "quote", "said", "fixes", "ask", "command"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_a_view_of_printed_strides_is_asked_again_and_others_ask_for_them(shapec
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("mat1 and mat2 shapes cannot be multiplied (32x64 and 512x10)", "matrix product"),
+        ("Got invalid dimensions for input: x for the following indices", "a model's input"),
         ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "memory"),
         ("it failed with [2, 3] and (4, 5)", "not known to me; the lists that stand in it: [2,3] [4,5]"),
         ("", "not known to me"),

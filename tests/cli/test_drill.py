@@ -13,9 +13,8 @@ from html.parser import HTMLParser
 import pytest
 
 from shapecalc.teaching import TOPICS
-from shapecalc.teaching.exercises import exercises
+from shapecalc.teaching.exercises import Sheet, exercises, html_of
 from shapecalc.teaching.judging import prediction_text, right_prediction
-from shapecalc.teaching.worksheet import Sheet, html_of
 from tests.cli.conftest import ROOT, command, environment
 
 
@@ -143,7 +142,7 @@ def test_a_file_is_written_in_the_format_of_its_ending_and_not_written_over(shap
         assert file.read_text().splitlines()[0] == first
         again = shapecalc(*words)
         assert (again.code, again.out) == (4, "")
-        assert again.err.endswith(f"{name}: it exists (--force writes over it)\n")
+        assert again.err.endswith(f"{name}: it exists; --force writes over it\n")
         assert shapecalc(*words, "--force").code == 0
 
 

@@ -21,7 +21,7 @@ MEANT = [
     ("reshape 2,3,4 0 -1 --quiet", "reshape 2,3,4 0,-1 --quiet"),
 ]
 NOT_MEANT = [
-    ("roll 2,3,4 1 2 3", "roll has no place for '3' (see shapecalc roll -h)"),
+    ("swapaxes 2,3,4 0 1 2", "swapaxes has no place for '2' (see shapecalc swapaxes -h)"),
     ("flatten 2,3,4 x", "flatten has no place for 'x' (its options are --axis, --start-dim, --end-dim; see "),
     ("flatten 2,3,4 \x1b[2J", "flatten has no place for '\\x1b[2J' (its options are "),
     ("dialects x", "dialects does not take 'x' (see shapecalc dialects -h)"),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shapecalc.core.ops import OPS
-from shapecalc.view.film.files import FORMATS
+from shapecalc.view.film import FORMATS
 
 pytestmark = pytest.mark.sessions(24)
 
@@ -127,10 +127,14 @@ def test_a_default_and_names_and_sizes_hold_for_films(shapecalc, monkeypatch):
 
 ASKED = {
     "view": ("2,3", "6"), "select": ("2,3", "0", "1"), "slice": ("2,3", ":"), "split": ("2,4", "1", "2"),
+    "take": ("2,3", "1", "2,0,0"),
     "flip": ("2,3", "0"), "roll": ("2,3", "1", "0"), "swapaxes": ("2,3", "0", "1"), "moveaxis": ("2,3", "0", "1"),
     "unflatten": ("2,6", "1", "2,3"), "tile": ("2,3", "2,2"), "rearrange": ("2,3", "a b -> b a"),
     "depth_to_space": ("1,4,2,2", "2"), "space_to_depth": ("1,4,2,2", "2"), "reshape": ("2,3", "6"),
-    "expand": ("1,3", "2,3"), "unsqueeze": ("2,3", "0"),
+    "expand": ("1,3", "2,3"), "unsqueeze": ("2,3", "0"), "broadcast": ("2,1", "3"), "matmul": ("2,3", "3,4"),
+    "linear": ("2,3", "4"), "concat": ("2,3", "2,5", "--axis=1"), "stack": ("2,3", "2,3", "--axis=0"),
+    "einsum": ("ij,jk->ik", "2,3", "3,4"), "conv": ("1,3,8,8", "4,3,3,3"), "pool": ("1,3,8,8", "2"),
+    "pad": ("2,3", "1,0,0,2"), "upsample": ("1,1,2,3", "2"),
 }  # fmt: skip
 
 

@@ -54,6 +54,19 @@ ENDS = [
     (["transpose", "1," * 20_000 + "1", ",".join(map(str, range(20_000)))], 3),
     (["unsqueeze", "2", "--axes", ",".join(map(str, range(20_000)))], 0),
     (["reshape", "2,3", "1/2/N"], 3),
+    (["chain", "x,3 | broadcast _ _ x,3 8,1,x,1", "--json"], 0),
+    (["stack", "2,3", "_", "2,3", "_", "--axis", "0", "--explain=all"], 0),
+    (["view", "2*N,N/C,8,224", "[]", "-d", "torch", "--explain"], 3),
+    (["chain", "N/C,M | reshape M,224 | transpose 0,1,2", "--explain=all"], 3),
+    (["compare", "2,[ | flatten"], 2),
+    (["concat", "2,3", "N,3", "--axis", "1", "--values"], 2),
+    (["concat", "2,3", "--axis", "0", "--values"], 0),
+    (["rollaxis", "2,3", "[]"], 2),
+    (["narrow", "2,3", "0", "0,1", "1"], 2),
+    (["pad", "[]", "3,3", "--axes", "0", "-d", "torch"], 3),
+    (["stack", "0,9223372036854775807", "_", "--axis", "0", "--values"], 0),
+    (["concat", "1," * 32 + "2", "_", "--axis", "0", "--values"], 2),
+    (["pad", "2,3", "[]", "--axes", "[]"], 0),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.cli.checking import Block, Style, answered_row, judge_block, unread_row
+from shapecalc.cli.check import Block, Style, answered_row, judge_block, unread_row
 from shapecalc.core.ask import switches
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS

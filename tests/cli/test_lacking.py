@@ -85,7 +85,7 @@ def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
 
 
 def test_workers_start_without_fork(monkeypatch):
-    from shapecalc.cli import checking as workers
+    from shapecalc.cli import check as workers
 
     asked = []
     monkeypatch.delattr(os, "fork", raising=False)

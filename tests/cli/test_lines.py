@@ -12,6 +12,7 @@ from shapecalc.core.ops import OPS
 from tests.cli.conftest import command, environment, process
 
 EXAMPLES = {op.name: shlex.split(op.examples[0]) for op in OPS.values()}
+EXAMPLES["einsum"] = ["einsum", "2,3", "ij,jk->ik", "3,4"]  # with the shape first, as the others have it
 
 
 def test_every_line_is_answered_and_the_largest_code_counts(shapecalc):

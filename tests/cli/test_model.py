@@ -97,7 +97,7 @@ def test_a_node_that_stops_is_told_last(model):
     refused = "shapecalc: usage: /Concat: Concat fails: dim 0 is 1 in one input and 2 in another, because of /Reshape_1"
     assert (ran.code, ran.err) == (2, f"{refused}; such nodes are not listed\n")
     found = json.loads(model("--json", report=report).out)
-    assert found["stops"] == [{"path": "21", "op": "Concat", "why": STOP.why, "cause": "18"}]
+    assert found["stops"] == [{"path": "21", "op": "Concat", "why": STOP.why, "cause": "18", "silent": False}]
     assert found["summary"] == {"only": 1, "safe": 2, "swallows": 1, "stops": 1}
 
 
@@ -141,8 +141,8 @@ def test_a_declared_batch_and_the_sizes_taken_are_told(model):
 
 
 def test_what_is_asked_for_is_read_from_the_options(model):
-    model("--batch", "B,1,8", "--set", "x=B,3,H", "--set", "a=b=[]", "--where", "H=640")
-    assert model.asked == SizeOptions("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640})
+    model("--batch", "B,1,8", "--set", "x=B,3,H", "--set", "a=b=[]", "--where", "H=640", "--where", "W=3,D=4")
+    assert model.asked == SizeOptions("B", (1, 8), {"x": ("B", 3, "H"), "a=b": ()}, {"H": 640, "W": 3, "D": 4})
     model("--batch", "B")
     assert model.asked == SizeOptions("B", (1, 2, 3))
     model("--batch", "1,4")
@@ -169,6 +169,8 @@ def test_what_is_asked_for_is_read_from_the_options(model):
         (["--set", "x=N*2"], "'N*2' is neither a size nor a name (write images=N,3,H,W)"),
         (["--set", "x=1", "--set", "x=2"], "x is given two shapes"),
         (["--where", "H"], "'H=' is not NAME=SIZE (write N=8,C=3)"),
+        (["--where", "H=4", "--where", "H=5"], "H is given two sizes"),
+        (["--batch", "none,1,2"], "without a batch there are no sizes of it (write none)"),
         (["--where", "H=4,W=0"], "W is 0, and a size is from 1 to 999999999"),
         (["--where", "H=9999999999"], "H is 9999999999, and a size is from 1 to 999999999"),
         (["--node", ""], "no listed node is called '' or has that path (there are /Reshape, /Transpose, /Reshape_1)"),
@@ -183,6 +185,28 @@ def test_what_is_wrong_is_told_in_one_line(model, words, said):
     assert ran.err.startswith(f"shapecalc: usage: {said}")
     assert ran.err.count("\n") == 1
     assert ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "clean"),
+    [
+        *[(words, 0, 0) for words in ([], ["--json"], ["--offenders"], ["-q", "--node", "3"])],
+        *[(words, 1, 0) for words in (["--lint"], ["--github"], ["-q"], ["-q", "--json"], ["--lint", "--json"])],
+        (["-q", "--strict"], 1, 1),
+    ],
+)
+def test_exit_1_says_that_there_are_offenders_if_that_is_asked(model, words, code, clean):
+    unsure = replace(TURNED, verdict=Verdict.UNKNOWN)
+    assert model(*words).code == code
+    assert model(*words, report=replace(YOLO, nodes=(unsure,))).code == clean
+    assert model(*words).out == "" or "-q" not in words
+
+
+def test_a_model_without_a_batch_says_so(model):
+    report = replace(YOLO, batch="", nodes=(TURNED,))
+    assert json.loads(model("--json", report=report).out)["batch"] is None
+    lines = model(report=report).out.splitlines()
+    assert (lines[0].endswith("   no batch"), lines[-1]) == (True, "No listed node breaks.")
 
 
 def test_a_refusal_is_json_where_that_is_asked_for(model):

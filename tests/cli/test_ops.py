@@ -41,6 +41,13 @@ ANSWERS = [
     (["chain", "6,4,4 | slice ::2 | slice [:, 1:]"], "3,3,4"),
     (["split", "6,4", "-2", "3", "--part", "2"], "2,4"),
     (["roll", "6,4", "-2", "-1"], "6,4"),
+    (["roll", "6,4", "-2,1", "0,-1"], "6,4"),
+    (["split", "7,4", "0", "3", "--all"], "3,4\n3,4\n1,4"),
+    (["take", "6,4", "-2", "-1,0,0"], "3,4"),
+    (["narrow", "2,8,4", "1", "-3", "2"], "2,2,4"),
+    (["rot90", "2,3,4"], "3,2,4"),
+    (["rollaxis", "2,3,4", "2"], "4,2,3"),
+    (["repeat", "2,3", "a b -> a b r", "r=4"], "2,3,4"),
     (["swapaxes", "2,3,4", "-1", "0"], "4,3,2"),
     (["tile", "2,3", "2,2"], "4,6"),
     (["tile", "N,C", "2,M"], "2*N,C*M"),
@@ -297,7 +304,7 @@ UNREAD = [
     ["chain", "2,3 | shape | reshape 2"],
     ["compare", "2,3", "6", "-d", "nobody"],
     ["compare", "2,3", "?"],
-    ["why", "nowhere"],
+    ["why", "nonesuch"],
     ["why", "  "],
 ]
 
@@ -325,3 +332,12 @@ def test_help_opens_with_examples_that_run(shapecalc, op):
     assert text.index("shapecalc " + op + " ", 20) < text.index("Options:")
     for words in examples:
         assert shapecalc(*words[1:]).code == 0
+
+
+@pytest.mark.parametrize("option", [["--values"], ["-o", "y.npy"]])
+def test_data_of_every_operand_are_needed(option, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("numpy").save("x.npy", [[1, 2]])
+    ran = shapecalc("concat", "x.npy", "3,2", "_", "--axis", "0", *option)
+    assert ran.err.startswith(f"shapecalc: usage: {option[0].replace('-o', '--out')} needs the data of every operand")
+    assert shapecalc("concat", "x.npy", "_", "_", "--axis", "0", *option).code == 0

@@ -30,7 +30,7 @@ from tests.cli.conftest import ROOT, command
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
-from shapecalc.serving import crowd, server  # noqa: E402 - aiohttp may be missing
+from shapecalc.serving import server  # noqa: E402 - aiohttp may be missing
 from shapecalc.serving.door import Door, new_door  # noqa: E402
 from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Garbage, Serving, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
@@ -748,8 +748,7 @@ def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch)
                 writer.close()
             return told
 
-    for module in (crowd, server):
-        monkeypatch.setattr(module, "HEAD", 10 * PATIENCE)
+    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
     assert len([line for line in run(visit()) if "too many are connected" in line]) == 1
 
 
@@ -791,7 +790,7 @@ def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
     async def go_wrong():
         async with served_here() as (_, told):
             for now in (1000, 1001, 1059, 1061, 1062):
-                monkeypatch.setattr(crowd, "monotonic", lambda now=now: now)
+                monkeypatch.setattr(server, "monotonic", lambda now=now: now)
                 try:
                     Door(frozenset(), "secret").opens_with(5)
                 except AttributeError as error:

@@ -11,7 +11,7 @@ import shapecalc as sc
 from shapecalc.core.text import shape_text
 from tests.core.test_views import carried_out
 
-STAGES = ("transpose", "reshape", "reshape", "expand", "select", "slice", "split", "flip", "roll")
+STAGES = ("transpose", "reshape", "reshape", "expand", "select", "slice", "split", "flip", "roll", "take")
 SIZES = (1, 2, 2, 3, 4, 6)
 
 
@@ -43,6 +43,8 @@ def stage(draw: Random, shape):
         case "split":
             parts = draw.choice([size for size in range(1, dim + 1) if dim % size == 0])
             return f"split {axis} {parts} --part {draw.randrange(parts)}"
+        case "take":
+            return f"take {axis} {shape_text([draw.randrange(-dim, dim) for _ in range(draw.randint(1, 4))])}"
     return f"flip {axis}" if op == "flip" else f"roll {draw.randint(-4, 4)} {axis}"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from shapecalc.core.code import read_code
+from shapecalc.core.commands import chain_text
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.limits import LONGEST_CODE
+from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
 from tests.cases import described
@@ -67,6 +71,74 @@ READ = [
 ]
 
 
+SEVERAL = [
+    # line, the shapes of its tensors, the stages, what they answer
+    ("x @ w", "x=B,T,768 w=768,3072", "matmul 768,3072", "B,T,3072"),
+    ("x @ w.T + b", "x=2,3 w=5,3 b=5", "matmul 3,5 | broadcast 5", "2,5"),
+    ("w @ x", "x=3,4 w=2,3", "matmul 2,3 _", "2,4"),
+    ("(x * 2 - y).T", "x=2,3 y=3", "broadcast 3 | transpose 1,0", "3,2"),
+    ("torch.cat([x, y], dim=1)", "x=N,C y=N,D", "concat N,D --axis 1", "N,C1"),
+    ("torch.cat((y, x), -1)", "x=2,3 y=2,5", "concat 2,5 _ --axis -1", "2,8"),
+    ("torch.cat([x, torch.zeros(2, 1)], 1)", "x=2,3", "concat 2,1 --axis 1", "2,4"),
+    ("np.concatenate((x, y))", "x=2,3 y=4,3", "concat 4,3 --axis 0 --dialect numpy", "6,3"),
+    ("tf.concat([x, y], axis=1)", "x=2,3 y=2,3", "concat 2,3 --axis 1 --dialect tensorflow", "2,6"),
+    ("torch.matmul(x, w)", "x=2,3 w=4,5", "matmul 4,5", "error inner-differs"),
+    ("x + x.view(2, -1).transpose(0, 1)", "x=2,2", "view 2,-1 | transpose 1,0 | broadcast 2,2 _", "2,2"),
+    ("torch.add(x, y, alpha=2)", "x=2,3 y=3", "broadcast 3", "2,3"),
+    (
+        "q, k, v = self.qkv(x).view(B, T, 3, h, 64).permute(2, 0, 3, 1, 4)\n(q @ k.transpose(-2, -1)) @ v",
+        *("self.qkv(x)=B,T,192*h", "matmul B,h,64,T | matmul B,h,T,64", "B,h,T,64"),
+    ),
+    ("nn.Linear(768, 3072)(x)", "x=B,T,768", "linear --weight 3072,768", "B,T,3072"),
+    ("F.linear(x, w)", "x=B,T,768 w=3072,768", "linear --weight 3072,768", "B,T,3072"),
+    ("np.stack([x, y], axis=1)", "x=2,3 y=2,3", "stack 2,3 --axis 1 --dialect numpy", "2,2,3"),
+    ("torch.einsum('bij,bjk->bik', x, y)", "x=2,3,4 y=2,4,5", "einsum bij,bjk->bik 2,4,5", "2,3,5"),
+    (
+        "nn.MaxPool2d(3, stride=2, padding=1)(nn.Conv2d(3, 64, 7, stride=2, padding=3)(x))",
+        *("x=B,3,224,224", "conv 64,3,7,7 --stride 2 --padding 3 | pool 3 --stride 2 --padding 1", "B,64,56,56"),
+    ),
+    ("nn.AdaptiveAvgPool2d(1)(x)", "x=B,64,7,7", "pool global --kind average", "B,64,1,1"),
+    ("F.conv2d(x, w, padding=1)", "x=1,4,9,9 w=8,4,3,3", "conv 8,4,3,3 --padding 1", "1,8,9,9"),
+    ("F.pad(x, (1, 2, 3, 4))", "x=1,4,9,9", "pad 3,1,4,2 --axes 2,3", "1,4,16,12"),
+    ("F.interpolate(x, scale_factor=2)", "x=1,4,9,9", "upsample 2", "1,4,18,18"),
+]
+
+
+def several(line, inputs):
+    """Return the chain that a line is, given the shapes of all its tensors."""
+    first, *others = [(name, read_shape(shape)) for name, _, shape in (each.rpartition("=") for each in inputs.split())]
+    return read_code(line, *first, None, {}, dict(others))
+
+
+@pytest.mark.parametrize(("line", "inputs", "stages", "expected"), SEVERAL, ids=[row[0] for row in SEVERAL])
+def test_a_line_of_several_tensors_is_a_chain(line, inputs, stages, expected):
+    lacking = [each.split()[0] for each in stages.split(" | ") if each.split()[0] not in OPS]
+    if lacking:
+        pytest.skip(f"there is no {lacking[0]}")
+    found = several(line, inputs)
+    answer = answer_chain(found.shape, found.stages, {})
+    assert re.split(" (?:assuming|when|unless|with) ", described(answer))[0] == expected
+    written = chain_text(answer).replace(" --dialect torch", "").replace('"', "'")
+    assert written.endswith(f" | {stages}")
+
+
+@pytest.mark.parametrize(
+    ("line", "inputs", "said"),
+    [
+        ("x @ w", "x=2,3", "'x @ w': another tensor's shape is not known"),
+        ("torch.cat([x, y], 1)", "x=2,3", "another tensor's shape is not known"),
+        ("torch.cat([x, y], 1, 2)", "x=2,3 y=2,3", "the argument dim of cat is not supported"),
+        ("torch.cat()", "x=2,3", "another tensor's shape is not known"),
+        ("nn.Linear()(x)", "x=2,3", "Linear needs sizes or a tensor's shape for in_features"),
+        ("nn.Conv2d(3, 4, 'a')(x)", "x=2,3,4,4", "Conv2d needs sizes"),
+    ],
+)
+def test_what_a_line_of_several_tensors_lacks_is_told(line, inputs, said):
+    with pytest.raises(ShapeError) as caught:
+        several(line, inputs)
+    assert said in caught.value.problem.message
+
+
 def read(line, shape="2,3,4", dialect=None, **sizes):
     return read_code(line, None, read_shape(shape), dialect, sizes)
 
@@ -114,14 +186,14 @@ REFUSED = [
     ("x.movedim((0, 1), (2, 2))", "x.movedim((0, 1), (2, 2))", "each axis moves to one place"),
     ("x.movedim((0, 0), (1, 1))", "x.movedim((0, 0), (1, 1))", "each axis moves to one place"),
     ("x.movedim((0, 1), 2)", "x.movedim((0, 1), 2)", "each axis moves to one place"),
-    ("torch.cat([x, x]).view(-1)", "torch.cat([x, x])", "it joins tensors"),
+    ("torch.hstack([x, x]).view(-1)", "torch.hstack([x, x])", "write concatenate, with the axis"),
     ("x.view_as(y)", "x.view_as(y)", "write view with its dims"),
     ("x.view(C + 1, -1)", "C + 1", "never a sum"),
     ("x[:, 1:n]", "x[:, 1:n]", "a slice takes whole numbers"),
     ("x[[0, 1]]", "x[[0, 1]]", "a list of positions"),
     ("x[0, 0, 0, 0]", "x[0, 0, 0, 0]", "4 indices for 3 dims"),
     ("y.view(2, -1) if x else 0", "y.view(2, -1) if x else 0", "not supported here"),
-    ("x.view(2, -1) + x", "x.view(2, -1) + x", "about one tensor"),
+    ("x.view(2, -1) + x.shape", "x.view(2, -1) + x.shape", "between tensors and numbers"),
     ("x.view(lambda: 1)", "lambda: 1", "not supported here"),
     ("x.view(7 / 2)", "7 / 2", "not a whole number"),
     ("x.view(7 // 0)", "7 // 0", "a division by 0"),
@@ -134,9 +206,9 @@ REFUSED = [
     ("x.view(6, -1).mean(-1)", "x.view(6, -1).mean(-1)", "one position of many"),
     ("x.view(int(math.sqrt(2)))", "math.sqrt(2)", "a root needs a square"),
     ("a, b, c = x", "a, b, c", "3 names for 2 values"),
-    ("x.split(-1)[0]", "x.split(-1)[0]", "no such part among -2"),
-    ("x.chunk(0)[0]", "x.chunk(0)[0]", "no such part among 0"),
-    ("a, b = x.chunk(10**30)", "a, b", "2 names for 1000"),
+    ("x.split([1, 1])[2]", "x.split([1, 1])[2]", "no such part among 2"),
+    ("np.split(x, [2, 1])[0]", "np.split(x, [2, 1])", "places of the cuts do not ascend"),
+    ("a, b = x.chunk(10**30, 1)", "a, b", "2 names for 3"),
     ("x.shape", None, "does not end with a tensor"),
     ("x.float()", None, "nothing in the code changes"),
     ("x.T\nfor i in x: pass", "for i in x: pass", "this statement is not supported"),
@@ -303,6 +375,11 @@ SAID_BY_NUMPY = [
     ("x.chunk(2)[0]", "x[:1]"),
     ("x.split(2, dim=-1)[1]", "x[..., 2:]"),
     ("x.split(1)[1]", "x[1:]"),
+    ("x.split([1, 3], 2)[1]", "x[..., 1:]"),
+    ("a, b = x.chunk(2, 2)\nb", "x[..., 2:]"),
+    ("x.narrow(2, -3, 2)", "x[..., 1:3]"),
+    ("x.tensor_split(3, 2)[0]", "x[..., :2]"),
+    ("x.tensor_split((1, 3), dim=2)[2]", "x[..., 3:]"),
     ("x.unbind(1)[2]", "x[:, 2]"),
     ("x.unbind()[1]", "x[1]"),
     ("x.flip(0, 2)", "np.flip(x, (0, 2))"),

@@ -34,6 +34,7 @@ def test_so_many_sizes_are_tried():
         (["N*C % 3 == 0", "C*N % 5 == 0"], {"N": 1, "C": 15}),
         (["N % C == 0"], {"N": 1, "C": 1}),
         (["12 % N == 0"], {"N": 1, "C": 1}),
+        (["H1 >= 3", "C*H1 % 2 == 0"], {"N": 1, "C": 2}),
     ],
 )
 def test_what_divides_is_multiplied_into_the_first_name(listed, sizes):

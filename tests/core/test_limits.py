@@ -7,7 +7,7 @@ import io
 import pytest
 
 import shapecalc as sc
-from shapecalc.cli.checking import split_blocks
+from shapecalc.cli.check import split_blocks
 from shapecalc.core import fixing
 from shapecalc.core.ask import ask, read_flag
 from shapecalc.core.cases import read_default

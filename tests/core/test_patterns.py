@@ -7,6 +7,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
+from shapecalc.core.dims import named_dim
 from shapecalc.core.limits import MOST_DIMS
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.resolve import resolve
@@ -61,6 +62,11 @@ def test_what_is_no_length_is_refused(text):
 def test_a_refused_pattern_is_marked(shape, pattern, lengths, marked):
     problem = resolve(ask("rearrange", shape, {"pattern": pattern, "lengths": lengths})).problem
     assert pattern[slice(*problem.span)] == marked
+
+
+def test_any_identifier_names_an_axis_and_inferred_lengths_are_told():
+    answer = sc.rearrange(("N", 6, 4), "n (ß b) c -> b (c ß) n", "ß=2")
+    assert (answer.output, answer.as_json()["inferred"]) == ((3, 8, named_dim("N")), {"n": "N", "b": 3, "c": 4})
 
 
 def test_every_dialect_with_reshape_and_transpose_rearranges():

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import shapecalc as sc
 from shapecalc.core.conditions import Known
 from shapecalc.core.dims import quotient
-from shapecalc.core.layout import Moves, positions, view_of, view_through
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.layout import TABLE, Moves, positions, view_of, view_through
+from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.text import read_dims, shape_text
 from tests.sampling import examples
 from tests.strategies import factorisations
 
 MANY = examples(600)
-KINDS = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "expand"]
+KINDS = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "take", "expand"]
 
 
 def carried_out(array, move):
@@ -32,6 +32,8 @@ def carried_out(array, move):
             return np.broadcast_to(array, move.shape)
         case Roll():
             return np.roll(array, move.shift, move.axis)
+        case Take():
+            return array.take(move.places, move.axis)
         case Pick():
             for axis, (start, step, size) in reversed([*enumerate(move.axes)]):
                 dim = array.shape[axis]
@@ -69,6 +71,9 @@ def moves(draw, shape):
         return Pick(tuple(min(sign, 0) for sign in signs), tuple(signs), shape)
     if kind == "roll" and shape:
         return Roll(draw(st.integers(-7, 7)), draw(st.integers(0, len(shape) - 1)))
+    if kind == "take" and shape:
+        axis = draw(st.integers(0, len(shape) - 1))
+        return Take(axis, tuple(draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=5))))
     if kind == "expand" and prod(shape) < 200:
         return Expand(tuple(draw(st.sampled_from([1, 2])) if dim == 1 else dim for dim in shape))
     return Reshape(draw(factorisations(prod(shape))))
@@ -92,7 +97,10 @@ def read(view, shape):
     def add(atoms, index):
         for atom in reversed(atoms):
             place, index = index % atom.size, index // atom.size
-            steps = place * atom.stride if atom.stride >= 0 else (place + 1 - atom.size) * atom.stride
+            if not isinstance(atom.stride, int):  # a table of places
+                steps = np.array([*map(int, str(atom.stride).removeprefix(TABLE).split(","))])[place]
+            else:
+                steps = place * atom.stride if atom.stride >= 0 else (place + 1 - atom.size) * atom.stride
             sums[atom.level] = sums.get(atom.level, 0) + steps
 
     for axis, index in zip(view.axes, np.indices(shape), strict=True):

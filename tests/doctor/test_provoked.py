@@ -69,8 +69,12 @@ CASES = {
             "np.broadcast_to(a, (2, 3, 5))",
             *("numpy", "expand", "not-broadcastable", {"input": (2, 3, 4), "target": (2, 3, 5)}),
         ),
-        ("a @ a", "numpy", None, "not-about-shape", {}),
-        ("a + np.zeros((2, 5))", "numpy", None, "not-broadcastable", {}),
+        ("a @ a", "numpy", "matmul", "inner-differs", {}),
+        (
+            "a + np.zeros((2, 5))",
+            *("numpy", "broadcast", "not-broadcastable", {"input": (2, 3, 4), "operands": ((2, 5),)}),
+        ),
+        ("np.concatenate((a, a[:, :2]))", "numpy", "concat", "dims-differ", {}),
     ),
     "onnxruntime": (
         ONNX,
@@ -123,8 +127,11 @@ CASES = {
             "count-mismatch",
             {"elements": 3, "target": (2, 2), "axes": (1,)},
         ),
-        ("a @ a", "torch", None, "not-about-shape", {}),
-        ("torch.nn.Conv2d(3, 4, 3)(torch.zeros(1, 5, 9, 9))", "torch", None, "not-about-shape", {}),
+        ("a @ a", "torch", "matmul", "inner-differs", {}),
+        (
+            "torch.nn.Conv2d(3, 4, 3)(torch.zeros(1, 5, 9, 9))",
+            *("torch", "conv", "channels-differ", {"input": (1, 5, 9, 9), "operands": ((4, 3, 3, 3),)}),
+        ),
     ),
     "jax": (
         JAX,
@@ -170,7 +177,10 @@ CASES = {
             "o.transpose(a, whole(0, 0, 1))",
             *("openvino", "transpose", "bad-perm", {"input": (2, 3, 4), "perm": (0, 0, 1)}),
         ),
-        ("o.add(a, o.parameter([5], np.float32))", "openvino", None, "not-broadcastable", {}),
+        (
+            "o.add(a, o.parameter([5], np.float32))",
+            *("openvino", "broadcast", "not-broadcastable", {"input": (2, 3, 4), "operands": ((5,),)}),
+        ),
     ),
     "einops": (
         EINOPS,
@@ -208,7 +218,7 @@ QUICK = ("numpy", "onnxruntime")
 )
 def test_what_a_library_says_is_read(library):
     said = provoked(library)
-    held = ("input", "elements", "target", "target_elements", "perm", "axes")
+    held = ("input", "elements", "target", "target_elements", "perm", "axes", "operands")
     for text, (line, framework, op, cause, told) in zip(said, CASES[library][1:], strict=True):
         found = readings(text)
         assert found, (line, text)

@@ -90,6 +90,32 @@ QUESTIONS = {
         "RuntimeError: view size is not compatible with input tensor's size and stride",
         ["and x.shape and x.stride() before it; then shapecalc code 'LINE' --input x=SHAPE shows why"],
     ),
+    "what 2304 is": (
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (512x2304 and 256x4)",
+        ["a matrix product: ", "2304 = 9*256: a 3x3 map was flattened", "shapecalc matmul 512,2304 2304,4 -"],
+    ),
+    "where a flatten is missing": (
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (14336x7 and 3136x10)",
+        ["14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing"],
+    ),
+    "which of two is one too long": (
+        "ValueError: operands could not be broadcast together with shapes (2,64,245) (2,64,244) ",
+        ["a broadcast: ", "245 is one more than 244, as by rounding", "cut the input where it is one too long"],
+    ),
+    "what a concatenation lacks": (
+        "Sizes of tensors must match except in dimension 1. Expected size 108 but got size 107 for tensor number 1 in "
+        "the list.",
+        ["a concatenation: ", "108 is one more than 107, as by rounding", "the shapes of its tensors before it"],
+    ),
+    "what was declared": (
+        "Got invalid dimensions for input: feats for the following indices\n index: 0 Got: 196320 Expected: 1\n",
+        ["a model's input", "196320 is given where 1 was declared: perhaps a lone sample", "shapecalc model FILE.onnx"],
+    ),
+    "what a layer wants": (
+        'Input 0 of layer "model" is incompatible with the layer: expected shape=(None, None, None, 3), found '
+        "shape=(1, 3, 416, 554)",
+        ["put the channels of the given shape last, NHWC for NCHW: 1,416,554,3"],
+    ),
     "view or reshape": (
         "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension spans "
         "across two contiguous subspaces). Use .reshape(...) instead.",
@@ -103,7 +129,7 @@ def test_a_frequent_question_is_answered_or_told_what_is_missing(question):
     text, said = QUESTIONS[question]
     found = diagnosis(text)
     answer = "\n".join(found.lines())
-    assert found.understood
+    assert found.understood or "the message is not about the shape of one tensor" in answer
     assert [part for part in said if part not in answer] == []
 
 

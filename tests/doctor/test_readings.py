@@ -13,7 +13,7 @@ import pytest
 from shapecalc.doctor.reading import readings
 from shapecalc.doctor.report import advice
 
-HELD = ("input", "elements", "target", "target_elements", "perm", "axes", "node")
+HELD = ("input", "elements", "target", "target_elements", "perm", "axes", "operands", "node")
 FRAME = '  File "/srv/models/head.py", line 12, in forward\n    {}\n'
 ORT = "onnxruntime.capi.onnxruntime_pybind11_state.Fail: [ONNXRuntimeError] : 1 : FAIL : "
 MESSAGES = {
@@ -107,13 +107,77 @@ MESSAGES = {
         "(TfLiteXNNPackDelegate) failed to prepare.",
         *("tflite", None, "not-about-shape", {"node": "4"}),
     ),
+    "torch matrix product": (
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (512x2304 and 256x4)",
+        *("torch", "matmul", "inner-differs", {"input": (512, 2304), "operands": ((256, 4),)}),
+    ),
+    "torch broadcast, of which two sizes are told": (
+        "RuntimeError: The size of tensor a (245) must match the size of tensor b (244) at non-singleton dimension 2",
+        *("torch", "broadcast", "not-broadcastable", {}),
+    ),
+    "torch convolution": (
+        "RuntimeError: Given groups=1, weight of size [10, 3, 3, 3], expected input[1, 361, 424, 3] to have 3 "
+        "channels, but got 361 channels instead",
+        *("torch", "conv", "channels-differ", {"input": (1, 361, 424, 3), "operands": ((10, 3, 3, 3),)}),
+    ),
+    "torch window": (
+        "RuntimeError: Calculated padded input size per channel: (2 x 2). Kernel size: (3 x 3). Kernel size can't be "
+        "greater than actual input size",
+        *("torch", "conv", "window-too-large", {"input": (2, 2), "operands": ((3, 3),)}),
+    ),
+    "torch stack": (
+        "RuntimeError: stack expects each tensor to be equal size, but got [3, 5] at entry 0 and [3, 6] at entry 1",
+        *("torch", "stack", "dims-differ", {"input": (3, 5), "operands": ((3, 6),)}),
+    ),
+    "NumPy, three operands": (
+        "ValueError: operands could not be broadcast together with shapes (8,4) (3,3) (8,) ",
+        *("numpy", "broadcast", "not-broadcastable", {"input": (8, 4), "operands": ((3, 3), (8,))}),
+    ),
+    "JAX": (
+        "TypeError: add got incompatible shapes for broadcasting: (2, 3), (4,).",
+        *("jax", "broadcast", "not-broadcastable", {"input": (2, 3), "operands": ((4,),)}),
+    ),
+    "TensorFlow matrix product": (
+        "tensorflow.python.framework.errors_impl.InvalidArgumentError: Matrix size-incompatible: In[0]: [2,3], In[1]: "
+        "[4,5] [Op:MatMul]",
+        *("tensorflow", "matmul", "inner-differs", {"input": (2, 3), "operands": ((4, 5),)}),
+    ),
+    "TensorFlow concatenation": (
+        "ConcatOp : Dimension 1 in both shapes must be equal: shape[0] = [2,3] vs. shape[1] = [2,4] [Op:ConcatV2]",
+        *("tensorflow", "concat", "dims-differ", {"input": (2, 3), "operands": ((2, 4),)}),
+    ),
+    "TensorFlow, a graph": (
+        "Dimensions must be equal, but are 3 and 4 for '{{node MatMul}} = MatMul[T=DT_FLOAT](x, y)' with input shapes: "
+        "[2,3], [4,5].",
+        *("tensorflow", "matmul", "inner-differs", {"input": (2, 3), "operands": ((4, 5),), "node": "MatMul"}),
+    ),
+    "Keras concatenation": (
+        "ValueError: A `Concatenate` layer requires inputs with matching shapes except for the concatenation axis. "
+        "Received: input_shape=[(None, 3, 4), (None, 5, 4)]",
+        *("keras", "concat", "dims-differ", {"input": ("?", 3, 4), "operands": (("?", 5, 4),)}),
+    ),
+    "ONNX Runtime concatenation": (
+        ORT + "Non-zero status code returned while running Concat node. Name:'cat_4' Status Message: concat.cc:159 "
+        "Non concat axis dimensions must match: Axis 2 has mismatched dimensions of 107 and 108",
+        *("onnxruntime", "concat", "dims-differ", {"node": "cat_4"}),
+    ),
+    "Theano": (
+        "ValueError: Input dimension mis-match. (input[0].shape[1] = 7, input[1].shape[1] = 9)\nApply node that caused "
+        "the error: Elemwise{mul}(a, b)\nInputs types: [b, b]\nInputs shapes: [(2, 7), (2, 9)]",
+        *("theano", "broadcast", "not-broadcastable", {"input": (2, 7), "operands": ((2, 9),)}),
+    ),
+    "weights": (
+        "size mismatch for a.weight: copying a param with shape torch.Size([4, 8]) from checkpoint, the shape in "
+        "current model is torch.Size([4, 9]).",
+        *("torch", None, "not-about-shape", {"input": (4, 8), "operands": ((4, 9),)}),
+    ),
     "what a node fails of says more than its operator": (
         "While validating node 'opset1::Add Add_3 (opset1::Parameter a[0]:f32[2,3], b[0]:f32[5]) -> ()' "
         "with friendly_name 'Add_3':\nArgument shapes are inconsistent.",
-        *("openvino", None, "not-broadcastable", {"node": "Add_3"}),
+        *("openvino", "broadcast", "not-broadcastable", {"node": "Add_3", "input": (2, 3), "operands": ((5,),)}),
     ),
     "a node of another operator": (
-        ORT + "Node (join_2) Op (Concat) [ShapeInferenceError] axis must be in [-rank, rank-1].",
+        ORT + "Node (join_2) Op (Gather) [ShapeInferenceError] axis must be in [-rank, rank-1].",
         *("onnxruntime", None, "not-about-shape", {"node": "join_2"}),
     ),
 }

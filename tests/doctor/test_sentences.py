@@ -7,12 +7,12 @@ import pytest
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.doctor.context import FRAMEWORKS
-from shapecalc.doctor.excerpts import folded
-from shapecalc.doctor.match import HOLES, SENTENCES, matches, sentences_of
+from shapecalc.doctor.match import HOLES, SENTENCES, folded, matches, sentences_of
 from shapecalc.doctor.reading import CAUSES, readings
+from shapecalc.doctor.report import KINDS
 
-TEXTS = {"list": "[2, 3]", "count": "24", "words": "some words"}
-VALUES = {"list": (2, 3), "count": 24, "words": "some words"}
+TEXTS = {"list": "[2, 3]", "lists": "[2, 3] [2, 3]", "count": "24", "words": "some words"}
+VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some words"}
 """What stands in a hole, and what is read there."""
 DECIDED = {"counts", "asked"}
 """What stands in place of a cause where the numbers decide it."""
@@ -39,14 +39,14 @@ def test_a_text_with_one_sentence_has_one_reading(sentence):
     if sentence.cause != "unspecified":  # a node of another operator may be about anything
         assert (found.about is None) == (sentence.about is None)
     if found.about is not None:
-        assert (found.op, found.input, found.elements, found.target, found.perm, found.axes) == (None,) * 6
+        assert (found.op, found.elements, found.target, found.perm, found.axes) == (None,) * 5
 
 
 def lacking(sentence):
     """Yield what a row says that nothing else knows."""
     causes = {*CAUSES, *DECIDED}
     yield from (f"the framework {each}" for each in [sentence.framework] if each not in {*FRAMEWORKS, ""})
-    yield from (f"the op {each}" for each in [sentence.op] if each not in {*OPS, None})
+    yield from (f"the op {each}" for each in [sentence.op] if each not in {*OPS, *KINDS, None})
     yield from (f"the cause {each}" for each in [sentence.cause] if each not in causes and not sentence.about)
     yield from (f"the hole {each}" for each in sentence.parts[1::2] if each not in HOLES)
     yield from ["one of a pair"] if len({"there", "wanted"} & {*sentence.parts[1::2]}) == 1 else []

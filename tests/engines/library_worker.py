@@ -57,6 +57,41 @@ def paddle_operators():
     return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))
 
 
+def torch_operators():
+    """Return PyTorch's operators for windows by name, and what makes a tensor of a shape."""
+    import torch
+
+    F = torch.nn.functional  # noqa: N806 - it is called so everywhere
+
+    def conv(x, weight, transposed=False, padding=0, **arguments):
+        name = f"conv{'_transpose' * transposed}{len(weight) - 2}d"
+        return getattr(F, name)(x, torch.zeros(weight), padding=halved(padding, len(weight) - 2), **arguments)
+
+    def pool(x, kernel, kind="max", padding=0, ceil=False, **arguments):
+        count = len(kernel) if isinstance(kernel, list) and len(kernel) > 1 else max(x.ndim - 2, 1)
+        short = "avg" if kind == "average" else "max"
+        if kernel == "global":
+            return getattr(F, f"adaptive_{short}_pool{count}d")(x, 1)
+        call = getattr(F, f"{short}_pool{count}d")
+        arguments = {name: value[0] if len(value) == 1 else value for name, value in arguments.items()}
+        return call(x, kernel, padding=halved(padding, count), ceil_mode=ceil, **arguments)
+
+    def halved(padding, count):
+        return padding[:count] if isinstance(padding, list) and padding[:count] == padding[count:] else padding
+
+    def pad(x, padding, axes=None):
+        count = x.ndim if axes is None else len(axes)
+        ends = {axis % x.ndim: padding[at::count] for at, axis in enumerate(axes or range(x.ndim))}
+        return F.pad(x, [each for axis in reversed(range(x.ndim)) for each in ends.get(axis, (0, 0))])
+
+    def upsample(x, scale=None, size=None):
+        return F.interpolate(x, *[each[0] if each and len(each) == 1 else each for each in (size, scale)])
+
+    operators = {"conv": conv, "pool": pool, "pad": pad, "upsample": upsample}
+    operators["reshape"] = lambda x, target: x.reshape(target)
+    return operators, lambda shape, dtype: torch.zeros(shape, dtype=getattr(torch, dtype))
+
+
 def mxnet_operators():
     """Return MXNet's operators by name, and what makes an array of a shape: also a scalar, and an empty one."""
     import mxnet
@@ -294,6 +329,7 @@ def coreml_operators():
 
 
 LIBRARIES = {
+    "torch": torch_operators,
     "paddle": paddle_operators,
     "mxnet": mxnet_operators,
     "tensorflow": tensorflow_operators,

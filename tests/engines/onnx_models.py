@@ -21,9 +21,14 @@ AS_INPUT = {
     "unsqueeze": ("axes", 13),
     "expand": ("target", 1),
     "tile": ("repeats", 6),
+    "pad": ("padding", 11),
+    "take": ("indices", 1),
+    "upsample": ("size", 11),
 }
 """The argument that is an input tensor, and the opset since when."""
-ATTRIBUTES = {"target": "shape", "block": "blocksize"}
+ATTRIBUTES = {"target": "shape", "block": "blocksize", "pattern": "equation", "kernel": "kernel_shape"}
+TWICE = ("broadcast", "matmul", "concat", "einsum", "conv")
+"""The ops whose models add, multiply, join or convolve a tensor with itself."""
 IR_VERSION = 12
 
 onnxruntime.set_default_logger_severity(4)
@@ -33,11 +38,12 @@ logging.getLogger("onnxruntime").setLevel(logging.CRITICAL)
 def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, constant=True):
     """Return the model of one node; `known` puts the input shape into it, `constant` the target."""
     name, since = AS_INPUT.get(op, (None, 1))
-    inputs, initializers, graph_inputs = ["x"], [], []
+    inputs, initializers, graph_inputs = ["x"] * (2 if op in TWICE else 1), [], []
     attributes = {ATTRIBUTES.get(key, key): value for key, value in arguments.items()}
     if name in arguments and opset >= since:
         values = attributes.pop(ATTRIBUTES.get(name, name))
-        inputs.append("a")
+        values, left_out = ((*shape[:2], *values), ["", ""]) if op == "upsample" else (values, [])
+        inputs += [*left_out, "a"]
         if constant:
             initializers.append(helper.make_tensor("a", TensorProto.INT64, [len(values)], values))
         else:

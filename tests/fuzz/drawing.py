@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from shapecalc.cli.options import COMMANDS, Argument, parameters_of
-from shapecalc.core.commands import Takes
+from shapecalc.core.commands import MADE, Takes
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.teaching import TOPICS
 from tests.fuzz.running import Attempt
@@ -38,7 +38,8 @@ ODD = [
     ),
 ]
 """Pieces that are seldom right."""
-SHAPES = {"SHAPE", "AXES", "INDEX"}
+SHAPES = {"SHAPE", "AXES", "INDEX", "SIZES"}
+PATTERNS = ["ij,jk->ik", "ij->ji", "...i,i->...", "ii", "ij,ij", "->", "i,j,k->kji", "a b -> (a b)", "a b -> a b 2"]
 HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'shape': (True,)}", "[" * 50, "{}", ""]
 OTHERS = [
     name
@@ -110,7 +111,9 @@ def _value(random, parameter):
         return random.choice(ODD)
     if parameter.completions is not None:
         return random.choice([*parameter.completions()])
-    if parameter.metavar == "SIZES":
+    if parameter.name == "pattern":
+        return random.choice(PATTERNS)
+    if parameter.name == "where":
         return f"N={_dim(random)},C={_dim(random)}"
     if isinstance(parameter, Argument) or parameter.metavar in SHAPES:
         return _permutation(random) if random.random() < 0.3 else _shape(random)
@@ -121,6 +124,15 @@ def _permutation(random):
     axes = list(range(random.randint(0, 4)))
     random.shuffle(axes)
     return ",".join(map(str, axes))
+
+
+def _values(random, op, of):
+    """Return the words of an op's arguments behind its input: of the operands there may be any number."""
+    arguments = [each for each in parameters_of(OPS[op])[1:] if isinstance(each, Argument)]
+    words = [_value(random, each) for each in arguments if each.required or random.random() < 0.7]
+    if arguments and arguments[-1].name == "operands":
+        words += [random.choice([of, of, "_", _shape(random)]) for _ in range(random.randint(0, 3))]
+    return words
 
 
 def _options(random, op, most=3):
@@ -135,15 +147,14 @@ def _options(random, op, most=3):
 
 def _question(random):
     """Return an op's command line, sometimes with a file."""
-    op = random.choice([*OPS])
-    arguments = [each for each in parameters_of(OPS[op]) if isinstance(each, Argument)]
-    values = [_value(random, each) for each in arguments[1:] if each.required or random.random() < 0.7]
+    op, shape = random.choice([*OPS]), _shape(random)
+    values = _values(random, op, shape)
     if random.random() < 0.06:
         name = random.choice(["x.npy", "x.npz:w", "x.npz", "x.npz:nothing"])
         return Attempt((op, name, *values, *_options(random, op)), "", {name.partition(":")[0]: _file(random, name)})
     if random.random() < 0.04:
         return Attempt((op, "-", *values, *_options(random, op)), "\n".join(_shape(random) for _ in range(3)))
-    return Attempt((op, _shape(random), *values, *_options(random, op)))
+    return Attempt((op, shape, *values, *_options(random, op)))
 
 
 def _match(random):
@@ -245,8 +256,10 @@ def _file(random, name):
 
 def _stage(random):
     """Return a stage of a chain."""
-    op = random.choice([*OPS])
-    values = [_value(random, each) for each in parameters_of(OPS[op])[1:] if isinstance(each, Argument)]
+    op = random.choice([*OPS, *MADE])
+    if op in MADE:
+        return " ".join([op, *(_dim(random) for _ in range(random.randint(0, 3)))])
+    values = [f"'{word}'" if " " in word else word for word in _values(random, op, "_")]
     return " ".join([op, *values, *_options(random, op, 1)])
 
 

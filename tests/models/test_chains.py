@@ -140,6 +140,13 @@ def bits_at(chain, count, targets, batch):
     return before, after
 
 
+def is_kept(before, after, axis, batch):
+    """Say whether an axis of the output is the batch alone, or holds what axis 0 held."""
+    parts = before, np.moveaxis(after, axis, 0)
+    held, holds = ([np.bitwise_or.reduce(each, axis=None) for each in samples] for samples in parts)
+    return after.shape[axis] == batch or held == holds
+
+
 def by_runtime(chain, count, targets):
     """Return the verdict on a node by the words' own definitions; None if its input holds the samples apart nowhere.
 
@@ -159,7 +166,7 @@ def by_runtime(chain, count, targets):
             return None
         if not there:
             words.add(Verdict.SCRAMBLES)
-        elif 0 in here and 0 not in there and not any(after.shape[axis] == batch for axis in there):
+        elif 0 in here and 0 not in there and not any(is_kept(before, after, axis, batch) for axis in there):
             words.add(Verdict.SWALLOWS)
     return next((word for word in (Verdict.SCRAMBLES, Verdict.SWALLOWS) if word in words), Verdict.SAFE)
 

@@ -11,7 +11,7 @@ from shapecalc.models.free_dims import Lane, Namer, Sum
 from tests.sampling import examples
 
 ALONE = [Lane(batch, {"N": batch}, batch < 5) for batch in (1, 2, 3, 5, 0)]
-BASE = [(1, 64, 64), (2, 64, 64), (3, 64, 64), (5, 64, 64), (7, 128, 160), (11, 224, 288), (0, 64, 64)]
+BASE = [(1, 64, 64), (2, 64, 64), (3, 64, 64), (5, 64, 64), (7, 128, 160), (11, 224, 288), (13, 96, 352), (0, 64, 64)]
 THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BASE]
 
 

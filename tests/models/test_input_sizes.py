@@ -14,6 +14,7 @@ from shapecalc.models import free_dims
 from shapecalc.models.file import model_of
 from shapecalc.models.free_dims import SizeOptions
 from shapecalc.models.judge import judged_model
+from shapecalc.models.report import UNKNOWN
 
 
 def taken(inputs, nodes=(), constants=(), **asked):
@@ -41,12 +42,19 @@ def shapes(report):
         ({"x": ["batch", 3, "H"]}, {}, "batch", None, [("batch", 3, "H")]),
         ({"x": [1, 3]}, {}, "N", 1, [("N", 3)]),
         ({"x": [8, "N"]}, {}, "B", 8, [("B", "N")]),
-        ({"x": [8, 3]}, {"shapes": {"x": ("N", 3)}}, "N", None, [("N", 3)]),
-        ({"x": [8, 3]}, {"shapes": {"x": (8, "M")}}, "M", None, [(8, "M")]),
+        ({"x": [8, 3]}, {"shapes": {"x": ("N", 3)}}, "N", 8, [("N", 3)]),
+        ({"x": [8, 3]}, {"shapes": {"x": (8, "M")}}, "M", 3, [(8, "M")]),
+        ({"x": [6, 1], "h": [1, 1]}, {"shapes": {"x": (6, "N")}}, "N", 1, [(6, "N"), (1, "N")]),
+        ({"x": [1, 3], "m": [1, 6]}, {"shapes": {"m": ("N", 6)}}, "N", 1, [("N", 3), ("N", 6)]),
+        ({"x": ["b.size", 3], "m": [1, 6]}, {"shapes": {"m": ("d0", 6)}}, "d0", 1, [("d0", 3), ("d0", 6)]),
         ({"x": ["S", "N"]}, {"batch": "N"}, "N", None, [("S", "N")]),
         ({"x": [4, 3]}, {"batch": "many"}, "many", 4, [("many", 3)]),
         ({"x": ["b1", 3], "y": ["b2", 4]}, {}, "b1", None, [("b1", 3), ("b1", 4)]),
-        ({"x": [2, 3], "y": [2, 4]}, {}, "N", 2, [("N", 3), (2, 4)]),
+        ({"x": [2, 3], "y": [2, 4]}, {}, "N", 2, [("N", 3), ("N", 4)]),
+        ({"x": [1, 3], "t": [1], "w": [48, 1], "m": [1, 1, 6]}, {}, "N", 1, [("N", 3), ("N",), (48, 1), ("N", 1, 6)]),
+        ({"x": ["N", 3], "y": [1, 4]}, {}, "N", None, [("N", 3), (1, 4)]),
+        ({"x": [1, 3], "y": ["S", 4]}, {"batch": "none"}, "", None, [(1, 3), ("S", 4)]),
+        ({"x": [1, "none"]}, {"batch": "none"}, "none", None, [(1, "none")]),
         ({"x": [None, 3]}, {}, "N", None, [("N", 3)]),
         ({"x": ["batch.size", "past + 1"]}, {}, "d0", None, [("d0", "d1")]),
         ({"x": ["batch.size", "past + 1"]}, {"batch": "past + 1"}, "d1", None, [("d0", "d1")]),
@@ -76,11 +84,65 @@ def test_another_input_is_no_batch_if_the_model_does_not_resolve_so():
 
 
 def test_sizes_are_tried_until_the_model_resolves():
-    """Only a size that 7 divides fits."""
-    nodes = [helper.make_node("Reshape", ["x", "t"], ["r"])]
-    report = taken({"x": ["N", "L"]}, nodes, {"t": [0, 7, -1]})
-    assert dict(report.assumed) == {"L": 224}
-    assert report.nodes[0].conditions == ("L % 7 == 0",)
+    """Only a size that 7 divides fits, or only 49; the file's own comes first."""
+    nodes = [helper.make_node("Reshape", ["x", "t"], ["r"]), helper.make_node("Transpose", ["r"], ["u"])]
+    given = {"shapes": {"x": ("N", "L")}}
+    for declared, target, asked, size, condition, output in (
+        ("L", [0, 7, -1], {}, 70, "L % 7 == 0", "L/7"),
+        (98, [0, 7, -1], given, 98, "L % 7 == 0", "L/7"),
+        ("L", [0, 7, 7], {}, 49, "L == 49", "7"),
+    ):
+        report = taken({"x": ["N", declared]}, nodes, {"t": target}, **asked)
+        assert dict(report.assumed) == {"L": size}
+        assert report.nodes[0].conditions == (condition,)
+        assert str(report.nodes[1].output[0]) == output
+
+
+def test_equal_names_are_tried():
+    """Two lengths that an Add needs alike, also three of them."""
+    for names in (["s20", "s98"], ["s20", "s98", "size"]):
+        inputs = [f"x{at}" for at in range(len(names))]
+        nodes = [helper.make_node("Sum", inputs, ["a"]), helper.make_node("Transpose", ["a"], ["y"])]
+        report = taken({name: ["N", length] for name, length in zip(inputs, names, strict=True)}, nodes)
+        assert [str(dim) for dim in report.nodes[0].output] == ["s20", "N"]
+        assert dict(report.names) == dict.fromkeys(names[1:], "s20")
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[2], strides=[2]), ["?", "3", "N"]),
+        (helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[2]), ["L-1", "3", "N"]),
+        (helper.make_node("Reshape", ["x", "t"], ["a"]), ["64", "3", "N"]),
+        (helper.make_node("Add", ["x", "c"], ["a"]), ["?", "?", "?"]),
+    ],
+)
+def test_what_is_told_holds_at_odd_sizes_too(made, told):
+    """A pool rounds; of an Add that 64 alone fits nobody knows what is below it at other sizes."""
+    nodes = [made, helper.make_node("Transpose", ["a"], ["y"])]
+    report = taken({"x": ["N", 3, "L"]}, nodes, {"t": [0, 3, 64], "c": [0] * 64})
+    assert [UNKNOWN if dim is None else str(dim) for dim in report.nodes[-1].output] == told
+
+
+def test_a_target_that_leaves_nothing_open_is_told_below_an_unknown_operator():
+    nodes = [
+        helper.make_node("Own", ["x"], ["a"], domain="own"),
+        helper.make_node("Reshape", ["a", "t"], ["b"]),
+        helper.make_node("Transpose", ["b"], ["c"]),
+        helper.make_node("Reshape", ["a", "u"], ["d"]),
+    ]
+    report = taken({"x": ["N", 3]}, nodes, {"t": [4, 3, 2], "u": [0, 3]})
+    assert [(each.output, each.verdict.value) for each in report.nodes] == [
+        ((4, 3, 2), "unknown"),
+        ((2, 3, 4), "unknown"),
+        (None, "unknown"),
+    ]
+    assert {*report.nodes[0].runs.values()} == {"blocked"}
+
+
+def test_a_number_for_all_samples_stays():
+    nodes = [helper.make_node("Mul", ["x", "factor"], ["y"])]
+    assert shapes(taken({"x": [1, 3, 8], "factor": [1]}, nodes)) == [("N", 3, 8), (1,)]
 
 
 def test_a_mask_is_tried_as_the_sum_of_two_dims():
@@ -103,6 +165,7 @@ def test_sizes_that_are_given_are_not_assumed():
 def test_the_declared_batch_is_judged_beside_the_others():
     assert taken({"x": [8, 3]}).sizes == (1, 2, 3, 8)
     assert taken({"x": ["N", 3]}, sizes=(2, 4)).sizes == (1, 2, 4)
+    assert taken({"x": ["N", "L"]}, sizes=(2, *free_dims.HELD_BACK)).sizes == (1, 2, *free_dims.HELD_BACK)
 
 
 @pytest.mark.parametrize(

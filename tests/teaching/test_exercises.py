@@ -6,13 +6,23 @@ from math import prod
 
 import pytest
 
+from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
 from shapecalc.teaching import ALL, FORMATS, TOPICS
-from shapecalc.teaching.exercises import GAPS, KINDS, LEVELS, Drill, exercise, exercises, judge_exercise, kinds_of
+from shapecalc.teaching.exercises import (
+    GAPS,
+    KINDS,
+    LEVELS,
+    WRITERS,
+    Drill,
+    exercise,
+    exercises,
+    judge_exercise,
+    kinds_of,
+)
 from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
 from shapecalc.teaching.lessons import gives_away
-from shapecalc.teaching.worksheet import WRITERS
 from tests.sampling import some_and_rest
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -23,6 +33,10 @@ OF_TOPICS = {
     "perm": {"permute", "move-axes", "not-a-permutation", "negative-axis"},
     "shuffle": {"permute", "copy-zero", "infer", "indivisible", "zero-beside-infer"},
     "broadcast": {"stretch", "new-dim", "not-broadcastable", "keep-dim", "negative-size"},
+    "operands": {
+        *("align", "contract", "from-operand", "end-to-end", "slide"),
+        *("not-broadcastable", "inner-differs", "dims-differ", "window-too-large"),
+    },
 }
 """The rules of each topic, written down apart from the table."""
 
@@ -50,7 +64,7 @@ def test_a_topic_has_every_rule_of_its_own_and_no_other(topic):
 
 
 def test_every_rule_is_one_that_why_explains():
-    explained = {*REFUSALS, *STEP_RULES, "permute", "move-axes"}
+    explained = {*REFUSALS, *STEP_RULES, *(rule for op in OPS.values() for rule in op.rules)}
     assert {kind.rule for kind in KINDS.values()} <= explained
 
 

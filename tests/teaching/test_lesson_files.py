@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_read_is_told(content, said, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_that_nobody_writes_into_is_told_at_once(tmp_path):
     os.mkfifo(tmp_path / "w.toml")
-    with pytest.raises(ShapeError, match="it is no regular file"):
+    with pytest.raises(ShapeError, match="it is not a regular file"):
         read_lesson_file(str(tmp_path / "w.toml"))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from shapecalc.tui.screens.model import ModelScreen
+from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
 from tests.tui.driven import using
 

@@ -12,8 +12,8 @@ import shapecalc as sc
 from shapecalc.core.equiv import Verdict
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
+from shapecalc.tui.chains import MORE, pair_of, verdict_text
 from shapecalc.tui.question import Question, answer_question, command, question_of
-from shapecalc.tui.screens.chains import MORE, pair_of, verdict_text
 from shapecalc.tui.served import command_of
 from tests.tui.driven import driven, using
 

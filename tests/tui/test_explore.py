@@ -360,3 +360,12 @@ def test_every_field_can_be_rubbed_out_and_typed_again(opening):
         assert user.state.result.problem is None
 
     asyncio.run(using(play, *split(opening)))
+
+
+@driven("conv", "1,8,32,32", "8,8,3,3", "--stride", "2")
+async def test_fields_that_have_no_room_come_into_sight_when_they_are_reached(user):
+    assert "input" in user.lines[1] and "output-padding" not in user.lines[1]
+    await user.press(*["tab"] * 6)
+    await user.type("1")
+    assert "transposed 1" in user.lines[1]
+    assert user.state.answer.output == (1, 8, 65, 65)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shapecalc.tui import question
-from shapecalc.tui.screens.files import MOST
+from shapecalc.tui.files import MOST
 from tests.tui.driven import driven, using
 
 

@@ -6,10 +6,10 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.tui.explore_text import WOULD_SHOW
-from shapecalc.tui.screens.film import Player
-from shapecalc.view.film.files import screen
-from shapecalc.view.film.scenes import film_of
+from shapecalc.tui.film import Player
+from shapecalc.view.film import screen
 from shapecalc.view.flow import rail
+from shapecalc.view.scenes import film_of
 from tests.tui.driven import driven
 
 pytestmark = pytest.mark.sessions(5)

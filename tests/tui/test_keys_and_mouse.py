@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from textual.command import CommandPalette
 
-from shapecalc.tui.screens.dialogs import Help
+from shapecalc.tui.dialogs import Help
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 

@@ -10,7 +10,7 @@ import pytest
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import replace
 from shapecalc.models.verdicts import Verdict
-from shapecalc.tui.screens.model import ModelList, ModelScreen
+from shapecalc.tui.model import ModelList, ModelScreen
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
 

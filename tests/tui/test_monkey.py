@@ -8,7 +8,7 @@ import random
 import pytest
 
 from shapecalc.core.commands import split
-from shapecalc.tui.keys import KEYS
+from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 
 pytestmark = pytest.mark.sessions(1)

@@ -13,11 +13,11 @@ from textual.containers import VerticalScroll
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import fields
 from shapecalc.tui.app import UserFile, commands
-from shapecalc.tui.keys import KEYS
+from shapecalc.tui.dialogs import SIGNS
+from shapecalc.tui.lessons import Drilling
 from shapecalc.tui.question import ASKABLE
-from shapecalc.tui.screens.dialogs import SIGNS
-from shapecalc.tui.screens.lessons import Drilling
 from shapecalc.tui.themes import THEMES
+from shapecalc.tui.widgets import KEYS
 from shapecalc.view.canvas import UNICODE
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE

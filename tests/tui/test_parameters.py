@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.commands import split
+from shapecalc.tui.dialogs import focus_help
 from shapecalc.tui.question import answer_question, command, question_of
-from shapecalc.tui.screens.dialogs import focus_help
 from tests.invented import invented
 from tests.tui.driven import driven
 

@@ -16,9 +16,9 @@ from shapecalc.core.record import replace
 from shapecalc.teaching.exercises import exercises
 from shapecalc.tui import explore_text
 from shapecalc.tui.app import ShapecalcApp, UserFile
-from shapecalc.tui.keys import LEARNING
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.state import State
+from shapecalc.tui.widgets import LEARNING
 from shapecalc.view.layout import layouts
 from tests.tui.driven import driven, using
 

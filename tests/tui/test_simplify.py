@@ -9,7 +9,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.equiv import Verdict
 from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
-from shapecalc.tui.screens.chains import UNPROVED, chains_text, conclusion_text, count_line
+from shapecalc.tui.chains import UNPROVED, chains_text, conclusion_text, count_line
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(4)

@@ -15,10 +15,10 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.resolve import resolve
 from shapecalc.tui import explore_text
-from shapecalc.tui.keys import KEYS, keys_line
+from shapecalc.tui.choose import Row, nearest, rows
 from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
-from shapecalc.tui.screens.choose import Row, nearest, rows
 from shapecalc.tui.state import State
+from shapecalc.tui.widgets import KEYS, keys_line
 
 LINES = [
     "shapecalc reshape 2,3,4 0,-1",

@@ -14,9 +14,9 @@ from shapecalc.core.commands import split
 from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import prediction_text, right_prediction
 from shapecalc.teaching.lessons import Course, lessons, own_lessons
-from shapecalc.tui.keys import KEYS
+from shapecalc.tui.lessons import Drilling, Lessons
 from shapecalc.tui.question import question_of
-from shapecalc.tui.screens.lessons import Drilling, Lessons
+from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(5)
@@ -356,12 +356,12 @@ def test_notes_are_shown_by_a_key_and_from_the_start_if_they_are_asked_for():
 
 @pytest.fixture(autouse=True)
 def seeded(monkeypatch):
-    monkeypatch.setattr("shapecalc.tui.screens.lessons.new_seed", lambda: "1")
+    monkeypatch.setattr("shapecalc.tui.lessons.new_seed", lambda: "1")
 
 
 @driven(lesson=True)
 async def test_exercises_are_begun_from_the_list_of_lessons(user, data_folder):
-    await user.press("end", "up", "pageup", "pageup")
+    await user.press("end", "up", "up", "pageup", "pageup")
     assert "Exercises: perm" in user.text
     await user.press("enter")
     screen = user.app.screen

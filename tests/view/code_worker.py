@@ -39,24 +39,30 @@ def tensor_of(library, x):
     return x
 
 
-def array_of(library, x, start, end):
+def counted(shape):
+    """Return the array 0, 1, 2 ... of a shape."""
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+def array_of(library, arrays, starts, end):
     """Return what a library's code made. OpenVINO's is a model, which is run without its faster types."""
     if library == "openvino":
         import openvino
 
-        model = openvino.Model([end], [start])
-        return openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([x])[0]
+        model = openvino.Model([end], starts)
+        return openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(arrays)[0]
     return np.asarray(end)
 
 
 def answer(library, question):
     """Return the shape, the element type and the bytes that the code makes of 0, 1, 2 ...; or why it does not run."""
-    x = np.arange(np.prod(question["shape"], dtype=int), dtype=np.float32).reshape(question["shape"])
+    arrays = {name: counted(shape) for name, shape in {"x": question["shape"], **question["operands"]}.items()}
     try:
-        names = {"x": tensor_of(library, x), **question["names"]}
-        start = names["x"]
+        names = {name: tensor_of(library, array) for name, array in arrays.items()}
+        starts = [*names.values()]
+        names |= question["names"]
         exec(question["text"], names)
-        found = array_of(library, x, start, names["y"])
+        found = array_of(library, [*arrays.values()], starts, names["y"])
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return {"shape": found.shape, "dtype": str(found.dtype), "data": base64.b64encode(found.tobytes()).decode()}

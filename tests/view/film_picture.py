@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shapecalc.view.film.files import film_file
+from shapecalc.view.film import film_file
 from tests.view.questions import answer_to
 
 FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"

@@ -43,6 +43,9 @@ def arguments(draw, op, shape):
     if op in POSITIONS:
         found = draw(positions(op, rank))
         return {name: shape_text(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    if op in COMBINING:
+        found = draw(combined(op, shape))
+        return {name: value for name, value in found.items() if value is not None}
     perm = st.permutations(range(rank)) if draw(st.integers(0, 4)) else st.lists(st.integers(-2, rank), max_size=rank)
     numbers = tuple(dim for dim in shape if isinstance(dim, int))
     target = (
@@ -75,18 +78,47 @@ def arguments(draw, op, shape):
     return {name: shape_text(value) if isinstance(value, list | tuple) else value for name, value in found.items()}
 
 
+def combined(op, shape):
+    """Return what draws the arguments of an op of several operands or with windows on a shape."""
+    rank, some = len(shape), st.sampled_from([1, 1, 2, 3, "N", *shape])
+    near = [st.sampled_from([dim, dim, 1, 2, "M"]) for dim in shape]
+    alike = st.tuples(*near) | st.integers(0, rank).flatmap(lambda least: st.tuples(*near[least:]))
+    product = st.tuples(st.just(shape[-1] if shape else 1), some) | st.lists(some, max_size=3)
+    kernel = st.lists(st.integers(1, 3), min_size=rank - 2, max_size=rank - 2) if rank > 2 else st.just([2])
+    channels = shape[1] if rank > 1 else 1
+    weight = st.builds(lambda out, each: [out, channels, *each], st.integers(1, 4), kernel)
+    texts = st.lists(alike, min_size=1, max_size=2).map(lambda each: " ".join(map(shape_text, each)))
+    strided = {"stride": st.sampled_from([None, "1", "2"]), "padding": st.sampled_from([None, "1", "same", "0"])}
+    pads = st.lists(st.integers(-1, 2), min_size=2 * rank, max_size=2 * rank)
+    drawn = {
+        "broadcast": {"operands": texts},
+        "concat": {"operands": texts, "axis": st.integers(-rank, max(0, rank - 1)).map(str)},
+        "matmul": {"operands": product.map(shape_text)},
+        "stack": {"operands": texts, "axis": st.integers(-rank - 1, rank).map(str)},
+        "einsum": {"pattern": st.sampled_from(["ij,jk->ik", "...i,i->...", "ij,ij", "i...->..."]), "operands": texts},
+        "linear": {"out_features": st.sampled_from(["7", "M", "2*C"])},
+        "conv": {"weight": weight.map(shape_text), **strided},
+        "pool": {"kernel": kernel.map(shape_text), **strided},
+        "pad": {"padding": pads.map(lambda each: shape_text(each) if each else "0")},
+        "upsample": {"scale": st.sampled_from(["2", "0.5", "3"])},
+    }
+    return st.fixed_dictionaries(drawn[op])
+
+
+COMBINING = ("broadcast", "concat", "matmul", "stack", "einsum", "linear", "conv", "pool", "pad", "upsample")
+"""The ops whose arguments are drawn so."""
 blocked = st.tuples(sizes, st.sampled_from([4, 8, 9, "4*C", "C"]), *[st.sampled_from([0, 1, 2, 6, "2*H", "W"])] * 2)
 """Shapes of images, whose channels, height and width are often divisible by a block."""
 
 
 @st.composite
-def answers(draw):
-    """Draw the answer to one op in a dialect that has it, or to a chain of ops."""
+def answers(draw, without=()):
+    """Draw the answer to one op in a dialect that has it, or to a chain of ops: of any but those `without`."""
     shape = draw(shapes)
     if draw(st.integers(0, 3)) == 0:
-        return draw(chains(shape))
+        return draw(chains(shape, without))
     row = draw(st.sampled_from(list(DIALECTS.values())))
-    op = draw(st.sampled_from(list(operators_of(row))))
+    op = draw(st.sampled_from([op for op in operators_of(row) if op not in without]))
     if "block" in OPS[op].slots and draw(st.integers(0, 4)):
         shape = list(draw(blocked))
     options = draw(arguments(op, shape)) | {"dialect": row.name}
@@ -96,11 +128,11 @@ def answers(draw):
 
 
 @st.composite
-def chains(draw, shape):
+def chains(draw, shape, without=()):
     """Draw the answer to a chain of up to four ops."""
     stages = []
     for _ in range(draw(st.integers(1, 4))):
-        op = draw(st.sampled_from(sorted(OPS.keys() - {"shape"})))
+        op = draw(st.sampled_from(sorted(OPS.keys() - {"shape", *without})))
         stages.append((op, draw(arguments(op, shape))))
     try:
         return answer_chain(shape_text(shape), stages, {})

@@ -33,24 +33,29 @@ def data(shape):
     return np.arange(size(shape), dtype=np.float32).reshape(shape)
 
 
-def run_code(target, text, x, **given_names):
-    """Return what the code makes of `x`; skip the test if the target's library is not installed."""
+def run_code(target, text, x, operands=None, **given_names):
+    """Return what the code makes of `x`, and of 0, 1, 2 ... in operands of some shapes, by their names.
+
+    Skips the test if the target's library is not installed.
+    """
+    shapes = operands or {}
     if target in APART:
-        return _run_apart(target, text, x.shape, given_names)
-    names = {"x": x, "network": fake_tensorrt.Network(), **given_names}
+        return _run_apart(target, text, x.shape, given_names, shapes)
+    arrays = {"x": x} | {name: data(shape) for name, shape in shapes.items()}
+    names = {**arrays, "network": fake_tensorrt.Network(), **given_names}
     with patch.dict(sys.modules, tensorrt=fake_tensorrt):
         exec(text, names)
-    return _run_model(names["model"], x) if target == "onnx" else np.asarray(names["y"])
+    return _run_model(names["model"], arrays) if target == "onnx" else np.asarray(names["y"])
 
 
-def _run_model(model, x):
+def _run_model(model, arrays):
     onnx.checker.check_model(model, full_check=True)
-    return session_of(model.SerializeToString()).run(None, {"x": x})[0]
+    return session_of(model.SerializeToString()).run(None, arrays)[0]
 
 
-def _run_apart(library, text, shape, names):
+def _run_apart(library, text, shape, names, operands):
     worker = _workers.get(library) or _started(library)
-    worker.stdin.write(json.dumps({"text": text, "shape": shape, "names": names}) + "\n")
+    worker.stdin.write(json.dumps({"text": text, "shape": shape, "names": names, "operands": operands}) + "\n")
     worker.stdin.flush()
     line = next((line for line in worker.stdout if line.startswith(MARK)), None)
     if line is None:

@@ -18,7 +18,7 @@ from shapecalc.core.record import fields
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, contrast
 from shapecalc.view.files import CONTRAST, ENDINGS, still, still_text
-from shapecalc.view.film.files import (
+from shapecalc.view.film import (
     FORMATS,
     LARGEST,
     LOOKS,
@@ -31,7 +31,7 @@ from shapecalc.view.film.files import (
     page_of,
     terminal_styles,
 )
-from shapecalc.view.film.scenes import Film, Frame, Sprite, film_of, moments
+from shapecalc.view.scenes import Film, Frame, Sprite, film_of, moments
 from tests.cli.browser import WHY_NOT, opened
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shapecalc.core.rules import COPIED_ZERO
-from shapecalc.view import pictures
+from shapecalc.view import operands, pictures
 from shapecalc.view.flow import flow
 from shapecalc.view.grid import grid
 from shapecalc.view.layout import INFERS, layouts
@@ -275,7 +275,8 @@ def test_the_requests_are_of_every_kind():
 @pytest.mark.parametrize("kind", PICTURES, ids=lambda kind: kind.draw.__name__)
 def test_everything_has_every_kind_of_picture(kind):
     shown = set()
-    for line in ("reshape 2,3,4 0,-1", "reshape 2,3,4 -1,0,2", "reshape 2,3,4 5,-1"):
+    several = ("broadcast 8,1 7", "pool 1,1,8 3")
+    for line in ("reshape 2,3,4 0,-1", "reshape 2,3,4 -1,0,2", "reshape 2,3,4 5,-1", *several):
         answer = answer_to(line)
         everything = explain(answer).plain
         for layout in layouts(answer):
@@ -286,7 +287,10 @@ def test_everything_has_every_kind_of_picture(kind):
 
 
 def test_every_picture_has_a_row():
-    own = [value for _, value in getmembers(pictures, isfunction) if value.__module__ == pictures.__name__]
+    homes = (pictures, operands)
+    own = [
+        value for _, value in getmembers(pictures, isfunction) if value.__module__ in [each.__name__ for each in homes]
+    ]
     drawing = {
         each
         for each in own

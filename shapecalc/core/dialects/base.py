@@ -29,6 +29,11 @@ class Holds(Choice):
     SLICES = "slices of axes"
     PATTERN = "a pattern of axes"
     LENGTHS = "lengths of axes by name"
+    SUBSCRIPTS = "labels of the axes of operands"
+    SHAPE = "a shape"
+    SHAPES = "the shapes of other operands"
+    SIZES = "a whole number, or one for each axis, or a word"
+    SCALES = "a factor, or one for each axis"
     INT = "a whole number"
     WORD = "one of a few words"
     FLAG = "yes or no"
@@ -165,6 +170,22 @@ class Outside(Choice):
     REFUSED = "refused, and nothing counts from the end"
 
 
+class LeftOver(Choice):
+    """What happens if a count of parts does not divide the size that is split?"""
+
+    REFUSED = "refused"
+    LAST = "the last part is smaller"
+    FEWER = "the last part is smaller, and there may be fewer parts"
+
+
+class Rolls(Choice):
+    """How do the shifts and the axes of roll go together?"""
+
+    ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
+    PAIRED = "one shift for each axis; without axes all elements roll as one row"
+    AXES = "one shift for each axis"
+
+
 class Switch(Record):
     """A framework's own switch over what 0 means."""
 
@@ -173,6 +194,35 @@ class Switch(Record):
     """None if the framework requires it to be given."""
     since: int = 1
     """The first version of the operator that has it."""
+
+
+class Windows(Record):
+    """What a framework says of windows: those of convolutions and pools."""
+
+    padding: str = "numbers same same-lower valid"
+    """The paddings that it takes; behind a colon what takes one: `conv`, `transposed`, `max`, `average`."""
+    spatial: tuple[int, int] = (1, 62)
+    """The least and the most spatial dims."""
+    layout: str = "nchw"
+    """Where the channels are if nothing is said: behind the batch, or last."""
+    layouts: bool = False
+    """Whether the layout can be chosen."""
+    filters_last: bool = False
+    """Whether a weight is k...,IN,OUT, transposed k...,OUT,IN."""
+    unbatched: bool = False
+    """Whether an input without a batch is taken."""
+    symmetric: bool = False
+    """Whether padding is one number for both ends, at most half of a pool's kernel, and `same` for strides of 1."""
+    kernel_steps: bool = False
+    """Whether the stride of a pool is its kernel if nothing is said; otherwise it is 1."""
+    counts_outside: bool = False
+    """Whether windows count that begin in the padding at the end, if sizes are rounded up."""
+    dilates_steps: bool = True
+    """Whether stride and dilation may both be above 1."""
+    crops: bool = True
+    """Whether a pad below 0 takes positions away."""
+    empty: bool = True
+    """Whether a dim may be scaled to 0."""
 
 
 class Operator(Record):
@@ -184,6 +234,8 @@ class Operator(Record):
     since: Mapping[str, int | None] = NONE
     """The op's parameters that not every version has: the first version with each, None if the operator has it in
     none. To give one that it lacks is a problem, not usage."""
+    required: Mapping[str, int] = NONE
+    """The op's parameters that it requires, although the op does not: the first version that does, by parameter."""
     params: tuple[Param, ...] = ()
     """The parameters that it has beside those of the op."""
     steps: Callable[..., Reasons | None] | None = None
@@ -191,8 +243,20 @@ class Operator(Record):
     None for a request that is left to the op, and decides that before it begins."""
     refuses: Refuses | None = None
     """What it refuses of the requests that the op resolves, as soon as the op has begun its first stage."""
+    variant: Callable[[Mapping[str, Any]], Operator] | None = None
+    """What is the operator in its place for some arguments, given those by name."""
     heeds_empty: bool = True
     """Whether its own `steps`, and what it `refuses`, are others for a tensor that holds nothing."""
+
+
+def named(same: str = "", **others: str) -> dict[str, Operator]:
+    """Return operators by op: those that are called as their ops, and the names of others.
+
+    >>> [operator.name for operator in named("reshape", unsqueeze="expand_dims").values()]
+    ['reshape', 'expand_dims']
+    """
+    names = {op: op for op in same.split()} | others
+    return {op: Operator(name) for op, name in names.items()}
 
 
 class Dialect(Record):
@@ -229,7 +293,10 @@ class Dialect(Record):
     flattens_from: int = 0
     """The first dim that flatten merges if a range can be given and none is."""
     broadcast: Broadcast = Broadcast.ONE_WAY
+    equal_ranks: bool = False
+    """Whether operators of several operands add no dims of 1 in front, and take no vectors."""
     tile_repeats: TileRepeats = TileRepeats.ANY
+    windows: Windows = Windows()
     slices_shape: bool = True
     """Whether shape takes a start and an end."""
     index_outside: StepRule | None = None
@@ -237,6 +304,16 @@ class Dialect(Record):
     outside: Outside = Outside.CLAMPED
     slices_backwards: bool = True
     """Whether a slice takes a step below 0."""
+    takes_from_the_end: bool = True
+    """Whether take counts indices below 0 from the end."""
+    rolls: Rolls = Rolls.PAIRED
+    left_over: LeftOver = LeftOver.REFUSED
+    splits_by_size: bool = False
+    """Whether split takes the size of a part in place of a count."""
+    splits_unevenly: bool = False
+    """Whether split makes the first parts longer by one, if it is asked to."""
+    infers_part: bool = False
+    """Whether one of the sizes that split takes may be -1."""
     types: frozenset[str] = frozenset()
     """The element types that its operators accept, if they have no versions."""
     lacks_types: Mapping[str, frozenset[str]] = NONE
@@ -302,6 +379,9 @@ SUB_BYTE = frozenset({"float4_e2m1fn", "float8_e8m0fnu", "int2", "uint2"})
 
 UP_TO_12 = INTEGERS | FLOATS | COMPLEX | {"bool", "string"}
 SINCE_13 = UP_TO_12 | {"bfloat16"}
+WIDE = FLOATS | {"int32", "int64", "uint32", "uint64"}
+"""The element types of older arithmetic."""
+NUMBERS = FLOATS | INTEGERS
 SINCE_19 = SINCE_13 | FLOAT8
 SINCE_21 = SINCE_19 | INT4
 SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
@@ -310,16 +390,8 @@ SINCE_25 = SINCE_24 | {"int2", "uint2"}
 NEWEST = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
 """The element types of the newest versions of most operators, by version."""
 
-KNOWN = SINCE_25 | {
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "int1",
-    "uint1",
-}
-KNOWN |= {"longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
+KNOWN = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
+KNOWN |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
 """Every element type that NumPy and ml_dtypes name."""
 
 
@@ -425,9 +497,8 @@ def below_minus_one(dim: int, argument: str, index: int) -> ShapeError:
 
 def second_infer(argument: str, index: int) -> ShapeError:
     """Return the error for a second dim to infer."""
-    return refusal(
-        rules.TWO_INFERS, "at most one dim can be inferred, and this is the second", argument=argument, index=index
-    )
+    message = "at most one dim can be inferred, and this is the second"
+    return refusal(rules.TWO_INFERS, message, argument=argument, index=index)
 
 
 def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str) -> Conditions:
@@ -515,9 +586,8 @@ def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, w
     """
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
     if known == 0:
-        raise refusal(
-            rules.ZERO_VOLUME_INFER, f"-1 could be any size, because {why_any}", argument="target", index=index
-        )
+        message = f"-1 could be any size, because {why_any}"
+        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
     message = f"{count_text(shape, have)} cannot be divided by {known}"
     conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=index))
     facts = FrozenDict(shape=shape, have=have, known=known)

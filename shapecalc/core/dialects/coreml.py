@@ -79,17 +79,16 @@ INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
 COREML = base.Dialect(
     name="coreml",
     source="Core ML Tools, MIL operators of iOS 17, and coremltools 9.0",
-    operators={
+    operators=base.named(
+        "transpose squeeze shape split",
+        flatten="flatten2d",
+        unsqueeze="expand_dims",
+        select="slice_by_index",
+        flip="reverse",
+    )
+    | {
         "reshape": base.Operator("reshape", steps=reshape),
-        "transpose": base.Operator("transpose"),
-        "flatten": base.Operator("flatten2d"),
-        "squeeze": base.Operator("squeeze"),
-        "unsqueeze": base.Operator("expand_dims"),
-        "shape": base.Operator("shape"),
-        "select": base.Operator("slice_by_index"),
         "slice": base.Operator("slice_by_index", refuses=keeps_nothing),
-        "split": base.Operator("split"),
-        "flip": base.Operator("reverse"),
     },
     readings={None: base.COPIES},
     max_rank=5,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Step, StepRule
-from shapecalc.core.dialects.base import KNOWN, Dialect, Operator, Reading, Zero
+from shapecalc.core.dialects.base import KNOWN, Dialect, Reading, Rolls, Windows, Zero, named
 from shapecalc.core.text import brief
 
 
@@ -27,26 +27,20 @@ CLAMPED_INDEX = StepRule(
 JAX = Dialect(
     name="jax",
     source="JAX reference, jax.numpy, and JAX 0.10.2",
-    operators={
-        "reshape": Operator("reshape"),
-        "transpose": Operator("transpose"),
-        "flatten": Operator("flatten"),
-        "squeeze": Operator("squeeze"),
-        "unsqueeze": Operator("expand_dims"),
-        "expand": Operator("broadcast_to"),
-        "shape": Operator("shape"),
-        "select": Operator("indexing"),
-        "slice": Operator("indexing"),
-        "split": Operator("split"),
-        "flip": Operator("flip"),
-        "roll": Operator("roll"),
-        "tile": Operator("tile"),
-        "swapaxes": Operator("swapaxes"),
-        "moveaxis": Operator("moveaxis"),
-    },
+    operators=named(
+        "reshape transpose flatten squeeze shape split flip roll tile swapaxes moveaxis",
+        unsqueeze="expand_dims",
+        expand="broadcast_to",
+        select="indexing",
+        take="indexing",
+        slice="indexing",
+    ),
     readings={None: Reading(Zero.LITERAL)},
     negative_perm=True,
     index_outside=CLAMPED_INDEX,
+    windows=Windows(crops=False),
+    splits_unevenly=True,
+    rolls=Rolls.ANY,
     types=KNOWN
     - {"string", "bytes", "object", "datetime64", "timedelta64", "void", "longdouble", "clongdouble"}
     - {"float6_e2m3fn", "float6_e3m2fn", "uint1"},

@@ -256,9 +256,8 @@ def _entry(asked: Codes, place: int, cursor: int) -> list[Made]:
         return [Made(COPIED_REST, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
-            raise asked.refused(
-                rules.ZERO_OUT_OF_RANGE, f"0 copies the next dim, and none of {len(shape)} is left", place
-            )
+            message = f"0 copies the next dim, and none of {len(shape)} is left"
+            raise asked.refused(rules.ZERO_OUT_OF_RANGE, message, place)
         return [Made(COPIED_NEXT, (cursor,), shape[cursor])]
     if code == MERGE:
         if left < 2:
@@ -298,11 +297,8 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
 def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
     """Return the part of a dim that is inferred beside another, and the conditions under which it is whole."""
     if part == 0:
-        raise asked.refused(
-            rules.ZERO_VOLUME_INFER,
-            f"the -1 in the split of {dim} could be any size, because the other part is 0",
-            place,
-        )
+        message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
+        raise asked.refused(rules.ZERO_VOLUME_INFER, message, place)
     error = asked.refused(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
     return quotient(dim, part), required(divides, dim, part, error)
 
@@ -319,11 +315,7 @@ def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
 
 def transpose(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for what transpose does not take."""
-    error = unknown(shape, at)
-    if error is None and len(shape) > MOST_TRANSPOSED:
-        message = f"{len(shape)} dims, and transpose of mxnet takes at most {MOST_TRANSPOSED}"
-        error = refusal(rules.RANK_LIMIT, message, argument="input", index=MOST_TRANSPOSED)
-    return error
+    return unknown(shape, at) or base.over(MOST_TRANSPOSED, len(shape), at.row)
 
 
 def scalar(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
@@ -399,16 +391,7 @@ MXNET = base.Dialect(
     "right; squeeze keeps at least one dim; expand keeps the rank, and a 0 in it keeps a dim; arrays of over "
     "2**31 elements are not refused here; mx.np is left out",
     rules=(
-        COPIED_NEXT,
-        COPIED_REST,
-        MERGED_TWO,
-        SPLIT_ONE,
-        UNCHECKED_COUNT,
-        KEPT_LAST,
-        SHIFTED_INFER,
-        NO_DIM_LEFT,
-        SPLIT_INCOMPLETE,
-        SPLIT_MISMATCH,
-        UNKNOWN_SHAPE,
+        *(COPIED_NEXT, COPIED_REST, MERGED_TWO, SPLIT_ONE, UNCHECKED_COUNT, KEPT_LAST),
+        *(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),
     ),
 )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import COPIES, LITERAL, Broadcast, Dialect, Flattens, Outside, Switch, TileRepeats
+from shapecalc.core.dialects import base
+from shapecalc.core.dialects.base import Dialect
 
 ONNX = Dialect(
     name="onnx",
     source="ONNX operator documents",
-    readings={False: COPIES, True: LITERAL},
-    switch=Switch("allowzero", default=False, since=14),
+    readings={False: base.COPIES, True: base.LITERAL},
+    switch=base.Switch("allowzero", default=False, since=14),
     newest_opset=28,
     negative_axes_since=11,
-    flattens=Flattens.AXIS,
-    broadcast=Broadcast.BOTH_WAYS,
-    tile_repeats=TileRepeats.EACH,
-    outside=Outside.CLAMPED_INSIDE,
+    flattens=base.Flattens.AXIS,
+    broadcast=base.Broadcast.BOTH_WAYS,
+    tile_repeats=base.TileRepeats.EACH,
+    outside=base.Outside.CLAMPED_INSIDE,
+    left_over=base.LeftOver.LAST,
     spellings={
         "float": "float32",
         "double": "float64",

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import COMPLEX, COPIES, FLOAT8, INT4, SUB_BYTE, EmptyInfer, Reading, Repeats, Zero
+from shapecalc.core.dialects.base import (
+    COMPLEX,
+    COPIES,
+    FLOAT8,
+    INT4,
+    SINCE_13,
+    SUB_BYTE,
+    EmptyInfer,
+    Reading,
+    Repeats,
+    Zero,
+)
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
 
@@ -29,7 +40,11 @@ ONNXRUNTIME = replace(
         **dict.fromkeys(("expand", "tile"), COMPLEX | {"bfloat16"}),
         "select": COMPLEX,
         "slice": COMPLEX,
-        "split": COMPLEX,
+        **dict.fromkeys(("split", "concat", "stack", "take"), COMPLEX),
+        **dict.fromkeys(("broadcast", "matmul", "linear", "pool"), frozenset({"bfloat16"})),
+        "conv": frozenset({"bfloat16", "float64"}),
+        "pad": MOVED | {"bfloat16", "int16", "uint16", "string"},
+        "upsample": SINCE_13 - {"float16", "float32", "int32", "int8", "uint8"},
     },
     note="if the shapes are known when the model is loaded, it refuses what the ONNX text refuses",
 )

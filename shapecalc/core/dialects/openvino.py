@@ -27,6 +27,11 @@ OPENVINO = base.Dialect(
     unsqueeze_repeats=base.Repeats.DROPPED,
     no_axes_is_all=True,
     slices_shape=False,
+    windows=base.Windows(
+        "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_outside=True
+    ),
+    infers_part=True,
+    rolls=base.Rolls.AXES,
     types=base.INTEGERS
     | base.FLOATS
     | base.INT4

@@ -124,14 +124,11 @@ NARROW = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
 PADDLE = base.Dialect(
     name="paddle",
     source="Paddle reference, and Paddle 3.3.1",
-    operators={
+    operators=base.named("transpose flatten squeeze shape")
+    | {
         "reshape": base.Operator("reshape", steps=reshape),
-        "transpose": base.Operator("transpose"),
-        "flatten": base.Operator("flatten"),
-        "squeeze": base.Operator("squeeze"),
         "unsqueeze": base.Operator("unsqueeze", steps=unsqueeze, refuses=over_inserted),
         "expand": base.Operator("expand", steps=expand, refuses=over_expanded),
-        "shape": base.Operator("shape"),
     },
     readings={None: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_rank=9,
@@ -142,9 +139,14 @@ PADDLE = base.Dialect(
     unsqueeze_repeats=base.Repeats.EACH,
     no_axes_is_all=True,
     scalar_axis=True,
+    splits_unevenly=True,
+    infers_part=True,
     flattens=base.Flattens.RANGE,
     broadcast=base.Broadcast.ONE_WAY_KEEPS,
     slices_shape=False,
+    windows=base.Windows(
+        "numbers valid same:conv,max,average", (1, 3), layouts=True, kernel_steps=True, counts_outside=True, empty=False
+    ),
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | {"bool", "bfloat16"},
     lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
     | {

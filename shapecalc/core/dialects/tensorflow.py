@@ -14,19 +14,14 @@ TENSORFLOW = base.Dialect(
     name="tensorflow",
     aliases=("tf",),
     source="TensorFlow reference, and TensorFlow 2.21.0",
-    operators={
-        "reshape": base.Operator("reshape"),
-        "transpose": base.Operator("transpose"),
-        "squeeze": base.Operator("squeeze"),
-        "unsqueeze": base.Operator("expand_dims"),
-        "expand": base.Operator("broadcast_to"),
-        "shape": base.Operator("shape"),
+    operators=base.named(
+        "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
+    )
+    | {
         "select": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
         "slice": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
-        "split": base.Operator("split"),
+        "take": base.Operator("gather"),
         "flip": base.Operator("reverse", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
-        "roll": base.Operator("roll"),
-        "tile": base.Operator("tile"),
     },
     readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_rank=254,
@@ -35,7 +30,18 @@ TENSORFLOW = base.Dialect(
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
+    infers_part=True,
+    takes_from_the_end=False,
+    rolls=base.Rolls.AXES,
     tile_repeats=base.TileRepeats.EACH,
+    windows=base.Windows(
+        *("valid same numbers:conv,max", (1, 3), "nhwc"),
+        layouts=True,
+        filters_last=True,
+        kernel_steps=True,
+        dilates_steps=False,
+        crops=False,
+    ),
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | NARROW | base.FLOAT8 | {"bool", "string", "bfloat16"},
     lacks_types={
         **dict.fromkeys(("transpose", "expand", "select", "slice"), NARROW),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import COPIES, FLOATS, LITERAL, Dialect, NoPerm, Operator, Outside, Switch
+from shapecalc.core.dialects.base import COPIES, FLOATS, LITERAL, Dialect, NoPerm, Operator, Outside, Switch, Windows
 
 SHUFFLE = Operator("Shuffle")
 
@@ -17,6 +17,8 @@ TENSORRT = Dialect(
     max_inferred=2**31 - 1,
     no_perm=NoPerm.KEEPS,
     outside=Outside.REFUSED,
+    equal_ranks=True,
+    windows=Windows("numbers same same-lower", (2, 3), counts_outside=True),
     types=FLOATS - {"float64"} | {"bfloat16", "bool", "int4", "int8", "uint8", "int32", "float8_e4m3fn"},
     spellings={
         "float": "float32",

@@ -63,6 +63,7 @@ TFLITE = base.Dialect(
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
+    windows=base.Windows("valid same", (2, 2), "nhwc", filters_last=True, kernel_steps=True, crops=False),
     types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | PACKED | {"bool", "string", "bfloat16"},
     lacks_types={
         **dict.fromkeys(("reshape", "unsqueeze"), frozenset({"bfloat16"})),

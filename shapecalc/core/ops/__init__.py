@@ -17,7 +17,8 @@ OPS: Table[Op] = Table(
     __name__,
     *("reshape", "transpose", "shuffle", "shape", "flatten", "squeeze", "unsqueeze"),
     *("expand", "depth_to_space", "space_to_depth", "view", "rearrange", "swapaxes", "moveaxis"),
-    *("unflatten", "tile", "select", "slice", "split", "flip", "roll"),
+    *("unflatten", "tile", "select", "take", "slice", "split", "flip", "roll"),
+    *("broadcast", "matmul", "linear", "concat", "stack", "einsum", "conv", "pool", "pad", "upsample"),
 )
 
 

@@ -10,7 +10,7 @@ from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEEDS_SIZE, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
+from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
 
 KEEPS = {base.Broadcast.ONE_WAY_KEEPS: -1, base.Broadcast.RANK_STAYS: 0}
@@ -22,7 +22,7 @@ def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
 
     Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way), Tensor.expand
     (one way, -1 keeps a dim), MXNet broadcast_to (one way, of as many dims, 0 keeps a dim).
-    Raises `ShapeError`: not-broadcastable, negative-size, needs-size, rank-limit, overflow.
+    Raises `ShapeError`: not-broadcastable, negative-size, rank-limit, overflow.
     """
     yield Stage(Kind.EXPAND, "expand", "target", shape, target)
     base.check_rank(target, at.row, "target")
@@ -61,32 +61,32 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
     if dim is None:
         return Step(NEW_DIM, out, (), wanted)
     both = at.row.broadcast is base.Broadcast.BOTH_WAYS
-    answers = _answers(dim, wanted, both=both)
-    if not answers:
+    found, others = _ways(dim, wanted, both=both)
+    if found is None:
         grown = "a dim of 1 on either side" if both else "an input dim of 1"
         message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
         raise refusal(NOT_BROADCASTABLE, message, argument="target", index=index)
-    if len(answers) > 1:
-        message = f"input dim {axis}, {dim}, becomes {wanted} only for some sizes"
-        raise refusal(NEEDS_SIZE, message, argument="target", index=index)
-    value, conditions = answers[0]
-    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim))
+    value, conditions = found
+    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim), others)
 
 
-def _answers(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Dim, Conditions]]:
-    """Return what an output dim can be, each with the conditions for it; only sizes can choose between two."""
+def _ways(dim: Dim, wanted: Dim, *, both: bool) -> tuple[tuple[Dim, Conditions] | None, Conditions]:
+    """Return what an output dim is with its conditions, and the conditions of other answers.
+
+    Of two names the generic case is the answer: neither is 1.
+    """
     if dim in (wanted, 1):
-        return [(wanted, ())]
+        return (wanted, ()), ()
     if both and wanted == 1:
-        return [(dim, ())]
-    found: dict[Conditions, Dim] = {}
-    ways = [(dim, wanted, wanted), (dim, 1, wanted)] + ([(wanted, 1, dim)] if both else [])
-    for left, right, value in ways:
+        return (dim, ()), ()
+    found = list[tuple[Dim, Conditions]]()
+    same = dim if both and not isinstance(wanted, int) else wanted
+    for left, right, value in [(dim, wanted, same), (dim, 1, wanted)] + ([(wanted, 1, dim)] if both else []):
         try:
-            found.setdefault(equal(left, right), value)
+            found.append((value, equal(left, right)))
         except Never:
             continue
-    return [(value, conditions) for conditions, value in found.items()]
+    return found[0] if found else None, tuple([each for _, conditions in found[1:] for each in conditions])
 
 
 EXPAND = Op(
@@ -98,11 +98,9 @@ EXPAND = Op(
     examples=("expand 8,1,1 1,2", "expand 3,1 2,-1,4 -d torch", "expand 1,C N,C"),
     vectors=vectors(
         "target",
-        ("3,1", "3,4"),
-        ("3", "2,3"),
+        ("3,1", "3,4", "-1,4", "-1,3,4", "-2,4"),
+        ("3", "2,3", "2"),
         ("8,1,1", "1,2"),
-        ("3", "2"),
-        ("3,1", "-1,4", "-1,3,4", "-2,4"),
         ("3,4", "1"),
         ("[]", "2,3"),
         ("1", "0"),

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axis_from_zero, merge
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import refusal
 from shapecalc.core.rules import START_AFTER_END
 
@@ -73,16 +73,12 @@ FLATTEN = Op(
         )
     },
     examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
-    vectors=(
-        ("2,3,4", {}),
-        ("[]", {}),
-        ("0,3,4", {}),
-        ("N,C,H,W", {}),
-        *(("2,3,4", {"axis": axis}) for axis in ("0", "1", "2", "3", "4", "-1", "-3", "-4")),
-        ("2,3,4", {"start_dim": "1"}),
-        ("2,3,4", {"end_dim": "1"}),
-        ("2,3,4", {"start_dim": "2", "end_dim": "1"}),
-        ("2,3,4", {"start_dim": "3"}),
-        ("2,3,4,5", {"start_dim": "1", "end_dim": "-2"}),
+    vectors=vectors(
+        "axis start_dim end_dim",
+        ("2,3,4", "", "0", "1", "2", "3", "4", "-1", "-3", "-4", "_ 1", "_ _ 1", "_ 2 1", "_ 3"),
+        ("[]", ""),
+        ("0,3,4", ""),
+        ("N,C,H,W", ""),
+        ("2,3,4,5", "_ 1 -2"),
     ),
 )

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Settin
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.op import Op, called, vectors
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
@@ -70,9 +70,8 @@ FLIP = Op(
     params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
     steps=flip,
     operators={
-        "numpy": Operator("flip"),
-        "torch": Operator("flip"),
         "paddle": Operator("flip", refuses=_axes_of_a_scalar, heeds_empty=False),
+        **called(flip="numpy torch"),
     },
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
     vectors=vectors(

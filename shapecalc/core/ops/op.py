@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeAlias
 
-    from shapecalc.core.answers import Reasons
+    from shapecalc.core.answers import Reasons, Trace
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 
@@ -45,6 +45,8 @@ class Op(Record):
     """Whether its output is no tensor to go on with."""
     rules: tuple[Rule, ...] = ()
     """The rules that only this op has: those of its steps, and those that it refuses by."""
+    tells: Callable[[Trace], Mapping[str, object]] | None = None
+    """What it tells beside the output, by the names of JSON: the shapes of parts, the lengths that are inferred."""
     changes: Mapping[str, Callable[[Shape, Arguments], Changes]] = NONE
     """What to try if a rule refuses, by the rule, in place of what is tried for all ops; each change is asked again."""
 
@@ -60,13 +62,22 @@ class Op(Record):
 
 
 def vectors(names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return the vectors of rows, each a shape and behind it the values of the named arguments to ask it for.
+    """Return the vectors of rows, each a shape and behind it the values of the named arguments; `_` leaves one out.
 
-    >>> vectors("axis index", ("2,3", "0 1", ""))
-    (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {}))
+    >>> vectors("axis index", ("2,3", "0 1", "_ 1"))
+    (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
     """
-    pairs = [(shape, values.split()) for shape, *asked in rows for values in asked]
-    return tuple([(shape, dict(zip(names.split(), values, strict=False))) for shape, values in pairs])
+    pairs = [(shape, zip(names.split(), values.split(), strict=False)) for shape, *asked in rows for values in asked]
+    return tuple([(shape, {name: value for name, value in named if value != "_"}) for shape, named in pairs])
+
+
+def called(**rows: str) -> dict[str, Operator]:
+    """Return the operators of dialects of which only the name is to be said: the dialects' names by the operators'.
+
+    >>> [(row, operator.name) for row, operator in called(tile="numpy paddle", Tile="openvino").items()]
+    [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
+    """
+    return {row: Operator(name) for name, names in rows.items() for row in names.split()}
 
 
 def near(number: int, least: int = 1, reach: int = 11) -> list[int]:
@@ -112,8 +123,8 @@ def _refused(reasons: Reasons, error: ShapeError) -> Reasons:
     raise error
 
 
-def accepted_types(op: Op, row: Dialect, version: int | None) -> frozenset[str]:
-    """Return the element types that the operator of a dialect accepts in one version."""
-    operator = operator_of(op, row)
+def accepted_types(op: Op, row: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
+    """Return the element types that the operator of a dialect, or a variant of it, accepts in one version."""
+    operator = variant or operator_of(op, row)
     listed = row.types if operator is None or version is None else operator.versions[version]
     return listed - row.lacks_types.get(op.name, frozenset())

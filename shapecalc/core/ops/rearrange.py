@@ -5,10 +5,10 @@ from __future__ import annotations
 from _collections_abc import Iterator
 from math import prod
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, divides, equal, required
 from shapecalc.core.dialects.base import NONE, Holds, Param, Setting, check_rank, checked_volume, recut
-from shapecalc.core.dims import Dim, Shape, quotient
+from shapecalc.core.dims import Dim, Shape, plain, product, quotient
 from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import Arguments, Changes, Op, near, operator_of
@@ -226,6 +226,23 @@ def _lengths_text(lengths: dict[str, int]) -> str:
     return ",".join([f"{name}={length}" for name, length in lengths.items()])
 
 
+def lengths_of(shape: Shape, plan: Plan) -> dict[str, Dim]:
+    """Return the length of every axis of a pattern on a tensor of `shape`."""
+    lengths: dict[str, Dim] = {**plan.lengths}
+    for dim, axes in zip(shape, plan.left, strict=True):
+        known = product([lengths[axis] for axis in axes if axis in lengths])
+        lengths |= {axis: quotient(dim, known) for axis in axes if axis not in lengths}
+    return lengths
+
+
+def _inferred(trace: Trace) -> dict[str, object]:
+    """Return the lengths of the named axes that were not given."""
+    pattern, given = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
+    plan = plan_of(len(trace.input), pattern, given)
+    found = {axis: length for axis, length in lengths_of(trace.input, plan).items() if axis.isidentifier()}
+    return {"inferred": {axis: plain(length) for axis, length in found.items() if axis not in plan.lengths}}
+
+
 PATTERN = "the axes before and after: 'n (h d) -> n d h'"
 
 REARRANGE = Op(
@@ -245,14 +262,11 @@ REARRANGE = Op(
     ),
     vectors=tuple(
         (shape, {"pattern": pattern} | ({"lengths": lengths} if lengths else {}))
-        for shape, pattern, lengths in (
+        for shape, pattern, *each in (
             ("2,3,4", "a b c -> c a b", ""),
             ("2,3,4", "a b c -> a (c b)", ""),
-            ("2,6,4", "a (b c) d -> a c (b d)", "b=2"),
-            ("2,6,4", "a (b c) d -> a c (b d)", "b=4"),
-            ("2,6", "a (b c) -> a b c", ""),
-            ("2,6", "a (b c) -> a b c", "b=2,c=3"),
-            ("2,6", "a (b c) -> a b c", "b=2,c=4"),
+            ("2,6,4", "a (b c) d -> a c (b d)", "b=2", "b=4"),
+            ("2,6", "a (b c) -> a b c", "", "b=2,c=3", "b=2,c=4"),
             ("2,3,4,5", "a ... b -> b ... a", ""),
             ("2,3,4,5", "a ... -> (...) a", ""),
             ("2,1,3", "a 1 b -> b a ()", ""),
@@ -265,8 +279,10 @@ REARRANGE = Op(
             ("[]", " -> 1", ""),
             ("B,C,H,W", "b c (h p) w -> b (h w) (p c)", "p=7"),
         )
+        for lengths in each
     ),
     keeps_count=False,
     rules=(PATTERN_AXIS, BAD_PATTERN),
+    tells=_inferred,
     changes={BAD_PATTERN: _other_lengths, INDIVISIBLE: _other_lengths},
 )

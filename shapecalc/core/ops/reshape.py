@@ -103,9 +103,8 @@ class Target:
             raise self._indivisible(hole, have, known) from None
         most = self.row.max_inferred
         if most is not None and exceeds(dim, most):
-            raise self._refused(
-                rules.INFER_LIMIT, f"-1 would be {dim}, and {self.row.name} infers at most {most}", hole
-            )
+            message = f"-1 would be {dim}, and {self.row.name} infers at most {most}"
+            raise self._refused(rules.INFER_LIMIT, message, hole)
         return Step(rule, hole, sources, dim, conditions, facts)
 
     def _without_zeros(self, hole: int) -> tuple[Dim, Dim, rules.LeftOut]:
@@ -159,9 +158,8 @@ RESHAPE = Op(
     ),
     vectors=vectors(
         "target",
-        ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2"),
+        ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2", "5,-1", "2,5", "-1,-1", "-2,12"),
         ("2,2,3,2", "-1,0,0"),
-        ("2,3,4", "5,-1", "2,5", "-1,-1", "-2,12"),
         ("6", "6,0"),
         ("0,3,4", "0,-1", "5,-1", "3,4,0"),
         ("3,0,4", "0,0,5,-1"),

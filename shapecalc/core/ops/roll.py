@@ -1,21 +1,17 @@
-"""Roll: the positions of an axis move on, and those at its end come to its start."""
+"""Roll: the positions of axes move on, and those at an end come to the start."""
 
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
-from shapecalc.core.dims import Shape
+from shapecalc.core.dialects.base import Holds, Param, Rolls, Setting, recut
+from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
-from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.axes import existing_axis, merge
+from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
+from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import KEPT_DIM
-from shapecalc.core.text import brief
-
-
-def _rolled_axis(step: Step, shift: int) -> str:
-    return f"dim {step.out} is {step.value}, and its positions move on by {brief(str(shift))}"
-
+from shapecalc.core.rules import GIVEN, KEPT_DIM
+from shapecalc.core.text import brief, number_text
 
 ROLLED_AXIS = StepRule(
     "roll-axis",
@@ -25,47 +21,96 @@ ROLLED_AXIS = StepRule(
     "shapecalc roll 2,3,4 1 -1",
     "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
     name="roll axis",
-    why=_rolled_axis,
+    why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {brief(str(shift))}",
 )
 
 
-def roll(shape: Shape, at: Setting, shift: int, axis: int) -> Reasons:
-    """Move the positions of an axis on by `shift`; those at the end come to the start. The shape stays as it is.
+UNPAIRED_SHIFTS = Rule(
+    "unpaired-shifts",
+    "each axis is rolled by one shift",
+    "There are as many shifts as axes. NumPy and JAX take one shift for all axes, too, and several for one axis. "
+    "Without axes all elements roll as one row, which TensorFlow and OpenVINO do not do.",
+    "shapecalc roll 2,3,4 1 0,1 --dialect torch",
+    "torch.roll: 'shifts and dimensions must align'; numpy.roll",
+)
 
-    Source: numpy.roll ("elements that roll beyond the last position are re-introduced at the first"), torch.roll,
-    OpenVINO Roll, paddle.roll. Raises `ShapeError`: axis-out-of-range.
+
+def roll(shape: Shape, at: Setting, shift: Axes, axis: Axes | None = None) -> Reasons:
+    """Move the positions of axes on; those at an end come to the start. Without axes all elements move as one row.
+
+    Source: numpy.roll ("if axis is not specified, the array is flattened before shifting, after which the original
+    shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll. Raises `ShapeError`: axis-out-of-range,
+    unpaired-shifts, overflow.
     """
     yield Stage(Kind.ROLL, "roll", "shift", shape)
-    rolled = existing_axis(axis, shape, at)
+    shifts, axes = _paired(shift, axis, at)
+    if axes is not None:
+        for by, place in zip(shifts, [existing_axis(each, shape, at) for each in axes], strict=True):
+            yield from _rolled(shape, by, place)
+        return shape
+    if len(shape) == 1:
+        return (yield from _rolled(shape, sum(shifts), 0))
+    yield Stage(Kind.MERGE, "flatten", "", shape)
+    row = yield from merge(shape, [tuple(range(len(shape)))])
+    yield from _rolled(row, sum(shifts), 0)
+    yield Stage(Kind.RESHAPE, "reshape", "", row)
+    for out, dim in enumerate(shape):
+        yield Step(GIVEN, out, (), dim)
+    return (yield from recut(row, shape))
+
+
+def _rolled(shape: Shape, shift: int, axis: int) -> Reasons:
+    """Roll one axis, as one stage."""
+    yield Stage(Kind.ROLL, "roll", "shift", shape)
     for out, dim in enumerate(shape):
         facts = FrozenDict(shift=shift)
-        yield Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == rolled else Step(KEPT_DIM, out, (out,), dim)
-    yield Roll(shift, rolled)
+        yield Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == axis else Step(KEPT_DIM, out, (out,), dim)
+    yield Roll(shift, axis)
     return shape
+
+
+def _paired(shift: Axes, axis: Axes | None, at: Setting) -> tuple[Axes, Axes | None]:
+    """Return shifts and axes, one for one; no axes if all elements roll as one row.
+
+    Raises `ShapeError`: unpaired-shifts.
+    """
+    rolls = at.row.rolls
+    if (axis is None and rolls is Rolls.ANY) or (not axis and rolls is Rolls.PAIRED and len(shift) == 1):
+        return shift, None
+    axes = axis or ()
+    if rolls is Rolls.ANY:
+        shift, axes = shift * (len(axes) if len(shift) == 1 else 1), axes * (len(shift) if len(axes) == 1 else 1)
+    if len(shift) != len(axes) or (not shift and rolls is not Rolls.ANY):
+        message = f"{number_text(len(shift), 'shift', 'shifts')} for {number_text(len(axes), 'axis', 'axes')}"
+        raise refusal(UNPAIRED_SHIFTS, message, argument="shift" if len(shift) > len(axes) else "axis")
+    return shift, axes
+
+
+def _as_many(shape: Shape, arguments: Arguments) -> Changes:
+    """Yield as many axes as there are shifts, and as many shifts as there are axes, from the first on."""
+    shift, axis = arguments["shift"], arguments.get("axis") or ()
+    yield "axis", (*axis, *[each for each in range(len(shape)) if each not in axis])[: len(shift)]
+    yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]
 
 
 ROLL = Op(
     name="roll",
-    summary="Move the elements along an axis; those that pass its end come back at its start.",
+    summary="Move the elements along axes; those that pass an end come back at the start.",
     params=(
-        Param("shift", Holds.INT, "by how many positions the elements move", positional=True, required=True),
-        Param("axis", Holds.INT, "the axis along which they move", positional=True, required=True),
+        Param("shift", Holds.AXES, "by how many positions the elements move", positional=True, required=True),
+        Param("axis", Holds.AXES, "the axes along which they move; without them, as one row", positional=True),
     ),
     steps=roll,
-    operators={
-        "numpy": Operator("roll"),
-        "torch": Operator("roll"),
-        "openvino": Operator("Roll"),
-        "paddle": Operator("roll"),
-    },
-    examples=("roll 2,3,4 1 0", "roll N,H,W,C -3 1 --explain", "roll 2,3,4 1 -1 -d torch"),
+    operators=called(roll="numpy torch paddle", Roll="openvino"),
+    examples=("roll 2,3,4 1 0", "roll N,H,W,C -3,-3 1,2 --explain", "roll 2,3,4 1 -d torch"),
     vectors=vectors(
         "shift axis",
-        ("2,3,4", "1 0", "-7 -1", "1 3"),
-        ("0,3", "1 0"),
-        ("[]", "1 0"),
-        ("N,C", "1 1"),
+        ("2,3,4", "1 0", "-7 -1", "1 3", "1", "1,2", "1,2 0,-1", "1 0,1", "1,2 0"),
+        ("0,3", "1 0", "1"),
+        ("[]", "1 0", "1"),
+        ("N,C", "1 1", "1"),
     ),
     default_dialect="numpy",
-    rules=(ROLLED_AXIS,),
+    rules=(ROLLED_AXIS, UNPAIRED_SHIFTS),
+    changes={UNPAIRED_SHIFTS: _as_many},
 )

@@ -7,7 +7,7 @@ from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Pa
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
+from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
@@ -50,7 +50,7 @@ def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
     """
     yield Stage(Kind.SELECT, "select", "index", shape)
     gone = existing_axis(axis, shape, at, since=1)
-    rule, taken = _position(index, shape[gone], gone, at)
+    rule, taken = position(index, shape[gone], gone, at)
     yield Step(rule, None, (gone,), shape[gone], (), FrozenDict(index=index, place=taken))
     kept = [place for place in range(len(shape)) if place != gone]
     for out, place in enumerate(kept):
@@ -60,7 +60,9 @@ def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
     return tuple([shape[place] for place in kept])
 
 
-def _position(index: int, dim: Dim, axis: int, at: Setting) -> tuple[StepRule, int]:
+def position(
+    index: int, dim: Dim, axis: int, at: Setting, argument: str = "index", place: int | None = None
+) -> tuple[StepRule, int]:
     """Return the position that an index names, counted from 0 if the dim is known, and the rule that says so.
 
     Raises `ShapeError`: index-out-of-range, needs-size.
@@ -68,17 +70,17 @@ def _position(index: int, dim: Dim, axis: int, at: Setting) -> tuple[StepRule, i
     if index < 0 and at.version is not None and at.version < at.row.negative_axes_since:
         since = f"{at.operator.name} {at.row.negative_axes_since}"
         message = f"index {brief(str(index))}: negative indices exist since {since}, and this is version {at.version}"
-        raise refusal(INDEX_OUT_OF_RANGE, message, argument="index")
+        raise refusal(INDEX_OUT_OF_RANGE, message, argument=argument, index=place)
     if not isinstance(dim, int):
         if index in (0, -1):
             return TAKEN_INDEX, index
         message = f"whether dim {axis}, {brief(str(dim))}, has an index {brief(str(index))} depends on its size"
-        raise refusal(NEEDS_SIZE, message, argument="index")
+        raise refusal(NEEDS_SIZE, message, argument=argument, index=place)
     if dim > 0 and at.row.index_outside is not None and not -dim <= index < dim:
         return at.row.index_outside, 0 if index < 0 else dim - 1
     if not -dim <= index < dim:
         message = f"dim {axis} is {brief(str(dim))}, and has no index {brief(str(index))}"
-        raise refusal(INDEX_OUT_OF_RANGE, message, argument="index")
+        raise refusal(INDEX_OUT_OF_RANGE, message, argument=argument, index=place)
     return TAKEN_INDEX, index % dim
 
 
@@ -100,10 +102,7 @@ SELECT = Op(
     steps=select,
     operators={
         "onnx": Operator("Gather", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
-        "numpy": Operator("indexing"),
-        "torch": Operator("select"),
-        "openvino": Operator("Gather"),
-        "paddle": Operator("indexing"),
+        **called(indexing="numpy paddle", select="torch", Gather="openvino"),
     },
     examples=("select 2,3,4 1 0", "select N,C,H -1 -1 --explain", "select 2,3,4 0 1 -d torch"),
     vectors=vectors(

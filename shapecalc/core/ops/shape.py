@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Dialect, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Dims
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import rank_text
 
@@ -41,10 +41,6 @@ READ_DIM = StepRule(
 )
 
 
-def _sliced_dims(step: Step, rank: int) -> str:
-    return f"{len(step.sources)} of {rank_text(rank)}, as a vector of int64"
-
-
 SLICED_DIMS = StepRule(
     "slice",
     "the dims from start up to end, without end itself",
@@ -52,7 +48,7 @@ SLICED_DIMS = StepRule(
     "shapecalc shape 2,3,4 --start 1",
     "ONNX Shape: 'the end axis, if specified, is exclusive'",
     name="slice",
-    why=_sliced_dims,
+    why=lambda step, rank: f"{len(step.sources)} of {rank_text(rank)}, as a vector of int64",
 )
 
 
@@ -80,18 +76,14 @@ def _slices(row: Dialect) -> bool:
     return row.slices_shape
 
 
+END_HELP = "the dim to stop before, by default the rank; a negative one counts from the end"
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
         Param("start", Holds.INT, "the first dim, by default 0; a negative one counts from the end", taken_by=_slices),
-        Param(
-            "end",
-            Holds.INT,
-            "the dim to stop before, by default the rank; a negative one counts from the end",
-            taken_by=_slices,
-        ),
+        Param("end", Holds.INT, END_HELP, taken_by=_slices),
     ),
     steps=shape,
     operators={
@@ -100,17 +92,11 @@ SHAPE = Op(
         )
     },
     examples=("shape 2,3,4", "shape N,C,H,W --start -2", "shape 2,3,4 --start 3 --end 9 --explain"),
-    vectors=(
-        ("2,3,4", {}),
-        ("[]", {}),
-        ("2,3,4", {"start": "-1"}),
-        ("2,3,4", {"end": "-1"}),
-        ("2,3,4", {"start": "1", "end": "2"}),
-        ("2,3,4", {"start": "3"}),
-        ("2,3,4", {"end": "-4"}),
-        ("2,3,4", {"start": "-9", "end": "9"}),
-        ("2,3,4", {"start": "2", "end": "1"}),
-        ("N,C,H,W", {"start": "-2"}),
+    vectors=vectors(
+        "start end",
+        ("2,3,4", "", "-1", "_ -1", "1 2", "3", "_ -4", "-9 9", "2 1"),
+        ("[]", ""),
+        ("N,C,H,W", "-2"),
     ),
     keeps_count=False,
     ends_chain=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import NONE, Holds, Param, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.op import Op
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.reshape import TARGET, reshape
 from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose
 
@@ -47,22 +47,15 @@ SHUFFLE = Op(
         "shuffle N,C,H,W --to 0,0,-1 --second 0,2,1",
         "shuffle 3,4 --first 1,0 --to 0,-1 --explain",
     ),
-    vectors=(
-        ("2,3,4", {"first": "1,0,2", "to": "2,-1,3"}),
-        ("2,3,4", {"first": "1,2,0"}),
-        ("2,3,4", {"second": "1,2,0"}),
-        ("2,3,4", {"to": "6,4", "second": "1,0"}),
-        ("3,4", {"first": "1,0", "to": "0,-1"}),
-        ("2,3,4", {}),
-        ("1,1,6", {"to": "6,0"}),
-        ("6", {"to": "6,0"}),
-        ("0,3,4", {"to": "5,-1"}),
-        ("0,3,4", {"to": "0,-1"}),
-        ("0,3", {"to": "5,0"}),
-        ("2,3,4", {"first": "1,0"}),
-        ("2,3,4", {"to": "5,-1"}),
-        ("2,3,4", {"to": "6,4", "second": "1,0,2"}),
-        ("N,C,H,W", {"to": "0,0,-1", "second": "0,2,1"}),
+    vectors=vectors(
+        "first to second",
+        ("2,3,4", "1,0,2 2,-1,3", "1,2,0", "_ _ 1,2,0", "_ 6,4 1,0", "", "1,0", "_ 5,-1", "_ 6,4 1,0,2"),
+        ("3,4", "1,0 0,-1"),
+        ("1,1,6", "_ 6,0"),
+        ("6", "_ 6,0"),
+        ("0,3,4", "_ 5,-1", "_ 0,-1"),
+        ("0,3", "_ 5,0"),
+        ("N,C,H,W", "_ 0,0,-1 0,2,1"),
     ),
     switched=True,
     default_dialect="tensorrt",

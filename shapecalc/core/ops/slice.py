@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from _collections_abc import Generator
+
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, divides, required
+from shapecalc.core.conditions import Conditions, at_least
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Outside, Param, Setting
-from shapecalc.core.dims import Dim, Monomial, Shape, quotient
+from shapecalc.core.dims import Dim, Monomial, Shape
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
+from shapecalc.core.ops.operands import sized
+from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NEEDS_SUM, NO_SUCH_ATTRIBUTE
+from shapecalc.core.results import Wanted
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
 from shapecalc.core.text import brief, number_text, rank_text
 from shapecalc.core.values import Ends, slices_of
 
@@ -38,21 +42,17 @@ SLICE_OUT_OF_BOUNDS = Rule(
 )
 
 
-def _kept_positions(step: Step, text: str, dim: Dim) -> str:
-    return f"{brief(text)} of {brief(str(dim))} keeps {step.value}"
-
-
 KEPT_POSITIONS = StepRule(
     "keep-positions",
     "the positions from start up to stop, without stop itself, by a step",
     "Negative numbers count from the end. Numbers outside of the dim are moved to its ends. If a start lies in "
     "front of the dim and the step is negative, ONNX keeps the first position, and Python keeps nothing. If the "
-    "dim is a name, a slice can keep all positions (also backwards), the first, the last, or every k-th if k "
-    "divides it. Other slices need its size.",
+    "dim is a name, a slice can keep all positions or every k-th (also backwards), the first, the last, or all but a "
+    "few at the ends: what is no product is a result with a name of its own. Other slices need its size.",
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",
-    why=_kept_positions,
+    why=lambda step, text, dim: f"{brief(text)} of {brief(str(dim))} keeps {step.value}",
 )
 
 
@@ -60,7 +60,7 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
     """Keep some positions of each axis. Axes that are not named stay whole.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
-    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, needs-sum,
+    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size,
     no-such-attribute, slice-out-of-bounds.
     """
     yield Stage(Kind.SLICE, "slice", "slices", shape)
@@ -71,7 +71,7 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
         raise refusal(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
     kept: list[Kept] = []
     for axis, dim in enumerate(shape):
-        found = _kept(dim, asked[axis], axis, at) if axis < len(asked) else (0, 1, dim, ())
+        found = (yield from _kept(dim, asked[axis], axis, at)) if axis < len(asked) else (0, 1, dim, ())
         kept.append(found)
         if found[:3] == (0, 1, dim):
             yield Step(KEPT_DIM, axis, (axis,), dim, found[3])
@@ -83,19 +83,17 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
     return sizes
 
 
-def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Kept:
+def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
     """Return what a slice keeps of one axis."""
     step = 1 if ends[2] is None else ends[2]
     if step == 0 or (step < 0 and not at.row.slices_backwards):
-        said = (
-            "no step can be 0" if step == 0 else f"{at.row.name} takes no step below 0, and this is {brief(str(step))}"
-        )
-        raise refusal(BAD_STEP, said, argument="slices", index=axis)
+        below = f"{at.row.name} takes no step below 0, and this is {brief(str(step))}"
+        raise refusal(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
     if step != 1 and at.version is not None and at.version < STEPS_SINCE:
         message = f"steps exist since {at.operator.name} {STEPS_SINCE}, and this is {at.operator.name} {at.version}"
         raise refusal(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return _kept_of_a_name(dim, ends, axis, at)
+        return (yield from _kept_of_a_name(dim, ends, axis, at))
     if at.row.outside is Outside.REFUSED:
         _check_bounds(dim, ends, axis, at)
     if at.row.outside is Outside.CLAMPED_INSIDE and ends[0] is not None and step < 0:
@@ -108,41 +106,31 @@ def _check_bounds(dim: int, ends: Ends, axis: int, at: Setting) -> None:
     """Raise `ShapeError` (slice-out-of-bounds) if a start or a stop is no position of the dim, nor its end."""
     for end in ends[:2]:
         if end is not None and not 0 <= end <= dim:
-            message = (
-                f"dim {axis} is {brief(str(dim))}, and {brief(str(end))} lies outside; {at.row.name} counts from 0"
-            )
+            shown, outside = brief(str(dim)), brief(str(end))
+            message = f"dim {axis} is {shown}, and {outside} lies outside; {at.row.name} counts from 0"
             raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Kept:
-    """Return what a slice keeps of an axis whose size has a name: one of the few that all sizes agree on.
+def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
+    """Return what a slice keeps of an axis whose size has a name, if all sizes agree on how to count it.
 
-    Raises `ShapeError`: needs-size, needs-sum, slice-out-of-bounds.
+    Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
     if at.row.outside is Outside.REFUSED and min(start or 0, stop or 0) < 0:
         message = f"{at.row.name} counts from 0, and this slice counts from the end of dim {axis}"
         raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
-    forwards = step > 0
-    if start in (None, 0) and stop is None and forwards:
-        return 0, step, quotient(dim, step), required(divides, dim, step, _size_decides(dim, axis))
-    if start in (None, -1) and stop is None and step == -1:
-        return -1, -1, dim, ()
-    if start in (None, 0) and stop == 1 and forwards:
+    if stop is None and start in (None, 0 if step > 0 else -1):
+        return min(step, 0) and -1, step, (yield from sized([dim, abs(step) - 1], abs(step))), ()
+    if start in (None, 0) and stop == 1 and step > 0:
         return 0, 1, 1, ()
-    if start == -1 and stop is None and forwards:
+    if start == -1 and stop is None and step > 0:
         return -1, 1, 1, ()
-    shorter = forwards and (start or 0) >= 0 and (stop is None or stop < 0)
-    if not shorter:
-        raise _size_decides(dim, axis)
-    less = f"{dim} - {brief(str((start or 0) - (stop or 0)))}"
-    message = f"dim {axis} would be {less if step == 1 else f'({less}) / {step}'}, and a dim is a number or a product"
-    raise refusal(NEEDS_SUM, message, argument="slices", index=axis)
-
-
-def _size_decides(dim: Monomial, axis: int) -> ShapeError:
-    message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
-    return refusal(NEEDS_SIZE, message, argument="slices", index=axis)
+    first, less = start or 0, (start or 0) - (stop or 0)
+    if step < 0 or first < 0 or (stop is not None and stop >= 0):
+        message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
+        raise refusal(NEEDS_SIZE, message, argument="slices", index=axis)
+    return first, step, (yield from sized([dim, step - 1 - less], step)), at_least(dim, less + 1)
 
 
 SLICED = StepRule(
@@ -179,34 +167,17 @@ SLICE = Op(
     steps=slice_,
     operators={
         "onnx": Operator("Slice", {1: UP_TO_12, 10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
-        "tensorrt": Operator("Slice"),
-        "openvino": Operator("Slice"),
-        "numpy": Operator("indexing"),
-        "torch": Operator("indexing"),
-        "paddle": Operator("indexing"),
+        **called(Slice="tensorrt openvino", indexing="numpy torch paddle"),
     },
     examples=("slice 2,3,4 :,::2,1:3", "slice N,C,H :,:,::2 --explain", "slice 2,3,4 -1: -d torch"),
     vectors=vectors(
         "slices",
-        (
-            "2,3,4",
-            ":,::2,1:3",
-            "[]",
-            "-1:",
-            ":,:-1",
-            ":,:,1:9",
-            ":,:,9:1",
-            ":,:,-9:2",
-            "::-1,::-2",
-            ":,:,3:0:-1",
-            "::0",
-            ":,:,:,:",
-        ),
+        ("2,3,4", ":,::2,1:3", "[]", "-1:", ":,:-1", ":,:,1:9", ":,:,9:1", ":,:,-9:2", "::-1,::-2", "::0", ":,:,:,:"),
         ("2,0", ":,::2"),
         ("[]", "[]", ":"),
         ("N,C", "::2,:1", "-1:,::-1", "1:", ":3"),
     ),
     keeps_count=False,
     rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
-    changes=dict.fromkeys((BAD_STEP, NEEDS_SUM, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
+    changes=dict.fromkeys((BAD_STEP, NEEDS_SIZE, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
 )

@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.op import Op, called, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import ShapeError
 
@@ -39,9 +39,8 @@ SWAPAXES = Op(
     ),
     steps=swapaxes,
     operators={
-        "numpy": Operator("swapaxes"),
-        "torch": Operator("swapaxes"),
         "paddle": Operator("swapaxes", refuses=_axes_of_a_scalar, heeds_empty=False),
+        **called(swapaxes="numpy torch"),
     },
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
     vectors=vectors(

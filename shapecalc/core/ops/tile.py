@@ -7,7 +7,7 @@ from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Expand
 from shapecalc.core.ops.axes import merge
-from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
+from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, OVERFLOW, STRETCHED
@@ -140,10 +140,8 @@ TILE = Op(
     steps=tile,
     operators={
         "onnx": base.Operator("Tile", {1: base.FLOATS, 6: base.UP_TO_12, 13: base.SINCE_13}),
-        "numpy": base.Operator("tile"),
-        "torch": base.Operator("repeat"),
-        "openvino": base.Operator("Tile"),
         "paddle": base.Operator("tile", refuses=_many_dims, heeds_empty=False),
+        **called(tile="numpy", repeat="torch", Tile="openvino"),
     },
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
     vectors=vectors(

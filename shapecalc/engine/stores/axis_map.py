@@ -17,7 +17,7 @@ from typing import Any
 
 from shapecalc.core.conditions import Known
 from shapecalc.core.layout import Atom, View, contiguous_strides
-from shapecalc.core.moves import Dims, Move, unravel
+from shapecalc.core.moves import Dims, Move, Take, unravel
 
 Sizes = tuple[int, ...]
 
@@ -103,6 +103,8 @@ def axis_map(source: Sizes, moves: Sequence[Move]) -> AxisMap:
     for move in moves:
         if isinstance(move, Dims):
             raise MoveError("shape returns dims, so no element moves")
+        if isinstance(move, Take) and move.regular is None:
+            raise MoveError("take reads positions in no regular steps")
         view, shape = view.after(move, shape, Known()), move.after(shape)  # type: ignore[assignment]  # all are numbers
     return _Reader(source, room, view.normal(Known())).axis_map(shape)
 

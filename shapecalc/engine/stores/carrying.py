@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +22,7 @@ import shapecalc
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import index_before
+from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError, path_and_member
 from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.headers import reason_of
@@ -49,8 +49,7 @@ SAMPLED = 64
 Index = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Record):
     """A chain to carry out on a store: the source, the plan, and how many tasks run at once in a worker."""
 
     source: str
@@ -67,8 +66,7 @@ class Job:
         return self.plan.memory * self.threads + KEPT
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Record):
     """An element of the output that is not the source's."""
 
     index: tuple[int, ...]

@@ -14,10 +14,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf, prod
 
+from shapecalc.core.record import Record, replace
 from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.stores.axis_map import AxisAtom, AxisMap, Run, Sizes
 from shapecalc.engine.stores.regions import Region, count_elements, count_regions, count_targets, region_at
@@ -53,8 +53,7 @@ class PlanError(ValueError):
         self.needed = needed
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(Record):
     """How an array is carried from chunks to chunks."""
 
     axis_map: AxisMap
@@ -90,8 +89,7 @@ class Pass:
         return region_at(number, self.axis_map.output, self.task)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Record):
     """The passes over the data, each from the array that the one before wrote."""
 
     passes: tuple[Pass, ...]

@@ -7,7 +7,6 @@ are whole. Any others are a few such regions. Each block of source chunks that a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from itertools import product as every
 from math import inf, prod
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.record import Record
 from shapecalc.engine.copying import TINY, copy_into, fill_for
 from shapecalc.engine.stores.axis_map import AxisAtom, AxisMap, Sizes
 
@@ -28,8 +28,7 @@ ONCE = 1 << 22
 """The most bytes that are moved at once, unless one row has more: too few for threads, as a worker has one core."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Record):
     """A part of a region of the output in which every run is a stretch: what is filled at once."""
 
     place: Region
@@ -42,8 +41,7 @@ class Target:
     """The positions of each run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Record):
     """A region of the parts of the source, by axis, and where its elements go."""
 
     target: int
@@ -53,8 +51,7 @@ class Demand:
     parts: tuple[Region, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Record):
     """A stretch of a source axis that is read, and what it holds of each demand."""
 
     stretch: Range

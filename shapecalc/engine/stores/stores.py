@@ -17,7 +17,6 @@ import os
 import warnings
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from itertools import product as every
@@ -30,8 +29,9 @@ from zlib import crc32
 import numpy as np
 
 from shapecalc.core.limits import LONGEST_METADATA
+from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError, open_array, path_and_member, raise_file_errors, split_store
-from shapecalc.engine.headers import FOREIGN, Unreadable, first_bytes, read_object, reason_of, unreadable_on
+from shapecalc.engine.headers import FOREIGN, Unreadable, first_bytes, read_object, reason_of, stamp, unreadable_on
 from shapecalc.engine.stores.axis_map import AxisMap, Sizes
 from shapecalc.engine.stores.plan import READ, rows_of
 from shapecalc.engine.stores.regions import Region
@@ -47,8 +47,7 @@ BLOSC_LENGTH = slice(12, 16)
 """Where a chunk that Blosc has packed says how long it is. Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Record):
     """The metadata of an array, by file."""
 
     version: int
@@ -75,8 +74,7 @@ class Metadata:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Record):
     """An array in a store, open: what it is and how it is read."""
 
     array: Any
@@ -140,13 +138,7 @@ def place_of(text: str) -> Path:
 
 def _stamp(path: Path) -> tuple[int, ...]:
     """Return what tells a file, or the metadata of an array, from others that had its name; nothing if it has none."""
-    for file in (path / "zarr.json", path / ".zarray", path):
-        try:
-            found = file.stat()
-        except OSError:
-            continue
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-    return ()
+    return next(filter(None, map(stamp, (path / "zarr.json", path / ".zarray", path))), ())
 
 
 @lru_cache(maxsize=8)
@@ -314,8 +306,7 @@ def _names_after(names: Sequence[str | None], axis_map: AxisMap) -> list[str | N
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Record):
     """What files hold: their checksum, CRC-32, how many they are, and their bytes."""
 
     checksum: int = 0
@@ -327,8 +318,7 @@ class Written:
         return Written(crc32(data, self.checksum), self.files + 1, self.size + memoryview(data).nbytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Record):
     """An array that its library reads by slices, and where it lies."""
 
     array: Any
@@ -345,8 +335,7 @@ class Blocks:
         return self.array.dtype
 
 
-@dataclass(frozen=True, slots=True)
-class Chunks:
+class Chunks(Record):
     """The chunks of an array, by their places; of a sharded array, the shards."""
 
     array: Any

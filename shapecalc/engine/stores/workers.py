@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -20,6 +19,7 @@ from socket import gethostname
 from typing import Any
 
 import shapecalc
+from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.headers import reason_of
 from shapecalc.engine.processes import bound_memory, leave_to_parent
@@ -40,8 +40,7 @@ LOST = 30
 MOST_WORKERS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Record):
     """What a pass is carried out on: where it reads and writes."""
 
     plan: Pass

@@ -13,7 +13,7 @@ from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Flattens, check_rank
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Dims, Permute, Roll
+from shapecalc.core.moves import Dims, Permute, Roll, Take
 from shapecalc.core.problem import misuse
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of, requested_shape, size_text, turned
@@ -35,6 +35,8 @@ class Framework:
     unsqueeze: str
     expand: str
     tile: str
+    take: str
+    """What takes the positions `{indices}` of `{axis}`; `{whole}` is a slice of each axis before it."""
     split: str
     roll: str
     shape: str
@@ -70,18 +72,17 @@ NUMPY = Framework(
     unsqueeze="np.expand_dims({x}, {tuple})",
     expand="np.broadcast_to({x}, {tuple})",
     tile="np.tile({x}, {tuple})",
+    take="{x}[{whole}{indices}]",
     split="np.split({x}, {parts}, {axis})[{part}]",
     roll="np.roll({x}, {shift}, {axis})",
     shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
 OWN = {row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")}
-JAX = replace(NUMPY, name="jax", **OWN)
-TORCH = Framework(
-    "torch",
+JAX = replace(NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", **OWN)
+TORCH = replace(
+    NUMPY,
+    name="torch",
     transpose="{x}.permute({args})",
-    reshape="{x}.reshape({args})",
-    squeeze="{x}.squeeze({tuple})",
-    squeeze_all="{x}.squeeze()",
     unsqueeze="{x}.unsqueeze({axis})",
     expand="{x}.expand({args})",
     tile="{x}.repeat({args})",
@@ -102,6 +103,7 @@ TENSORFLOW = Framework(
     unsqueeze="tf.expand_dims({x}, {axis})",
     expand="tf.broadcast_to({x}, {tuple})",
     tile="tf.tile({x}, {tuple})",
+    take="tf.gather({x}, tf.constant({indices}, tf.int64), axis={axis})",
     split="tf.split({x}, {parts}, {axis})[{part}]",
     roll="tf.roll({x}, {shift}, {axis})",
     shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
@@ -120,6 +122,7 @@ PADDLE = Framework(
     unsqueeze="paddle.unsqueeze({x}, {list})",
     expand="paddle.expand({x}, {list})",
     tile="paddle.tile({x}, {list})",
+    take="paddle.index_select({x}, paddle.to_tensor({indices}, 'int64'), {axis})",
     split="paddle.chunk({x}, {parts}, {axis})[{part}]",
     roll="paddle.roll({x}, {shift}, {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
@@ -172,8 +175,7 @@ class Program(Writer):
     def put(self, expression: str) -> None:
         """Write the line that makes a tensor of an expression, if that is not the tensor itself."""
         if expression != self.tensor:
-            self.lines.append(f"y = {expression}")
-            self.tensor = "y"
+            super().put(expression)
 
     def add(self, call: Call) -> None:
         """Write the line of a call; raise `ShapeError` for more dims than the framework has."""
@@ -218,10 +220,7 @@ class Program(Writer):
     def tile(self, call: Call) -> None:
         """Write what repeats a whole tensor."""
         rows, count = self.rows, len(call.repeats)
-        if rows.most_tiled is not None and count > rows.most_tiled:
-            raise misuse(
-                f"a tile of {count} dims is not written as {rows.name} code: it tiles at most {rows.most_tiled}"
-            )
+        self.check_count("tile", count, rows.most_tiled)
         new = 0 if rows.tiles_new_axes else count - len(call.stage.before)
         tensor = self.written(rows.unsqueeze, [0] * new) if new else self.tensor
         self.put(self.written(rows.tile, map(self.size, call.repeats), tensor))
@@ -236,15 +235,26 @@ class Program(Writer):
         texts = [str(each) for each in kept]
         while texts and texts[-1] == ":":  # axes at the end that stay whole are not written
             texts.pop()
-        if texts and rows.most_sliced is not None and len(kept) > rows.most_sliced:
-            named = f"a slice of {len(kept)} dims is not written as {rows.name} code"
-            raise misuse(f"{named}: it slices at most {rows.most_sliced}")
+        self.check_count("slice", len(kept) if texts else 0, rows.most_sliced)
         self.put(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
+
+    def check_count(self, what: str, count: int, most: int | None) -> None:
+        """Raise `ShapeError` (usage) for more dims than the framework can do so much with."""
+        if most is not None and count > most:
+            raise misuse(f"a {what} of {count} dims is not written as {self.name} code: it {what}s at most {most}")
 
     def split(self, call: Call) -> None:
         """Write what keeps one of the parts of an axis."""
         axis, parts, part = call.split_axis()
         self.put(self.rows.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
+
+    def take(self, call: Call) -> None:
+        """Write what takes positions of an axis."""
+        move = call.move(Take)
+        if self.name in ("tensorflow", "paddle") and min(move.places, default=0) < 0:
+            raise misuse(f"{self.name} takes no position from the end", "give the sizes with --where")
+        whole = ":, " * move.axis
+        self.put(self.rows.take.format(x=self.tensor, indices=[*move.places], axis=move.axis, whole=whole))
 
     def roll(self, call: Call) -> None:
         """Write what rolls an axis."""

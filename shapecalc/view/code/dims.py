@@ -17,20 +17,33 @@ from typing import ClassVar, TypeVar, assert_never
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask
 from shapecalc.core.conditions import Never, differ
-from shapecalc.core.dims import INT64_MAX, Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, rewrite
-from shapecalc.core.moves import Dims, Expand, Permute, Pick, Reshape, Roll
+from shapecalc.core.dims import (
+    INT64_MAX,
+    Dim,
+    Monomial,
+    Shape,
+    all_known,
+    monomial,
+    named_dim,
+    names,
+    product,
+    quotient,
+    rewrite,
+)
+from shapecalc.core.moves import Combine, Dims, Expand, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPS, MERGED
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
+from shapecalc.view.code.operands import expression, operand_names
 
-M = TypeVar("M", Permute, Pick, Roll, Dims)
+M = TypeVar("M", Permute, Pick, Roll, Take, Dims, Combine)
 INT32_MAX = 2**31 - 1
 RESERVED = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
 RESERVED |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
-NUMBERED = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps"}
+NUMBERED = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
 """The names that the code itself uses, and those that it uses with a number behind."""
 IMPORTS = {
     "jnp": "import jax.numpy as jnp",
@@ -110,9 +123,21 @@ class Call:
         return roll
 
     def split_axis(self) -> tuple[int, int, int]:
-        """Return the axis that a split cuts, the count of parts, and the part that is kept."""
+        """Return the axis that a split cuts, the count of equal parts, and the part that is kept."""
         (step,) = self.steps(SPLIT_AXIS)
-        return step.sources[0], step.facts["parts"], step.facts["part"]
+        return step.sources[0], step.facts["runs"][0][0], step.facts["part"]
+
+    @property
+    def kind(self) -> Kind:
+        """What it is written as: the kind of its stage, and a slice for a split into parts that are not equal.
+
+        Raises `ShapeError` (usage) for such parts of sizes with names.
+        """
+        if self.stage.kind is not Kind.SPLIT or len(self.steps(SPLIT_AXIS)[0].facts["runs"]) == 1:
+            return self.stage.kind
+        if not all_known(self.stage.before):
+            raise misuse("parts of sizes with names are not written as code", "give the sizes with --where")
+        return Kind.SLICE
 
     def kept_axes(self) -> tuple[Kept, ...]:
         """Return what is kept of each axis.
@@ -217,7 +242,7 @@ def _changes_nothing(call: Call) -> bool:
     stage = call.stage
     if isinstance(stage.move, Permute):
         return stage.move.axes == tuple(range(len(stage.before)))
-    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Dims))
+    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Take, Dims, Combine))
     return same and not (isinstance(stage.move, Pick) and call.cut_axes())
 
 
@@ -269,7 +294,9 @@ def requested_dims(call: Call) -> tuple[RequestedDim, ...]:
             return tuple(RequestedDim(step.dim, step.sources or None) for step in call.steps(INSERTED_ONE, *KEEPS))
         case Kind.EXPAND:
             return _expand_dims(call.stage)
-        case Kind.PERMUTE | Kind.SELECT | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL | Kind.SHAPE:
+        case Kind.PERMUTE | Kind.SELECT | Kind.TAKE | Kind.SLICE | Kind.SPLIT | Kind.FLIP | Kind.ROLL | Kind.SHAPE:
+            return ()
+        case Kind.BROADCAST | Kind.PRODUCT | Kind.JOIN | Kind.WINDOW | Kind.LENGTHEN:
             return ()
         case _:
             assert_never(call.stage.kind)
@@ -528,12 +555,14 @@ class Writer(ABC):
         """Start at the input `x`."""
         self.answer, self.tensor = answer, "x"
         self.readings = Readings(answer.input)
+        self.operands = 0
+        """How many operands beside `x` are read so far."""
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
-    def add(self, call: Call) -> None:
+    def add(self, call: Call) -> None:  # noqa: C901 - one case a kind
         """Write a call."""
-        match call.stage.kind:
+        match call.kind:
             case Kind.PERMUTE:
                 self.transpose(call)
             case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
@@ -543,18 +572,24 @@ class Writer(ABC):
             case Kind.UNSQUEEZE:
                 self.unsqueeze(call)
             case Kind.EXPAND:
-                repeat = self.tile if call.repeats else self.expand
-                repeat(call)
+                [self.expand, self.tile][bool(call.repeats)](call)
             case Kind.SELECT | Kind.SLICE | Kind.FLIP:
                 self.pick(call)
             case Kind.SPLIT:
                 self.split(call)
-            case Kind.ROLL:
-                self.roll(call)
+            case Kind.TAKE | Kind.ROLL:
+                (self.roll if call.kind is Kind.ROLL else self.take)(call)
             case Kind.SHAPE:
                 self.shape(call)
+            case Kind.BROADCAST | Kind.PRODUCT | Kind.JOIN | Kind.WINDOW | Kind.LENGTHEN:
+                self.combine(call)
             case _:
-                assert_never(call.stage.kind)
+                assert_never(call.kind)
+
+    def put(self, expression: str) -> None:
+        """Write the line that makes a tensor of an expression."""
+        self.lines.append(f"y = {expression}")
+        self.tensor = "y"
 
     @abstractmethod
     def transpose(self, call: Call) -> None:
@@ -588,6 +623,10 @@ class Writer(ABC):
     def split(self, call: Call) -> None:
         """Write what keeps one of the parts of an axis."""
 
+    def take(self, call: Call) -> None:
+        """Write what takes positions of an axis; raise `ShapeError` (usage) if nothing is written that does."""
+        raise misuse(f"take is not written as {self.name} code")
+
     def roll(self, call: Call) -> None:
         """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
         raise misuse(f"{self.name} has no {self.node_name} that rolls")
@@ -595,6 +634,21 @@ class Writer(ABC):
     @abstractmethod
     def shape(self, call: Call) -> None:
         """Write what returns the dims."""
+
+    def combine(self, call: Call) -> None:
+        """Write what several operands make; raise `ShapeError` (usage) if nothing is known to write."""
+        self.put(self.combined(call))
+
+    def combined(self, call: Call) -> str:
+        """Return what an op of several operands is written as, and count these, whose names are taken."""
+        made = expression(self.name, call.trace, self.tensor, self.operands + 1)
+        self.count_operands(call)
+        return made
+
+    def count_operands(self, call: Call) -> None:
+        """Count the operands of a call, whose names are taken."""
+        assert isinstance(call.stage.move, Combine)
+        self.operands += len(call.stage.move.operands) - 1
 
     def text(self) -> str:
         """Return the whole code, once all calls are written."""
@@ -611,7 +665,9 @@ class Writer(ABC):
 
 def title(answer: Trace | Chain) -> str:
     """Return the comment line with the shapes of `x` and `y`."""
-    return f"# x: {brief(shape_text(answer.input))} -> y: {brief(shape_text(answer.output or ()))}"
+    inputs = {"x": answer.input, **operand_names(answer.traces)}
+    shapes = ", ".join([f"{name}: {brief(shape_text(shape))}" for name, shape in inputs.items()])
+    return f"# {shapes} -> y: {brief(shape_text(answer.output or ()))}"
 
 
 def general_warnings(answer: Trace | Chain, target: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shapecalc.core.answers import Chain, Trace, stage_origins
-from shapecalc.core.moves import Dims, Pick, Roll
+from shapecalc.core.moves import Combine, Dims, Pick, Roll, Take
 from shapecalc.core.origins import AxisAtom, Repeats, mixing
 from shapecalc.core.problem import misuse
 from shapecalc.core.text import brief, shape_text
@@ -46,7 +46,7 @@ def _pieces(answer: Trace | Chain) -> list[list[Piece]]:
     for stage in answer.stages:
         if isinstance(stage.move, Dims):
             raise misuse("einops moves elements, and shape returns dims")
-        if isinstance(stage.move, Pick | Roll):
+        if isinstance(stage.move, Pick | Roll | Take | Combine):
             raise misuse(f"einops has no pattern for {stage.label}: its axes stay whole")
     found = answer.origins or ()
     for place, stage in enumerate(answer.stages if mixing(found) else (), 1):

@@ -16,7 +16,7 @@ from shapecalc.core.dialects.base import SINCE_25, check_rank, spelled
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.dims import Dim, Monomial, Shape, all_known, lowest_terms, monomial, named_dim, names, rewrite
 from shapecalc.core.fixing import lasting_hint
-from shapecalc.core.moves import Dims, Permute, Pick
+from shapecalc.core.moves import Combine, Dims, Permute, Pick, Take
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace as replace_record
@@ -25,6 +25,7 @@ from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.core.text import brief, shape_text
 from shapecalc.view.code import Code
 from shapecalc.view.code import dims as code
+from shapecalc.view.code.operands import ENDS, NODES, named_operands, onnx_windows, operand_names
 
 INTEGERS_ARE_COMPUTED = 6
 SHAPES_ARE_INPUTS = 5
@@ -33,6 +34,8 @@ INDICES_FROM_THE_END = 11
 """The first opset in which negative indices count from the end."""
 STEPS = 10
 """The first opset in which a Slice has steps, and inputs in place of attributes."""
+PADS_ARE_INPUTS = 11
+"""The first opset in which a Pad takes pads as a vector."""
 REPEATS = 6
 """The first opset in which a Tile takes repeats as a vector."""
 
@@ -219,10 +222,18 @@ class OnnxModel(Graph):
         if not kept[0].goes:
             self._slice(kept)
             return
-        at = kept[0].first
-        if at < 0 and self.opset < INDICES_FROM_THE_END:
+        self._gather(kept[0].axis, [kept[0].first], "")
+
+    def take(self, call: code.Call) -> None:
+        """Write a Gather."""
+        move = call.move(Take)
+        self._gather(move.axis, move.places, str(len(move.places)))
+
+    def _gather(self, axis: int, places: Sequence[int], dims: str) -> None:
+        """Write a Gather of positions, whose indices have these dims."""
+        if min(places, default=0) < 0 and self.opset < INDICES_FROM_THE_END:
             raise misuse("the last index of a dim with a name", f"use --opset {INDICES_FROM_THE_END} or later")
-        self.node("Gather", self.constant("index", str(at), ""), **({"axis": kept[0].axis} if kept[0].axis else {}))
+        self.node("Gather", self.constant("index", texts_of(places), dims), **({"axis": axis} if axis else {}))
 
     def _slice(self, kept: Sequence[code.Kept]) -> None:
         """Write a Slice of some axes. Its arguments are attributes in the opsets that have no steps."""
@@ -258,6 +269,46 @@ class OnnxModel(Graph):
         whole = (move.start, move.end) == (0, len(call.stage.before))
         self.node("Shape", **({} if whole else {"start": move.start, "end": move.end}))
 
+    def combine(self, call: code.Call) -> None:
+        """Write the nodes of an op of several operands; raise `ShapeError` (usage) if nothing is known to write."""
+        trace, named = call.trace, named_operands(call.trace, self.tensor, self.operands + 1)
+        attributes: dict[str, object] = {}
+        if trace.op == "einsum":
+            attributes["equation"] = f'"{trace.request.arguments["pattern"]}"'
+        if trace.op in ("concat", "stack"):
+            attributes["axis"] = trace.request.arguments.get("axis", 0)
+        if trace.op == "linear":
+            named[1] = self._beside(named[1], lambda: self.node("Transpose", perm=[1, 0]))
+        if trace.op == "stack":
+            attributes["axis"] = axis = call.move(Combine).joined or 0
+            named = [self._beside(name, lambda: self._with_axes("Unsqueeze", [axis])) for name in named]
+        if trace.op == "broadcast":
+            for other in [name for name in named if name != self.tensor]:
+                self.node("Expand", self._beside(other, lambda: self.node("Shape")))
+        elif trace.op in NODES:
+            self.read(NODES[trace.op], named, **attributes)
+        elif trace.op in ("conv", "pool") and trace.request.arguments.get("layout") != "nhwc":
+            operator, attributes = onnx_windows(trace)
+            self.read(operator, named, **attributes)
+        elif trace.op == "pad" and self.opset >= PADS_ARE_INPUTS:
+            pads = [step.facts.get(end, 0) for end in ENDS for step in call.stage.steps]
+            self.node("Pad", self.vector("pads", pads))
+        else:
+            raise misuse(f"{trace.op} is not written as onnx code", argument="as")
+        self.count_operands(call)
+
+    def read(self, operator: str, named: Sequence[str], **attributes: object) -> None:
+        """Write a node that reads tensors, the chain's among them, in this order."""
+        self.tensor, *others = named
+        self.node(operator, *others, **attributes)
+
+    def _beside(self, name: str, write: Callable[[], object]) -> str:
+        """Return the name of what a node makes of another tensor than the chain's."""
+        tensor, self.tensor = self.tensor, name
+        write()
+        made, self.tensor = self.tensor, tensor
+        return made
+
     def text(self) -> str:
         """Return the code of a model with the input `x` and the output `y`, which the last node makes."""
         if not self.count:
@@ -266,6 +317,7 @@ class OnnxModel(Graph):
         answer = self.answer
         kind, after = _element_type(answer.traces[0].request.dtype), answer.output or ()
         vector = OPS[answer.traces[-1].op].ends_chain
+        inputs = {"x": answer.input, **operand_names(answer.traces)}
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declared(after)}"
         lines = [
             "from onnx import TensorProto, helper",
@@ -274,9 +326,12 @@ class OnnxModel(Graph):
             "nodes = [",
             *(f"    {node}" for node in self.lines),
             "]",
-            f'x = helper.make_tensor_value_info("x", {kind}, {_declared(answer.input)})',
+            *[
+                f'{name} = helper.make_tensor_value_info("{name}", {kind}, {_declared(shape)})'
+                for name, shape in inputs.items()
+            ],
             f'y = helper.make_tensor_value_info("y", {output})',
-            'graph = helper.make_graph(nodes, "shapecalc", [x], [y])',
+            f'graph = helper.make_graph(nodes, "shapecalc", [{", ".join(inputs)}], [y])',
             f'model = helper.make_model_gen_version(graph, opset_imports=[helper.make_opsetid("", {self.opset})])',
         ]
         return "\n".join(lines)
@@ -335,8 +390,7 @@ class OpenVinoGraph(Graph):
 
     def node(self, operator: str, *arguments: object, read: str = "") -> None:
         """Write one operator on the tensor; `read` says which of its outputs is read, if it has several."""
-        self.lines.append(f"y = ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){read}")
-        self.tensor = "y"
+        self.put(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){read}")
 
     def vector(self, dims: Sequence[Dim]) -> str:
         """Return the expression for a vector of dims that were read."""
@@ -392,6 +446,11 @@ class OpenVinoGraph(Graph):
         axis, parts, part = call.split_axis()
         self.node("split", axis, parts, read=f".output({part})")
 
+    def take(self, call: code.Call) -> None:
+        """Write a Gather."""
+        move = call.move(Take)
+        self.node("gather", self.vector(move.places), move.axis)
+
     def roll(self, call: code.Call) -> None:
         """Write a Roll."""
         roll = call.short_roll(self.name)
@@ -437,8 +496,8 @@ class TensorRTNetwork(Graph):
     def layer(self, method: str, arguments: str = "", *settings: str) -> None:
         """Write a layer on the tensor, with what is set or called on it."""
         call = f"layer = network.{method}({self.tensor}{arguments})"
-        self.lines += [call, *(f"layer.{setting}" for setting in settings), "y = layer.get_output(0)"]
-        self.tensor = "y"
+        self.lines += [call, *(f"layer.{setting}" for setting in settings)]
+        self.put("layer.get_output(0)")
 
     def setting(self, name: str, index: int, dims: Shape) -> str:
         """Return what sets dims: as a property if they are known, otherwise as an input of the layer."""
@@ -497,6 +556,13 @@ class TensorRTNetwork(Graph):
             self.layer("add_shuffle", "", self.setting("reshape_dims", 1, output), *zeros)
 
     split = pick
+
+    def combine(self, call: code.Call) -> None:
+        """Write a concatenation, a matrix product or an Einsum layer."""
+        self.lines.append(f"layer = network.{self.combined(call)}")
+        if call.trace.op == "concat":
+            self.lines.append(f"layer.axis = {call.move(Combine).joined}")
+        self.put("layer.get_output(0)")
 
     def shape(self, call: code.Call) -> None:
         """Write a shape layer, with a slice of it if not every dim is asked for."""

@@ -19,9 +19,8 @@ from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed
 from shapecalc.teaching.judging import Prediction, Task, answer_line, mistake_in, read_prediction, rungs, unread
 from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui.keys import Key, bindings_of, keys_line
 from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog
+from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, Key, bindings_of, keys_line
 from shapecalc.view.canvas import stack
 from shapecalc.view.grid import beside, grid
 from shapecalc.view.pictures import explain

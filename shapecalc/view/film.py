@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from importlib import resources
@@ -16,11 +15,12 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.limits import MOST_FILMED, MOST_PICTURES
 from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
 from shapecalc.core.text import brief, visible
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
-from shapecalc.view.film.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, film_of, moments, tracks
 from shapecalc.view.layout import HUES
+from shapecalc.view.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, film_of, moments, tracks
 
 BASELINE = 13
 LARGEST = 500_000
@@ -28,7 +28,7 @@ LARGEST = 500_000
 WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
 BARS = {"│": 1, "┃": 3, "║": 5}
 """The bars of tapes, and how thick they are in pixels: fonts leave gaps between two rows of theirs."""
-PAGE = resources.files("shapecalc.view.film") / "page.html"
+PAGE = resources.files("shapecalc.view") / "film.html"
 ZOOM = 2
 """How many times as large a GIF is as a page's own picture."""
 STILL = "a still picture: an op's --picture FILE.png"
@@ -37,8 +37,7 @@ SAMPLE = "0123456789 │┃║█░ abcdefghijklm"
 """What is drawn in every look to choose the colours of all pictures from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Record):
     """One look: its ink on every page, what is behind the word, and its style on a terminal."""
 
     terminal: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from time import monotonic
 
 from rich.text import Text
@@ -16,29 +15,29 @@ from textual.widgets import Input, Label
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.text import read_shape
 from shapecalc.teaching.progress import Score
-from shapecalc.tui.keys import Key, bindings_of, keys_line
-from shapecalc.tui.widgets import AnswerField, ClickableText, Dialog, Enlarge, FocusableText, MarkClicked
-from shapecalc.view.film.files import screen
-from shapecalc.view.film.scenes import Ask, Film, Sprite, film_of, frame_at, picture_at
+from shapecalc.tui import widgets
+from shapecalc.view.film import screen
+from shapecalc.view.scenes import Ask, Film, Sprite, film_of, frame_at, picture_at
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 JUST_BEFORE = 1e-6
 """Seconds before a frame begins, at which the one before is whole."""
 RATE = 36
 """Pictures in a second while it plays: some come late, and 30 are wanted."""
-KEYS: tuple[Key, ...] = (
-    Key("space", "space", "play, stop", "play", "play, or stop", 0),
-    Key("right", "→", "next", "step(1)", "go a frame on", 1),
-    Key("left", "←", "back", "step(-1)", "go a frame back", 2),
-    Key("plus", "+", "faster", "hurry(1)", "go faster", 3),
-    Key("minus", "-", "slower", "hurry(-1)", "go slower", 4),
-    Key("a", "a", "ask me", "ask", "ask before each dim is filled", 5),
-    Key("escape,ctrl+r", "esc", "close", "dismiss", "close the film", 6),
+KEYS: tuple[widgets.Key, ...] = (
+    widgets.Key("space", "space", "play, stop", "play", "play, or stop", 0),
+    widgets.Key("right", "→", "next", "step(1)", "go a frame on", 1),
+    widgets.Key("left", "←", "back", "step(-1)", "go a frame back", 2),
+    widgets.Key("plus", "+", "faster", "hurry(1)", "go faster", 3),
+    widgets.Key("minus", "-", "slower", "hurry(-1)", "go slower", 4),
+    widgets.Key("a", "a", "ask me", "ask", "ask before each dim is filled", 5),
+    widgets.Key("escape,ctrl+r", "esc", "close", "dismiss", "close the film", 6),
 )
 """What works beside the film, as it is shown."""
-ANSWERING = (Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
+ANSWERING = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
 """What is shown while something is asked."""
 
 
@@ -46,7 +45,7 @@ class Player:
     """A film and the second that is shown: where it stands, how fast it goes, where it stops to ask. It draws nothing.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.film.scenes import film_of
+    >>> from shapecalc.view.scenes import film_of
     >>> player = Player(film_of(sc.reshape((2, 3), (0, -1))))
     >>> player.asks = True
     >>> player.toggle(), player.tick(60)
@@ -172,7 +171,7 @@ class Player:
         self.playing = True
 
 
-class Scrubber(ClickableText):
+class Scrubber(widgets.ClickableText):
     """A line as long as the film, with a mark where it stands; a click goes there."""
 
     room = 0
@@ -188,10 +187,10 @@ class Scrubber(ClickableText):
 
     def on_click(self, event: events.Click) -> None:
         """Tell to which part of the film was gone."""
-        self.post_message(MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.room))))
+        self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.room))))
 
 
-class FilmPane(FocusableText):
+class FilmPane(widgets.FocusableText):
     """Where the film is seen. Only lines that change are drawn: most pictures of a film change few."""
 
     player: Player | None = None
@@ -202,12 +201,12 @@ class FilmPane(FocusableText):
             self.put(screen(self.player.film, self.player.picture, self.background_colors[1].rgb))
 
 
-class FilmScreen(Dialog[None]):
+class FilmScreen(widgets.Dialog[None]):
     """One answer as a film in the whole terminal."""
 
     KEYS = KEYS
     BINDINGS = [
-        *bindings_of(KEYS),
+        *widgets.bindings_of(KEYS),
         Binding("pagedown", "step(1)", "frame on", priority=True),
         Binding("pageup", "step(-1)", "frame back", priority=True),
         Binding("home", "show(0)", "to the beginning"),
@@ -226,14 +225,14 @@ class FilmScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """Put the scrubber and the keys under the film; the question takes the scrubber's place."""
-        yield Enlarge(id="enlarge")
+        yield widgets.Enlarge(id="enlarge")
         with Vertical(id="all"):
             yield FilmPane("film")
             with Horizontal(id="question"):
                 yield Label("", id="asked", markup=False)
-                yield AnswerField(id="predicted")
+                yield widgets.AnswerField(id="predicted")
             yield Scrubber("scrubber")
-            yield ClickableText("keys")
+            yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
         """Start the clock; it stands still until the film plays."""
@@ -243,7 +242,7 @@ class FilmScreen(Dialog[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Make the film anew for the room that there is, and stay at the same frame."""
-        self.set_class(Enlarge.is_needed(event.size), "-small")
+        self.set_class(widgets.Enlarge.is_needed(event.size), "-small")
         self.call_after_refresh(self.fit)
 
     def fit(self) -> None:
@@ -310,8 +309,8 @@ class FilmScreen(Dialog[None]):
             self.score.mark(right=right)
             self._marked = question
 
-    @on(MarkClicked)
-    def go_to_part(self, event: MarkClicked) -> None:
+    @on(widgets.MarkClicked)
+    def go_to_part(self, event: widgets.MarkClicked) -> None:
         """Go to the part of the film that was clicked."""
         if event.kind == "part":
             self._change(lambda player: player.go(float(str(event.value)) * player.film.seconds))
@@ -341,12 +340,12 @@ class FilmScreen(Dialog[None]):
         self._show_question()
         self.query_one(FilmPane).draw()
         self.query_one(Scrubber).draw(player)
-        self.query_one("#keys", ClickableText).put(_keys_text(player, self.app.size.width))
+        self.query_one("#keys", widgets.ClickableText).put(_keys_text(player, self.app.size.width))
 
     def _show_question(self) -> None:
         """Show the question in place of the scrubber while one is asked."""
         question = self.player.question if self.player else None
-        row, field = self.query_one("#question"), self.query_one(AnswerField)
+        row, field = self.query_one("#question"), self.query_one(widgets.AnswerField)
         asking = question is not None
         if asking != row.display:
             row.display, self.query_one(Scrubber).display = asking, not asking
@@ -361,4 +360,4 @@ def _keys_text(player: Player, width: int) -> Text:
     shown = KEYS if player.question is None else ANSWERING
     if player.asks:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])
-    return Text(" ").append_text(keys_line(frozenset(key.action for key in shown), width - 3, shown))
+    return Text(" ").append_text(widgets.keys_line(frozenset(key.action for key in shown), width - 3, shown))

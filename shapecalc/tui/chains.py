@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from shlex import join
 from textwrap import wrap
@@ -21,6 +20,7 @@ from shapecalc.core.commands import chain_text, stage_line
 from shapecalc.core.equiv import Equivalence, Verdict, equivalence
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import Record
 from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
 from shapecalc.core.text import number_text, shape_text, visible
 from shapecalc.tui.explore_text import problem_text
@@ -48,8 +48,7 @@ LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.B
 GOALS = (*Goal,)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Record):
     """A second chain beside the first, and the verdict on the two; or why there is none."""
 
     first: Trace | Chain
@@ -158,10 +157,11 @@ class Equiv(Dialog[str]):
     def _outputs(self, width: int, height: int) -> Text:
         """Return both outputs where they differ."""
         pair = self.pair
-        if pair.second is None or pair.equivalence is None or pair.equivalence.counterexample is None:
+        verdict = pair.equivalence
+        if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
             return Text()
         try:
-            return output_grids((pair.first, pair.second), pair.equivalence.counterexample, width=width, height=height)
+            return output_grids((pair.first, pair.second), verdict.counterexample, width=width, height=height)
         except ShapeError as error:
             return Text(visible(error.problem.message), "dim")
 

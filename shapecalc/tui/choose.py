@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rich.text import Text
 from textual import on
@@ -15,11 +14,13 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Trace
 from shapecalc.core.ops import OPS, dialects_with
-from shapecalc.core.text import shape_text, visible
+from shapecalc.core.record import Record
+from shapecalc.core.text import visible
 from shapecalc.tui.explore_text import title
 from shapecalc.tui.question import ASKABLE, SETTINGS, SWITCH_WORDS, Question, Result, answer_question
 from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, Finding, KeyWords
 from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.hints import verdict_text
 from shapecalc.view.story import setting_text
 
 HEADS = ("dialect", "setting", "answer")
@@ -142,8 +143,7 @@ def _is_past(event: OptionList.OptionHighlighted) -> bool:
 # The same question under every dialect
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Record):
     """One dialect with one setting of its switch, and what it says."""
 
     question: Question
@@ -163,10 +163,8 @@ class Row:
     @property
     def answer_text(self) -> str:
         """The answer in a word: the output shape with its conditions, or the rule that refuses."""
-        answer = self.result.answer
-        if answer is not None and answer.output is not None:
-            conditions = " and ".join(condition.words for condition in answer.conditions)
-            return shape_text(answer.output) + (f" when {conditions}" if conditions else "")
+        if self.result.answer is not None:
+            return verdict_text(self.result.answer)
         return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 

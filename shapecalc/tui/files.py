@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from io import StringIO
@@ -21,12 +20,13 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
 from shapecalc.core.text import is_file, shape_text, visible
 from shapecalc.engine.headers import found_in
 from shapecalc.engine.whole_files import write_whole
 from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
 from shapecalc.view.files import ENDINGS, still
-from shapecalc.view.film.files import FORMATS, film_file
+from shapecalc.view.film import FORMATS, film_file
 
 MOST = 1000
 """The most names that are listed of a folder or a file."""
@@ -35,8 +35,7 @@ HOLDS_SEVERAL = (".npz", ".safetensors")
 FILM = "film"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Record):
     """A folder, a file, or an array in a file, by the name that an input has for it."""
 
     name: str
@@ -133,8 +132,7 @@ class Files(Dialog[str | None]):
 # What is saved
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Record):
     """A film, or the picture of a step, of an answer."""
 
     kind: str

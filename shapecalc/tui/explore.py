@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 
@@ -18,14 +18,13 @@ from textual.widgets import Input
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.limits import MOST_FILMED
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 from shapecalc.core.text import visible
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
-from shapecalc.tui.keys import BESIDE, COMPARING, FOLLOWING, HINTS, KEYS, LEARNING, WHETHER, keys_line
 from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
 from shapecalc.tui.state import ARROWS, State, first_difference
 from shapecalc.tui.themes import theme_after
-from shapecalc.tui.widgets import ClickableText, Field, FocusableText, MarkClicked, Pane, TextField
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Explore(widgets.Room[None]):
     BLANK = True
     AUTO_FOCUS = ""
     BINDINGS = [
-        *(Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in KEYS),
+        *(Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in widgets.KEYS),
         Binding("slash", "app.command_palette", show=False),
     ]
 
@@ -85,15 +84,15 @@ class Explore(widgets.Room[None]):
     def compose(self) -> ComposeResult:
         """Lay the screen out from top to bottom."""
         yield widgets.Enlarge(id="enlarge")
-        yield ClickableText("title", "choose")
+        yield widgets.ClickableText("title", "choose")
         yield widgets.Fields(*self._fields())
-        yield ClickableText("reason")
-        yield FocusableText("flow")
-        yield ClickableText("rail")
-        yield Pane("picture")
-        yield ClickableText("sentence", "fix")
-        yield ClickableText("command", "copy")
-        yield ClickableText("keys")
+        yield widgets.ClickableText("reason")
+        yield widgets.FocusableText("flow")
+        yield widgets.ClickableText("rail")
+        yield widgets.Pane("picture")
+        yield widgets.ClickableText("sentence", "fix")
+        yield widgets.ClickableText("command", "copy")
+        yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
         """Show everything, with the cursor in the first hole, or in the first field."""
@@ -104,13 +103,13 @@ class Explore(widgets.Room[None]):
         """Give the focus to the first hole, or to the first field."""
         self.set_class(self.state.big, "-big")
         asks = self.state.opening or self.state.askable
-        focused = self.query_one(Pane if self.state.big else "#flow") if asks or self.state.big else None
+        focused = self.query_one(widgets.Pane if self.state.big else "#flow") if asks or self.state.big else None
         (focused or self.query(Input).first()).focus()
 
-    def _fields(self) -> list[Field]:
+    def _fields(self) -> list[widgets.Field]:
         """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
         question = self.state.question
-        fields = [Field(name, question.texts.get(name, "")) for name in question.fields]
+        fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
             self.watch(field, "value", partial(self.take_text, field.field_name), init=False)
             self.watch(field, "scroll_x", self.move_carets, init=False)
@@ -130,8 +129,8 @@ class Explore(widgets.Room[None]):
         if self.state.result.problem is not None:
             self.show_soon()
 
-    @on(TextField.CodePasted)
-    async def ask_code(self, event: TextField.CodePasted) -> None:
+    @on(widgets.TextField.CodePasted)
+    async def ask_code(self, event: widgets.TextField.CodePasted) -> None:
         """Ask the chain that a pasted line of code is, of the input that stands there."""
         from shapecalc.tui.question import chain_of
 
@@ -145,8 +144,8 @@ class Explore(widgets.Room[None]):
 
     def on_paste(self, event: events.Paste) -> None:
         """Take what is pasted outside of the fields into the first of them."""
-        field = self.query(TextField).first()
-        if not isinstance(self.focused, TextField) and field.focusable and event.control is not field:
+        field = self.query(widgets.TextField).first()
+        if not isinstance(self.focused, widgets.TextField) and field.focusable and event.control is not field:
             field.focus()
             field.post_message(events.Paste(event.text))
 
@@ -155,8 +154,8 @@ class Explore(widgets.Room[None]):
         """Go on to the next field."""
         self.focus_next(Input)
 
-    @on(MarkClicked)
-    async def follow_click(self, event: MarkClicked) -> None:
+    @on(widgets.MarkClicked)
+    async def follow_click(self, event: widgets.MarkClicked) -> None:
         """Follow a click on a dim of the flow, a step of the rail, a key or an element of the grid."""
         if event.kind == "key":
             await self.run_action(str(event.value))
@@ -196,17 +195,17 @@ class Explore(widgets.Room[None]):
         if event.key == "escape" and self.state.big:
             self.action_big()
             return
-        if isinstance(self.focused, Pane) and not (self.state.big and not self.state.gridded):
+        if isinstance(self.focused, widgets.Pane) and not (self.state.big and not self.state.gridded):
             acted = self.state.gridded and self._take_key_of_grid(event.key)
         else:
-            acted = isinstance(self.focused, FocusableText) and self._take_key(event)
+            acted = isinstance(self.focused, widgets.FocusableText) and self._take_key(event)
         if acted:
             self.show_soon()
             event.stop()
 
     def _take_key_of_grid(self, key: str) -> bool:
         """Take a key for the grid; say whether it means anything there."""
-        if key == BESIDE and self.state.twin is not None:
+        if key == widgets.BESIDE and self.state.twin is not None:
             self.state.beside = not self.state.beside
         elif key in ARROWS:
             self.state.move(key)
@@ -251,7 +250,7 @@ class Explore(widgets.Room[None]):
         if self._answer_to_show() is None:
             return
         self.state.gridded, self.state.beside = not self.state.gridded, False
-        (self.query_one(Pane) if self.state.gridded else self.query(Input).first()).focus()
+        (self.query_one(widgets.Pane) if self.state.gridded else self.query(Input).first()).focus()
         self.show_soon()
 
     def action_mistake(self) -> None:
@@ -275,12 +274,12 @@ class Explore(widgets.Room[None]):
 
     async def action_undo(self) -> None:
         """Ask the question before."""
-        self.state.undo()
+        self.state.turn(back=True)
         await self._show_fields()
 
     async def action_redo(self) -> None:
         """Ask the question that was taken back."""
-        self.state.redo()
+        self.state.turn(back=False)
         await self._show_fields()
 
     async def action_fix(self) -> None:
@@ -304,7 +303,7 @@ class Explore(widgets.Room[None]):
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
-        from shapecalc.tui.screens.files import save_screen
+        from shapecalc.tui.files import save_screen
 
         save_screen(self, as_text=kind == "text")
 
@@ -326,7 +325,7 @@ class Explore(widgets.Room[None]):
 
     async def _show_fields(self) -> None:
         """Show the fields of the question; those that are there already keep the focus."""
-        question, shown = self.state.question, {field.field_name: field for field in self.query(Field)}
+        question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
                 field.value = question.texts.get(name, "")
@@ -343,23 +342,23 @@ class Explore(widgets.Room[None]):
 
     # The dialogs. Each is imported when it is asked for, so that the first picture is there sooner.
 
-    @on(TextField.Diagnosed)
-    def show_diagnosis(self, event: TextField.Diagnosed) -> None:
+    @on(widgets.TextField.Diagnosed)
+    def show_diagnosis(self, event: widgets.TextField.Diagnosed) -> None:
         """Show what a pasted error message means."""
-        from shapecalc.tui.screens.dialogs import DoctorScreen
+        from shapecalc.tui.dialogs import DoctorScreen
 
         self.app.push_screen(DoctorScreen(event.diagnosis), self._take_question)
 
     def action_choose(self, setting: str = "") -> None:
         """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
-        from shapecalc.tui.screens.choose import Choose
+        from shapecalc.tui.choose import Choose
 
         hidden = explore_text.hidden_text(self.state)
         self.app.push_screen(Choose(self.state.question, setting, hidden), self._take_question)
 
     def action_files(self) -> None:
         """Choose an array of a file as the input."""
-        from shapecalc.tui.screens.files import Files
+        from shapecalc.tui.files import Files
 
         if may_open_files():
             self.app.push_screen(Files("."), self._take_file)
@@ -372,21 +371,21 @@ class Explore(widgets.Room[None]):
 
     def action_compare(self) -> None:
         """Ask the same under every dialect."""
-        from shapecalc.tui.screens.choose import Compare
+        from shapecalc.tui.choose import Compare
 
         if self.state.result.answer is None or self._answer_to_show() is not None:
             self.app.push_screen(Compare(self.state.question), self._take_row)
 
     def action_equiv(self) -> None:
         """Compare with another chain, once the answer is not hidden."""
-        from shapecalc.tui.screens.chains import Equiv
+        from shapecalc.tui.chains import Equiv
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest chain that does the same, once the answer is not hidden."""
-        from shapecalc.tui.screens.chains import Simplify
+        from shapecalc.tui.chains import Simplify
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(Simplify(answer), self._take_chain)
@@ -399,7 +398,7 @@ class Explore(widgets.Room[None]):
 
     def action_film(self) -> None:
         """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""
-        from shapecalc.tui.screens.film import FilmScreen
+        from shapecalc.tui.film import FilmScreen
 
         state = self.state
         answer = self._answer_to_show() if state.opening else state.answer
@@ -411,7 +410,7 @@ class Explore(widgets.Room[None]):
 
     def action_save(self, kind: str) -> None:
         """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
-        from shapecalc.tui.screens.files import Save, Saved, deliver
+        from shapecalc.tui.files import Save, Saved, deliver
 
         if (answer := self._answer_to_show()) is not None:
             saved = Saved(kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
@@ -419,7 +418,7 @@ class Explore(widgets.Room[None]):
 
     def action_lessons(self) -> None:
         """Take a lesson."""
-        from shapecalc.tui.screens.lessons import Lessons
+        from shapecalc.tui.lessons import Lessons
 
         screen = Lessons(self.progress, self.course, self._lesson)
 
@@ -431,23 +430,23 @@ class Explore(widgets.Room[None]):
 
     def action_drill(self) -> None:
         """Take exercises of all topics."""
-        from shapecalc.tui.screens.lessons import Drilling
+        from shapecalc.tui.lessons import Drilling
 
         self.app.push_screen(Drilling(progress=self.progress), self._take_question)
 
     def action_code(self) -> None:
         """Show code that does the same."""
-        from shapecalc.tui.screens.dialogs import CodeScreen
+        from shapecalc.tui.dialogs import CodeScreen
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return what is said of the widget that has the focus, and the keys of the mode, with what each does."""
-        from shapecalc.tui.screens.dialogs import MORE, focus_help
+        from shapecalc.tui.dialogs import MORE, focus_help
 
         about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
-        keys = LEARNING if self.state.learns else KEYS
+        keys = widgets.LEARNING if self.state.learns else widgets.KEYS
         return about, [*((key.shown, key.help) for key in keys), *MORE, *widgets.EVERYWHERE]
 
     # What is taken from them
@@ -491,18 +490,18 @@ class Explore(widgets.Room[None]):
         state, width = self.state, self.app.size.width - 2
         asked = command(state.question, state.result.answer)
         line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
-        shown = LEARNING if state.learns else KEYS
+        shown = widgets.LEARNING if state.learns else widgets.KEYS
         works = frozenset(key.action for key in shown if key.action and state.offers(key.action))
         hidden, score = explore_text.hidden_text(state), str(state.score)
         self._put("title", explore_text.title(state.question, state.result, width, hidden, score))
         self._put("reason", self._reason_text(width))
         self._put("sentence", explore_text.sentence(state, width))
         self._put("command", line)
-        follows = state.gridded and isinstance(self.focused, Pane)
-        focused = (FOLLOWING, COMPARING) if follows and state.twin else (FOLLOWING,) if follows else ()
-        if isinstance(self.focused, FocusableText) and (state.opening or state.asking):
-            focused = (WHETHER,) if state.opening else HINTS
-        self._put("keys", keys_line(works, width, shown, focused))
+        follows = state.gridded and isinstance(self.focused, widgets.Pane)
+        focused = (widgets.FOLLOWING, *([widgets.COMPARING] if state.twin else [])) if follows else ()
+        if isinstance(self.focused, widgets.FocusableText) and (state.opening or state.asking):
+            focused = (widgets.WHETHER,) if state.opening else widgets.HINTS
+        self._put("keys", widgets.keys_line(works, width, shown, focused))
         self.set_class(state.result.answer is None, "-stale")
         self._put_answer(width)
         if state.result.answer is not None:
@@ -520,10 +519,12 @@ class Explore(widgets.Room[None]):
         height = explore_text.flow_height(state, self.app.size.height - beside)
         self._put("flow", explore_text.flow_text(state, width, height))
         self._put("rail", explore_text.rail_text(state, width))
-        self.query_one(Pane).draw(partial(explore_text.picture_text, state, element_reader(state.result.source)))
+        self.query_one(widgets.Pane).draw(
+            partial(explore_text.picture_text, state, element_reader(state.result.source))
+        )
 
     def _put(self, name: str, text: Text) -> None:
-        self.query_one(f"#{name}", ClickableText).put(text)
+        self.query_one(f"#{name}", widgets.ClickableText).put(text)
 
     def _reason_text(self, width: int) -> Text:
         """Return what is wrong, with carets under the characters at fault."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -21,15 +20,16 @@ from textwrap import wrap
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Dims, Index, Move, Permute, Reshape, index_before, ravel, unravel
+from shapecalc.core.moves import Dims, Index, Permute, Reshape, index_before, ravel, unravel
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
 from shapecalc.core.text import brief, dim_text, number_text, shape_text, visible
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.hints import conditions_text, sizes_text
-from shapecalc.view.layout import HUES, INFERS, Cell, Layout, colour, input_cells, label, layouts, size_alone
-from shapecalc.view.pictures import budget_of, division
+from shapecalc.view.layout import COMBINING, HUES, INFERS, Cell, Layout, colour, input_cells, label, layouts, size_alone
+from shapecalc.view.pictures import budget_of, division, picture
 
 Shape = tuple[int, ...]
 HUNDREDTHS = 12
@@ -57,12 +57,13 @@ PICKING, RESTING = 0.55, 0.35
 WIDTH, HEIGHT = 80, 24
 """The room of a film in character cells: what every terminal has."""
 LEAST_HEIGHT = 16
+PICTURED = 8
+"""The rows of the picture of a stage that has several operands or windows."""
 LAST = 3.5
 """Seconds for which the last frame stays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sprite:
+class Sprite(Record):
     """A word that stands at a place, which is in character cells and may lie between two of them."""
 
     x: float
@@ -72,8 +73,7 @@ class Sprite:
     """Its looks by name: a key of `LOOKS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Record):
     """What stands where. Words that the frame before has under the same key glide from their places there."""
 
     sprites: Mapping[str, Sprite]
@@ -88,16 +88,14 @@ class Frame:
     asks: Ask | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Record):
     """What can be asked of the reader before a frame is shown, and the answer that the frame gives."""
 
     question: str
     answer: str
 
 
-@dataclass(frozen=True, slots=True)
-class Film:
+class Film(Record):
     """Frames in order, in a room of character cells."""
 
     title: str
@@ -118,8 +116,7 @@ class Film:
         return self.starts[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Record):
     """A word of a film through time, as long as neither it nor its looks change."""
 
     text: str
@@ -130,8 +127,7 @@ class Track:
     """Its places: seconds, and x and y. It goes from each to the next in a straight line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tape:
+class Tape(Record):
     """The place of every cell and bar of a tensor that lies in memory in C order."""
 
     shape: Shape
@@ -203,18 +199,12 @@ def moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
     starts = film.starts
     for number, frame in enumerate(film.frames):
         whole = round(100 * (frame.arrive + frame.hold))
-        steps = round(100 * frame.arrive) // HUNDREDTHS if number and _moves(film, number) else 0
+        before = film.frames[number - 1].sprites if number else {}
+        moves = any(len(_way(before.get(key), sprite, 0, 0)) > 1 for key, sprite in frame.sprites.items())
+        steps = round(100 * frame.arrive) // HUNDREDTHS if moves else 0
         for step in range(1, steps):
             yield picture_at(film, starts, starts[number] + step * HUNDREDTHS / 100), HUNDREDTHS
         yield tuple(frame.sprites.values()), whole - max(0, steps - 1) * HUNDREDTHS
-
-
-def _moves(film: Film, number: int) -> bool:
-    """Say whether a word moves on its way to a frame."""
-    before, now = film.frames[number - 1].sprites, film.frames[number].sprites
-    return any(
-        (came.x, came.y) != (sprite.x, sprite.y) for key, sprite in now.items() if (came := before.get(key)) is not None
-    )
 
 
 def tracks(film: Film) -> list[Track]:
@@ -312,20 +302,6 @@ def partners(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
 
 def _nearest(places: Sequence[int], place: int) -> int:
     return min(places, key=lambda other: abs(other - place))
-
-
-@dataclass(frozen=True, slots=True)
-class Gathering:
-    """A move that writes elements to another memory."""
-
-    journey: Journey
-    place: int
-    """The point of the journey that it leads from."""
-    move: Move
-    source: Tape
-    target: Tape
-    read: int
-    """The number of the memory that is read."""
 
 
 class Board:
@@ -436,7 +412,7 @@ def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None
 
     The dims of a stage have its number in their keys; those that it makes have the next, and glide up after it.
     """
-    board.drop("index", "asked", "label", "hole", "sum", "part", "piece", f"dim{number - 1}.")
+    board.drop("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{number - 1}.")
     ranks = max(len(layout.before), len(layout.cells))
     for dim in range(ranks):
         board.put_dim(f"index{dim}", dim, INDEX, str(dim), "quiet")
@@ -631,9 +607,8 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
     if source is None:
         return
     target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
-    gathering = Gathering(journey, place, journey.moves[place], source, target, board.memory)
     board.memory += 1
-    own, move, more = strides(source.shape), gathering.move, ""
+    own, move, more = strides(source.shape), journey.moves[place], ""
     if isinstance(move, Permute):
         more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
     _put_head(board, target, "written", more)
@@ -641,20 +616,20 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
     _put_dots(board, target)
     board.frame(sentence, step)
     for cells in picks(target):
-        _pick(board, gathering, cells, step)
-    _lift(board, gathering, sentence, step)
+        _pick(board, journey, place, (source, target), cells, step)
+    _lift(board, (source, target), sentence, step)
 
 
-def _pick(board: Board, gathering: Gathering, cells: range, step: int | None) -> None:
-    """Make the frame in which some elements are carried to their cells."""
-    source, target, journey = gathering.source, gathering.target, gathering.journey
+def _pick(board: Board, journey: Journey, place: int, tapes: tuple[Tape, Tape], cells: range, step: int | None) -> None:
+    """Make the frame in which some elements are carried from one tape to their cells on the other."""
+    source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
-    read: list[Index] = [index_before(index, source.shape, gathering.move) for index in written]
+    read: list[Index] = [index_before(index, source.shape, journey.moves[place]) for index in written]
     froms = [ravel(index, source.shape) for index in read]
-    lit = [f"cell{gathering.read}.{cell}" for cell in froms]
+    lit = [f"cell{board.memory - 1}.{cell}" for cell in froms]
     board.light(lit)
     for cell, index, came in zip(cells, written, froms, strict=True):
-        value = ravel(journey.source(gathering.place + 1, index), journey.points[0].shape)
+        value = ravel(journey.source(place + 1, index), journey.points[0].shape)
         board.put(_cell_key(board, cell), *target.place(cell), _cell_text(target, value), "lit")
         board.glide(_cell_key(board, cell), source.place(came))
     mapping = f"out{span_text(written, target.shape)} = in{span_text(read, source.shape)}"
@@ -688,10 +663,10 @@ def _cells_text(cells: Sequence[int]) -> str:
     return f"cells {listed}" + (f" {DOTS}" if len(cells) > MOST_LISTED else "")
 
 
-def _lift(board: Board, gathering: Gathering, sentence: str, step: int | None) -> None:
+def _lift(board: Board, tapes: tuple[Tape, Tape], sentence: str, step: int | None) -> None:
     """Make the frame in which the memory that was written takes the place of the one that was read."""
-    board.drop("bar", "part", f"cell{gathering.read}.", f"head{gathering.read}", f"dots{gathering.read}")
-    board.tape = tape = replace(gathering.target, top=gathering.source.top)
+    board.drop("bar", "part", *(f"{kind}{board.memory - 1}" for kind in ("cell", "head", "dots")))
+    board.tape = tape = replace(tapes[1], top=tapes[0].top)
     for cell in range(tape.shown):
         key = _cell_key(board, cell)
         board.put(key, *tape.place(cell), board.sprites[key].text)
@@ -733,14 +708,18 @@ def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> 
     for axis, cell in enumerate(input_cells(answer)):
         board.put_dim(f"dim0.{axis}", axis, BEFORE, cell_text(cell), cell_look(cell))
     if journey is None:
-        board.fit(0, 0)
+        board.fit(PICTURED, any(layout.stage.kind in COMBINING for layout in made))
     else:
         lay_memory(board, journey)
     board.frame(f"The input is {brief(shape_text(answer.input))}.", None)
     moved = 0
     for number, layout in enumerate(made):
         _put_rail(board, made, number + 1)
-        moved += _play_stage(board, layout, number, journey, moved)
+        if layout.stage.kind in COMBINING:
+            board.drop("cell", "bar", "head", "dots")
+            board.note("elements of several operands, or of windows, are not followed")
+            journey = None
+        moved += _play_stage(board, layout, number, journey, moved, answer)
     _end(board, answer, made)
     return Film(title, board.width, board.height, tuple(board.frames), tuple(board.notes))
 
@@ -759,6 +738,8 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
         journey = journey_of(answer, whole=False)
     except ShapeError as error:
         board.note(f"no memory is drawn: {error.problem.message}")
+        return None
+    if not journey.moves and any(layout.stage.kind in COMBINING for layout in layouts(answer)):
         return None
     volumes = [prod(point.shape) for point in journey.points]
     kept = zip(volumes, volumes[1:], journey.moves, strict=False)
@@ -791,7 +772,9 @@ def _put_rail(board: Board, made: tuple[Layout, ...], here: int) -> None:
             x += 3
 
 
-def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | None, moved: int) -> int:
+def _play_stage(
+    board: Board, layout: Layout, number: int, journey: Journey | None, moved: int, answer: Trace | Chain
+) -> int:
     """Make the frames of a stage; return how many moves of the journey it made: one, or none if it was refused."""
     open_stage(board, layout, number, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
@@ -806,7 +789,9 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
         if isinstance(step.value, tuple) or not has_room:  # a -1 has some of its own
             rest += outs
         else:
+            _put_picture(board, answer, layout, at)
             settle(board, layout, number, at, step, outs)
+    _put_picture(board, answer, layout, layout.numbers[-1] if steps else len(answer.steps))
     board.asks = question_about(layout, rest)
     last = (whole or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
@@ -817,6 +802,16 @@ def _play_stage(board: Board, layout: Layout, number: int, journey: Journey | No
     if whole:
         board.frame(sentence, shown)
     return 0
+
+
+def _put_picture(board: Board, answer: Trace | Chain, layout: Layout, at: int) -> None:
+    """Put the picture of a step where memory is drawn otherwise, if its stage has several operands or windows."""
+    board.drop("picture")
+    if layout.stage.kind in COMBINING:
+        top = board.row(SUM)
+        drawn = picture(answer, at, width=board.width, height=board.height - top - board.sentence_rows - 2)
+        for row, line in enumerate(drawn.plain.split("\n")):
+            board.put(f"picture{row}", 0, top + row, line)
 
 
 def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
@@ -844,7 +839,7 @@ def _put_fault(board: Board, layout: Layout | None) -> None:
             board.sprites[hole] = replace(board.sprites[hole], text=UNICODE.fail)
     budget = budget_of(layout) if layout.cuts and layout.cells else None
     have, known = budget.counts if budget else (None, None)
-    if isinstance(have, int) and isinstance(known, int) and known > 0 and budget is not None:
+    if budget and isinstance(have, int) and isinstance(known, int) and known > 0:
         board.put("sum", 0, board.row(SUM), f"have    {dim_text(have)}")
         divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
         text = f"asked   {dim_text(known)}" if budget.hole is None else f"-1      {divided}"

@@ -1,0 +1,95 @@
+"""Linear: the last axis is multiplied with a weight, whose other dim takes its place."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, checked_volume
+from shapecalc.core.dims import Monomial, Shape
+from shapecalc.core.moves import Combine, Place
+from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
+from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.operands import INNER_DIFFERS, RANKS_DIFFER, Operand, check_ranks, same
+from shapecalc.core.ops.transpose import TRANSPOSE
+from shapecalc.core.problem import misuse, refusal
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import brief, rank_text, shape_text
+
+
+def linear(
+    shape: Shape,
+    at: Setting,
+    out_features: Shape | None = None,
+    weight: Shape | None = None,
+    *,
+    in_first: bool = False,
+    vector: bool = False,
+) -> Reasons:
+    """Multiply the last axis with a weight OUT,IN, if `in_first` with one IN,OUT; `vector` says whether IN will do.
+
+    Source: ONNX MatMul and Gemm (with the weight transposed), torch.nn.functional.linear, paddle.nn.functional.linear
+    and keras.layers.Dense (IN,OUT). Raises `ShapeError`: inner-differs, ranks-differ, overflow.
+    """
+    argument = "out_features" if weight is None else "weight"
+    yield Stage(Kind.PRODUCT, "linear", argument, shape)
+    if not shape:
+        raise refusal(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
+    last = len(shape) - 1
+    held = _weight_of(shape, out_features, weight, in_first=in_first)
+    if len(held) != 2 and not (vector and len(held) == 1):
+        message = f"a weight has 2 dims, and {shape_text(held)} has {rank_text(len(held))}"
+        raise refusal(RANKS_DIFFER, message, argument=argument)
+    if at.row.equal_ranks:
+        check_ranks([Operand(0, shape), Operand(1, held)], f"{at.row.name} {at.operator.name}")
+    summed = 0 if in_first else len(held) - 1
+    inner, across = shape[last], held[summed]
+    message = f"the input ends in {brief(str(inner))}, and the weight {brief(shape_text(held))} takes {across}"
+    conditions = same(inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed))
+    yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))
+    for out in range(last):
+        yield Step(KEPT_DIM, out, (out,), shape[out])
+    places: list[tuple[Place, ...]] = [((0, axis),) for axis in range(last)]
+    output = shape[:last]
+    for axis in [axis for axis in range(len(held)) if axis != summed]:
+        yield Step(FROM_OPERAND, last, (), held[axis], (), FrozenDict(operand=1, axis=axis))
+        places.append(((1, axis),))
+        output += (held[axis],)
+    checked_volume(output, argument)
+    yield Combine(output, (shape, held), tuple(places))
+    return output
+
+
+def _weight_of(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
+    """Return the weight that was given, or the one that makes so many features of the last axis."""
+    if (out_features is None) == (weight is None):
+        raise misuse("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")
+    if weight is not None:
+        return weight
+    if len(out_features or ()) != 1 or not (isinstance(out_features[0], Monomial) or out_features[0] >= 0):  # type: ignore[index]
+        message = f"out_features is one size, and this is {brief(shape_text(out_features or ()))}"
+        raise misuse(message, argument="out_features")
+    pair = (*out_features, shape[-1])  # type: ignore[misc]
+    return pair[::-1] if in_first else pair
+
+
+LINEAR = Op(
+    name="linear",
+    summary="Multiply the last axis with a weight, as a dense layer does.",
+    params=(
+        Param("out_features", Holds.TARGET, "the size of the last dim of the output", placed=True),
+        Param("weight", Holds.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),
+    ),
+    steps=linear,
+    operators={
+        "torch": Operator("linear", steps=partial(linear, vector=True)),
+        "paddle": Operator("linear", steps=partial(linear, in_first=True)),
+        "tensorflow": Operator("Dense", steps=partial(linear, in_first=True)),
+    },
+    made_of=(MATMUL, TRANSPOSE),
+    examples=("linear B,T,768 3072", "linear B,T,C 3*C --explain", "linear 512,256 --weight 4,256 -d torch"),
+    vectors=vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
+    + vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),
+    keeps_count=False,
+)

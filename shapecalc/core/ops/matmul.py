@@ -1,0 +1,113 @@
+"""Matmul: rows of one operand times columns of the other; dims in front broadcast."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import FLOATS, WIDE, Operator, Setting, checked_volume
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Combine, Place
+from shapecalc.core.ops import operands as joint
+from shapecalc.core.ops.op import Op, called, vectors
+from shapecalc.core.ops.operands import Operand
+from shapecalc.core.problem import misuse, refusal
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief, number_text, shape_text
+
+SOURCE = "numpy.matmul, ONNX MatMul, torch.matmul, TensorRT MatrixMultiply"
+
+
+def _contracted(_: Step, left: Dim, right: Dim) -> str:
+    return f"{brief(str(left))} of both is summed" if left == right else f"{left} and {right} are one, and are summed"
+
+
+CONTRACTED = StepRule(
+    "contract",
+    "an axis that both operands have is summed, and goes",
+    "Each element of the result is a sum along this axis, so it is in neither dim of the result. Its sizes are equal.",
+    "shapecalc matmul 2,3 3,4",
+    SOURCE,
+    name="sum",
+    why=_contracted,
+)
+FROM_OPERAND = StepRule(
+    "from-operand",
+    "a dim that only one operand has stays",
+    "The rows are those of the first operand, and the columns those of the second.",
+    "shapecalc matmul B,T,768 768,3072",
+    SOURCE,
+    name="stays",
+    why="{step.value} is axis {axis} of operand {operand}",
+)
+
+
+def matmul(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reasons:
+    """Multiply matrices: the last dim of the first operand is the last but one of the second; dims in front broadcast.
+
+    A vector as first operand is a row, as second a column, and its 1 is dropped again. Source: numpy.matmul, ONNX
+    MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors).
+    Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
+    """
+    yield Stage(Kind.PRODUCT, "matmul", "operands", shape)
+    every = joint.in_order(shape, operands)
+    if len(every) != 2:
+        raise misuse(f"a product has two operands, and these are {len(every)}", "write several products as a chain")
+    if at.row.equal_ranks:
+        joint.check_ranks(every, f"{at.row.name} {at.operator.name}")
+    return (yield from product_of(every, at))
+
+
+def product_of(every: list[Operand], at: Setting, names: str = "operands") -> Reasons:
+    """Yield the steps of a product of two matrices, and its move; `names` is the argument of the second operand."""
+    left, right = every
+    for each in every:
+        least = 2 if at.row.equal_ranks else 1
+        if len(each.shape) < least:
+            message = f"{shape_text(each.shape)} is no matrix: it needs {number_text(least, 'dim', 'dims')}"
+            raise refusal(joint.RANKS_DIFFER, message, argument=names if each.number else "input")
+    inner, across = left.shape[-1], right.shape[-2:][0]
+    message = f"{brief(str(inner))} and {brief(str(across))} are summed together, and are not equal"
+    conditions = joint.same(inner, across, refusal(joint.INNER_DIFFERS, message, argument=names, index=0))
+    summed = len(left.shape) - 1
+    yield Step(
+        CONTRACTED, None, (summed,) * (left.number == 0), inner, conditions, FrozenDict(left=inner, right=across)
+    )
+    output, places = list[Dim](), list[tuple[Place, ...]]()
+    for distance in range(max(len(left.shape), len(right.shape)), 2, -1):
+        agreed = joint.broadcast([each.from_right(distance) for each in every], f"dims {-distance}:")
+        yield joint.aligned_step(len(output), agreed)
+        output.append(agreed.dim)
+        places.append(agreed.places)
+    kept = [(left, len(left.shape) - 2)] if len(left.shape) > 1 else []
+    kept += [(right, len(right.shape) - 1)] if len(right.shape) > 1 else []
+    for operand, axis in kept:
+        dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
+        yield Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts)
+        output.append(dim)
+        places.append(((operand.number, axis),))
+    checked_volume(tuple(output), names)
+    yield Combine(tuple(output), joint.shapes_of(every), tuple(places))
+    return tuple(output)
+
+
+MATMUL = Op(
+    name="matmul",
+    summary="Multiply matrices, and stacks of them.",
+    params=(joint.OPERANDS,),
+    steps=matmul,
+    operators={
+        "onnx": Operator("MatMul", {1: FLOATS, 9: WIDE, 13: WIDE | {"bfloat16"}}),
+        **called(matmul="numpy torch tensorflow jax paddle", MatMul="openvino onednn", MatrixMultiply="tensorrt"),
+    },
+    examples=("matmul 2,3 3,4", "matmul B,H,T,64 B,H,64,T --explain", "matmul 8,1,2,3 4,3,5 -d torch"),
+    vectors=vectors(
+        "operands",
+        ("2,3", "3,4", "4,3", "3", "7,3,4", "[]"),
+        ("3", "3", "3,4", "4"),
+        ("5,1,2,3", "4,3,6", "3"),
+        ("[]", "3"),
+        ("B,T,K", "K,4", "768,4", "B,K,T"),
+        ("0,3", "3,2"),
+    ),
+    keeps_count=False,
+    rules=(CONTRACTED, FROM_OPERAND, joint.INNER_DIFFERS),
+)

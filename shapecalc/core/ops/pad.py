@@ -1,0 +1,82 @@
+"""Pad: positions are added at the begin and at the end of axes, or taken away there."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import FLOATS, INTEGERS, NEWEST, SINCE_13, Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.dims import INT64_MAX, Dim, Shape
+from shapecalc.core.ops import windows
+from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.op import Op, called, vectors
+from shapecalc.core.ops.operands import sized
+from shapecalc.core.problem import refusal
+from shapecalc.core.record import FrozenDict
+from shapecalc.core.text import brief
+
+SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, paddle.nn.functional.pad"
+
+
+LENGTHENED = StepRule(
+    "lengthen",
+    "positions are added at the begin and at the end of an axis",
+    "The pads are written begins first: of a matrix begin 0, begin 1, end 0, end 1. PyTorch itself writes begin and "
+    "end of the last axis first.",
+    "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
+    SOURCE,
+    name="lengthen",
+    why=lambda step, dim, begin, end: f"{begin} + {brief(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
+)
+
+
+def pad(shape: Shape, at: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Reasons:
+    """Add positions at both ends of axes, by default of all; `padding` has the begins and then the ends.
+
+    Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad.
+    Raises `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow.
+    """
+    yield Stage(Kind.LENGTHEN, "pad", "padding", shape)
+    if axes and not shape:
+        raise no_axis_of_a_scalar(axes[0], "axes", 0)
+    places = range(len(shape)) if axes is None else axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+    count = len(places)
+    padding = windows.for_each(padding, [2 * count], "padding", -INT64_MAX if at.row.windows.crops else 0)
+    ends = {axis: padding[index::count] for index, axis in enumerate(places) if any(padding[index::count])}
+    settled = {axis: _longer(axis, shape[axis], *both) for axis, both in ends.items()}
+    return (yield from windows.along_axes(shape, settled, ends))
+
+
+def _longer(axis: int, dim: Dim, begin: int, end: int) -> windows.Settled:
+    gone = -min(begin, 0) - min(end, 0)
+    message = f"dim {axis} is {brief(str(dim))}, and {gone} are taken away"
+    error = refusal(windows.NOTHING_LEFT, message, argument="padding")
+    conditions = windows.fitting(dim, gone, error) if gone else ()
+    size = yield from sized((dim, begin, end))
+    return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
+
+
+PAD = Op(
+    name="pad",
+    summary="Add positions at the ends of axes.",
+    params=(
+        Param("padding", Holds.SIZES, "one for all ends, or begins and then ends", positional=True, required=True),
+        Param("axes", Holds.AXES, "the axes that are padded, by default all"),
+    ),
+    steps=pad,
+    operators={
+        "onnx": Operator(
+            "Pad",
+            {1: FLOATS, 2: FLOATS, 11: INTEGERS | FLOATS, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13, **NEWEST},
+            since={"axes": 18},
+        ),
+        **called(pad="numpy torch tensorflow jax paddle", PAD="tflite", Pad="openvino"),
+    },
+    examples=("pad 1,3,8,8 0,0,1,1,0,0,1,1", "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain", "pad 5,5 -1,0,0,2"),
+    vectors=vectors(
+        "padding axes",
+        ("2,3", "1,0,0,2", "1,1", "1,1 1", "1,2 -1", "1,2 2", "1,1,1,1 0,0", "-1,0,0,-3", "-3,0,1,0", "0,0,0,0"),
+        ("0,3", "1,0,0,0"),
+        ("N,3", "1,1,1,1", "-2,0,0,0"),
+    ),
+    keeps_count=False,
+    rules=(LENGTHENED,),
+)

@@ -1,0 +1,107 @@
+"""Pool: a window moves along the spatial dims of each channel, and gives its greatest or its mean element."""
+
+from __future__ import annotations
+
+from _collections_abc import Mapping
+
+from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.dialects.base import FLOATS, NONE, Holds, Operator, Param, Setting
+from shapecalc.core.dims import Shape
+from shapecalc.core.ops import windows
+from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import replace
+
+GLOBAL = "global"
+
+
+def pool(
+    shape: Shape, at: Setting, kernel: Shape | str, kind: str = "max", layout: str | None = None, **moved: object
+) -> Reasons:
+    """Move a window along the spatial dims of each channel; `global` is a window over all of them.
+
+    Source: ONNX MaxPool, AveragePool and their global ones, torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO.
+    Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
+    """
+    yield Stage(Kind.WINDOW, "pool", "kernel", shape)
+    count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(len(shape) - 2, 1)
+    _, axes = windows.spatial_axes(shape, at, count, layout)
+    if isinstance(kernel, tuple):
+        sizes = windows.for_each(kernel, [count], "kernel")
+        moved = {"stride": sizes, **moved} if at.row.windows.kernel_steps else moved
+        found = windows.windows_of(axes, at, kind, sizes, moved)
+    elif moved:
+        name = next(iter(moved))
+        raise misuse(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
+    else:
+        found = [windows.Window(axis, shape[axis]) for axis in axes]
+    settled = {each.axis: windows.slid(shape[each.axis], each, at) for each in found}
+    return (yield from windows.along_axes(shape, settled, [each.axis for each in found if not each.reads_one]))
+
+
+def _kinds(most: Operator, mean: Operator, whole: Mapping[str, Operator] = NONE) -> Operator:
+    """Return an operator that is another one for means, and for a window over all."""
+
+    def variant(given: Mapping[str, object]) -> Operator:
+        kind = str(given.get("kind", "max"))
+        found = mean if kind == "average" else most
+        return whole.get(kind, found) if given["kernel"] == GLOBAL else found
+
+    return replace(most, variant=variant)
+
+
+def _layers(most: str, mean: str, *lacking: str) -> Operator:
+    """Return an operator of a framework without versions; no pool for means has a dilation there."""
+    lacks = dict.fromkeys(lacking)
+    return _kinds(Operator(most, since=lacks), Operator(mean, since={**lacks, "dilation": None}))
+
+
+SMALL = FLOATS | {"int8", "uint8"}
+MOST = {1: FLOATS, 8: FLOATS, 10: FLOATS, 11: FLOATS, 12: SMALL, 22: SMALL | {"bfloat16"}}
+MEAN = {1: FLOATS, 7: FLOATS, 10: FLOATS, 11: FLOATS, 19: FLOATS, 22: FLOATS | {"bfloat16"}}
+WHOLE = {1: FLOATS, 22: FLOATS | {"bfloat16"}}
+ONNX = _kinds(
+    Operator("MaxPool", MOST, since={"dilation": 10, "ceil": 10}),
+    Operator("AveragePool", MEAN, since={"dilation": 19, "ceil": 10}),
+    {"max": Operator("GlobalMaxPool", WHOLE), "average": Operator("GlobalAveragePool", WHOLE)},
+)
+OPENVINO = _kinds(
+    Operator("MaxPool", required={"stride": 1}),
+    Operator("AvgPool", required={"stride": 1}),
+    {"max": Operator("ReduceMax"), "average": Operator("ReduceMean")},
+)
+KERNEL_HELP = "the size of the window, or global"
+POOL = Op(
+    name="pool",
+    summary="Take the greatest element of each window, or the mean.",
+    params=(
+        Param("kernel", Holds.SIZES, KERNEL_HELP, positional=True, required=True, words=(GLOBAL,)),
+        Param("kind", Holds.WORD, "what a window gives, by default max", words=("max", "average")),
+        *windows.PARAMS,
+        Param("ceil", Holds.FLAG, "count a last window that is cut off at the end"),
+        windows.LAYOUT,
+    ),
+    steps=pool,
+    operators={
+        "onnx": ONNX,
+        "torch": _layers("max_pool", "avg_pool"),
+        "tensorflow": _layers("MaxPooling", "AveragePooling", "dilation", "ceil"),
+        "tflite": _layers("MAX_POOL_2D", "AVERAGE_POOL_2D", "dilation", "ceil"),
+        "openvino": OPENVINO,
+        "tensorrt": _layers("Pooling", "Pooling", "dilation"),
+        "paddle": _layers("max_pool", "avg_pool", "dilation"),
+    },
+    examples=(
+        "pool 1,64,112,112 3 --stride 2 --padding 1",
+        "pool N,C,H,W 2 --kind average --stride 2 --ceil --explain",
+        "pool N,C,H,W global --kind average",
+    ),
+    vectors=vectors(
+        "kernel stride padding",
+        ("1,3,9,9", "2", "3 2 1", "2,3 2,1", "10", "2 1 same", "2 1 2", "global", "2,2,2"),
+        ("3,9,9", "2", "2,2"),
+        ("2,3,9", "3 2 0,1"),
+        ("N,C,H,W", "2", "2 2", "3 2 1"),
+    ),
+    keeps_count=False,
+)

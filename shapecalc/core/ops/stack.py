@@ -1,0 +1,74 @@
+"""Stack: operands of one shape are laid along a new axis."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, checked_volume
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Combine, Place
+from shapecalc.core.ops.axes import axis_from_zero
+from shapecalc.core.ops.concat import AXIS, CONCAT, REQUIRED, same_step
+from shapecalc.core.ops.op import Op, called, vectors
+from shapecalc.core.ops.operands import MORE_OPERANDS, check_ranks, in_order, shapes_of
+from shapecalc.core.ops.unsqueeze import UNSQUEEZE
+
+STACKED = StepRule(
+    "stack-operands",
+    "a new axis counts the operands",
+    "Position k of it is operand k, whole. A concat lays them along an axis that they have.",
+    "shapecalc stack 2,3 2,3 --axis 1",
+    "numpy.stack, torch.stack, tf.stack",
+    name="stack",
+    why="a new axis, on which each of {step.value} operands has a position",
+)
+
+
+def stack(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Reasons:
+    """Lay operands of one shape along a new axis, by default the first.
+
+    Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat.
+    Raises `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit,
+    overflow.
+    """
+    yield Stage(Kind.JOIN, "stack", "operands", shape)
+    every = in_order(shape, operands)
+    check_ranks(every, f"{at.row.name} stack")
+    along = axis_from_zero(axis or 0, len(shape) + 1, at, "axis")
+    output, places = list[Dim](), list[tuple[Place, ...]]()
+    for out in range(len(shape) + 1):
+        if out == along:
+            step, place = Step(STACKED, out, (), len(every)), list[Place]()
+        else:
+            source = out - (out > along)
+            step = same_step(out, source, every, "all are of one shape")
+            place = [(each.number, source) for each in every]
+        yield step
+        output.append(step.dim)
+        places.append(tuple(place))
+    check_rank(tuple(output), at.row, "operands")
+    checked_volume(tuple(output), "operands")
+    yield Combine(tuple(output), shapes_of(every), tuple(places), along)
+    return tuple(output)
+
+
+STACK = Op(
+    name="stack",
+    summary="Lay tensors of one shape along a new axis.",
+    params=(MORE_OPERANDS, AXIS),
+    steps=stack,
+    operators={
+        "onnx": Operator("Concat", {4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}, required=REQUIRED),
+        "openvino": Operator("Concat", required=REQUIRED),
+        **called(stack="numpy torch tensorflow jax paddle"),
+    },
+    made_of=(UNSQUEEZE, CONCAT),
+    examples=("stack 2,3 2,3 --axis 0", "stack B,T B,T B,T --axis -1 --explain", "stack N,3 8,3 -d torch"),
+    vectors=vectors(
+        "operands axis",
+        ("2,3", "2,3 0", "2,3 2", "2,3 -1", "2,3 3", "2,4 0", "2,3", "3 0"),
+        ("[]", "[] 0"),
+        ("N,3", "M,3 0"),
+    ),
+    keeps_count=False,
+    rules=(STACKED,),
+)

@@ -1,0 +1,311 @@
+"""What ops with windows share: the axes that windows move along, strides and paddings, and the places of a window."""
+
+from __future__ import annotations
+
+from shapecalc.core.answers import Reasons, Step, StepRule
+from shapecalc.core.conditions import Conditions, at_least, required
+from shapecalc.core.dialects.base import Holds, Param, Setting, checked_volume
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.moves import Combine, Place
+from shapecalc.core.ops.operands import sized
+from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.rules import KEPT_DIM
+from shapecalc.core.text import brief, number_text, rank_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from typing import Any, TypeVar
+
+    from shapecalc.core.results import Wanted
+
+    Kept = TypeVar("Kept")
+
+    Places = Mapping[int, tuple[Place, ...]]
+    Settled = Generator[Wanted, None, Step]
+    """The step of one axis; it may ask for a name of its dim."""
+
+SOURCE = (
+    "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
+    "paddle.nn, OpenVINO shape rules of pooling, TensorRT PaddingMode"
+)
+
+WINDOW_RANK = Rule(
+    "window-rank",
+    "the dims are not a batch, channels, and what a window moves along",
+    "A window moves along all dims but the batch and the channels. A kernel has a size for each. PyTorch also takes an "
+    "input without a batch. PyTorch, OpenVINO, Paddle and TensorFlow have windows of at most 3 dims.",
+    "shapecalc conv 3,32,32 8,3,3,3",
+    SOURCE,
+)
+WINDOW_VALUES = Rule(
+    "window-values",
+    "the numbers of a window are too small, or are too many or too few",
+    "One number stands for every spatial dim; otherwise there is one for each. Padding may have one for each begin and "
+    "then one for each end. Kernels, strides, dilations and groups are at least 1, paddings at least 0.",
+    "shapecalc pool 1,3,8,8 2 --stride 2,2,2",
+    SOURCE,
+)
+WINDOW_TOO_LARGE = Rule(
+    "window-too-large",
+    "a window fits nowhere",
+    "With its dilation a window is d*(k - 1) + 1 long. It is not longer than the dim and its padding together.",
+    "shapecalc conv 1,3,5,5 8,3,7,7",
+    SOURCE,
+)
+NOTHING_LEFT = Rule(
+    "nothing-left",
+    "less is left of a dim than the framework takes",
+    "A pad below 0 takes positions away, at most all. What is spread is more than the padding, which is taken away. A "
+    "size times a factor is rounded down; PyTorch and Paddle refuse 0, and ONNX gives it.",
+    "shapecalc upsample 1,3,4,4 0.1 -d torch",
+    "ONNX Pad, ConvTranspose and Resize, torch.nn.functional.interpolate",
+)
+BAD_PADDING = Rule(
+    "bad-padding",
+    "the framework does not take this padding",
+    "PyTorch pads both ends of an axis alike, pools by at most half of the kernel, and takes same with a stride of 1 "
+    "alone. TensorFlow Lite takes same and valid, TensorRT no valid. What is added to a transposed convolution is less "
+    "than its stride or its dilation.",
+    "shapecalc conv 1,3,8,8 8,3,3,3 --padding same --stride 2 -d torch",
+    SOURCE,
+)
+
+
+class Window(Record):
+    """A window along one axis."""
+
+    axis: int
+    kernel: Dim
+    stride: int = 1
+    dilation: int = 1
+    begin: int = 0
+    end: int = 0
+    word: str = ""
+    """What the padding is to bring about, if it is `same` or `same-lower`."""
+    ceil: bool = False
+    """Whether a last window that is cut off counts."""
+
+    @property
+    def reads_one(self) -> bool:
+        """Whether each position reads the one of the same index."""
+        return self.kernel == self.stride == 1 and self.begin == self.end == 0
+
+    @property
+    def length(self) -> tuple[Dim, int]:
+        """The terms of what it spans: d*k, or 0 if the kernel is a number, and a number."""
+        if isinstance(self.kernel, int):
+            return 0, self.dilation * (self.kernel - 1) + 1
+        return product((self.dilation, self.kernel)), 1 - self.dilation
+
+    def terms(self, dim: Dim, sign: str) -> str:
+        """Return the text of a dim with what is added or taken away at its ends."""
+        return "".join([brief(str(dim)), *[f" {sign} {each}" for each in (self.begin, self.end) if each]])
+
+
+def _slides(step: Step, dim: Dim, window: Window) -> str:
+    kernel, stride = brief(str(window.kernel)), window.stride
+    if window.word:
+        return f"{brief(str(dim))} / {stride}, rounded up, = {step.value}: there is as much padding as that takes"
+    length = kernel if window.dilation == 1 else f"({window.dilation}*({kernel} - 1) + 1)"
+    text = f"{window.terms(dim, '+')} - {length}"
+    divided = f"({text}) / {stride}, rounded up," if window.ceil else text if stride == 1 else f"({text})//{stride}"
+    return f"{divided} + 1 = {step.value}"
+
+
+SLIDES = StepRule(
+    "slide",
+    "a window moves along an axis, and each of its places gives an element",
+    "A dim of H has (H + begin + end - d*(k - 1) - 1)//s + 1 places for a kernel of k with dilation d, stride s and "
+    "padding at its begin and end. With ceil the last window may be cut off at the end; ONNX and PyTorch leave out one "
+    "that begins in the padding there, Paddle, OpenVINO and TensorRT count it. With same there are H/s, rounded up.",
+    "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
+    SOURCE,
+    name="slide",
+    why=_slides,
+)
+
+
+def _spreads(step: Step, dim: Dim, window: Window, more: int) -> str:
+    apart = f"{brief(str(dim))}*{window.stride}"
+    if window.word:
+        return f"{apart} = {step.value}: the padding takes the rest away"
+    length = window.terms(f"{window.dilation}*({window.kernel} - 1) + 1", "-")  # type: ignore[arg-type]  # a text
+    return f"{apart} - {window.stride} + {length}{f' + {more}' if more else ''} = {step.value}"
+
+
+SPREADS = StepRule(
+    "spread",
+    "each element is spread over a window, and windows lie a stride apart",
+    "It is the opposite of a convolution: (H - 1)*s - begin - end + d*(k - 1) + 1, and what is added at the end. With "
+    "same it is H*s. Keras' layers give H*s + max(d*(k - 1) + 1 - s, 0) if nothing is said of what is added.",
+    "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
+    "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
+    name="spread",
+    why=_spreads,
+)
+NO_PLACES: Places = {}
+RULES = (SLIDES, SPREADS, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
+PADDING_HELP = "what is added at both ends: for all spatial dims, for each, or begins and then ends"
+PARAMS = (
+    Param("stride", Holds.SIZES, "how far a window moves, for all spatial dims or for each"),
+    Param("padding", Holds.SIZES, PADDING_HELP, words=("same", "same-lower", "valid")),
+    Param("dilation", Holds.SIZES, "how far apart the positions are that a window reads, by default 1"),
+)
+LAYOUT_HELP, BY_ROW = "TensorFlow and Paddle: where the channels are", lambda row: row.windows.layouts
+LAYOUT = Param("layout", Holds.WORD, LAYOUT_HELP, words=("nchw", "nhwc"), taken_by=BY_ROW)
+
+
+def spatial_axes(shape: Shape, at: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
+    """Return the axis of the channels, and those that windows of `count` dims move along.
+
+    Raises `ShapeError` (window-rank) if the input has others.
+    """
+    row, rank = at.row.windows, len(shape)
+    batch, (least, most) = rank - count - 1, row.spatial
+    if batch not in ((0, 1) if row.unbatched else (1,)) or not least <= count <= most:
+        takes = f"{least} to {most} spatial dims behind a batch and channels"
+        if least <= count <= most:
+            takes = f"{rank_text(count + 2)} if {number_text(count, 'is', 'are')} spatial"
+        message = f"{at.row.name} {at.operator.name} takes {takes}, and the input has {rank_text(rank)}"
+        raise refusal(WINDOW_RANK, message, argument="input")
+    last = (layout or row.layout) == "nhwc"
+    return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
+
+
+def as_many(values: Sequence[Kept], counts: Iterable[int], name: str) -> tuple[Kept, ...]:
+    """Return as many values as the last of `counts`: one stands for all; raise `ShapeError` (window-values) for others.
+
+    >>> as_many((3,), [2, 4], "padding"), as_many((1, 2), [2, 4], "padding"), as_many((1, 2, 3, 4), [2, 4], "padding")
+    ((3, 3, 3, 3), (1, 2, 1, 2), (1, 2, 3, 4))
+    """
+    *_, most = allowed = (1, *counts)
+    if len(values) not in allowed:
+        listed = " or ".join(map(str, dict.fromkeys(allowed)))
+        raise refusal(WINDOW_VALUES, f"{name} has {listed} numbers here, not {len(values)}", argument=name)
+    return (*values,) * (most // (len(values) or 1))
+
+
+def for_each(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
+    """Return as many numbers as the last of `counts`, none are the least ones; raise `ShapeError` (window-values)."""
+    found: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
+    for index, each in enumerate(found):
+        if isinstance(each, int) and each < least:
+            raise refusal(WINDOW_VALUES, f"{name} is at least {least}, and this is {each}", argument=name, index=index)
+    return as_many(found, counts, name)
+
+
+def windows_of(axes: tuple[int, ...], at: Setting, what: str, kernel: Shape, moved: Mapping[str, Any]) -> list[Window]:
+    """Return the windows along axes; `what` takes them: conv, transposed, max or average.
+
+    `moved` has the stride, the padding, the dilation and ceil, if they are given. Raises `ShapeError`: window-values,
+    bad-padding.
+    """
+    count, row, padding = len(axes), at.row.windows, moved.get("padding")
+    steps, reach = (for_each(moved.get(name), [count], name) for name in ("stride", "dilation"))
+    if not row.dilates_steps and max(steps) > 1 < max(reach):
+        message = f"{at.row.name} {at.operator.name} takes no stride above 1 beside a dilation above 1"
+        raise refusal(WINDOW_VALUES, message, argument="dilation")
+    limited = dict([each.partition(":")[::2] for each in row.padding.split()])
+    words = [word for word, only in limited.items() if not only or what in only.split(",")]
+    word = padding if isinstance(padding, str) else "numbers"
+    ceil = moved.get("ceil", False) and word != "valid"
+    if word not in words and padding is not None:
+        message = f"{at.row.name} {at.operator.name} takes {' or '.join(words)} as padding, not {word}"
+        raise refusal(BAD_PADDING, message, argument="padding")
+    ends = for_each(None if isinstance(padding, str) else padding, [count, 2 * count], "padding", 0)
+    found = list[Window]()
+    for place, axis in enumerate(axes):
+        pads = ends[place], ends[place + count], word if word[:4] == "same" else ""
+        window = Window(axis, kernel[place], steps[place], reach[place], *pads, ceil)
+        wrong = _wrong_padding(window, at, what)
+        if wrong:
+            raise refusal(BAD_PADDING, f"{at.row.name} {wrong}", argument="padding")
+        found.append(window)
+    return found
+
+
+def _wrong_padding(window: Window, at: Setting, what: str) -> str:
+    """Say what is wrong with a padding that only some frameworks take; nothing if it is taken."""
+    row, kernel = at.row.windows, window.kernel
+    if row.symmetric and window.begin != window.end:
+        return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
+    if row.symmetric and window.word and window.stride > 1:
+        return f"takes same with a stride of 1 alone, and it is {window.stride}"
+    if row.symmetric and what in ("max", "average") and isinstance(kernel, int) and 2 * window.begin > kernel:
+        return f"pads at most half of the kernel, which is {kernel}, and this is {window.begin}"
+    return ""
+
+
+def fitting(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
+    """Return the conditions under which a dim is at least another one, and above 0; raise the error if it never is."""
+    return required(at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
+
+
+def slid(dim: Dim, window: Window, at: Setting) -> Settled:
+    """Return the step of a dim that windows move along; raise `ShapeError` (window-too-large) if none fits.
+
+    Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
+    strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored").
+    """
+    conditions: Conditions = ()
+    stride, (spanned, length) = window.stride, window.length
+    rest = window.begin + window.end - length + (stride - 1) * window.ceil
+    if window.ceil and not at.row.windows.counts_outside:
+        rest = window.begin + min(window.end - length + stride, 0) - 1
+    if window.word:
+        size = yield from sized((dim, -1), stride, 1)
+    else:
+        message = f"a window of {brief(str(spanned or length))} fits nowhere in {brief(str(dim))} and its padding"
+        error = refusal(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
+        conditions = fitting(dim, spanned or -rest, error)
+        size = yield from sized((dim, rest, product((-1, spanned))), stride, 1)
+    return Step(SLIDES, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
+
+
+def spread(dim: Dim, window: Window, more: int | None, at: Setting) -> Settled:
+    """Return the step of a dim of a transposed convolution; `more` is added at its end.
+
+    Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) *
+    dilations[i] + 1) - pads[start_i] - pads[end_i]"), keras.layers.Conv2DTranspose.
+    Raises `ShapeError`: bad-padding, nothing-left.
+    """
+    stride, keras = window.stride, not at.row.windows.dilates_steps
+    if more and more >= max(stride, 1 if keras else window.dilation):
+        message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {more}"
+        raise refusal(BAD_PADDING, message, argument="output_padding")
+    spanned, length = window.length
+    rest = length - stride - window.begin - window.end + (more or 0)
+    if keras and more is not None and window.word:
+        spanned, rest = 0, more - stride + (1 if spanned else length % 2)
+    elif window.word or (keras and more is None and not spanned and length < stride):
+        spanned, rest = 0, more or 0
+    apart = product((stride, dim))
+    message = f"nothing is left of {brief(str(dim))}: the padding is more than the windows"
+    error = refusal(NOTHING_LEFT, message, argument="input", index=window.axis)
+    conditions = fitting(apart, 1 - rest - (window.dilation if spanned else 0), error)
+    if keras and more is None and spanned:  # the formula has a maximum, which is the other term for shorter kernels
+        conditions += fitting(window.kernel, -(-(stride - length) // window.dilation), error)
+    size = yield from sized((apart, spanned, rest))
+    facts = FrozenDict(dim=dim, window=window, more=more or 0)
+    return Step(SPREADS, window.axis, (window.axis,), size, conditions, facts)
+
+
+def along_axes(
+    shape: Shape, settled: Mapping[int, Settled], reading: Iterable[int], *weight: Shape, places: Places = NO_PLACES
+) -> Reasons:
+    """Settle axes, and keep the others: the steps and the move of a stage that began.
+
+    `reading` are the axes whose positions read several, `places` those of dims that come from a weight. Raises
+    `ShapeError`: overflow.
+    """
+    output = list[Dim]()
+    for axis, dim in enumerate(shape):
+        step = (yield from settled[axis]) if axis in settled else Step(KEPT_DIM, axis, (axis,), dim)
+        output.append(step.dim)
+        yield step
+    checked_volume(tuple(output), "input")
+    found = tuple([places.get(axis, ((0, axis),)) for axis in range(len(shape))])
+    yield Combine(tuple(output), (shape, *weight), found, None, tuple(reading))
+    return tuple(output)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 from operator import mul
 from textwrap import wrap
@@ -657,7 +657,7 @@ def _cells_text(cells: Sequence[int]) -> str:
     """Return cells in words: one, a run of them, or the first few."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
-    if [*cells] == [*range(cells[0], cells[-1] + 1)]:
+    if all(after == at + 1 for at, after in pairwise(cells)):
         return f"cells {cells[0]} to {cells[-1]}"
     listed = ", ".join(map(str, cells[:MOST_LISTED]))
     return f"cells {listed}" + (f" {DOTS}" if len(cells) > MOST_LISTED else "")

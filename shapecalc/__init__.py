@@ -21,6 +21,7 @@ from shapecalc.core import fixing as _answers
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.compare import Comparison
+from shapecalc.core.compare import compare as _compare
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.text import brief, shape_text, visible
 from shapecalc.core.values import read_sizes
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     Dims = str | Iterable[int | str | None]
     Axes = str | int | Iterable[int]
+    Scales = float | str | Sequence[float]
 
     class SizeOptions(TypedDict, total=False):
         """The options of every op."""
@@ -62,12 +64,45 @@ if TYPE_CHECKING:
         dilation: Axes | None
         layout: str | None
 
-    class SwitchOptions(VersionOptions, total=False):
-        """The options of reshape: a dialect's own switch says what 0 means."""
+    class ConvOptions(WindowOptions, total=False):
+        """The options of conv."""
+
+        groups: int | None
+        transposed: bool | None
+        output_padding: Axes | None
+
+    class ReshapeOptions(VersionOptions, total=False):
+        """The options of reshape: a dialect's own switch says what 0 means, and some dialects have parameters."""
 
         allowzero: bool | None
         special_zero: bool | None
         zero_is_placeholder: bool | None
+        reverse: bool | None
+        axis: int | None
+        num_axes: int | None
+
+    class ShuffleOptions(SizeOptions, total=False):
+        """The options of shuffle: its stages, and TensorRT's switch."""
+
+        first: Axes | None
+        to: Dims | None
+        second: Axes | None
+        zero_is_placeholder: bool | None
+
+    class FlattenOptions(VersionOptions, total=False):
+        """The options of flatten."""
+
+        axis: int | None
+        start_dim: int | None
+        end_dim: int | None
+
+    class SplitOptions(VersionOptions, total=False):
+        """The options of split."""
+
+        part: int | None
+        sizes: Dims | None
+        size: int | None
+        uneven: bool | None
 
 
 __version__ = "0.2.0"
@@ -79,15 +114,7 @@ __all__ += ["split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose"
 __all__ += ["upsample", "view"]
 
 
-def reshape(
-    input: Dims,
-    target: Dims,
-    *,
-    reverse: bool | None = None,
-    axis: int | None = None,
-    num_axes: int | None = None,
-    **options: Unpack[SwitchOptions],
-) -> Trace:
+def reshape(input: Dims, target: Dims, **options: Unpack[ReshapeOptions]) -> Trace:
     """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
 
     `reverse` is MXNet's: both shapes are read from the right. `axis` and `num_axes` are Caffe's: the part that `target`
@@ -100,7 +127,7 @@ def reshape(
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    return _answer("reshape", input, options, target=target, reverse=reverse, axis=axis, num_axes=num_axes)
+    return _answer("reshape", input, options, target=target)
 
 
 def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -115,26 +142,16 @@ def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOp
     return _answer("transpose", input, options, perm=perm)
 
 
-def shuffle(
-    input: Dims,
-    *,
-    first: Axes | None = None,
-    to: Dims | None = None,
-    second: Axes | None = None,
-    zero_is_placeholder: bool | None = None,
-    **options: Unpack[SizeOptions],
-) -> Trace:
+def shuffle(input: Dims, **options: Unpack[ShuffleOptions]) -> Trace:
     """Transpose, reshape, transpose, each optional; a 0 in `to` copies from the tensor after `first`.
 
-    Options: `dtype`, `where`.
+    Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`.
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
     (2, 4, 3)
     """
-    return _answer(
-        "shuffle", input, options, first=first, to=to, second=second, zero_is_placeholder=zero_is_placeholder
-    )
+    return _answer("shuffle", input, options)
 
 
 def shape(input: Dims, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -149,23 +166,16 @@ def shape(input: Dims, *, start: int | None = None, end: int | None = None, **op
     return _answer("shape", input, options, start=start, end=end)
 
 
-def flatten(
-    input: Dims,
-    *,
-    axis: int | None = None,
-    start_dim: int | None = None,
-    end_dim: int | None = None,
-    **options: Unpack[VersionOptions],
-) -> Trace:
+def flatten(input: Dims, **options: Unpack[FlattenOptions]) -> Trace:
     """Merge dims: around `axis` (ONNX), from `start_dim` to `end_dim` (PyTorch), or all (NumPy).
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    Options: `axis`, `start_dim`, `end_dim`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
     """
-    return _answer("flatten", input, options, axis=axis, start_dim=start_dim, end_dim=end_dim)
+    return _answer("flatten", input, options)
 
 
 def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
@@ -264,20 +274,11 @@ def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Tra
     return _answer("slice", input, options, slices=slices)
 
 
-def split(
-    input: Dims,
-    axis: int,
-    parts: int | None = None,
-    *,
-    part: int | None = None,
-    sizes: Dims | None = None,
-    size: int | None = None,
-    uneven: bool | None = None,
-    **options: Unpack[VersionOptions],
-) -> Trace:
+def split(input: Dims, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
     """Cut an axis into `parts`, into parts of one `size` or of given `sizes`, and keep one, by default the first.
 
-    `extras["outputs"]` of the answer are the shapes of all parts. Options: `dialect`, `opset`, `dtype`, `where`.
+    `extras["outputs"]` of the answer are the shapes of all parts. Options: `part`, `sizes`, `size`, `uneven`,
+    `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Split, numpy.split and array_split, torch.chunk and split, OpenVINO Split, paddle.split.
     Raises `ShapeError`.
 
@@ -286,8 +287,7 @@ def split(
     >>> split((7,), 0, sizes=(2, 3, 2)).extras["outputs"]
     ((2,), (3,), (2,))
     """
-    given = {"parts": parts, "part": part, "sizes": sizes, "size": size, "uneven": uneven}
-    return _answer("split", input, options, axis=axis, **given)
+    return _answer("split", input, options, axis=axis, parts=parts)
 
 
 def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions]) -> Trace:
@@ -386,27 +386,18 @@ def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace
     return _answer("tile", input, options, repeats=repeats)
 
 
-def conv(
-    input: Dims,
-    weight: Dims,
-    *,
-    groups: int | None = None,
-    transposed: bool | None = None,
-    output_padding: Axes | None = None,
-    **options: Unpack[WindowOptions],
-) -> Trace:
+def conv(input: Dims, weight: Dims, **options: Unpack[ConvOptions]) -> Trace:
     """Convolve with the filters of a weight, OUT,IN/groups,k...; transposed IN,OUT/groups,k....
 
     `stride`, `padding` and `dilation` are one number or one for each spatial dim; `padding` may have the begins and
     then the ends, or be `same`, `same-lower` or `valid`. `layout` is `nchw` or `nhwc`.
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    Options: `groups`, `transposed`, `output_padding`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
 
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
     (B, 64, 112, 112)
     """
-    own = {"groups": groups, "transposed": transposed, "output_padding": output_padding}
-    return _answer("conv", input, options, weight=weight, **own)
+    return _answer("conv", input, options, weight=weight)
 
 
 def pool(
@@ -437,11 +428,7 @@ def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpa
 
 
 def upsample(
-    input: Dims,
-    scale: float | str | Sequence[float] | None = None,
-    *,
-    size: Axes | None = None,
-    **options: Unpack[VersionOptions],
+    input: Dims, scale: Scales | None = None, *, size: Axes | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
     """Multiply the spatial dims by factors and round down, or give them another `size`.
 
@@ -479,11 +466,7 @@ def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace
 
 
 def linear(
-    input: Dims,
-    out_features: int | str | None = None,
-    *,
-    weight: Dims | None = None,
-    **options: Unpack[VersionOptions],
+    input: Dims, out_features: int | str | None = None, *, weight: Dims | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
     """Multiply the last axis with a weight: one that makes `out_features`, or that of shape `weight`, OUT,IN.
 
@@ -604,7 +587,7 @@ def compare(
     False
     """
     options = {"opset": opset, "dtype": dtype, "where": where or None}
-    return _answers.compare("reshape", input, {"target": target}, dialects, options)
+    return _compare("reshape", input, {"target": target}, dialects, options)
 
 
 def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()) -> Found:
@@ -614,7 +597,7 @@ def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterab
     array are equal, so that nothing tells them apart.
 
     >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
-    ['B,H*W,C | reshape B,C,H,W', 'B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2']
+    ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
     """
     from shapecalc.core.find import named_shape
     from shapecalc.engine.finding import chains_between, chains_for

@@ -76,9 +76,7 @@ def _run(words: list[str]) -> int:
     try:
         return run_line(words, TerminalApp())
     except ImportError as error:
-        from shapecalc.cli.output import missing_error
-
-        raise missing_error(error) from None
+        raise output.missing_error(error) from None
     except OSError as error:
         output.abandon_stdout()
         raise output.stream_error(visible(str(error.filename or "stdout")), error.strerror) from None

@@ -14,7 +14,7 @@ wheel=$(echo "$folder"/dist/*.whl)
 "$programs/python" -m pip install -q "$wheel[test]"
 
 tar -xzf "$folder"/dist/*.tar.gz -C "$folder"
-cd "$folder"/shapecalc-*/
+cd "$folder"/tensor_shapecalc-*/
 rm -r shapecalc
 "$programs/python" -m zipfile -e "$wheel" .
 "$programs/python" -m pytest -q -p no:cacheprovider "${@:2}"

@@ -50,7 +50,8 @@ def test_the_extras_that_it_installs_exist():
 def test_the_pages_that_it_names_are_there(folder):
     asked = re.findall(r"`shapecalc (help [\w -]+)`", README)
     assert len(asked) > 7
-    assert [line for line in asked if not printed(f"shapecalc {line}", folder).startswith("NAME\n")] == []
+    pages = ("NAME\n", "Readings\n")
+    assert [line for line in asked if not printed(f"shapecalc {line}", folder).startswith(pages)] == []
 
 
 def test_what_it_links_to_is_there():

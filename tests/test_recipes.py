@@ -19,12 +19,10 @@ GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text("utf-8")
 FILES = dict(re.findall(r"^`(core/\S+\.py)`:\n\n```python\n(.*?)```", GUIDE, re.M | re.S))
 PICTURE = re.search(r"### A picture.*?```python\n(.*?)```", GUIDE, re.S).group(1)
 LISTS = {
-    "core/dialects/toyframe.py": ("core/dialects/__init__.py", "toyframe"),
-    "core/ops/swap_ends.py": ("core/ops/__init__.py", "swap_ends"),
+    "core/dialects/toyframe.py": ("core/dialects/__init__.py", "__name__,", "toyframe"),
+    "core/ops/swap_ends.py": ("core/ops/__init__.py", '"axes are moved": (', "swap_ends"),
 }
-"""For each file of a recipe: the list it belongs to, and its name there."""
-START = "__name__,"
-"""What begins a list."""
+"""For each file of a recipe: the list it belongs to, how that begins, and its name there."""
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +31,10 @@ def house(tmp_path_factory):
     folder = tmp_path_factory.mktemp("house")
     package = folder / "shapecalc"
     shutil.copytree(ROOT / "shapecalc", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for file, (list_file, name) in LISTS.items():
+    for file, (list_file, start, name) in LISTS.items():
         (package / file).write_text(FILES[file], "utf-8")
         text = (package / list_file).read_text("utf-8")
-        (package / list_file).write_text(text.replace(START, f'{START} "{name}",', 1), "utf-8")
+        (package / list_file).write_text(text.replace(start, f'{start} "{name}", ', 1), "utf-8")
     return folder
 
 

@@ -72,7 +72,7 @@ def test_the_wheel_holds_the_package_and_the_manual(built):
     (wheel,) = built.glob("*.whl")
     files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
     pages = files_below("man")
-    for_man = {f"shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in pages}
+    for_man = {f"tensor_shapecalc-{__version__}.data/data/share/man/man{page[-1]}/{page[4:]}" for page in pages}
     for_help = {f"shapecalc/{page}" for page in pages}
     assert set(files) == files_below("shapecalc") | for_man | for_help
     assert "shapecalc/py.typed" in files

@@ -20,6 +20,7 @@ from zipfile import ZipFile
 
 ROOT = Path(__file__).parents[1]
 NAME = "shapecalc"
+DISTRIBUTION = "tensor-shapecalc"
 LEFT_OUT = ("numpy", "pydantic")
 """What is compiled, so that no zip can hold it, or needs what is. The commands here never use Typer's pydantic."""
 COMPILED = (".so", ".pyd", ".dylib", ".pyc")
@@ -41,7 +42,7 @@ def make(file):
     with TemporaryDirectory() as folder:
         inside = Path(folder, NAME)
         unpack_wheel(Path(folder), inside)
-        (made,) = Distribution.discover(name=NAME, path=[str(inside)])
+        (made,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
         for needed in packed(made).values():
             copy_files(needed, inside)
         (inside / "__main__.py").write_text(MAIN, "ascii")

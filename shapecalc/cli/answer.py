@@ -135,12 +135,11 @@ def print_answer(
 
         if carry(answer, source, out, others):
             return code
-    if out.about_picture:
-        write_picture(answer, out)
+    drawn = write_picture(answer, out) if out.about_picture else {}
 
     def as_json() -> dict[str, object]:
         hint = {"hint": lasting} if (lasting := _lasting_hint(answer)) else {}
-        return answer.as_json() | hint | paths | ({"code": fields(coded)} if coded else {})
+        return answer.as_json() | hint | paths | drawn | ({"code": fields(coded)} if coded else {})
 
     if output.asks_text(out, as_json):
         _print_text(answer, out, source, coded, paths, others)
@@ -175,8 +174,8 @@ def _print_text(
 
 def _shapes_text(answer: Trace | Chain) -> str:
     """Return the output as it is printed, or every part of a split that is asked for all, a line each."""
-    last = answer.traces[-1]
-    parts = last.extras.get("outputs") if last.request.arguments.get("all") else None
+    split = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
+    parts = [part for trace in split for part in trace.extras.get("outputs", ())]
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
@@ -212,8 +211,8 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
         for warning in coded.warnings:
             tell(f"shapecalc: {out.place}{warning}")
     elif not out.explain:
-        for condition in answer.conditions:
-            tell(f"shapecalc: {out.place}holds when {condition.words}")
+        for limit in answer.limits:
+            tell(f"shapecalc: {out.place}{limit}")
         for alternative in answer.alternatives:
             tell(f"shapecalc: {out.place}other answers are possible when {alternative.words}")
         for name, definition in shown(answer.results).items() if answer.results else ():
@@ -284,7 +283,7 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     others: dict[str, dict[str, object]] = {
         "chain": asked | {"stages": []},
         "code": asked | {"stages": []},
-        "find": {"chains": [], "fits": None, "complete": False},
+        "find": {"chains": [], "fits": None, "complete": False, "bounds": None},
         "simplify": {"chain": None, "before": None, "after": None, "proved": False},
         "model": {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None},
         "match": {"pattern": texts.get("pattern"), "ok": None, "names": {}, "arrays": []},
@@ -296,20 +295,30 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     return others.get(op, asked) | {"problem": problem.as_json()}
 
 
-def write_picture(answer: Trace | Chain, out: Output) -> None:
-    """Write the picture that is asked for, and tell so. A refused request is drawn as far as it got.
+def write_picture(answer: Trace | Chain, out: Output) -> dict[str, object]:
+    """Write the picture or the film that is asked for, tell so, and return what JSON says of it.
 
-    Raises `ShapeError`: usage for options that cannot be met, file if the file cannot be written.
+    A refused request is drawn as far as it got. Raises `ShapeError`: usage for options that cannot be met, file if the
+    file cannot be written.
     """
-    if out.picture is None:
+    name, about = out.film or out.picture, dict[str, object]()
+    if name is None:
         raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
-    from shapecalc.view.files import WIDTH, still
+    if out.film:
+        from shapecalc.view.film import film_file
 
-    data = still(answer, out.picture, out.step, theme=out.theme, width=out.width or WIDTH)
-    write_file(out.picture, data, force=out.force)
-    if not (out.quiet or out.json):
-        step = "" if out.step is None else f" of step {out.step} of {len(answer.steps)}"
-        tell(visible(f"shapecalc: {out.picture}: a picture{step}"))
+        made, data = film_file(answer, name, out.theme)
+        about = {"file": name, "frames": len(made.frames), "seconds": round(made.seconds, 2), "notes": [*made.notes]}
+        said = [f"{len(made.frames)} frames, {made.seconds:.0f} seconds", *made.notes]
+    else:
+        from shapecalc.view.files import WIDTH, still
+
+        data = still(answer, name, out.step, theme=out.theme, width=out.width or WIDTH)
+        said = [f"a picture{'' if out.step is None else f' of step {out.step} of {len(answer.steps)}'}"]
+    write_file(name, data, force=out.force)
+    for each in said if not (out.quiet or out.json) else ():
+        tell(visible(f"shapecalc: {name}: {each}"))
+    return {"film": about} if about else {}
 
 
 def write_file(name: str, data: bytes, *, force: bool) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
 
 from shapecalc.cli.answer import answer_op, print_error, unread_json
-from shapecalc.cli.output import Exit, Output, problem_line, put, put_json, tell
+from shapecalc.cli.output import Exit, Output, holds_input, problem_line, put, put_json, read_stdin, tell
 from shapecalc.core import commands
 from shapecalc.core.commands import HELP, Option, Takes
 from shapecalc.core.ops import OPS
@@ -20,25 +21,11 @@ from shapecalc.core.record import replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from shapecalc.cli.terminal import TerminalApp
     from shapecalc.core.ops.op import Op
 
-SHORT_HELP = """\
-What a tensor's shape becomes, and why, under the rules of a framework.
-
-  shapecalc reshape 2,3,4 0,-1                       0 copies, -1 is inferred
-  shapecalc reshape N,C,H,W 0,-1,64 --explain        names, and every step
-  shapecalc shuffle 2,3,4 --first 1,0,2 --to 2,-1,3  TensorRT's Shuffle
-  shapecalc compare 2,3,4 0,-1                       in every framework
-  shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
-
-shapecalc -h lists the commands, shapecalc reshape -h explains one,
-shapecalc why explains the rules, shapecalc help tutorial begins at the
-beginning. On Windows, shapes need double quotes:
-shapecalc reshape "2,3,4" "0,-1"."""
-STARTS = ("-", "?", "[", "(", "{")
-"""What a shape begins with, if that is no digit and no name."""
 COMPLETION = "_SHAPECALC_COMPLETE"
 """The variable by which a shell asks for completions."""
 VERSION = Option("version", "Print the version.", Takes.NOTHING, short="-V")
@@ -54,7 +41,7 @@ OWN_OPTIONS = (
 def run_line(words: Sequence[str], terminal_app: TerminalApp) -> int:
     """Run one command line and return its exit code; `terminal_app` is what `tui` and `serve` open."""
     try:
-        words = asked_words(words)
+        words = commands.respelled(words)
     except ShapeError as error:
         return print_error(error, words[0], {}, Output(json="--json" in words, quiet="-q" in words))
     if COMPLETION in os.environ:
@@ -69,31 +56,30 @@ def run_line(words: Sequence[str], terminal_app: TerminalApp) -> int:
         return _tell_misuse(error, words)
 
 
-def asked_words(words: Sequence[str]) -> list[str]:
-    """Return a command line with `reshape` before two shapes, and with the op's own name for that of a framework.
-
-    >>> asked_words(["2,3,4", "0,-1", "--json"]), asked_words(["reshpe", "2,3,4"])
-    (['reshape', '2,3,4', '0,-1', '--json'], ['reshpe', '2,3,4'])
-    """
-    if len(words) > 1 and _is_shape(words[0]) and _is_shape(words[1]):
-        return ["reshape", *words]
-    return commands.respelled(words)
-
-
-def _is_shape(word: str) -> bool:
-    """Say whether a word is a shape and no command: it begins as one, or it has a comma."""
-    return commands.is_value(word) and (word[:1] in STARTS or word[:1].isdigit() or "," in word)
-
-
 def _run_op(op: Op, words: Sequence[str]) -> int:
     """Answer the question that an op's line asks; raise `ShapeError` (usage) if it cannot be read."""
-    given = commands.read_op(op, words, _printing_options())
+    given = _read_op(op, words)
     if HELP.name in given:
         return _show_help(op.name)
     printing = {name: given.pop(name) for name in Output.__match_args__ if name in given}
     code = answer_op(op.name, given, Output(**printing))
     atexit.register(gc.freeze)  # the process ends sooner if it need not search for garbage
     return code
+
+
+def _read_op(op: Op, words: Sequence[str]) -> dict[str, Any]:
+    """Return what an op's line gives by name; where its input alone is missing, standard input holds it."""
+    try:
+        return commands.read_op(op, words, _printing_options())
+    except ShapeError as error:
+        if not error.problem.message.startswith("missing") or not holds_input():
+            raise
+        try:
+            given = commands.read_op(op, ["-", *words], _printing_options())
+        except ShapeError:
+            raise error from None
+    tell("shapecalc: INPUT is missing, so every line of standard input is one")
+    return given
 
 
 def _printing_options() -> Iterator[Option]:
@@ -107,10 +93,12 @@ def _run_command(words: Sequence[str], app: TerminalApp) -> int:
     """Run a line that asks no op; raise `ShapeError` (usage) if it cannot be read."""
     from shapecalc.cli.options import COMMANDS, PRINTING, command_named
 
+    if words[:1] == ["--"]:
+        return _run_held(words[1:], app)
     if not words or not commands.is_value(words[0]):
-        return _run_alone(words)
+        return _run_alone(words, app)
     if words[0] not in COMMANDS:
-        raise _no_command(words[0])
+        return _run_held(words, app)
     command = command_named(words[0])
     given = command.read(words[1:])
     if given.pop(HELP.name, False):
@@ -119,11 +107,23 @@ def _run_command(words: Sequence[str], app: TerminalApp) -> int:
     return command.run(**given, **({"app": app} if command.opens_app else {}), out=Output(**printing))
 
 
-def _run_alone(words: Sequence[str]) -> int:
-    """Run a line without a command; raise `ShapeError` (usage) for an option that needs one."""
-    _, given = commands.sort_words(words, commands.Spellings(OWN_OPTIONS), "shapecalc")
+def _run_alone(words: Sequence[str], app: TerminalApp) -> int:
+    """Run a line without a command: read standard input, or print the first screen if there is none.
+
+    Raises `ShapeError` (usage) for an option that needs a command.
+    """
+    own = {spelling for option in OWN_OPTIONS for spelling in option.spellings()}
+    plain = _parted(words)[0] if own.isdisjoint(words) else []
+    if plain:
+        place = words.index(plain[0])
+        return run_line([plain[0], *words[:place], *words[place + 1 :]], app)
+    if own.isdisjoint(word.partition("=")[0] for word in words) and holds_input():
+        text = read_stdin(LONGEST_TEXT).decode("utf-8", "surrogateescape")
+        if text.strip():
+            return _run_held(["-", *words], app, text)
+    names, given = commands.sort_words(words, commands.Spellings(OWN_OPTIONS), "shapecalc")
     if HELP.name in given:
-        return _show_help()
+        return run_line(["help", *names[:1]], app)
     if VERSION.name in given:
         from shapecalc import __version__
 
@@ -133,43 +133,134 @@ def _run_alone(words: Sequence[str]) -> int:
 
         return run_typer(words)
     else:
-        put(SHORT_HELP)
+        from shapecalc.cli.info import FIRST_SCREEN, NEXT
+
+        put(f"{FIRST_SCREEN}\n{NEXT}")
     return Exit.YES
 
 
-def _show_help(*names: str) -> int:
-    """Print the help of a command, or of all together."""
+# What is no command: shapes, text, files.
+
+
+LONGEST_TEXT = 1 << 28
+"""How many bytes of standard input are read."""
+
+
+def _run_held(words: Sequence[str], app: TerminalApp, text: str = "") -> int:
+    """Read what is no command as the command line that it stands for, say so, and run that.
+
+    Raises `ShapeError` (usage) if nothing reads it.
+    """
+    from io import BufferedReader, BytesIO, TextIOWrapper
+
+    from shapecalc.core import readings
+
+    plain, options = _parted(words)
+    if plain[:1] == ["-"] and len(plain) == 2 and readings.is_shape(plain[1]):
+        return run_line(["reshape", *words], app)  # of every line
+    if plain[:1] == ["-"]:
+        text = text or read_stdin(LONGEST_TEXT).decode("utf-8", "surrogateescape")
+        if "\0" in text:
+            raise misuse("standard input is no text", "name the file: shapecalc FILE")
+        plain[0] = text.strip("\ufeff \r\n")
+    held = readings.Held(tuple(words), tuple(plain), is_message)
+    line = readings.named_line(words) or (readings.read_held(held, options) if plain else None)
+    if line is None:
+        raise _no_command(plain)
+    quiet = not {"-q", "--quiet"}.isdisjoint(options)
+    if not quiet:
+        tell(readings.said(line))
+    stdin = sys.stdin
+    if "-" in line and "-" not in words[1:]:
+        sys.stdin = TextIOWrapper(BufferedReader(BytesIO(held.text.encode("utf-8", "surrogateescape"))))
+    try:
+        code = run_line(line, app)
+    finally:
+        sys.stdin = stdin
+    if line[0] == "reshape" and code == Exit.YES and not (quiet or {"--json", "--expect", "--as"} & {*options}):
+        _tell_other_ways(line)
+    return code
+
+
+def _parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the plain words of a line, and its options with their values, whatever command it may be.
+
+    >>> _parted(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
+    (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
+    """
+    known = commands.Spellings([*_printing_options(), Option("input", ""), *commands.op_options(OPS["reshape"])])
+    plain, options, waits = list[str](), list[str](), False
+    for place, word in enumerate(words):
+        if word == "--" and not waits:
+            return [*plain, *words[place + 1 :]], options
+        option = not waits and not commands.is_value(word)
+        (options if waits or option else plain).append(word)
+        waits = option and (known.find(word) or (None, True))[1] is None
+    return plain, options
+
+
+def is_message(text: str) -> bool:
+    """Say whether a text holds a sentence of a runtime."""
+    from shapecalc.doctor.reading import knows
+
+    return knows(text)
+
+
+def _tell_other_ways(line: Sequence[str]) -> None:
+    """Tell chains that lead to the shape of a reshape, too, with the elements in another order."""
+    from shapecalc.core.ask import ask
+    from shapecalc.core.find import ways_between
+    from shapecalc.core.resolve import resolve
+
+    given = commands.read_op(OPS["reshape"], line[1:], _printing_options())
+    printing = Output.__match_args__
+    try:
+        shape = str(given.pop("input"))
+        answer = resolve(ask("reshape", shape, {name: each for name, each in given.items() if name not in printing}))
+        ways = [way for way in ways_between(answer.input, answer.output or ()).ways if way.moves]
+    except ShapeError:
+        return  # a file, or shapes that no chain is looked for
+    for way in ways[:2]:
+        tell(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
+
+
+def _show_help(name: str) -> int:
+    """Print the help of a command."""
     from shapecalc.cli.typer_adapter import help_text
 
-    put(help_text(*names))
+    put(help_text(name))
     return Exit.YES
 
 
-def _no_command(word: str) -> ShapeError:
-    """Return the error to raise (usage) for a word that is no command, with what it may mean."""
+def _no_command(words: Sequence[str]) -> ShapeError:
+    """Return the error to raise (usage) for words that are no command and nothing else, with what they may mean."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMANDS
+    from shapecalc.core.readings import likely_line
     from shapecalc.core.text import brief, suggestion, visible
 
-    hint = topic_hint(word) or suggestion(word, [*OPS, *COMMANDS])
+    word = words[0] if words else ""
+    hint = likely_line(words) or topic_hint(word) or suggestion(word, [*OPS, *COMMANDS])
     return commands.elsewhere_error(word) or misuse(
-        f"no such command '{visible(brief(word))}'", hint or "see shapecalc -h"
+        f"no such command or file '{visible(brief(word))}'", hint or "what is read: shapecalc help readings"
     )
 
 
 def _tell_misuse(error: ShapeError, words: Sequence[str]) -> int:
     """Tell what could not be read, as JSON if the words ask for it; a line that was likely meant comes first."""
     from shapecalc.cli.misread import extra_words_error, split_shape_error
+    from shapecalc.cli.options import COMMANDS
 
     extra = extra_words_error(words) if isinstance(error, commands.ExtraWordError) else None
     problem = (split_shape_error(words) or extra or error).problem
+    first = words[0] if words else ""
     if not problem.hint:
-        own = f"{words[0]} " if commands.is_value(words[0]) else ""
-        needed = words[0] in OPS and problem.message.startswith("missing")
-        example = f"as in shapecalc {OPS[words[0]].examples[0]}; " if needed else ""
-        problem = replace(problem, hint=f"{example}see shapecalc {own}-h")
-    if "--json" in words:
-        put_json(unread_json(problem, words[0], {}))
-    else:
+        known = f"{first} " if first in OPS or first in COMMANDS else ""
+        needed = first in OPS and problem.message.startswith("missing")
+        example = f"as in shapecalc {OPS[first].examples[0]}; " if needed else ""
+        problem = replace(problem, hint=f"{example}see shapecalc {known}-h")
+    if "--json" not in words:
         tell(problem_line(problem))
+    elif not {"-q", "--quiet"} & {*words}:
+        put_json(unread_json(problem, first, {}))
     return Exit.USAGE

@@ -15,14 +15,13 @@ from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
 from shapecalc.core.commands import Option, Takes
-from shapecalc.core.compare import Comparison, compare_chain
+from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.conditions import Never, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.equiv import STILL, Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
+from shapecalc.core.equiv import Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
 from shapecalc.core.find import Found, named_shape
-from shapecalc.core.fixing import answer_chain
-from shapecalc.core.fixing import compare as compare_dialects
+from shapecalc.core.fixing import STILL, answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.pattern import ShapePattern, read_pattern, sized_names, unexpected
@@ -80,12 +79,10 @@ def answer_stages(
     Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
     """
     where = options.pop("where", None)
-    stages, source = chain_with_options(asked, options, defaults), None
-    if stages:
-        (op, first), *others = stages
-        given = output.read_input(shape, first, op)
-        shape, source, stages = given.shape, given.source, [(op, given.options), *others]
-    return answer_chain(shape, stages, {} if where is None else read_sizes(where)), source
+    (op, first), *others = chain_with_options(asked, options, defaults) or STILL
+    given = output.read_input(shape, first, op)
+    stages = [(op, given.options), *others] if asked else []
+    return answer_chain(given.shape, stages, {} if where is None else read_sizes(where)), given.source
 
 
 def place_in_chain(problem: Problem, stages: str) -> Problem:
@@ -139,11 +136,11 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
         options |= _default_opset(dialects, options, out)
         if "|" in words[-1]:
             shape, stages = _asked_chain(words)
-            comparison = compare_chain(shape, stages, dialects, options, answer_chain)
+            comparison = compare_chain(shape, stages, dialects, options)
         else:
             op, shape, arguments = _asked(words)
             texts = {"input": shape, **arguments}
-            comparison = compare_dialects(op, shape, arguments, dialects, options)
+            comparison = compare(op, shape, arguments, dialects, options)
         expected = None if out.expect is None else read_pattern(out.expect, "expect")
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
@@ -365,7 +362,7 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
 
 def _tell_costs(found: Simplification, coded: Code | None) -> None:
     """Tell what limits the chain or its code, and what it takes, beside what it took."""
-    limits = coded.warnings if coded else [f"holds when {condition.words}" for condition in found.chain.conditions]
+    limits = coded.warnings if coded else found.chain.limits
     for limit in limits:
         output.tell(f"shapecalc: {limit}")
     output.tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
@@ -408,8 +405,10 @@ def run_find(before: list[str] | None, after: list[str] | None, out: Output, **t
     except ShapeError as error:
         return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
     if output.asks_text(out, found.as_json):
-        for way in found.ways:
+        for number, way in enumerate(found.ways, 1):
             output.put(way.chain)
+            if way.layout:
+                output.tell(f"shapecalc: chain {number}: {way.layout}")
         _tell_limits(found)
         output.tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
     return Exit.YES if found.ways else Exit.NO
@@ -458,10 +457,11 @@ def _tell_limits(found: Found) -> None:
 
 
 def _counts(found: Found) -> str:
-    """Say how many functions fit, and how many of them are listed."""
+    """Say how many functions fit, how many of them are listed, and how far the search looked."""
     fits = f"{'' if found.complete else 'at least '}{found.fits or 'no'} function{'' if found.fits == 1 else 's'}"
     listed = f", of which {len(found.ways)} are listed" if len(found.ways) < found.fits else ""
-    return f"{fits} fit{'s' * (found.fits == 1)}{listed}"
+    other = f"; left out: others, as {found.other.chain}" if found.other else ""
+    return f"{fits} fit{'s' * (found.fits == 1)}{listed}; looked at {found.bounds}{other}"
 
 
 def _volumes(shapes: Sequence[Shape]) -> str:
@@ -482,9 +482,10 @@ FIND_COMMAND = Command(
   shapecalc find B,H*W,C B,C,H,W
   shapecalc find --before x.npy --after y.npy
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
-    more=""" The chain that moves no element comes first, then those with one transpose. It also says how many
-functions fit. It tries a single reshape, then a split into as few parts as possible with one transpose and one
-merge. It does not split further, so it does not find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the
-chains that turn --before into --after. The elements of --before must all differ, as 0, 1, 2 and so on do. A size that
-differs between pairs gets a name. Exit 1 if there is no such chain.""",
+    more=""" Layouts with a name (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the
+chain that moves no element, then those with one transpose. It also says how many functions fit, and how far it
+looked. It splits into as few parts as possible, with one transpose and one merge, and not further, so it does not
+find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the chains that turn --before into --after. The elements of
+--before must all differ, as 0, 1, 2 and so on do. A size that differs between pairs gets a name. Exit 1 if there is no
+such chain.""",
 )

@@ -5,23 +5,22 @@ from __future__ import annotations
 import gc
 import json
 import os
-import shutil
 import stat
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
+from functools import partial
+from html import escape
 from io import BufferedIOBase, UnsupportedOperation
 from pathlib import Path
-from queue import SimpleQueue
 from threading import Thread
-from time import monotonic
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO
 
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.options import Argument, Command, printing_options
-from shapecalc.cli.output import BOM, Exit, Output, asks_text, problem_code, put, stream_error, tell
+from shapecalc.cli.output import BOM, Exit, Meter, Output, asks_text, holds_input, problem_code, put, stream_error, tell
 from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.cases import Case, Expectation
@@ -35,11 +34,6 @@ from shapecalc.core.text import brief, is_file, shape_text, visible
 from shapecalc.engine.headers import Found, found_in, stamp
 from shapecalc.engine.processes import Endings, child_starting, count_cores, leave_to_parent
 from shapecalc.engine.whole_files import report_file, whole_file
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.process import BaseProcess
-
 
 # Lines of files and streams, in blocks of those that have come.
 
@@ -65,26 +59,20 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
 
     Raises `OSError` if the stream cannot be read.
     """
-    line, rest, torn = 1, b"", False
+    line = 1
     while data := stream.read1(BLOCK):
-        if len(rest) + (data.find(b"\n") + 1 or len(data)) > LONGEST_LINE:
-            yield Block(rest, line, torn=True)
-            rest, torn = b"", True
-        if torn:
-            end = data.find(b"\n") + 1
-            yield Block(data[: end or len(data)], line, torn=True, first=False)
-            if not end:
-                continue
-            data, line, torn = data[end:], line + 1, False
-        whole = data.rfind(b"\n") + 1
-        if not whole:
-            rest += data
-            continue
-        lines = rest + data[:whole]
+        if not data.endswith(b"\n"):
+            data += stream.readline(LONGEST_LINE)
+        last = data.rfind(b"\n", 0, -1) + 1
+        torn = len(data) - last > LONGEST_LINE
+        lines = data[:last] if torn else data
         yield Block(lines, line)
-        line, rest = line + lines.count(b"\n"), data[whole:]
-    if rest:
-        yield Block(rest, line)
+        line += lines.count(b"\n")
+        if torn:
+            yield Block(data[last:], line, torn=True)
+            while not data.endswith(b"\n") and (data := stream.readline(BLOCK)):
+                yield Block(data, line, torn=True, first=False)
+            line += 1
 
 
 def regular_size(stream: BufferedIOBase) -> int:
@@ -220,7 +208,7 @@ def _reason(expected: Expectation, answer: Trace | Chain) -> str:
         return ""
     wanted = str(expected.output).split(",")
     differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
-    steps = answer.traces[-1].steps
+    steps = [step for trace in answer.traces[-1:] for step in trace.steps]
     why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
     return f" ({why[-1]})" if why else ""
 
@@ -236,9 +224,7 @@ def xml(text: str) -> str:
     >>> xml('a<b & "c"')
     'a&lt;b &amp; &quot;c&quot;'
     """
-    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(char, entity)
-    return visible(text)
+    return visible(escape(text))
 
 
 # The judge of a block.
@@ -387,8 +373,7 @@ def _check_bytes(text: str) -> None:
 
 # Workers: blocks judged on several cores, the results in the order of the blocks.
 #
-# Each worker has a block and the next one; results are taken in turn, so memory is bounded and the order is that of
-# the lines. If a worker dies, its blocks are judged here.
+# So many blocks wait at most, so memory is bounded. If a worker dies, what is not judged yet is judged here.
 
 
 WORTH_IT = 4 << 20
@@ -409,92 +394,58 @@ def judge_in_parallel(
     blocks: Iterable[Block], file: str, style: Style, jobs: int
 ) -> Generator[tuple[Block, BlockResult]]:
     """Yield the same as `judge_in_turn`, judged by `jobs` processes."""
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+    from multiprocessing import get_context
+
     defaults: Mapping[str, object] = {}
-    with _start_workers(jobs, file, style) as idle:
-        busy: deque[tuple[Connection, Block, Mapping[str, object]]] = deque()
-        for block in blocks:
-            asked = None if idle else busy.popleft()
-            worker = asked[0] if asked else idle.pop()
-            result = _take_result(*asked, file, style) if asked else None
-            try:
-                worker.send((block, dict(defaults)))
-            except OSError:  # the worker has died; its result will be missing, too
-                worker.close()
-            busy.append((worker, block, defaults))
-            if asked and result:
-                yield asked[1], result
-            defaults = defaults_after(block, defaults)
-        for each in busy:
-            yield each[1], _take_result(*each, file, style)
-
-
-def _take_result(
-    worker: Connection, block: Block, defaults: Mapping[str, object], file: str, style: Style
-) -> BlockResult:
-    """Return what a worker made of its block; judge the block here if the worker has died."""
-    try:
-        result: BlockResult = worker.recv()
-    except (EOFError, OSError):
-        result = judge_block(block, file, style, defaults)
-    return result
-
-
-@contextmanager
-def _start_workers(jobs: int, file: str, style: Style) -> Iterator[list[Connection]]:
-    """Yield the connections to `jobs` new processes, each as often as it has blocks; none lives longer than this."""
-    import multiprocessing
-
+    begun: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
     forks = hasattr(os, "fork") and sys.platform != "darwin"  # there, libraries do not survive it
-    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
-    processes: list[BaseProcess] = []
-    ends: list[Connection] = []
+    jobs = min(jobs, 61)  # Windows waits for no more
+    workers = ProcessPoolExecutor(jobs, get_context("fork" if forks else "spawn"), _begin_worker)
+
+    def begin(block: Block) -> None:
+        result = judge = partial(judge_block, block, file, style, dict(defaults))
+        with suppress(BrokenExecutor), child_starting():
+            result = workers.submit(judge).result  # type: ignore[assignment]
+        begun.append((block, judge, result))
+
+    def finish() -> tuple[Block, BlockResult]:
+        block, judge, result = begun.popleft()
+        try:
+            return block, result()
+        except BrokenExecutor:
+            return block, judge()
+
     try:
-        for _ in range(jobs):
-            here, there = context.Pipe()
-            process = context.Process(
-                target=_work, args=(there, [*ends, here] if forks else [], file, style), daemon=True
-            )
-            with child_starting():
-                process.start()
-            there.close()
-            processes.append(process)
-            ends.append(here)
-        yield ends * AHEAD
+        for block in blocks:
+            if len(begun) == AHEAD * jobs:
+                yield finish()
+            begin(block)
+            defaults = defaults_after(block, defaults)
+        while begun:
+            yield finish()
     finally:
-        for process in processes:
-            process.kill()
-            process.join()
+        workers.shutdown(cancel_futures=True)
 
 
-def _work(connection: Connection, others: list[Connection], file: str, style: Style) -> None:
-    """Judge blocks until there are no more, or until one cannot be judged, which the parent then finds itself.
-
-    The parent's ends are closed, so that its death is an end, too.
-    """
+def _begin_worker() -> None:
+    """Leave signals to the parent, and end with it."""
     leave_to_parent()
-    for other in others:
-        other.close()
-    blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None] = SimpleQueue()
-    Thread(target=_receive, args=(connection, blocks), daemon=True).start()
-    with suppress(Exception):
-        while asked := blocks.get():
-            connection.send(judge_block(asked[0], file, style, asked[1]))
+    Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _receive(connection: Connection, blocks: SimpleQueue[tuple[Block, Mapping[str, object]] | None]) -> None:
-    """Take the blocks that a worker is given, while it judges another one; None when there are no more."""
-    with suppress(EOFError, OSError):
-        while True:
-            blocks.put(connection.recv())
-    blocks.put(None)
+def _end_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
-# What a run writes besides its lines: the summary, progress, JUnit's file, files anew.
+# What a run writes besides its lines: the summary, JUnit's file, files anew.
 
 
 CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
-FIRST_PROGRESS, NEXT_PROGRESS = 1.0, 0.2
-"""Seconds before progress is told, and from one telling to the next."""
 
 
 def summary(counts: Mapping[Verdict, int]) -> str:
@@ -505,33 +456,6 @@ def summary(counts: Mapping[Verdict, int]) -> str:
     """
     said = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
     return ", ".join(said) or "no cases"
-
-
-class Progress:
-    """How far a long run is, told on a terminal on which nothing else is written."""
-
-    def __init__(self, *, wanted: bool) -> None:
-        """Begin to count; the first second says nothing."""
-        alone = not (sys.stdout and sys.stdout.isatty())
-        self._shows = wanted and alone and sys.stderr is not None and sys.stderr.isatty()
-        self._next, self._shown = monotonic() + FIRST_PROGRESS, False
-
-    def tell(self, counts: Mapping[Verdict, int]) -> None:
-        """Write the counts over those written before, if it is time to."""
-        if self._shows and monotonic() >= self._next:
-            self._next, self._shown = monotonic() + NEXT_PROGRESS, True
-            self._write(f"\r\x1b[K{f'shapecalc: {summary(counts)} ...'[: shutil.get_terminal_size().columns - 1]}")
-
-    def clear(self) -> None:
-        """Take the counts away again."""
-        if self._shown:
-            self._write("\r\x1b[K")
-            self._shown = False
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError):
-            sys.stderr.write(text)
-            sys.stderr.flush()
 
 
 class WholeLines(Endings):
@@ -611,7 +535,7 @@ MOST_JOBS = 8
 """The most processes that are started without being asked for."""
 
 
-FILES = Argument("files", "files of cases; - is standard input", "FILE...", repeated=True)
+FILES = Argument("files", "files of cases; without one, or for -, standard input", "[FILE...]", False, repeated=True)
 JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
@@ -631,9 +555,19 @@ OPTIONS = (
 
 
 def run_check(
-    files: list[str], out: Output, *, fail_fast: bool, update: bool, junit: str | None, github: bool, jobs: int | None
+    files: list[str] | None,
+    out: Output,
+    *,
+    fail_fast: bool,
+    update: bool,
+    junit: str | None,
+    github: bool,
+    jobs: int | None,
 ) -> int:
     """Judge the files in turn; print failures and answers, and tell the summary."""
+    if not files and not holds_input():
+        return print_error(misuse("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, out)
+    files = files or ["-"]
     clash = [name for name, both in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and both]
     clash += ["--github"] if out.json and github else []
     if clash:
@@ -641,30 +575,29 @@ def run_check(
         return print_error(error, "check", {}, out)
     style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
+    shows = not out.quiet and sys.stdout is not None and not sys.stdout.isatty()
+    meter = Meter(sum(os.path.getsize(file) for file in files if os.path.isfile(file)), "checking", shows=shows)  # noqa: PTH113, PTH202
     with WholeLines() as lines:
-        return _Run(style, jobs, lines).judge_files(files, junit)
+        return _Run(style, jobs, lines, meter).judge_files(files, junit)
 
 
 class _Run:
     """One run over several files."""
 
-    def __init__(self, style: Style, jobs: int | None, out: WholeLines) -> None:
-        self.style, self.jobs, self.out = style, jobs, out
+    def __init__(self, style: Style, jobs: int | None, out: WholeLines, meter: Meter) -> None:
+        self.style, self.jobs, self.out, self.meter = style, jobs, out, meter
         self.counts = dict.fromkeys(Verdict, 0)
-        self.progress = Progress(wanted=not style.quiet)
         self.worst: int = Exit.YES
 
     def judge_files(self, files: list[str], junit: str | None) -> int:
         """Judge the files, tell the summary and return the exit code."""
         try:
-            with junit_file(junit, files, self.counts) as cases:
+            with self.meter, junit_file(junit, files, self.counts) as cases:
                 for file in files:
                     if self._judge_file(file, cases):
                         break
         except OSError as error:
             self._tell_unusable(junit or "", error)
-        finally:
-            self.progress.clear()
         if not self.style.quiet:
             tell(f"shapecalc: {summary(self.counts)}")
         return max([self.worst, *(code for verdict, code in CODES.items() if self.counts[verdict])])
@@ -682,6 +615,7 @@ class _Run:
                 updated = closing_all.enter_context(changed) if self.style.update else None
                 for block, result in closing_all.enter_context(closing(self._results(file, stream, size))):
                     self.out.put(result.shown)
+                    self.meter.tick(len(block.data))
                     if updated is not None:
                         updated.write(block.data if result.data is None else result.data)
                     if self._count(result, cases):
@@ -707,21 +641,14 @@ class _Run:
             self.counts[verdict] += count
         if cases is not None:
             cases.write(result.junit)
-        self.progress.tell(self.counts)
         return result.stopped
 
     def _tell_unusable(self, file: str, error: OSError) -> None:
         """Tell that a file cannot be read or written."""
         self.worst = Exit.FILE
-        self.progress.clear()
         reason = error.strerror or str(error)
         if not self.style.quiet:
             tell(visible(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
-
-
-def names_array(path: str) -> bool:
-    """Say whether a path is that of a file or folder of arrays, by its ending."""
-    return is_file(path) or path.rstrip("/").endswith(".zarr")
 
 
 def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
@@ -730,7 +657,7 @@ def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
         stream = closing_all.enter_context(Path(file).open("rb"))  # noqa: SIM115 - the stack closes it
         if b"\0" in stream.peek():
             arrays = "it contains an array, not cases; for arrays: shapecalc match"
-            raise OSError(0, arrays if names_array(file) else "it is not UTF-8 text")
+            raise OSError(0, arrays if is_file(file) else "it is not UTF-8 text")
         return stream
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
@@ -820,9 +747,9 @@ def _read_pattern(text: str, files: list[str]) -> ShapePattern:
     try:
         return pattern_of(text)
     except ShapeError:
-        if not names_array(text):
+        if not is_file(text):
             raise
-    wanted = "PATTERN" if names_array(files[-1]) else visible(brief(files[-1]))
+    wanted = "PATTERN" if is_file(files[-1]) else visible(brief(files[-1]))
     shown = visible(brief(text))
     raise misuse(f"'{shown}' is a file", f"the pattern comes first: match {wanted} {shown}", argument="pattern")
 

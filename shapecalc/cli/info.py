@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from importlib.resources import files
+from textwrap import fill
 
-from shapecalc.cli.answer import print_error
-from shapecalc.cli.options import COMMANDS, DIALECTS_ONLY, Argument, Command, printing_options
-from shapecalc.cli.output import Exit, Output, put, put_json, show_table
-from shapecalc.core.ask import dialect_called
+from shapecalc.cli.answer import answer_lines, print_error
+from shapecalc.cli.options import COMMANDS, DIALECTS_ONLY, GROUPS, INPUT, Argument, Command, printing_options
+from shapecalc.cli.output import Exit, Output, asks_text, put, put_json, read_input, show_table, tell
+from shapecalc.core.ask import ask, dialect_called
 from shapecalc.core.cases import vectors
-from shapecalc.core.commands import MADE, SPELLINGS, Option, Takes, respelled
+from shapecalc.core.commands import ASKING, MADE, SPELLINGS, Option, Takes, respelled, without_padding
 from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import Dialect
-from shapecalc.core.ops import OPS, every_rule, operators_of, refusals, step_rules
-from shapecalc.core.problem import FILE, Problem, Rule, ShapeError, misuse
+from shapecalc.core.dialects.base import Dialect, bytes_of
+from shapecalc.core.dims import factored, plain, product
+from shapecalc.core.ops import FAMILIES, OPS, every_rule, operators_of, refusals, step_rules
+from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
 from shapecalc.core.record import Choice, fields
-from shapecalc.core.text import brief, lookup, visible
+from shapecalc.core.text import lookup, shape_text
 
 # `shapecalc dialects`: the table of what frameworks answer.
 
@@ -157,8 +160,6 @@ def rule_text(rule: Rule) -> str:
       source  ONNX Reshape: 'at most one dimension of the new shape can be -1'
       try     shapecalc reshape 2,3,4 -1,-1
     """
-    from textwrap import fill
-
     parts = rule.explanation.split("\n\n")
     text = "\n\n".join(fill(part, 78, initial_indent="  ", subsequent_indent="  ") for part in parts)
     return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
@@ -208,6 +209,51 @@ BACKENDS_COMMAND = Command(
     examples="""\
   shapecalc backends
   shapecalc backends --json""",
+)
+
+
+# `shapecalc size`: how many elements a shape has.
+
+
+TYPES = ("float32", "float16", "int8")
+"""The element types of which the bytes are told, if none is named."""
+
+
+def run_size(input: str, dtype: str | None, where: str | None, out: Output) -> int:
+    """Print the element count of a shape, of every line if it is `-`; return the largest exit code."""
+    if input.strip() != "-":
+        return _print_size(input, dtype, where, out)
+    return answer_lines(lambda line, placed: _print_size(line, dtype, where, placed), "size", {"input": input}, out)
+
+
+def _print_size(text: str, dtype: str | None, where: str | None, out: Output) -> int:
+    """Print an element count, and tell its factors, its bytes and what can be asked next."""
+    try:
+        given = read_input(without_padding(text), {"dtype": dtype}, "flatten")
+        asked = ask("flatten", given.shape, {**given.options, "where": where})
+    except ShapeError as error:
+        return print_error(error, "size", {"input": text}, out)
+    count = product(asked.input)
+    types = (asked.dtype,) if asked.dtype else TYPES
+    sizes = {each: product((count, bytes_of(each))) for each in types}
+    told = {each: plain(size) for each, size in sizes.items()}
+    if asks_text(out, lambda: {"input": plain(asked.input), "elements": plain(count), "bytes": told}):
+        put(str(count))
+        factors = f"{factored(count)} elements; " if isinstance(count, int) else ""
+        tell(f"shapecalc: {factors}{', '.join(f'{size} bytes of {each}' for each, size in sizes.items())}")
+        shape = shape_text(asked.input)
+        tell(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
+    return Exit.YES
+
+
+SIZE_COMMAND = Command(
+    run=run_size,
+    parameters=[INPUT, ASKING["dtype"], ASKING["where"], *printing_options("json", "quiet")],
+    summary="Print how many elements a shape has, with its factors and its bytes.",
+    examples="""\
+  shapecalc size 2,3,4
+  shapecalc size N,C,H,W --where N=8
+  shapecalc size x.npy --json""",
 )
 
 
@@ -304,61 +350,137 @@ def file_name(topic: str) -> str:
     return f"{topic if topic == OVERVIEW else f'{OVERVIEW}-{topic}'}.{PAGES[topic]}"
 
 
-# What to ask in place of a word that is no command.
+# What is printed where nothing is asked, and what a word that is no command may mean.
 
 
-MANUAL = "the manual: shapecalc help --page; to begin: shapecalc help tutorial"
-MESSAGE = "an error message is read from standard input: shapecalc doctor, paste, Ctrl-D"
-ALL_COMMANDS = "all commands: shapecalc -h"
-FRAMEWORKS = "the frameworks, which are called dialects: shapecalc dialects"
-LESSONS = "lessons: shapecalc tui --lesson; exercises: shapecalc drill"
-RULES = "all rules: shapecalc why; the steps of an answer: --explain behind the question"
-TOPICS = {
-    **dict.fromkeys(("doc", "docs", "documentation", "guide", "man", "manual", "readme"), MANUAL),
-    **dict.fromkeys(("example", "examples", "intro", "start"), "examples: shapecalc help tutorial"),
-    **dict.fromkeys(("debug", "error", "errors", "exception", "message", "traceback"), MESSAGE),
-    **dict.fromkeys(("command", "commands", "list", "operations", "ops"), ALL_COMMANDS),
-    **dict.fromkeys(("dialect", "framework", "frameworks"), FRAMEWORKS),
-    **dict.fromkeys(
-        ("course", "drills", "exercise", "exercises", "learn", "lesson", "lessons", "practice", "quiz", "teach"),
-        LESSONS,
-    ),
-    **dict.fromkeys(("explain", "rule", "rules"), RULES),
-    **dict.fromkeys(("app", "gui", "ui"), "the app: shapecalc tui"),
-    **dict.fromkeys(("batch", "fix", "mend"), "a model at another batch size: shapecalc model FILE.onnx"),
-    "version": "shapecalc --version",
+FIRST_SCREEN = """\
+shapecalc tells what a tensor's shape becomes, and why, under the rules of a
+framework. Give it what you have:
+
+  shapecalc 2,3,4 0,-1                                two shapes
+  shapecalc '2,3,4 | transpose 1,0,2 | reshape 6,4'   ops in a row
+  shapecalc 'x.view(2, -1)' x=2,3,4                   a line of code
+  shapecalc yolo.onnx                                 a model, an array, a log
+  shapecalc < error.txt                               a runtime's message
+
+Three commands to know:
+
+  shapecalc doctor    what an error message means, and what would mend it
+  shapecalc model     which Reshape of a model breaks at another batch size
+  shapecalc tui       every step as a picture, and lessons
+"""
+NEXT = """\
+shapecalc -h lists all commands, shapecalc help tutorial begins at the beginning.
+On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
+USAGE = "Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS..."
+
+
+def all_commands() -> str:
+    """Return the help of the whole program: the same story, then the commands by what they are for."""
+    width = max(map(len, (*GROUPS, *FAMILIES)))
+    groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in GROUPS.items()]
+    families = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in FAMILIES.items()]
+    listed = "\n".join(["Commands:", *groups, "Ops:", *families])
+    more = "shapecalc COMMAND -h explains one, shapecalc help topics lists what else there is.\n"
+    more += "-V tells the version, --install-completion lets the shell complete words."
+    return f"{USAGE}\n\n{FIRST_SCREEN}\n{listed}\n\n{more}"
+
+
+CI = "continuous integration"
+ALSO = {
+    **dict.fromkeys(("doc", "docs", "documentation", "guide", "man", "manual", "readme"), OVERVIEW),
+    **dict.fromkeys(("example", "intro", "start"), "tutorial"),
+    **dict.fromkeys(("debug", "error", "errors", "exception", "message", "traceback"), "doctor"),
+    **dict.fromkeys(("command", "commands", "list", "ops"), "operations"),
+    **dict.fromkeys(("dialect", "framework", "frameworks"), "dialects"),
+    **dict.fromkeys(("course", "learn", "lesson", "teach"), "lessons"),
+    **dict.fromkeys(("drills", "exercise", "exercises", "practice", "quiz"), "drill"),
+    **dict.fromkeys(("explain", "rule"), "rules"),
+    **dict.fromkeys(("app", "gui", "ui"), "tui"),
+    **dict.fromkeys(("batch", "fix", "mend"), "model"),
+    **dict.fromkeys(("ci", "actions", "github", "hook", "junit", "pre-commit", "workflow"), CI),
+    **dict.fromkeys(("api", "import", "pytest", "test", "tests"), "python"),
+    **dict.fromkeys(("exit", "codes"), "exit status"),
+    **dict.fromkeys(("array", "arrays", "folder", "npy"), "match"),
+    **dict.fromkeys(("pipe", "stdin"), "inputs"),
+    **dict.fromkeys(("what", "reading"), "readings"),
+    "option": "options",
 }
-"""Words that name a part of the program, and what to ask for it."""
+"""Words for what the manual has under another name."""
 
 
 def topic_hint(word: str) -> str:
     """Return what to ask in place of a word that is no command; nothing if it is not known at all.
 
-    >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("docs").partition(";")[0], topic_hint("reshpe")
-    ('a page of the manual: shapecalc help tutorial', 'a rule: shapecalc why infer', \
-'the manual: shapecalc help --page', '')
-    >>> topic_hint("2,3 | transpose")
-    'write shapecalc chain before it'
+    >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
+    ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
     """
-    if "|" in word:
-        return "write shapecalc chain before it"
-    if "error" in word.lower() and " " in word:
-        return MESSAGE
-    if "," in word:
-        return "name an op before it, or a second shape after it"
-    low = word.lower().removeprefix(f"{OVERVIEW}-")
-    if low in TOPICS:
-        return TOPICS[low]
-    if low in PAGES:
-        return f"a page of the manual: shapecalc help {low}"
-    if low in every_rule():
-        return f"a rule: shapecalc why {low}"
-    dialect = dialect_named(low)
-    if dialect is not None:
-        return f"a dialect: --dialect {dialect.name} behind a question; its rules: shapecalc help dialects --page"
-    if low.endswith(".onnx"):
-        return "write shapecalc model before it"
-    return ""
+    shown = word.lower().removeprefix(f"{OVERVIEW}-")
+    if not shown:
+        return ""
+    if shown == "version":
+        return "shapecalc --version"
+    return f"shapecalc help {shown} tells of it" if shown in ALSO or told_about(shown) else ""
+
+
+def told_about(word: str) -> str:
+    """Return what the manual has about a word: a page, a rule, a dialect or a section; nothing if it has nothing.
+
+    >>> told_about("two-infers").splitlines()[0], told_about("ORT").splitlines()[0], told_about("nope")
+    ('two-infers: more than one dim to infer', 'onnxruntime', '')
+    """
+    if word in PAGES:
+        return page_about(word)
+    rules = every_rule() | causes()
+    if word in rules:
+        return rule_text(rules[word])
+    dialect = dialect_named(word)
+    title = word if dialect is None else dialect.name
+    from shapecalc.view.mdoc import page_text
+
+    found = {page: section for page in PAGES if (section := _sections(page).get(title))}
+    heads = {page: f"({file_name(page)})\n" if len(found) > 1 else "" for page in found}
+    return "\n\n".join([f"{heads[page]}{page_text(text)}" for page, text in found.items()]) or _option_text(word)
+
+
+def _option_text(word: str) -> str:
+    """Return what the overview says of an option; nothing if it has none of that name."""
+    from shapecalc.view.mdoc import page_text
+
+    name = re.escape(word.strip("-").replace("_", "-"))
+    entry = re.search(
+        rf"^\.It Fl [^\n]*?-{name}\b[^\n]*\n(?:(?!\.It |\.El|\.S[hs] ).*\n)*", page_source(OVERVIEW), re.M
+    )
+    return page_text(f".Sh OPTIONS\n.Bl -tag -width Ds\n{entry[0]}.El") if entry else ""
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return the sections of a page by their titles in small letters, each with those below it."""
+    found: dict[str, str] = {}
+    name = file_name(page).partition(".")[0]
+    source = page_source(page).replace("\n.Nm\n", f"\n.Nm {name}\n")
+    for part in source.split("\n.Sh ")[2:]:
+        title, _, text = part.partition("\n")
+        found[title.lower()] = f".Sh {title}\n{text}"
+        for below in f"\n{text}".split("\n.Ss ")[1:]:
+            found[below.partition("\n")[0].lower()] = f".Sh {below}"
+    return found
+
+
+def topics() -> str:
+    """Return the titles of all sections of the manual, by page."""
+    from shapecalc.view.mdoc import unescaped
+
+    titles = {page: [unescaped(each) for each in _sections(page) if each not in COMMON_TITLES] for page in PAGES}
+    width = max(map(len, PAGES))
+    lines = [
+        fill(", ".join(names), 78, initial_indent=f"  {page.ljust(width)}  ", subsequent_indent=" " * (width + 4))
+        for page, names in titles.items()
+    ]
+    return "\n".join(["shapecalc help TOPIC prints one; the pages and what is in them:", *lines])
+
+
+COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
 
 
 # `shapecalc help`: the help of a command, or a page.
@@ -366,40 +488,45 @@ def topic_hint(word: str) -> str:
 
 COMMAND = Argument(
     "command",
-    "the command or the page",
-    "[COMMAND]",
+    "a command, a page, a rule, a dialect, or another topic",
+    "[TOPIC]",
     required=False,
-    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *MADE, *COMMANDS, *PAGES]),
+    repeated=True,
+    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *MADE, *COMMANDS, *PAGES, *ALSO, "topics"]),
 )
 PAGE = Option("page", "Print the page of the manual, even if a command has that name.", Takes.NOTHING)
 
 
-def run_help(command: str | None, page: bool, out: Output) -> int:
-    """Print the help of a command, or the list of commands; a page if there is no such command, or if asked for one."""
-    asked = command or ""
-    page |= asked.startswith(f"{OVERVIEW}-")
-    words = respelled([asked.removeprefix(f"{OVERVIEW}-")] if asked else [])[:1]
+def run_help(command: list[str] | None, page: bool, out: Output) -> int:
+    """Print what there is about a word: the help of a command, a page or a part of one; without a word all commands."""
+    asked = " ".join(command or ()).lower()
+    word = respelled([asked.removeprefix(f"{OVERVIEW}-")])[0]
     try:
-        for word in words:
-            _check_known(word)
-        if page or any(word not in OPS and word not in COMMANDS for word in words):
-            show_text(page_about(words[0] if words else OVERVIEW))
-            return Exit.YES
+        show_text(_help_on(ALSO.get(word, word), page=page or asked.startswith(f"{OVERVIEW}-")))
     except ShapeError as error:
-        return print_error(error, "help", {"command": command}, out)
-    from shapecalc.cli.typer_adapter import help_text  # a page needs no Typer
-
-    put(help_text(*words))
+        return print_error(error, "help", {"command": asked}, out)
     return Exit.YES
 
 
-def _check_known(word: str) -> None:
-    """Raise `ShapeError` (usage) if a word is neither a command nor a page, with what it may mean."""
+def _help_on(word: str, *, page: bool) -> str:
+    """Return the help about a word; raise `ShapeError`: usage if there is none, file if the page is not installed."""
     known = dict.fromkeys([*OPS, *COMMANDS, *PAGES])
-    hint = "" if word in known else topic_hint(word)
-    if hint:
-        raise misuse(f"there is no command '{visible(brief(word))}'", hint)
-    lookup(word, known, "command")
+    if page:
+        if word:
+            lookup(word, known, "page")
+        return page_about(word or OVERVIEW)
+    if not word:
+        return all_commands()
+    if word == "topics":
+        return topics()
+    if word in OPS or word in COMMANDS:
+        from shapecalc.cli.typer_adapter import help_text  # a page needs no Typer
+
+        return help_text(word)
+    found = told_about(word)
+    if not found:
+        lookup(word, dict.fromkeys([*known, *ALSO, "topics"], ""), "topic", all_by="shapecalc help topics")
+    return found
 
 
 def show_text(text: str) -> None:
@@ -415,10 +542,11 @@ def show_text(text: str) -> None:
 HELP_COMMAND = Command(
     run=run_help,
     parameters=[COMMAND, PAGE],
-    summary="Print a command's help, or a page of the manual.",
+    summary="Print the help of a command, a page of the manual, or a part of one.",
     examples="""\
   shapecalc help reshape
   shapecalc help tutorial
+  shapecalc help ci
   shapecalc help model --page""",
     more=f""" The pages are {", ".join(PAGES)}.""",
 )

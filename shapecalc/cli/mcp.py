@@ -25,16 +25,17 @@ from shapecalc.cli.options import Command
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options
 from shapecalc.core.commands import ASKING, Option, asking_options, read_chain
-from shapecalc.core.compare import Comparison, compare_chain
+from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Holds
-from shapecalc.core.fixing import answer, answer_chain, compare
+from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.limits import LARGEST_ANSWER, LONGEST_MESSAGE, MOST_DIMS
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
+from shapecalc.core.packages import missing
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, is_file, lookup, shape_text, suggestion, visible
+from shapecalc.core.text import brief, is_file, lookup, path_and_member, shape_text, suggestion, visible
 from shapecalc.core.values import describe, read_sizes
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _answer_compare(given: Arguments, folder: Path) -> Answered:
         for _, named in stages:
             check_settings(named)
         shape, _ = _opened(shape, {}, stages[0][0], folder)
-        return _compared(compare_chain(shape, stages, dialects, options, answer_chain))
+        return _compared(compare_chain(shape, stages, dialects, options))
     op, arguments = given.get("op"), given.get("arguments") or {}
     if not isinstance(op, str) or given.get("input") is None or not isinstance(arguments, dict):
         raise misuse("compare needs an op, an input and arguments by name, or a chain")
@@ -247,8 +248,6 @@ def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any,
     """
     if not (isinstance(given, str) and is_file(given)):
         return given, options
-    from shapecalc.engine.arrays import path_and_member
-
     path, member = path_and_member(given)
     inside = _inside(path, folder)
     read = output.read_input(f"{inside}:{member}" if member else str(inside), options, op)
@@ -285,30 +284,25 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
         import anyio
         import mcp.server.lowlevel  # noqa: F401 - it says whether the extra is installed
     except ImportError as error:
-        package = str(error.name).partition(".")[0]
-        raise output.stream_error("mcp", f"{package} is not installed; pip install 'shapecalc[mcp]'") from None
+        raise output.stream_error("mcp", missing(str(error.name).partition(".")[0], "mcp")) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
     os.environ["PYTHONSAFEPATH"] = "1"  # the processes of calls import nothing from the agent's folder
     vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script that was started
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # which warns of a process that has died by itself
     if sys.stdin.isatty():
         output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
-    failed: OSError | None = None
+    failed: Exception | None = None
     try:
         anyio.run(_serve, Path.cwd())
     except* OSError as errors:
-        failed = _first_of(errors)
-    if failed is not None:
+        failed = errors
+    while isinstance(failed, ExceptionGroup):
+        failed = failed.exceptions[0]
+    if isinstance(failed, OSError):
         output.abandon_stdout()
         if not isinstance(failed, BrokenPipeError):  # which says that the agent has gone
             raise output.stream_error("mcp", failed.strerror or failed)
     return output.Exit.YES
-
-
-def _first_of(errors: ExceptionGroup[OSError]) -> OSError:
-    """Return the first error of a group, which may hold groups itself."""
-    first = errors.exceptions[0]
-    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
@@ -486,5 +480,5 @@ MCP_COMMAND = Command(
     more=""" An agent starts it and talks to it on standard input and output. It has a tool for every
 op, and for chain, compare, doctor and model. Each answers with text and with the JSON of --json.
 Of arrays and models it reads only the shapes, and only in the folder in which it was started.
-Needs: pip install 'shapecalc[mcp]'.""",
+It needs the package mcp.""",
 )

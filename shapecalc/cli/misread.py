@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 from shapecalc.cli.options import PRINTING
@@ -23,6 +23,10 @@ from shapecalc.core.text import brief, read_dims, visible
 
 LISTS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 """What the help calls the values that may hold commas."""
+EQUAL = ("=", "==", "=>", "->")
+"""What people write before the shape that they expect."""
+INTO = ("to", "into", "as", "with", "by")
+"""Words of English between the values of an op."""
 MOST_WORDS = 64
 """The most words that are tried as one shape and the next."""
 
@@ -40,7 +44,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     if op is None or len(words) > MOST_WORDS:
         return None
     bare, options, split = _joined(op, words[start:])
-    if len(bare) > 1 + len(op.places):
+    if len(bare) > 1 + len(op.slots):
         bare, split = _likeliest_shapes(op, bare, options), all(map(_is_dim, bare))
     if not split or _read(op, [*bare, *options]) is None:
         return None
@@ -145,8 +149,6 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 
     >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
-    >>> extra_words_error(["flatten", "2,3,4", "1"]).problem.hint
-    'write shapecalc flatten 2,3,4 --axis 1'
     """
     op = OPS.get(words[0]) if words else None
     if op is None or len(words) > MOST_WORDS:
@@ -157,7 +159,7 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
         return None
     from shlex import join
 
-    lines = [[*line, *options] for line in (*_joined_lines(bare, places), *_named_lines(op, bare, places))]
+    lines = [[*line, *options] for line in _joined_lines(bare, places)]
     asked = {join(["shapecalc", op.name, *line]): request for line in lines if (request := _request_of(op, line))}
     meant = next(
         (line for line, request in asked.items() if resolve(request).output is not None), next(iter(asked), "")
@@ -168,16 +170,14 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
 
 def _joined_lines(bare: Sequence[str], places: int) -> Iterator[list[str]]:
     """Yield the words with those from the last place on as one, if an op has a place for more than its input."""
+    for place, word in enumerate(bare):
+        if word in EQUAL:
+            yield [*bare[:place], "--expect", "".join(bare[place + 1 :])]
+    if any(word in INTO for word in bare):
+        yield [word for word in bare if word not in INTO]
     last = bare[places - 1 :]
     if places > 1 and not any("," in word for word in last):
         yield [*bare[: places - 1], ",".join(last)]
-
-
-def _named_lines(op: Op, bare: Sequence[str], places: int) -> Iterator[list[str]]:
-    """Yield the words with names of options before those that have no place, in the order of the options."""
-    extra = bare[places:]
-    for options in combinations(_options(op), len(extra)):
-        yield [*bare[:places], *(part for pair in zip(options, extra, strict=True) for part in pair)]
 
 
 def _options(op: Op) -> list[str]:

@@ -15,7 +15,7 @@ from shapecalc.core.text import brief, lookup, visible
 
 if TYPE_CHECKING:
     from shapecalc.models.free_dims import SizeOptions
-    from shapecalc.models.report import Judged, Report
+    from shapecalc.models.report import Judged, Report, Told
 
 
 OPERATORS = names_in("models.operators", "LISTED")
@@ -32,6 +32,7 @@ ASKED = (
 """The options that say at which sizes a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 SHOWN = (
+    Option("all", "List every node, and name sums and floors.", Takes.NOTHING),
     Option("op", "List only nodes of this operator.", metavar="OP", completions=OPERATORS),
     Option("offenders", "List only offenders.", Takes.NOTHING),
     NODE,
@@ -79,13 +80,14 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
     """Raise `ShapeError` (usage) for options that cannot be combined, and for a dialect that has no layers."""
     fixing = {"-o": out.out is not None, "--force": out.force}
     fixing |= {"--fix-as": bool(given["fix_as"]), "--no-prove": given["no_prove"]}
-    showing = {f"--{name}": given[name] for name in ("op", "offenders", "node", "lint", "github", "dialect")}
+    showing = {f"--{name}": given[name] for name in ("op", "all", "offenders", "node", "lint", "github", "dialect")}
     if given["fix"] and not out.out:
         raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
-    for name in [name for name, there in (showing if given["fix"] else fixing).items() if there]:
-        raise misuse(f"--fix cannot be combined with {name}" if given["fix"] else f"{name} needs --fix")
-    for name in [name for name, there in showing.items() if there and given["dialect"] and name != "--dialect"]:
-        raise misuse(f"--dialect cannot be combined with {name}")
+    for name in [name for name, there in fixing.items() if there and not given["fix"]]:
+        raise misuse(f"{name} needs --fix")
+    for chosen, others in {"--fix": (), "--dialect": ("--dialect",), "--all": ("--all", "--op")}.items():
+        for name in [name for name, there in showing.items() if there and given[chosen[2:]] and name not in others]:
+            raise misuse(f"{chosen} cannot be combined with {name}")
     if out.json and given["github"]:
         raise misuse("--json cannot be combined with --github")
     if given["dialect"] not in (None, *DIALECTS):
@@ -97,27 +99,31 @@ def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]
     """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
     if given["dialect"]:
         return _show_layers(file, options, out, given["dialect"])
-    from shapecalc.cli.model_report import lint_lines, node_lines, node_object, report_object, table_lines
+    from shapecalc.cli.model_report import every_lines, lint_lines, node_lines, node_object, report_object, table_lines
     from shapecalc.models.judge import report_of
 
-    report = report_of(file, options, [given["node"]] if given["node"] is not None else [])
-    nodes = _wanted(report, given, strict=out.strict)
     one, linted = given["node"] is not None, given["lint"] or given["github"]
+    report = report_of(file, options, [given["node"]] if one else [], every=given["all"] or (out.json and not one))
+    nodes, others = _wanted(report, given, strict=out.strict)
     asked = linted or out.quiet
     stops = () if one or given["op"] else report.stops
     offences = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if asked else []
-    if asks_text(out, lambda: node_object(nodes[0]) if one and nodes else report_object(report, nodes)):
-        plain = node_lines(report, nodes[0]) if one and nodes else table_lines(report, nodes)
+    if asks_text(out, lambda: node_object(nodes[0]) if one and nodes else report_object(report, nodes, others)):
+        table = every_lines(report, others) if given["all"] else table_lines(report, nodes)
+        plain = node_lines(report, nodes[0]) if one and nodes else table
         _put_lines(offences if linted else plain)
     return Exit.NO if offences else Exit.YES
 
 
 def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> int:
     """Print each run of transposes and reshapes as the layers of a dialect."""
-    from shapecalc.cli.model_report import layers_of, report_with_runs
+    from shapecalc.cli.model_report import layers_of
+    from shapecalc.models.file import read_model
+    from shapecalc.models.judge import judged_model, runs_of
 
-    report, runs = report_with_runs(file, options)
-    layers = [layers_of(run, report, dialect) for run in runs]
+    found = judged_model(read_model(file), options)
+    report = found.report(file)
+    layers = [layers_of(run, report, dialect) for run in runs_of(found.walk.model, report.nodes)]
     about = {"model": report.model, "dialect": dialect}
     if asks_text(out, lambda: about | {"runs": [each.as_json() for each in layers]}):
         _put_lines([line for each in layers for line in each.lines()])
@@ -126,28 +132,33 @@ def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> 
     return Exit.YES
 
 
-def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> list[Judged]:
-    """Return the nodes that are to be shown; raise `ShapeError` (usage) for a name or an operator that there is not."""
+def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> tuple[list[Judged], list[Told]]:
+    """Return the listed nodes that are to be shown, and all that are if every node was told.
+
+    Raises `ShapeError` (usage) for a name or an operator that there is not.
+    """
     from shapecalc.models.report import found_node, offends
 
     nodes = [*report.nodes] if given["node"] is None else [found_node(report, given["node"])]
+    others = [*report.every.nodes] if report.every and not given["offenders"] else []
     if given["op"] is not None:
-        known = {name.lower(): name for name in OPERATORS()}
-        op = lookup(given["op"].lower().replace("_", ""), known, "listed operator")
+        known = {name.lower(): name for name in (*OPERATORS(), *[told.node.op for told in others])}
+        op = lookup(given["op"].lower().replace("_", ""), known, "operator" if others else "listed operator")
         nodes = [judged for judged in nodes if judged.node.op == op]
-    return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)]
+        others = [told for told in others if told.node.op == op]
+    return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)], others
 
 
 def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
     """Write a model mended, print what was done, and return the exit code."""
-    from shapecalc.cli.model_report import fixed_lines, mended_report, report_object, stops_left
+    from shapecalc.cli.model_report import fixed_lines, mended_report, report_object
 
     report = mended_report(file, options, str(out.out), targets, force=out.force, prove=prove)
-    fixed, stops = report.fixed, stops_left(report, options)
+    fixed = report.fixed
     assert fixed is not None
     if asks_text(out, lambda: report_object(report, report.nodes)):
-        _put_lines(fixed_lines(report, fixed, stops))
-    return Exit.NO if fixed.left or stops or fixed.proved is False else Exit.YES
+        _put_lines(fixed_lines(report, fixed))
+    return Exit.NO if fixed.left or fixed.stops or fixed.proved is False else Exit.YES
 
 
 def _put_lines(lines: Sequence[str]) -> None:
@@ -165,9 +176,9 @@ MODEL_COMMAND = Command(
   shapecalc model yolo.onnx --lint
   shapecalc model yolo.onnx --fix -o fixed.onnx""",
     more=""" It lists each Reshape, Transpose, Shape, Flatten, Squeeze, Unsqueeze, Expand, Tile, DepthToSpace
-and SpaceToDepth with its shapes and a verdict: safe; only (it runs at the declared batch only);
+and SpaceToDepth (--all: every node) with its shapes and a verdict: safe; only (it runs at the declared batch only);
 swallows (the batch moves into another axis, and nothing fails); scrambles (no axis separates the samples
 any more); fails; sometimes; unknown. --fix writes the model with other targets, and proves it with onnxruntime.
 Exit 0: the model was read, and --fix mended all; 1: --lint or -q found offenders, --fix left some, or its proof
-failed; 4: a file cannot be used. It needs pip install 'shapecalc[onnx]'.""",
+failed; 4: a file cannot be used. It needs the package onnx.""",
 )

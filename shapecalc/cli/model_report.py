@@ -14,13 +14,13 @@ from shapecalc.core.commands import command_pieces, texts_of
 from shapecalc.core.dims import Monomial
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
 from shapecalc.models import report as reports
-from shapecalc.models.file import read_model
+from shapecalc.models.file import Node, read_model
 from shapecalc.models.free_dims import NO_BATCH, NamedShape, SizeOptions, Sum
-from shapecalc.models.judge import judged_model, report_of, runs_of
+from shapecalc.models.judge import judged_model, report_of
 from shapecalc.models.operators import LISTED
 from shapecalc.models.propagate import Stop
 from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from shapecalc.doctor.reading import Reading  # it reads all sentences, which only messages need
 
 T = TypeVar("T")
-Row = tuple[str, str, str]
-"""A label, a text, and what is said of it."""
+Row = tuple[str, ...]
+"""The cells of a table; or a label, a text, and what is said of it."""
 Plain = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
+COUNTED = ("elements", "bytes")
+"""The columns more if all nodes are shown."""
 FROM = {
     "initializer": "from the initializer {}",
     "Constant": "from the Constant {}",
@@ -143,23 +145,6 @@ def _target(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def report_with_runs(file: str, options: SizeOptions) -> tuple[reports.Report, list[list[reports.Judged]]]:
-    """Return the report of a model, and its runs of nodes that only turn and cut; raise `ShapeError`: file, usage."""
-    found = judged_model(read_model(file), options)
-    report = found.report(file)
-    return report, runs_of(found.walk.model, report.nodes)
-
-
-def stops_left(report: reports.Report, options: SizeOptions) -> tuple[Stop, ...]:
-    """Return the nodes that are not listed and stop in what was written of a model; raise `ShapeError` (file).
-
-    A proof shows that there are none.
-    """
-    if not report.stops or report.fixed is None or report.fixed.proved:
-        return ()
-    return report.stops if report.fixed.path is None else report_of(report.fixed.path, options).stops
-
-
 def mended_report(
     file: str, options: SizeOptions, out: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
 ) -> reports.Report:
@@ -200,24 +185,70 @@ def printable(line: str) -> str:
 def table_lines(report: reports.Report, nodes: Sequence[reports.Judged]) -> list[str]:
     """Return the model in one line, a row for each of some nodes, and what they come to."""
     words: dict[int, str] = {}
-    rows = [COLUMNS, *[_row(judged, report, words) for judged in nodes]]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
-    table = [line.format(*row).rstrip() for row in rows]
-    lines = [_title(report, len(nodes)), *[f"  {line}" for line in table if nodes], *_conclusion(report)]
+    rows = [_row(judged, report, words) for judged in nodes]
+    lines = [_title(report, len(nodes)), *_table(COLUMNS, rows), *_conclusion(report)]
     return [printable(line) for line in lines]
 
 
-def _row(judged: reports.Judged, report: reports.Report, words: dict[int, str]) -> tuple[str, ...]:
-    """Return the cells of a node; `words` keeps the texts of shapes, most of which stand in two rows."""
-    node, shapes = judged.node, (judged.input, judged.target, judged.output)
-    for shape in shapes:
-        if id(shape) not in words:
-            words[id(shape)] = brief_end(reports.shape_words(shape), LONGEST_CELL)
-    input, target, output = [words[id(shape)] for shape in shapes]
-    asked = target if judged.target is not None or judged.target_from != "none" else ""
-    place, name = brief_end(visible(node.path), LONGEST_CELL), brief_end(visible(node.name), LONGEST_CELL)
-    return place, name, node.op, input, asked, output, reports.verdict_words(judged, report)
+def every_lines(report: reports.Report, nodes: Sequence[reports.Told]) -> list[str]:
+    """Return the model in one line, a row for each of some nodes, listed or not, and what all come to."""
+    words: dict[int, str] = {}
+    listed = {judged.node.path: judged for judged in report.nodes}
+    rows = [_told_row(told, listed.get(told.node.path), report, words) for told in nodes]
+    lines = [_title(report, len(nodes)), *_table((*COLUMNS, *COUNTED), rows), *_totals(report), *_conclusion(report)]
+    return [printable(line) for line in lines]
+
+
+def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
+    """Return rows below their titles; none if there are no rows."""
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
+    return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
+
+
+def _row(judged: reports.Judged, report: reports.Report, words: dict[int, str]) -> Row:
+    """Return the cells of a listed node."""
+    asked = _words(judged.target, words) if judged.target is not None or judged.target_from != "none" else ""
+    shapes = _words(judged.input, words), asked, _words(judged.output, words)
+    return (*_node_cells(judged.node), *shapes, reports.verdict_words(judged, report))
+
+
+def _told_row(told: reports.Told, judged: reports.Judged | None, report: reports.Report, words: dict[int, str]) -> Row:
+    """Return the cells of a node, listed or not, with the names of results."""
+    cells = _row(judged, report, words) if judged else (*_node_cells(told.node), "", "", "", "")
+    outputs = [judged.output] if judged and reports.offends(judged) else [each.shape for each in told.outputs]
+    input = _words(told.input, words) if told.node.inputs else ""
+    output = " ".join([_words(each, words) for each in outputs])
+    counts = [each.elements for each in told.outputs], [each.bytes for each in told.outputs]
+    sums = [reports.UNKNOWN if None in column else str(sum(filter(None, column))) for column in counts]
+    return (*cells[:3], input, cells[4], output, cells[6], *sums)
+
+
+def _words(shape: NamedShape | None, words: dict[int, str]) -> str:
+    """Return the text of a shape; `words` keeps the texts, most of which stand in two rows."""
+    if id(shape) not in words:
+        words[id(shape)] = brief_end(reports.shape_words(shape), LONGEST_CELL)
+    return words[id(shape)]
+
+
+def _node_cells(node: Node) -> Row:
+    return brief_end(visible(node.path), LONGEST_CELL), brief_end(visible(node.name), LONGEST_CELL), brief(node.op)
+
+
+def _totals(report: reports.Report) -> Iterator[str]:
+    """Yield what stands for sums and floors, how much is not known, and the largest tensors."""
+    every = report.every
+    assert every is not None
+    for name, definition in every.results.items():
+        yield f"{name} is {brief_end(definition, LONGEST_TEXT)}"
+    dims = number_text(every.unknown, "size is", "sizes are")
+    tensors = number_text(every.shapeless, "tensor has", "tensors have")
+    yield f"{dims} not known (?), {tensors} no known rank."
+    at = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
+    yield f"The largest{f' at {at}' if at else ''}:"
+    for node, tensor in every.largest:
+        shape = brief_end(reports.shape_words(tensor.shape), LONGEST_CELL)
+        yield f"  {number_text(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.name_of(node)}"
 
 
 def _title(report: reports.Report, shown: int) -> str:
@@ -354,7 +385,7 @@ def _try_rows(report: reports.Report, judged: reports.Judged) -> Iterator[Row]:
         yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
 
 
-def fixed_lines(report: reports.Report, fixed: reports.Fixed, stops: Iterable[Stop]) -> list[str]:
+def fixed_lines(report: reports.Report, fixed: reports.Fixed) -> list[str]:
     """Return what was mended, inputs among it, what was left, nodes that still stop too, and what was proved."""
     pairs = [(f"input {each.name}", _taken(each.declared), _taken(each.taken)) for each in fixed.freed]
     pairs += [
@@ -364,7 +395,7 @@ def fixed_lines(report: reports.Report, fixed: reports.Fixed, stops: Iterable[St
     widths = [max((len(visible(pair[at])) for pair in pairs), default=0) for at in (0, 1)]
     lines = [f"mended  {visible(a).ljust(widths[0])}  {b.ljust(widths[1])} to {c}" for a, b, c in pairs]
     lines += [f"left    {reports.name_of(judged.node)}  {judged.verdict.value}: {judged.why}" for judged in fixed.left]
-    lines += [f"left    {line}" for line in reports.stop_lines(report, stops)]
+    lines += [f"left    {line}" for line in reports.stop_lines(report, fixed.stops)]
     lines += [f"stays   {_staying(each, report)}" for each in fixed.stays]
     if fixed.why == UNCHANGED:
         return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
@@ -475,8 +506,11 @@ def _options(request: Request) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def report_object(report: reports.Report, nodes: Iterable[reports.Judged]) -> Plain:
-    """Return the object of a model, with those of its nodes that are to be shown."""
+def report_object(
+    report: reports.Report, nodes: Iterable[reports.Judged], others: Iterable[reports.Told] = ()
+) -> Plain:
+    """Return the object of a model, with those of its nodes that are to be shown, and of the others."""
+    every = report.every and _every_object(report, report.every, others)
     return {
         **_plain_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
         "batch": report.batch or None,
@@ -487,7 +521,20 @@ def report_object(report: reports.Report, nodes: Iterable[reports.Judged]) -> Pl
         ],
         "summary": summary_of(report),
         "fixed": report.fixed and _fixed_object(report.fixed),
+        **(every or {}),
     }
+
+
+def _every_object(report: reports.Report, every: reports.Every, nodes: Iterable[reports.Told]) -> Plain:
+    """Return what is told of nodes that are not listed, and of all."""
+    listed = {judged.node.path for judged in report.nodes}
+    others = [
+        {**_plain_fields(told.node, "path", "name", "op"), "input": _plain(told.input), "outputs": _plain(told.outputs)}
+        for told in nodes
+        if told.node.path not in listed
+    ]
+    counts = _plain_fields(every, "results", "counted_at", "unknown", "shapeless")
+    return {"others": others, **counts, "largest": [{"path": node.path} | _plain(each) for node, each in every.largest]}
 
 
 def node_object(judged: reports.Judged) -> Plain:
@@ -541,8 +588,8 @@ def _plain(value: Any) -> Any:
             return str(value)
         case Verdict():
             return value.value
-        case reports.Input():
-            return _plain_fields(value, "name", "declared", "taken")
+        case reports.Input() | reports.Tensor():
+            return {name: _plain(each) for name, each in fields(value).items()}
         case Mapping():
             return {str(name): _plain(each) for name, each in value.items()}
         case tuple():

@@ -176,30 +176,22 @@ def _argument_of(param: Param) -> Argument:
 
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
 """The end of the help: PowerShell splits words at commas."""
-COMMANDS = {
-    "chain": "chains",
-    "code": "pasted",
-    "equiv": "chains",
-    "simplify": "chains",
-    "compare": "chains",
-    "find": "chains",
-    "match": "check",
-    "check": "check",
-    "vectors": "info",
-    "doctor": "pasted",
-    "model": "model",
-    "drill": "drill",
-    "film": "film",
-    "dialects": "info",
-    "why": "info",
-    "help": "info",
-    "repl": "repl",
-    "tui": "terminal",
-    "serve": "terminal",
-    "mcp": "mcp",
-    "backends": "info",
+GROUPS = {
+    "what you hold": {
+        "doctor": "pasted",
+        "model": "model",
+        "code": "pasted",
+        "check": "check",
+        "match": "check",
+        "size": "info",
+    },
+    "chains and frameworks": dict.fromkeys(("chain", "equiv", "simplify", "find", "compare"), "chains"),
+    "to see and to learn": {"tui": "terminal", "serve": "terminal", "drill": "drill", "film": "film", "repl": "repl"},
+    "to look up": dict.fromkeys(("help", "why", "dialects"), "info"),
+    "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }
-"""The commands that are not ops, in the order of the help, each with its module."""
+"""The commands that are not ops, by what they are for, in the order of the help, each with its module."""
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 
 def command_named(name: str) -> Command:

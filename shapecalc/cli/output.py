@@ -69,6 +69,7 @@ class Output(Record):
     cluster: str | None = None
     code: str | None = None
     picture: str | None = None
+    film: str | None = None
     step: int | None = None
     theme: str | None = None
     width: int | None = None
@@ -96,7 +97,7 @@ class Output(Record):
     @property
     def about_picture(self) -> bool:
         """Whether it asks for a picture, or for how a picture is drawn."""
-        return any(asked is not None for asked in (self.picture, self.step, self.theme, self.width))
+        return any(asked is not None for asked in (self.film, self.picture, self.step, self.theme, self.width))
 
 
 class RunEnded(Exception):
@@ -278,11 +279,13 @@ def report_place() -> str:
     """Return the words that ask for a report: the address is the one that the installed package names."""
     from importlib.metadata import PackageNotFoundError, metadata
 
+    from shapecalc.core.packages import DISTRIBUTION
+
     try:
-        urls = dict(url.split(", ", 1) for url in metadata(PACKAGE).get_all("Project-URL") or [])
+        urls = dict(url.split(", ", 1) for url in metadata(DISTRIBUTION).get_all("Project-URL") or [])
     except PackageNotFoundError:
         urls = {}
-    unknown = f"the address that 'pip show --verbose {PACKAGE}' names"
+    unknown = f"the address that 'pip show --verbose {DISTRIBUTION}' names"
     return f"please report it at {urls.get('Issues') or next(iter(urls.values()), unknown)}"
 
 
@@ -291,39 +294,13 @@ def missing_error(error: ImportError) -> RunEnded:
 
     Raises the error itself if it is about a module of shapecalc, or about none.
     """
-    from importlib.util import find_spec
+    from shapecalc.core.packages import missing
 
-    package = (error.name or "").partition(".")[0]
-    if package in ("", PACKAGE):
+    module = (error.name or "").partition(".")[0]
+    if module in ("", PACKAGE):
         raise error
-    needed = _requirements()
-    missing = dict.fromkeys([package, *(name for name in needed if find_spec(name) is None)])
-    wanted = " ".join(sorted(_quoted(needed.get(name, name)) for name in missing))
-    fault = "is too old" if find_spec(package) else "is not installed"
-    tell(f"shapecalc: {package} {fault}; pip install {wanted}")
+    tell(f"shapecalc: {missing(module)}")
     return RunEnded(Exit.FILE)
-
-
-def _requirements() -> dict[str, str]:
-    """Return what shapecalc needs besides its extras, by name, with the versions; nothing if nobody can tell."""
-    import re
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        stated = requires(PACKAGE) or []
-    except PackageNotFoundError:
-        return {}
-    needed = [line for line in stated if "extra ==" not in line]
-    return {re.split(r"[^\w-]", line)[0].replace("-", "_"): line for line in needed}
-
-
-def _quoted(requirement: str) -> str:
-    """Return a requirement as a shell reads it.
-
-    >>> _quoted("rich"), _quoted("numpy>=1.26")
-    ('rich', "'numpy>=1.26'")
-    """
-    return requirement if requirement.isidentifier() else f"'{requirement}'"
 
 
 # Inputs: a shape in words, on standard input, or in the header of a file.
@@ -380,6 +357,16 @@ def input_lines() -> Iterator[str]:
             yield line
     if not found:
         raise misuse("standard input is empty, and a shape was expected", argument="input")
+
+
+def holds_input() -> bool:
+    """Say whether standard input is no terminal and holds something; wait for it if it may still come."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return False
+    try:
+        return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
+    except OSError:
+        return True  # who reads it tells why that cannot be done
 
 
 def read_stdin(most: int = LONGEST_INPUT + 1, *, line: bool = False) -> bytes:
@@ -512,9 +499,10 @@ PATIENCE = 1.0
 class Meter:
     """A bar on the terminal for work that takes a while."""
 
-    def __init__(self, total: int) -> None:
-        """Start to wait."""
-        self.total, self.done, self.start = total, 0, monotonic()
+    def __init__(self, total: int, what: str = "writing", *, shows: bool = True) -> None:
+        """Start to wait; of nobody knows how many bytes, the total is 0. Nothing is shown where others write."""
+        self.total, self.what, self.done, self.start = total or None, what, 0, monotonic()
+        self.shows = shows and sys.stderr is not None and sys.stderr.isatty()
         self.bar: Progress | None = None
 
     def __enter__(self) -> Meter:
@@ -527,7 +515,7 @@ class Meter:
     def tick(self, done: int) -> None:
         """Note that so many bytes are done."""
         self.done += done
-        if self.bar is None and monotonic() - self.start > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
+        if self.bar is None and self.shows and monotonic() - self.start > PATIENCE:
             self.bar = self._make_bar()
         if self.bar is not None:
             self.bar.update(self.bar.task_ids[0], completed=self.done)
@@ -537,7 +525,7 @@ class Meter:
         from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
 
         columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True)
-        bar.add_task("writing", total=self.total)
+        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
+        bar.add_task(self.what, total=self.total)
         bar.start()
         return bar

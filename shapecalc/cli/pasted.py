@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from os.path import isfile
 from pathlib import Path
-from textwrap import dedent
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
@@ -13,7 +14,7 @@ from shapecalc.core.ask import chain_with_options
 from shapecalc.core.commands import ASKING, Option, split
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.text import read_shape, tokens
 from shapecalc.core.values import read_sizes
 
@@ -25,11 +26,11 @@ LONGEST = 1 << 28
 
 
 def run_doctor(file: str | None, model: str | None, out: Output) -> int:
-    """Print what the text of a file or of standard input says, and of a model the nodes that it names."""
+    """Print what a text says, of a file, standard input or the argument itself, and of a model the nodes it names."""
     from shapecalc.doctor.report import diagnosis
 
     try:
-        found = diagnosis(_text_of(file or "-"))
+        found = diagnosis(_text_of(file or "-"), model)
         lines, objects, told = found.lines(), found.as_json(), False
         if model is not None:
             from shapecalc.cli.model_report import named_nodes
@@ -46,15 +47,20 @@ def run_doctor(file: str | None, model: str | None, out: Output) -> int:
 
 
 def _text_of(file: str) -> str:
-    """Return what a file or standard input holds; raise `ShapeError` (file), `RunEnded` if it cannot be read."""
+    """Return what a file or standard input holds, or the text itself if it is no file.
+
+    Raises `ShapeError` (file) and `RunEnded` if it cannot be read.
+    """
+    # a message may be too long for a name, which raises in Path.exists
+    if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
+        return file
     if file != "-":
         try:
             with Path(file).open("rb") as stream:
                 return stream.read(LONGEST).decode("utf-8", "replace")
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            hint = "a message comes from standard input: shapecalc doctor, paste, Ctrl-D" if " " in file else ""
-            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", hint, "file")) from None
+            raise ShapeError(Problem(FILE, f"{file}: {reason[:1].lower()}{reason[1:]}", "", "file")) from None
     if sys.stdin is not None and sys.stdin.isatty():
         tell("shapecalc: paste, then Ctrl-D")
     return read_stdin(LONGEST).decode("utf-8", "replace")
@@ -63,7 +69,7 @@ def _text_of(file: str) -> str:
 DOCTOR_COMMAND = Command(
     run=run_doctor,
     parameters=[
-        Argument("file", "a file with a log or a message; without it, or with -, standard input", "[FILE]", False),
+        Argument("file", "a file with a log, or the message itself; without it standard input", "[FILE|TEXT]", False),
         Option("model", "Also show the node of the message as it is in this model.", metavar="FILE.onnx"),
         *printing_options("json", "quiet"),
     ],
@@ -71,6 +77,7 @@ DOCTOR_COMMAND = Command(
     examples="""\
   shapecalc doctor build.log
   python train.py 2>&1 | shapecalc doctor
+  shapecalc doctor "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
   shapecalc doctor run.log --model yolo.onnx
   trtexec --onnx=model.onnx 2>&1 | shapecalc doctor - --json""",
     more=""" It reads a whole log, and says which framework, op and node failed, with which
@@ -84,7 +91,7 @@ Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
 
 
 LINE = Argument(
-    "line", "an expression with one tensor, or assignments that end with one; - reads it from standard input", "'LINE'"
+    "line", "lines, a function or a class that end with one tensor; a file of them, or - for standard input", "'LINE'"
 )
 INPUT = Option(
     "input",
@@ -115,26 +122,40 @@ def _inputs(text: str) -> list[str]:
     return found
 
 
+def _sizes(text: str) -> dict[str, int | Shape]:
+    """Return the sizes to put in for names, and the lists of sizes.
+
+    >>> _sizes("self.heads=8,shape=2,3,B=4")
+    {'shape': (2, 3), 'self.heads': 8, 'B': 4}
+    """
+    pieces = re.split(r",(?=[^,=]*=)", text)
+    lists = {piece.partition("=")[0].strip(): piece.partition("=")[2] for piece in pieces if "," in piece}
+    single = ",".join([piece for piece in pieces if "," not in piece])
+    return {name: read_shape(dims, "where") for name, dims in lists.items()} | (read_sizes(single) if single else {})
+
+
 def run_code(
     line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
 ) -> int:
     """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
-    from shapecalc.core.code import read_code  # it imports Python's own parser
+    from shapecalc.core.code import cleaned, read_code  # it imports Python's own parser
 
-    text = dedent(read_stdin().decode("utf-8", "surrogateescape") if line.strip() == "-" else line).strip()
+    text, source = line, None
     try:
-        if input is None:
-            raise misuse("the tensor's shape is missing", "write --input x=N,C,H,W", argument="input")
-        first, *rest = _inputs(input)
-        name, _, shape = first.rpartition("=")
-        given = read_input(shape, {"dialect": dialect}, "reshape")
-        beside = {other: _shape_of(dims) for other, _, dims in (each.rpartition("=") for each in rest)}
-        sizes = {} if where is None else read_sizes(where)
-        read = read_code(text, name.strip() or None, _shape_of(given.shape), dialect, sizes, beside)
+        held = line.strip() == "-" or isfile(line)  # noqa: PTH113 - it never raises
+        text = cleaned(_text_of(line.strip()) if held else line)
+        inputs = {name.strip(): dims for name, _, dims in (each.rpartition("=") for each in _inputs(input or ""))}
+        for name, dims in [*inputs.items()][:1]:
+            given = read_input(dims, {"dialect": dialect}, "reshape")
+            inputs[name], source = given.shape, given.source
+        sizes = {} if where is None else _sizes(where)
+        read = read_code(text, {name: _shape_of(dims) for name, dims in inputs.items()}, dialect, sizes)
         for note in read.notes if not (out.quiet or out.json) else ():
             tell(f"shapecalc: {note}")
         stages = chain_with_options(read.stages, others)
-        return print_answer(answer_chain(read.shape, stages, {}), out, given.source, asked=[{"where": where}])
+        numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
+        answer = answer_chain(read.shape, stages, {})
+        return print_answer(answer, out, source if read.main else None, asked=[{"where": numbers}])
     except ShapeError as error:
         return print_error(advised(error), "code", {"line": text, "input": input}, out)
 
@@ -146,8 +167,11 @@ CODE_COMMAND = Command(
     examples="""\
   shapecalc code 'x.view(B, T, h, C // h).transpose(1, 2)' --input x=B,T,C
   shapecalc code 'x @ w + b' --input 'x=B,T,768 w=768,3072 b=3072'
+  shapecalc code 'torch.zeros(2, 3, 4).flatten(1)'
   shapecalc code 'np.transpose(x, (0, 3, 1, 2))[:, None]' --input x=N,H,W,C
   shapecalc code "rearrange(x, 'b (h w) c -> b c h w', h=14)" --input x=8,196,768 -e""",
-    more=""" It answers as chain does. Every name but the tensor's is a size; --where gives
-numbers to names. Without --dialect, the modules and methods in the line decide whose rules apply.""",
+    more=""" It answers as chain does, for a statement, for several, for a function or for the last one
+of a file. Every name but a tensor's is a size; --where gives numbers to names, and lists of them.
+Tensors that the code makes have their shapes. Shapes in comments are compared. Without --dialect,
+the modules and methods in the code decide whose rules apply.""",
 )

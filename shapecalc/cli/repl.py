@@ -5,12 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
+from shapecalc.cli.app import is_message, run_line
+from shapecalc.cli.options import COMMANDS as PROGRAM
 from shapecalc.cli.options import PRINTING, Command, parameters_of, printing_options
-from shapecalc.cli.output import Exit, Output, problem_code, put, stream_error, tell, tell_problem, told_defaults
+from shapecalc.cli.output import (
+    Exit,
+    Output,
+    RunEnded,
+    problem_code,
+    put,
+    stream_error,
+    tell,
+    tell_problem,
+    told_defaults,
+)
 from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
@@ -19,6 +30,7 @@ from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.readings import OTHER_WORDS, Held, is_shape, read_held
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.text import brief, lookup, read_shape, shape_text, suggestion, visible
 
@@ -26,6 +38,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer  # importing it takes as long as Typer
     from prompt_toolkit.document import Document
+
+    from shapecalc.cli.terminal import TerminalApp
 
 NO_DEFAULTS: FrozenDict = FrozenDict()
 COMMANDS = {
@@ -55,6 +69,8 @@ class Reply(Record):
     pieces: tuple[tuple[str | None, str], ...] = ()
     code: int = Exit.YES
     done: bool = False
+    line: tuple[str, ...] = ()
+    """The words of a command that the whole program answers."""
 
 
 class Session:
@@ -87,6 +103,8 @@ class Session:
             words = commands.respelled(commands.split(line))
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
+            if is_message(line):
+                return Reply(line=("--", line.strip()))
             pieces = ((None, visible(line.strip()[:200])),)
             return Reply(problem=error.problem, pieces=pieces, code=problem_code(error.problem))
 
@@ -111,7 +129,10 @@ class Session:
             return Reply(self._input("ans"))
         if words[0] == "exit":
             return Reply(done=True)
-        return self._set_shape(line, words)
+        if is_shape(line):
+            self._past.append(read_shape(line))
+            return Reply(self._input("ans"))
+        return Reply(line=self._held_line(line, words))
 
     def _input(self, text: str) -> str:
         """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
@@ -123,23 +144,30 @@ class Session:
 
     def _keep(self, answer: Trace | Chain) -> Reply:
         """Return the reply that tells an answer, and keep it as the last one."""
-        trace = answer.traces[-1]
         if answer.output is None:
+            trace = answer.traces[-1]
             pieces = tuple(commands.command_pieces(trace.op, commands.texts_of(trace.request)))
             return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
         self._last = answer
-        if not OPS[trace.op].ends_chain:
+        if not any(OPS[trace.op].ends_chain for trace in answer.traces):
             self._past.append(answer.output)
-        conditions = "\n".join(f"holds when {condition.words}" for condition in answer.conditions)
-        return Reply(shape_text(answer.output), conditions)
+        return Reply(shape_text(answer.output), "\n".join(answer.limits))
 
-    def _set_shape(self, text: str, words: list[str]) -> Reply:
-        """Make a line the current shape; raise `ShapeError` (usage) if it cannot be one."""
-        known = [*OPS, *(name.split()[0] for name in COMMANDS)]
-        if words[0].isidentifier() and (len(words) > 1 or get_close_matches(words[0], known, cutoff=0.75)):
-            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], known))
-        self._past.append(read_shape(text))
-        return Reply(self._input("ans"))
+    def _held_line(self, text: str, words: list[str]) -> tuple[str, ...]:
+        """Return the command line that some text stands for; code without a tensor is about the current shape.
+
+        Raises `ShapeError` (usage) if nothing reads it.
+        """
+        if words[0] in PROGRAM or words[0] in OTHER_WORDS:
+            return tuple(words)
+        for plain in ((text,), tuple(words)):
+            line = read_held(Held(plain, plain, is_message))
+            if line and line[0] == "code" and "--input" not in line and self.shape is not None:
+                return (*line, "--input", shape_text(self.shape))
+            if line:
+                return ("--", *plain)
+        known = [*OPS, *PROGRAM, *(name.split()[0] for name in COMMANDS)]
+        raise misuse(f"there is no operation '{visible(brief(words[0]))}'", suggestion(words[0], known))
 
     def _reply_to_explain(self, words: list[str]) -> Reply:
         if self._last is None:
@@ -229,7 +257,7 @@ LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuff
 """Stages of which each default changes one: it is told before the first line."""
 
 
-def run_repl(out: Output) -> int:
+def run_repl(app: TerminalApp, out: Output) -> int:
     """Read lines and answer them until the end of input or `quit`."""
     try:
         session = Session(told_defaults(LINES, {}, out))
@@ -240,13 +268,13 @@ def run_repl(out: Output) -> int:
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
         try:
-            return _answer_lines(session, sys.stdin)[0]
+            return _answer_lines(session, sys.stdin, app)[0]
         except OSError as error:
             raise stream_error("stdin", error.strerror) from None
-    return _answer_keyboard(session)
+    return _answer_keyboard(session, app)
 
 
-def _answer_keyboard(session: Session) -> int:
+def _answer_keyboard(session: Session, app: TerminalApp) -> int:
     """Answer what is typed until ^D or `quit`; ^C drops the line, or the answer that takes too long."""
     from platformdirs import user_state_path
     from prompt_toolkit import PromptSession
@@ -267,7 +295,7 @@ def _answer_keyboard(session: Session) -> int:
             text = editor.prompt(_prompt(session))
             if text and [text] != last:
                 complaint = _keep_line(text, file) or complaint
-            done = _answer_lines(session, text.split("\n"))[1]
+            done = _answer_lines(session, text.split("\n"), app)[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
@@ -304,7 +332,7 @@ def _keep_line(line: str, file: Path) -> str:
     return ""
 
 
-def _answer_lines(session: Session, lines: Iterable[str]) -> tuple[int, bool]:
+def _answer_lines(session: Session, lines: Iterable[str], app: TerminalApp) -> tuple[int, bool]:
     """Answer lines; return the largest exit code among them, and whether one of them leaves the prompt."""
     worst = Exit.YES
     for line in lines:
@@ -312,8 +340,16 @@ def _answer_lines(session: Session, lines: Iterable[str]) -> tuple[int, bool]:
         if reply.done:
             return worst, True
         _print_reply(reply)
-        worst = max(worst, reply.code)
+        worst = max(worst, reply.code, _run(reply.line, app) if reply.line else Exit.YES)
     return worst, False
+
+
+def _run(words: tuple[str, ...], app: TerminalApp) -> int:
+    """Run a command line, which ends alone if a stream or a package cannot be used; return its exit code."""
+    try:
+        return run_line(words, app)
+    except RunEnded as ended:
+        return ended.code
 
 
 def _print_reply(reply: Reply) -> None:
@@ -337,5 +373,7 @@ REPL_COMMAND = Command(
     examples="""\
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
-    more=""" From a pipe, the exit code is the largest of its lines.""",
+    more=""" It reads what shapecalc reads, a message or a line of code too. From a pipe, the exit
+code is the largest of its lines.""",
+    opens_app=True,
 )

@@ -18,6 +18,7 @@ from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, te
 from shapecalc.core.ask import Stage
 from shapecalc.core.commands import Option, Takes, read_chain
 from shapecalc.core.ops import OPS
+from shapecalc.core.packages import missing
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.core.text import visible
@@ -194,7 +195,7 @@ def _place(step: str | None) -> int | None:
 
 def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
     """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
-    from shapecalc.cli.model_report import fixed_lines, mended_report, stops_left
+    from shapecalc.cli.model_report import fixed_lines, mended_report
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_of
     from shapecalc.models.report import found_node
@@ -205,7 +206,7 @@ def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
 
     def mend(path: str) -> list[str]:
         found = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
-        return fixed_lines(found, found.fixed, stops_left(found, SizeOptions())) if found.fixed else []
+        return fixed_lines(found, found.fixed) if found.fixed else []
 
     with stdout_at_terminal():
         return int(app.open_model(report, at, mend))
@@ -260,7 +261,7 @@ def run_serve(
 
         from shapecalc.serving.server import Serving, serve
     except ImportError as error:
-        raise stream_error("serve", f"{error.name} is not installed; pip install 'shapecalc[serve]'") from None
+        raise stream_error("serve", missing(str(error.name), "serve")) from None
     with _listening(host, port) as listening:
         address = f"http://{url_host(host)}:{port}/?token={door.token}"
         put(address)
@@ -330,7 +331,7 @@ SERVE_COMMAND = Command(
   shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
     more=""" Whoever has the address that is printed can use it.
-Needs: pip install 'shapecalc[serve]'.""",
+It needs the packages aiohttp and textual-serve.""",
     opens_app=True,
     takes_unknown=True,
 )

@@ -17,10 +17,13 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from shapecalc.cli.options import COMMANDS, EPILOG, Argument, Command, command_named
+from shapecalc.cli.options import COMMANDS, EPILOG, PRINTING, Argument, Command, command_named
 from shapecalc.cli.output import Exit, abandon_stdout, tell
-from shapecalc.core.commands import ALL, VALUED, Option, Takes
-from shapecalc.core.ops import OPS
+from shapecalc.core.ask import switch_name
+from shapecalc.core.commands import ALL, ASKING, VALUED, Option, Takes
+from shapecalc.core.dialects.base import Dialect, Param
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import Op, operator_of
 
 KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.NOTHING: (bool, False),
@@ -47,14 +50,12 @@ def run_typer(words: Sequence[str]) -> int:
         return Exit.YES
 
 
-def help_text(*names: str) -> str:
-    """Return the help of a command, or of all together."""
-    command: Any = get_command(app(names))
-    context = command.context_class(command, info_name="shapecalc", **command.context_settings)
-    for name in names:
-        command = command.commands[name]
-        context = command.context_class(command, info_name=name, parent=context)
-    return str(command.get_help(context))
+def help_text(name: str) -> str:
+    """Return the help of a command."""
+    program: Any = get_command(app([name]))
+    context = program.context_class(program, info_name="shapecalc", **program.context_settings)
+    command = program.commands[name]
+    return str(command.get_help(command.context_class(command, info_name=name, parent=context)))
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
@@ -62,8 +63,6 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     made = typer.Typer(
         name="shapecalc",
         cls=AllCommands,
-        help="What a tensor's shape becomes, and why, under the rules of a framework.",
-        epilog=EPILOG,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         invoke_without_command=True,
@@ -196,17 +195,44 @@ class ShapeCommand(TyperCommand):
         return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options. From 0.29 on Typer puts a type after an argument's name."""
-        rows: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
+        """Write the arguments and the options. From 0.29 on Typer puts a type after an argument's name.
+
+        An op's options of another framework stand under its name, and those that all ops have are not repeated.
+        """
+        op = OPS.get(str(ctx.info_name))
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx)
-            if row is not None:
-                named = param.param_type_name == "argument"
-                rows[param.param_type_name].append((str(param.metavar), row[1]) if named else row)
-        for kind, listed in rows.items():
+            if param.param_type_name == "argument" and row is not None:
+                rows["Arguments"].append((str(param.metavar), row[1]))
+            elif row is not None and not (op and (param.name in PRINTING or param.name in ASKING)):
+                owners = "" if op is None else owners_of(op, str(param.name))
+                rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(row)
+        for title, listed in rows.items():
             if listed:
-                with formatter.section(f"{kind.title()}s"):
+                with formatter.section(title):
                     formatter.write_dl(listed)
+        if op is not None:
+            formatter.write("\nAll ops have --dialect, --expect, --explain, --json and more: shapecalc help options\n")
+
+
+def owners_of(op: Op, name: str) -> str:
+    """Return the dialects that alone have an option of an op; nothing if the op's own dialect has it, or all.
+
+    >>> owners_of(OPS["reshape"], "reverse"), owners_of(OPS["reshape"], "allowzero")
+    ('mxnet', '')
+    """
+    param = next((each for each in params_of(op) if each.name == name), None)
+    having = [row.name for row in dialects_with(op) if _has(op, row, param, name)]
+    return "" if op.default_dialect in having else ", ".join(having)
+
+
+def _has(op: Op, row: Dialect, param: Param | None, name: str) -> bool:
+    """Say whether a dialect has an option of an op: a parameter, or the switch of that name."""
+    if param is None:
+        return switch_name(op, row) == name
+    operator = operator_of(op, row)
+    return param.is_taken_by(row) and (param in op.params or (operator is not None and param in operator.params))
 
 
 class AllCommands(TyperGroup):

@@ -42,28 +42,9 @@ class Request(Record):
     known: Mapping[str, Result | None] = NONE
     """The names in use in a chain before this request, with what they are if they are results."""
 
-    def __init__(
-        self,
-        op: str,
-        input: Shape,
-        arguments: Mapping[str, Any] = NONE,
-        dialect: str = "onnx",
-        opset: int | None = None,
-        dtype: str | None = None,
-        switch: bool | None = None,
-        written: Mapping[str, str] = NONE,
-        known: Mapping[str, Result | None] = NONE,
-    ) -> None:
-        """Set the fields, so that they cannot change."""
-        self._op = op
-        self._input = input
-        self._arguments = FrozenDict(arguments)
-        self._dialect = dialect
-        self._opset = opset
-        self._dtype = dtype
-        self._switch = switch
-        self._written = FrozenDict(written) if written else NONE
-        self._known = FrozenDict(known) if known else NONE
+    def __post_init__(self) -> None:
+        """Freeze the mappings."""
+        self._arguments, self._written, self._known = map(FrozenDict, (self.arguments, self.written, self.known))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -150,18 +131,18 @@ class StepRule(Rule):
         explanation: str,
         example: str,
         source: str,
-        name: str,
         why: str | Callable[..., str],
+        name: str = "",
     ) -> Self:
-        """Make a rule from its id and its texts."""
+        """Make a rule from its id and its texts; its name is its id, unless it has another."""
         made = super().__new__(cls, id, sentence, explanation, example, source)
-        object.__setattr__(made, "name", name)
+        object.__setattr__(made, "name", name or id.replace("-", " "))
         object.__setattr__(made, "why", why)
         return made
 
     def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
         made, texts = super().__reduce__()
-        return made, (*texts, self.name, self.why)
+        return made, (*texts, self.why, self.name)
 
 
 class Step(Record):
@@ -356,6 +337,17 @@ class Answer(Record):
         except Never:
             return False
         return True
+
+    @property
+    def left_out(self) -> Names:
+        """The switches that were left out though their dialects require them: at every setting the answer is this."""
+        return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What the answer needs, in words: its conditions, and switches that make no difference here."""
+        same = [f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.left_out)]
+        return (*same, *[f"holds when {condition.words}" for condition in self.conditions])
 
     @property
     def concrete(self) -> bool:

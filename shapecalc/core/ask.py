@@ -130,7 +130,8 @@ def check_attributes(request: Request, at: Setting) -> None:
     operator, version = at.operator, at.version
     for name, first in operator.required.items():
         if name not in request.arguments and (version is None or version >= first):
-            raise refusal(rules.MISSING_ARGUMENT, f"{at.row.name} {operator.name} requires {name}", argument=name)
+            said = f"{at.row.name} {operator.name} requires {name} (write --{name})"
+            raise refusal(rules.MISSING_ARGUMENT, said, argument=name)
     if operator.since:
         for name in request.arguments:
             since = operator.since.get(name, 1)
@@ -211,6 +212,9 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
         name, value = param.name, options.get(param.name)
         if value is not None:
             if param.taken_by is not None and not param.taken_by(row):
+                if any(other.name == param.twin and other.is_taken_by(row) for other in spec.params):
+                    options = {param.twin: value, **options, name: None}
+                    continue
                 having = ", ".join(other.name for other in dialects_with(spec) if param.taken_by(other))
                 raise misuse(f"{row.name} has no {name} here", f"it is in {having}", argument=name)
             arguments[name] = READERS[param.holds](value, param, dims)

@@ -262,12 +262,12 @@ def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain)
     >>> verdict_on("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
     'different (the outputs are 3,2 and 2,3)'
     """
-    from shapecalc.core.equiv import Asked, answer_to, asked_chain, equivalence
+    from shapecalc.core.equiv import asked_chain, equivalence
 
     asked = asked_chain(chain, answer.input)
     stages = tuple([(op, with_defaults(op, options, given)) for op, given in asked.stages])
     try:
-        found = equivalence(answer, answer_to(Asked(asked.input, stages), {}))
+        found = equivalence(answer, answer_chain(asked.input, stages, {}))
     except ShapeError as error:
         return str(error.problem)
     return str(found) if found.counterexample is None else f"{found} ({found.counterexample})"
@@ -365,8 +365,9 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
     expected = read_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else respelled(split(request))
-    request = words[1] if words[:1] == ["chain"] and len(words) == 2 else request
-    chained = "|" in request
+    alone = words[:1] == ["chain"] and len(words) == 2
+    request = words[1] if alone else request
+    chained = alone or "|" in request
     if chained:
         shape, read = read_chain(request)
     else:
@@ -380,10 +381,8 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
     """Return an expectation that knows the names to which the stages of its case give sizes."""
-    for _, options in stages:
-        if expected is not None and "where" in options:
-            return replace(expected, sized=frozenset(sized_names(options for _, options in stages)))
-    return expected
+    given = [options for _, options in stages if "where" in options]
+    return replace(expected, sized=frozenset(sized_names(given))) if expected and given else expected
 
 
 def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
@@ -505,11 +504,7 @@ def rewritten(line: str, expected: Expectation, answer: Trace | Chain, *, strict
 
 def _in_place_of(old: str, new: str) -> str:
     """Return `new` with the blanks around `old`."""
-    stripped = old.strip()
-    if not stripped:
-        return f" {new}{old}"
-    start = old.index(stripped)
-    return old[:start] + new + old[start + len(stripped) :]
+    return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
 
 def _expect_span(line: str) -> tuple[int, int]:
@@ -602,7 +597,8 @@ def _requests(setup: Setup) -> Iterator[Request]:
             request = ask(setup.op.name, shape, {**arguments, "dialect": setup.row.name})
         except ShapeError:
             continue
-        yield replace(request, opset=setup.opset, switch=setup.switch)
+        if arguments.keys() <= request.arguments.keys():
+            yield replace(request, opset=setup.opset, switch=setup.switch)
 
 
 def _typed_requests(setup: Setup) -> Iterator[Request]:

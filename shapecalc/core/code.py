@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
+import io
+import operator
+import re
+import tokenize
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
-from math import isqrt
+from math import isqrt, nan
+from textwrap import dedent
 from types import EllipsisType
 from typing import TypeAlias, TypeGuard
 
@@ -14,37 +20,32 @@ from shapecalc.core.answers import HERE, NONE, Trace
 from shapecalc.core.ask import ask, check_names_known, dialect_called
 from shapecalc.core.commands import MADE, made_stages, read_stage
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import Dim, Monomial, Shape, monomial, named_dim, names, product, quotient, substitute, total
+from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names, product, quotient, substitute
 from shapecalc.core.layers import JOINING, LAYERS
-from shapecalc.core.limits import LONGEST_CODE, LONGEST_WORD, MOST_DIMS
+from shapecalc.core.limits import LONGEST_CODE, LONGEST_WORD, MOST_DIMS, MOST_STATEMENTS
 from shapecalc.core.ops.rearrange import Plan, lengths_of, plan_of
 from shapecalc.core.ops.split import count_of
+from shapecalc.core.ops.view import strides_after
+from shapecalc.core.pattern import Matcher, ShapePattern, read_pattern
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve
-from shapecalc.core.strides import strides_after
-from shapecalc.core.text import TOO_LARGE, brief, read_dims, visible
+from shapecalc.core.text import TOO_LARGE, brief, read_dims, shape_text, visible
 
 # What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have.
 
 
 Stage: TypeAlias = tuple[str, Mapping[str, object]]
-Value: TypeAlias = "Dim | float | str | slice | EllipsisType | Tensor | Chunks | tuple[Value, ...] | None"
-"""What an expression of code stands for."""
+Value: TypeAlias = "Dim | float | str | slice | EllipsisType | Tensor | Chunks | Held | tuple[Value, ...] | None"
+"""What an expression of code stands for; nan is a number or a truth that is not known."""
 MakeError: TypeAlias = Callable[..., ShapeError]
 """Makes the error for the expression that is being read, from a message and a hint."""
 
 HIGHEST_POWER = 64
-OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-}
+SIGNS = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "MatMult": "@"}
+"""The signs of operators, by the names that the syntax tree gives them."""
+WHOLE = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
+"""What works between whole numbers only."""
 
 
 def is_number(value: Value) -> TypeGuard[Dim | float]:
@@ -57,10 +58,14 @@ def is_dim(value: Value) -> TypeGuard[Dim]:
     return isinstance(value, int | Monomial) and not isinstance(value, bool)
 
 
-def negated(value: Value, error: MakeError) -> Value:
-    """Return a number with its sign changed; raise `ShapeError` (usage) for anything else."""
+def negated(value: Value, sign: ast.unaryop, error: MakeError) -> Value:
+    """Return a number with its sign changed, or a truth turned; raise `ShapeError` (usage) for a size with names."""
+    if isinstance(sign, ast.Not):
+        return not value if value is None or isinstance(value, int) else nan
     if isinstance(value, int | float):
         return -value
+    if isinstance(value, Tensor):
+        return value
     raise error("a minus sign is allowed before numbers only, not before sizes")
 
 
@@ -73,10 +78,14 @@ def arithmetic(left: Value, sign: str, right: Value, error: MakeError) -> Value:
         if len(left) + len(right) > MOST_DIMS:
             raise error(MOST_DIMS.said(f"{len(left) + len(right)} dims"))
         return left + right
-    if sign == "**" and right == 0.5:
-        return root(left, error)
-    if not (is_dim(left) and is_dim(right)):
+    if not (is_number(left) and is_number(right)):
         raise error(f"{sign} works between sizes only")
+    if sign == "**" and right == 0.5:
+        return root(left)
+    if sign == "*":
+        left, right = [int(each) if isinstance(each, float) and each.is_integer() else each for each in (left, right)]
+    if isinstance(left, float) or isinstance(right, float):
+        return nan
     found = _computed(left, sign, right, error)
     if isinstance(found, int) and abs(found) >= TOO_LARGE:
         raise error("the number has more digits than any size")
@@ -88,8 +97,8 @@ def _computed(left: Dim, sign: str, right: Dim, error: MakeError) -> Dim:
         return product((left, right))
     if sign in ("/", "//", "%") and right == 0:
         raise error("a division by 0")
-    if sign == "//" and isinstance(left, int) and isinstance(right, int):
-        return left // right
+    if sign in WHOLE and isinstance(left, int) and isinstance(right, int):
+        return int(WHOLE[sign](left, right))
     if sign in ("/", "//"):
         found = quotient(left, right)
         if isinstance(found, Monomial) and not found.powers:
@@ -97,16 +106,12 @@ def _computed(left: Dim, sign: str, right: Dim, error: MakeError) -> Dim:
         return found
     if sign == "**" and isinstance(right, int) and 0 <= right <= HIGHEST_POWER:
         return product([left] * right)
-    if isinstance(left, int) and isinstance(right, int) and sign in ("+", "-", "%"):
-        return {"+": left + right, "-": left - right, "%": left % right if right else 0}[sign]
     raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
 
 
-def root(value: Value, error: MakeError) -> int:
-    """Return the square root of a square; raise `ShapeError` (usage) for anything else."""
-    if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value:
-        return isqrt(value)
-    raise error("a root needs a square number", "give sizes with --where")
+def root(value: Value) -> int | float:
+    """Return the square root of a square; nan for anything else."""
+    return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
 
 
 def element(value: Value, key: Value, error: MakeError) -> Value:
@@ -127,12 +132,7 @@ def element(value: Value, key: Value, error: MakeError) -> Value:
 
 
 class Refused(Exception):
-    """An op of the code is refused: the chain ends there, and its answer says why."""
-
-    def __init__(self, given: Shape, stages: tuple[Stage, ...]) -> None:
-        """Keep the shape at the beginning, and the stages, the refused one last."""
-        super().__init__(stages)
-        self.given, self.stages = given, stages
+    """An op of the code is refused: the shape at the beginning, and the stages, the refused one last."""
 
 
 class Tensor(Record):
@@ -216,6 +216,11 @@ class Chunks(Record):
         return None if self.cut is None else self.tensor.after("split", axis=self.axis, all=True, **self.cut)
 
 
+def begun(dims: Shape, dialect: str) -> Tensor:
+    """Return a tensor with which a chain begins."""
+    return Tensor(dims, (), dialect, given=dims)
+
+
 def cut(tensor: Tensor, axis: int, **options: object) -> Chunks:
     """Return the parts that `split` makes; raise `Refused` if a rule refuses them."""
     made = tensor.after("split", axis=axis, **options).traces[-1]
@@ -230,23 +235,15 @@ def positions(tensor: Tensor, error: MakeError) -> Chunks:
     return Chunks(tensor, 0, tensor.shape[0])
 
 
-def attribute(tensor: Tensor, name: str, error: MakeError) -> Value:
-    """Return what an attribute says of a tensor; raise `ShapeError` (usage) for one that is not supported."""
-    match name:
-        case "shape":
-            return tensor.shape
-        case "size":
-            return product(tensor.shape)
-        case "ndim":
-            return tensor.rank
-        case "T":
-            return tensor.reversed()
-        case "mT" if tensor.rank > 1:
-            axes = range(tensor.rank)
-            return tensor.moved([*axes[:-2], axes[-1], axes[-2]])
-        case "data":
-            return tensor
-    raise error(f".{name[:40]} of a tensor is not supported")
+ATTRIBUTES: dict[str, Callable[[Tensor], Value]] = {
+    "shape": lambda tensor: tensor.shape,
+    "size": lambda tensor: product(tensor.shape),
+    "ndim": lambda tensor: tensor.rank,
+    "T": Tensor.reversed,
+    "mT": lambda tensor: tensor.moved([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
+    "data": lambda tensor: tensor,
+}
+"""What attributes say of a tensor."""
 
 
 def indexed(tensor: Tensor, key: Value, error: MakeError) -> Tensor:
@@ -287,6 +284,14 @@ def _one_for_each_axis(items: tuple[Value, ...], rank: int, error: MakeError) ->
 # Calls: the arguments beside the tensor, given by place or by name, and which op a method, a function or a layer is.
 
 
+class Held(Record):
+    """A layer with its arguments, before it is called with a tensor: `nn.Conv2d(3, 64, 7)`."""
+
+    name: str
+    values: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+
+
 class Call(Record):
     """A call in code, and its arguments beside the tensor."""
 
@@ -316,11 +321,8 @@ class Call(Record):
         named = [value for name, value in self.keywords.items() if name in names]
         if len(named) < len(self.keywords):
             raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
-        match (*self.values, *named):
-            case (tuple() as only,):
-                return only
-            case values:
-                return values
+        every = (*self.values, *named)
+        return every[0] if len(every) == 1 and isinstance(every[0], tuple) else every
 
     def dims(self, *names: str) -> Shape:
         """Return the requested shape that is given; raise `ShapeError` (usage) if it holds other than sizes."""
@@ -337,6 +339,10 @@ class Call(Record):
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(f"{self.name} needs whole numbers here")
         return value
+
+    def size(self, value: Value) -> int | Shape:
+        """Return a whole number, or a tuple of sizes; raise `ShapeError` (usage) for anything else."""
+        return tuple(map(self.dim, value)) if isinstance(value, tuple) else self.whole(value)
 
     def dim(self, value: Value) -> Dim:
         """Return a size; raise `ShapeError` (usage) for anything else."""
@@ -356,17 +362,7 @@ def _shape_of(value: Value, call: Call) -> Value:
     if not isinstance(value, Tensor):
         raise call.error(f"{call.name} works on the tensor only")
     (axis,) = call.named("dim/axis")
-    if axis is None:
-        return value.shape
-    return value.shape[call.axis(value, axis)]
-
-
-def _length(value: Value, call: Call) -> Value:
-    if isinstance(value, Tensor) and value.shape:
-        return value.shape[0]
-    if isinstance(value, tuple):
-        return len(value)
-    raise call.error("only a shape or a tensor has a length")
+    return value.shape if axis is None else value.shape[call.axis(value, axis)]
 
 
 def _all_dims(value: Value, call: Call) -> Shape:
@@ -379,21 +375,43 @@ def _all_dims(value: Value, call: Call) -> Shape:
 def _same(value: Value, call: Call) -> Value:
     if isinstance(value, tuple) or is_dim(value):
         return value
-    raise call.error(f"{call.name} works on sizes only")
+    root_of_none = "a root needs a square number, and a size is whole"
+    raise call.error(root_of_none if isinstance(value, float) else f"{call.name} works on sizes only")
 
 
 MEASURES: dict[str, Callable[[Value, Call], Value]] = {
     **dict.fromkeys(("size", "shape", "get_shape"), _shape_of),
     **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _same),
-    "len": _length,
-    **dict.fromkeys(
-        ("sqrt", "isqrt"), lambda value, call: value if isinstance(value, Tensor) else root(value, call.error)
+    "len": lambda value, call: (
+        element(value.shape, 0, call.error) if isinstance(value, Tensor) else len(_all_dims(value, call))
     ),
+    **dict.fromkeys(("sqrt", "isqrt"), lambda value, _: value if isinstance(value, Tensor) else root(value)),
+    **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_all_dims(value, call))),
     **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_all_dims(value, call))),
 }
 """The calls that return sizes: of the tensor, or of a shape."""
-MAKING = ("zeros", "ones", "randn", "rand", "empty", "normal")
+
+
+def _asked(call: Call) -> Shape:
+    """Return the shape that is asked for: in a tuple, by name, or one size after the other."""
+    named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
+    listed = next((value for value in (*named, *call.values) if isinstance(value, tuple)), tuple(named))
+    if not listed and call.name in ("full", "randint", "integers", "normal", "uniform") and () not in call.values:
+        raise call.error(f"{call.name} needs the shape in a tuple")
+    return tuple([call.dim(dim) for dim in listed or call.values])
+
+
+def _counted(call: Call) -> Shape:
+    start, stop = call.named("start/end/stop", "stop/end")
+    return (call.dim(start if stop is None else arithmetic(stop, "-", start, call.error)),)
+
+
+MAKING: dict[str, Callable[[Call], Shape]] = {
+    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn", "random", "standard_normal"), _asked),
+    **dict.fromkeys(("full", "randint", "integers", "normal", "uniform"), _asked),
+    "arange": _counted,
+}
 """The functions that make a tensor of a shape."""
 TENSORS = ("input", "x", "a", "tensor", "array", "arr")
 """What functions call the tensor."""
@@ -401,9 +419,7 @@ TENSORS = ("input", "x", "a", "tensor", "array", "arr")
 
 def is_known(name: str) -> bool:
     """Say whether a method, a function or a layer can be read."""
-    return any(
-        name in known for known in (SHAPE_CHANGING, SHAPE_KEEPING, WITHOUT_OP, MEASURES, LAYERS, JOINING, MAKING)
-    )
+    return any(name in known for known in (SHAPE_CHANGING, SHAPE_KEEPING, MEASURES, LAYERS, JOINING, MAKING))
 
 
 def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
@@ -411,8 +427,6 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
 
     Raises `ShapeError` (usage) for what is not known or has no op, `Refused` for what a rule refuses.
     """
-    if name in WITHOUT_OP:
-        raise error(WITHOUT_OP[name])
     keywords = dict(keywords)
     if name in JOINING:
         return _joined(Call(name, tuple(values), keywords, error))
@@ -422,8 +436,10 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
     call = Call(name, tuple(values), keywords, error)
     if name in MEASURES:
         return MEASURES[name](first, call)
-    if not is_known(name):
+    if not is_known(name) or name in MAKING:
         raise error(f"{visible(brief(name))} is not known here")
+    if name in SHAPE_KEEPING and (is_number(first) or isinstance(first, str)):
+        return nan
     if not isinstance(first, Tensor):
         raise error(f"{name} works on the tensor only")
     if name in LAYERS:
@@ -461,7 +477,10 @@ def _joined(call: Call) -> Tensor:
         options["axis"] = call.whole(axes.pop() if axes else None, 0)
     elif op == "broadcast":
         values = [value for value in values if not is_number(value)]
-    for name in {*keywords} - {"alpha", "out", "dtype"} or ("dim" for _ in axes):
+    if op == "einsum" and len(values) == 1 and isinstance(values[0], Tensor):
+        spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
+        return values[0].after("rearrange", pattern=spaced)
+    for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
         raise call.error(f"the argument {visible(brief(name))} of {call.name} is not supported")
     return combined(op, values, call.error, **options)
 
@@ -502,13 +521,6 @@ def _swapped(tensor: Tensor, call: Call, *names: str) -> Tensor:
     return tensor.moved(axes)
 
 
-def _matrix_transpose(tensor: Tensor, call: Call) -> Tensor:
-    call.named()
-    if tensor.rank > 2:
-        raise call.error(f"t() needs a matrix, and this tensor has {tensor.rank} dims")
-    return tensor.reversed()
-
-
 def _moveaxis(tensor: Tensor, call: Call) -> Tensor:
     lists = [value if isinstance(value, tuple) else (value,) for value in call.named("source", "destination")]
     sources, places = ([call.axis(tensor, axis) for axis in each] for each in lists)
@@ -524,18 +536,6 @@ def _flatten(tensor: Tensor, call: Call, start: int = 0) -> Tensor:
     if tensor.dialect != "torch":
         return tensor.reshaped(-1)
     return tensor.after("flatten", start_dim=call.whole(first, start), end_dim=call.whole(last, -1))
-
-
-def _ravel(tensor: Tensor, call: Call) -> Tensor:
-    call.named()
-    return tensor.reshaped(-1)
-
-
-def _unflatten(tensor: Tensor, call: Call) -> Tensor:
-    axis, sizes = call.named("dim", "sizes/unflattened_size")
-    if not isinstance(sizes, tuple):
-        raise call.error("unflatten takes the sizes in a tuple")
-    return tensor.after("unflatten", axis=call.whole(axis), sizes=tuple(map(call.dim, sizes)))
 
 
 def _squeeze(tensor: Tensor, call: Call) -> Tensor:
@@ -594,11 +594,6 @@ def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
     return tensor if target == tensor.shape else tensor.reshaped(*target)
 
 
-def _select(tensor: Tensor, call: Call) -> Tensor:
-    axis, index = call.named("dim", "index")
-    return tensor.after("select", axis=call.whole(axis), index=call.whole(index))
-
-
 def _chunk(tensor: Tensor, call: Call) -> Chunks:
     """Read what cuts by a count, by the places of cuts (NumPy), or by sizes (TensorFlow, Paddle)."""
     count, axis = call.named("chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis")
@@ -618,10 +613,7 @@ def _between(dim: Dim, places: Sequence[Dim], call: Call) -> Shape:
         found = [slice(*ends).indices(dim)[:2] for ends in pairwise((0, *whole, dim))]
         if max(whole, default=0) <= dim and all(start <= stop for start, stop in found):
             return tuple([stop - start for start, stop in found])
-    sums = [total((stop, product((-1, start)))) for start, stop in pairwise((0, *places, dim))]
-    if any(len(terms) != 1 or monomial(terms[0]).numerator < 0 for terms in sums):
-        raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
-    return tuple([terms[0] for terms in sums])
+    raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
 
 
 def _split(tensor: Tensor, call: Call) -> Chunks:
@@ -643,13 +635,6 @@ def _unbind(tensor: Tensor, call: Call) -> Chunks:
     return Chunks(tensor, place, dim if isinstance(dim, int) else None)
 
 
-def _roll(tensor: Tensor, call: Call) -> Tensor:
-    shifts, axes = call.named("shifts/shift", "dims/axis")
-    listed = [None if each is None else each if isinstance(each, tuple) else (each,) for each in (shifts, axes)]
-    shift, axis = (each and tuple(map(call.whole, each)) for each in listed)
-    return tensor.after("roll", shift=shift, axis=axis)
-
-
 def _made(tensor: Tensor, call: Call) -> Tensor:
     """Read what becomes a few stages, such as narrow."""
     places = [place.rstrip("?") for place in MADE[call.name][2]]
@@ -661,72 +646,75 @@ def _made(tensor: Tensor, call: Call) -> Tensor:
     return tensor
 
 
-def _blocks(op: str, factor: str) -> Callable[[Tensor, Call], Tensor]:
-    return lambda tensor, call: tensor.after(op, block=call.whole(call.named(factor)[0]))
+def _op(op: str, **arguments: str) -> Callable[[Tensor, Call], Tensor]:
+    """Return what reads a call as an op, given the names of the arguments that its options are."""
+
+    def change(tensor: Tensor, call: Call) -> Tensor:
+        given = zip(arguments, call.named(*arguments.values()), strict=True)
+        return tensor.after(op, **{name: value if value is None else call.size(value) for name, value in given})
+
+    return change
 
 
+def _reduced(tensor: Tensor, call: Call) -> Value:
+    """Return what makes one position of many: a chain begins anew there, since no op here does that."""
+    power = ("p/ord",) if call.name == "norm" else ()
+    *_, axes, kept = call.named(*power, "dim/axis", "keepdim/keepdims")
+    listed = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    places = [call.axis(tensor, axis) for axis in listed]
+    dims = [1 if place in places else dim for place, dim in enumerate(tensor.shape) if kept or place not in places]
+    found = begun(tuple(dims), tensor.dialect)
+    pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
+    return (found, found) if pair else found
+
+
+REDUCING = ("mean", "sum", "max", "min", "amax", "amin", "argmax", "argmin", "any", "all", "norm", "std", "var")
 SHAPE_CHANGING: dict[str, Callable[[Tensor, Call], Value]] = {
-    **dict.fromkeys(
-        ("contiguous", "ascontiguousarray"), lambda tensor, _: replace(tensor, copied_at=len(tensor.traces))
-    ),
-    "reshape": lambda tensor, call: tensor.reshaped(*call.dims("shape", "newshape", "new_shape", "target_shape")),
-    "view": _view,
-    **dict.fromkeys(
-        ("permute", "permute_dims", "permute_dimensions"),
-        lambda tensor, call: tensor.moved(call.axes("dims", "perm", "axes", "pattern")),
-    ),
-    "transpose": _transpose,
-    **dict.fromkeys(
-        ("swapaxes", "swapdims"), lambda tensor, call: _swapped(tensor, call, "dim0/axis0/axis1", "dim1/axis2")
-    ),
-    "t": _matrix_transpose,
-    **dict.fromkeys(("moveaxis", "movedim"), _moveaxis),
-    "flatten": _flatten,
-    "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
-    "ravel": _ravel,
-    **dict.fromkeys(("unflatten", "Unflatten"), _unflatten),
-    "squeeze": _squeeze,
-    **dict.fromkeys(
-        ("unsqueeze", "expand_dims"), lambda tensor, call: tensor.after("unsqueeze", axes=call.axes("dim", "axis"))
-    ),
-    **dict.fromkeys(
-        ("expand", "broadcast_to"), lambda tensor, call: tensor.after("expand", target=call.dims("size", "shape"))
-    ),
-    **dict.fromkeys(("tile", "tf.tile", "tensorflow.tile"), _tile),
-    "repeat": _repeat,
-    "repeat_interleave": _repeat_elements,
-    **dict.fromkeys(("rearrange", "Rearrange"), _rearrange),
-    **dict.fromkeys(("pixel_shuffle", "PixelShuffle"), _blocks("depth_to_space", "upscale_factor")),
-    **dict.fromkeys(("pixel_unshuffle", "PixelUnshuffle"), _blocks("space_to_depth", "downscale_factor")),
-    "select": _select,
-    **dict.fromkeys(("chunk", "array_split", "tensor_split"), _chunk),
-    **dict.fromkeys(MADE, _made),
-    "split": _split,
-    **dict.fromkeys(("unbind", "unstack"), _unbind),
-    "flip": lambda tensor, call: tensor.after("flip", axes=call.axes("dims", "axis")),
-    "roll": _roll,
+    name: change
+    for listed, change in {
+        "contiguous ascontiguousarray": lambda tensor, _: replace(tensor, copied_at=len(tensor.traces)),
+        "reshape": lambda tensor, call: tensor.reshaped(*call.dims("shape", "newshape", "new_shape", "target_shape")),
+        "view": _view,
+        "permute permute_dims permute_dimensions": lambda tensor, call: tensor.moved(
+            call.axes("dims", "perm", "axes", "pattern")
+        ),
+        "transpose": _transpose,
+        "swapaxes swapdims": lambda tensor, call: _swapped(tensor, call, "dim0/axis0/axis1", "dim1/axis2"),
+        "t": lambda tensor, call: tensor.moved(call.axes() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))),
+        "moveaxis movedim": _moveaxis,
+        "flatten ravel": _flatten,
+        "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
+        "select": _op("select", axis="dim", index="index"),
+        "unflatten Unflatten": _op("unflatten", axis="dim", sizes="sizes/unflattened_size"),
+        "squeeze": _squeeze,
+        "unsqueeze expand_dims": lambda tensor, call: tensor.after("unsqueeze", axes=call.axes("dim", "axis")),
+        "expand broadcast_to": lambda tensor, call: tensor.after("expand", target=call.dims("size", "shape")),
+        "tile tf.tile tensorflow.tile": _tile,
+        "repeat": _repeat,
+        "repeat_interleave": _repeat_elements,
+        "rearrange Rearrange": _rearrange,
+        "pixel_shuffle PixelShuffle": _op("depth_to_space", block="upscale_factor"),
+        "pixel_unshuffle PixelUnshuffle": _op("space_to_depth", block="downscale_factor"),
+        "chunk array_split tensor_split": _chunk,
+        " ".join(MADE): _made,
+        "split": _split,
+        "unbind unstack": _unbind,
+        "flip": lambda tensor, call: tensor.after("flip", axes=call.axes("dims", "axis")),
+        "roll": _op("roll", shift="shifts/shift", axis="dims/axis"),
+        " ".join(REDUCING): _reduced,
+    }.items()
+    for name in listed.split()
 }
 """The calls that change a shape."""
-SHAPE_KEEPING = {
-    *("clone", "detach", "to", "float", "half", "double", "bfloat16", "cpu"),
-    *("cuda", "type", "type_as", "numpy", "copy", "astype", "requires_grad_", "relu"),
-    *("gelu", "silu", "sigmoid", "tanh", "exp", "log", "abs"),
-    *("softmax", "log_softmax", "dropout", "asarray", "array", "convert_to_tensor", "cast", "identity"),
-    *("from_numpy", "as_tensor", "normalize", "sin", "cos", "neg"),
-}
+KEEPING = (
+    "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
+    "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
+    "normalize layer_norm batch_norm group_norm rms_norm relu leaky_relu gelu silu elu sigmoid tanh softmax "
+    "log_softmax softplus dropout exp log abs sin cos neg square pow rsqrt round clamp clip sign logical_not "
+    "masked_fill masked_fill_ tril triu cumsum zeros_like ones_like randn_like rand_like empty_like full_like"
+)
+SHAPE_KEEPING = {*KEEPING.split()}
 """The calls that keep a shape."""
-OTHERS = "the other tensor's shape is not known here: write {} with its dims"
-REDUCES = "it makes one position of many, and no op here does that"
-WITHOUT_OP = {
-    "view_as": OTHERS.format("view"),
-    "reshape_as": OTHERS.format("reshape"),
-    "expand_as": OTHERS.format("expand"),
-    "unfold": "no op here makes windows that overlap",
-    **dict.fromkeys(("hstack", "vstack"), "write concatenate, with the axis"),
-    "tensordot": "write einsum, with the axes",
-    **dict.fromkeys(("mean", "sum", "max", "min", "amax", "argmax", "any", "all", "norm", "reduce"), REDUCES),
-}
-"""The calls that have no op, each with the reason."""
 
 
 # The syntax of code: its tree, and the tensor and the dialect that it speaks of; nothing is read for its value.
@@ -741,6 +729,24 @@ FRAMEWORKS = {
 }
 """The dialects of modules, by the names under which they are imported."""
 MODULES = {*FRAMEWORKS, "einops", "math", "ops", "layers"}
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
+DEFINED = (ast.FunctionDef, ast.ClassDef)
+PASTE = "paste the lines that end with one tensor, or their function"
+FORWARD = ("forward", "call", "__call__")
+
+
+def cleaned(text: str) -> str:
+    r"""Return pasted code as a file would have it: without prompts and what they printed, and not indented.
+
+    >>> cleaned(">>> x.T\n(3, 2)"), cleaned("x = x.T\n    x[0]")
+    ('x.T', 'x = x.T\nx[0]')
+    """
+    if PROMPT.match(text):
+        text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
+    text = dedent(text).strip()
+    first, _, rest = text.partition("\n")
+    deeper = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
+    return f"{first}\n{dedent(rest)}" if deeper else text
 
 
 def parsed(text: str) -> ast.Module:
@@ -752,7 +758,8 @@ def parsed(text: str) -> ast.Module:
     except SyntaxError as error:
         before = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
         start = min(len("".join(before)) + max(0, (error.offset or 1) - 1), max(0, len(text) - 1))
-        raise misuse(f"this is not Python: {error.msg}", argument="line", span=(start, start + 1)) from None
+        hint = "shapecalc doctor reads errors" if re.search(r"Traceback|Error\b|File \"", text) else ""
+        raise misuse(f"this is not Python: {error.msg}", hint, argument="line", span=(start, start + 1)) from None
     except (RecursionError, MemoryError):
         raise misuse("the code is nested too deep", argument="line") from None
     except ValueError as error:
@@ -783,48 +790,62 @@ def dialect_of(tree: ast.AST) -> str:
     return found
 
 
-def root_of(tree: ast.Module) -> str:
-    """Return the name of the tensor that code begins with; `x` if it begins with none."""
-    node: ast.AST | None = next((each for each in tree.body), None)
-    while node is not None:
-        match node:
-            case ast.Expr(value=inner) | ast.Assign(value=inner) | ast.Return(value=inner):
-                node = inner
-            case ast.Call(func=ast.Name() | ast.Attribute() as called) if _is_layer(called):
-                return ast.unparse(node)
-            case (
-                ast.Call(args=[ast.Constant(value=str()), inner, *_])
-                | ast.List(elts=[inner, *_])
-                | ast.Tuple(elts=[inner, *_])
-            ):
-                node = inner
-            case ast.Call(func=ast.Attribute(value=inner), args=args):
-                node = args[0] if args and dotted_name(inner).split(".")[0] in MODULES else inner
-            case ast.Call(args=[first, *_]):
-                node = first
-            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "shape"):
-                node = inner
-            case ast.BinOp(left=inner):
-                node = inner
-            case _:
-                return dotted_name(node) or "x"
-    return "x"
+def subject_of(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
+    """Return the lines to read, and what they call their tensor if that is clear: a function's only argument.
+
+    Where nothing but functions does something, it is the last of them; of a class that which a call runs.
+    """
+    defined = [each for each in statements if isinstance(each, DEFINED)]
+    lines = [each for each in statements if not isinstance(each, DEFINED)]
+    if not defined or does_something(lines):
+        return lines, ""
+    held = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined[-1:]
+    methods = {each.name: each for each in held if isinstance(each, ast.FunctionDef)}
+    last = next((methods[name] for name in (*FORWARD, *reversed(methods)) if name in methods), None)
+    taken = list[str]()
+    for function in filter(None, (methods.get("__init__"), last)):
+        names_taken, defaults = [each.arg for each in function.args.args], function.args.defaults
+        taken = [name for name in names_taken[: len(names_taken) - len(defaults)] if name not in ("self", "cls")]
+        for name, default in zip(names_taken[::-1], defaults[::-1], strict=False):
+            lines.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], default), default))
+        lines += function.body
+    return lines, taken[0] if len(taken) == 1 else ""
 
 
-def _is_layer(called: ast.expr) -> bool:
-    """Say whether what is called is a layer of the code's own, whose result is the tensor: `self.qkv(x)`."""
-    name = dotted_name(called)
-    return not is_known(name.rpartition(".")[2]) and (name.startswith("self.") or name.isidentifier())
+def first_name(statements: Iterable[ast.stmt]) -> str:
+    """Return the first name in lines that is no module's and no function's; `x` if there is none."""
+    nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    read = [node for node in nodes if isinstance(node.ctx, ast.Load) and not (node.id in MODULES or is_known(node.id))]
+    return min(read, key=lambda node: (node.lineno, node.col_offset)).id if read else "x"
+
+
+def does_something(statements: Iterable[ast.AST]) -> bool:
+    """Say whether lines have a call that is known, or an index."""
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    called = [getattr(each.func, "attr", dotted_name(each.func)) for each in nodes if isinstance(each, ast.Call)]
+    return any(map(is_known, called)) or any(isinstance(each, ast.Subscript) for each in nodes)
+
+
+def names_in(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
+    """Return the names that a statement loads, or to which it gives values."""
+    return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
+
+
+LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
+KEEPS = re.compile(rf"(?i)(.+_)?({LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?")
+"""What layers are called that keep a shape."""
+
+
+def keeps(called: str) -> bool:
+    """Say whether a layer keeps a shape by its name: `self.attn_drop`."""
+    base, _, name = called.rpartition(".")
+    return base in ("", "self") and KEEPS.fullmatch(name) is not None
 
 
 def dotted_name(node: ast.AST) -> str:
     """Return a dotted name as it is written; an empty text for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        base = dotted_name(node.value)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
+    text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    return text if text.replace(".", "").isidentifier() else ""
 
 
 def _offset(text: str, line: int, column: int) -> int:
@@ -840,6 +861,25 @@ def span_of(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
     return _offset(text, node.lineno, node.col_offset), _offset(text, end_line, end_column)
 
 
+DIM = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
+LONGEST_COMMENT = 200
+COMMENT = re.compile(
+    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
+    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM}(?:\s*,\s*{DIM})+)\s*$)"
+)
+"""A comment that begins or ends with a shape: `# (B, T, C) after the split`, `# shape: B,T,C`, `# x -> [B, T]`."""
+
+
+def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
+    """Yield the shapes that comments tell, each with the number of its line."""
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            found = COMMENT.match(token.string[:LONGEST_COMMENT]) if token.type == tokenize.COMMENT else None
+            with suppress(ShapeError):  # what only looks like a shape
+                if found:
+                    yield token.start[0], read_pattern((found[1] or found[2]).strip(" ,"), "line")
+
+
 # The reader: a walk through the syntax tree. A line is an expression over one tensor; other names are sizes.
 
 
@@ -849,36 +889,36 @@ class CodeChain(Record):
     shape: Shape
     stages: tuple[Stage, ...]
     notes: tuple[str, ...]
+    main: bool
+    """Whether the chain begins with the first tensor that is given."""
 
 
 def read_code(
-    text: str,
-    name: str | None,
-    shape: Shape,
-    dialect: str | None,
-    sizes: Mapping[str, int],
-    others: Mapping[str, Shape] = NONE,
+    text: str, inputs: Mapping[str, Shape], dialect: str | None = None, sizes: Mapping[str, int | Shape] = NONE
 ) -> CodeChain:
-    """Return what code does to the tensor called `name`, of that shape; without a name, to the one that it begins with.
+    """Return what code does to a tensor, given the shapes of tensors by their names, the first of which it is about.
 
-    `sizes` are put in for names of sizes; `others` are the shapes of other tensors by their names.
+    A shape whose name is empty is that of the tensor that the code begins with. `sizes` are put in for names.
     Raises `ShapeError` (usage) for what cannot be read, with its place.
 
     >>> from shapecalc.core.text import read_dims
-    >>> read_code("x.transpose(1, 2)", "x", read_dims("B,T,C"), None, {}).stages
+    >>> read_code("x.transpose(1, 2)", {"x": read_dims("B,T,C")}).stages
     (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
+    >>> read_code("torch.zeros(2, 3).view(-1)", {}).shape
+    (2, 3)
     """
     if len(text) > LONGEST_CODE:
-        raise LONGEST_CODE.passed(f"{len(text)} characters of code", argument="line")
+        raise LONGEST_CODE.passed(f"{len(text)} characters of code", PASTE, argument="line")
     tree = parsed(text)
     try:
         row = dialect_called(dialect).name if dialect else dialect_of(tree)
-        every = {as_written(name) if name else root_of(tree): shape, **others}
-        reader = Reader(text, row, sizes)
-        for number, (called, dims) in enumerate(every.items()):
-            filled = tuple([substitute(dim, sizes) for dim in dims])
-            reader.assigned[as_written(called)] = Tensor(filled, (), row, given=filled, main=number == 0)
-        return reader.read(tree, {*names([dim for dims in every.values() for dim in dims])})
+        lines, name = subject_of(tree.body)
+        try:
+            return Reader(text, row, sizes).read(lines, {each or name: dims for each, dims in inputs.items()})
+        except Claimed as claimed:
+            return Reader(text, row, sizes).read(
+                lines, {each or claimed.args[0]: dims for each, dims in inputs.items()}
+            )
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
 
@@ -889,86 +929,211 @@ def is_code(text: str) -> bool:
     >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
     (True, True, False, False)
     """
-    if len(text) > LONGEST_CODE or _is_shape(text):
+    if len(text) > LONGEST_CODE:
         return False
-    try:
-        nodes = list(ast.walk(parsed(text.strip())))
-    except ShapeError:
-        return False
-    called = [getattr(each.func, "attr", dotted_name(each.func)) for each in nodes if isinstance(each, ast.Call)]
-    return any(map(is_known, called)) or any(isinstance(each, ast.Subscript) for each in nodes)
-
-
-def _is_shape(text: str) -> bool:
-    try:
+    with suppress(ShapeError):
         read_dims(text)
-    except ShapeError:
         return False
-    return True
+    with suppress(ShapeError):
+        return does_something([parsed(cleaned(text))])
+    return False
+
+
+class Claimed(Exception):
+    """What has to be a tensor, and how the code calls it: the shape that is given without a name is its own."""
+
+
+IGNORED = {"dtype", "device", "out", "requires_grad", "name", "copy", "memory_format", "inplace", "non_blocking"}
+"""Arguments that say nothing of shapes."""
+LISTS_OF_SIZES = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
+HOLDS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-1, 0), ast.Gt: (1,), ast.GtE: (0, 1)}
+"""The signs of the difference of two numbers for which a comparison holds."""
 
 
 class Reader:
-    """A walk through a syntax tree that gives every expression its value: a size, a tuple or a tensor."""
+    """A walk through a syntax tree that gives every expression its value: a size, a tuple or a tensor.
 
-    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int]) -> None:
+    What a statement cannot be read for is kept as the value of the names that it assigns, and raised where they are
+    used: a line that the answer does not need does not hinder it.
+    """
+
+    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
         """Begin with nothing assigned."""
         self.text, self.dialect, self.sizes = text, dialect, sizes
-        self.assigned: dict[str, Value] = {}
+        self.given: dict[str, Tensor] = {}
+        self.unnamed = False
+        """Whether a shape is given without a name, which nothing has claimed yet."""
+        self.assigned: dict[str, Value | ShapeError] = {}
+        self.last: Value | ShapeError = None
+        """The last tensor of a statement, or why there is none."""
+        self.passed: dict[ShapeError, None] = {}
+        """Why statements were passed over."""
+        self.shape_at: dict[int, Shape] = {}
+        """What the statement gives that ends on a line, by the number of the line."""
         self.notes: dict[str, None] = {}
         self.met: set[str] = set()
         """The names of sizes that were read."""
+        self.count, self.ended = 0, False
+        """How many statements were read, and whether the code has returned."""
 
-    def read(self, tree: ast.Module, known: set[str]) -> CodeChain:
-        """Return what the code does to the first of the tensors; `known` are the names in their shapes as given."""
-        self.name = next(iter(self.assigned))
-        self.layers = {name for name in self.assigned if "(" in name}
-        value: Value = None
+    def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
+        """Return what statements do to the first of the tensors; raise `Claimed` for a shape that has no name."""
+        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
+        self.unnamed = "" in inputs
+        for name, dims in inputs.items() if not self.unnamed else ():
+            tensor = begun(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            self.given[as_written(name)] = replace(tensor, main=not self.given)
+        self.assigned.update(self.given)
+        known = names([dim for dims in inputs.values() for dim in dims])
         try:
-            for statement in tree.body:
-                value = self.value_after(statement)
+            self.body(statements)
         except Refused as refused:
-            return CodeChain(refused.given, refused.stages, tuple(self.notes))
-        check_names_known(self.sizes, [*known, *sorted(self.met)])
+            return CodeChain(refused.args[0], refused.args[1], self.noted(known), True)
+        if self.unnamed:
+            raise Claimed(first_name(statements))
+        if isinstance(self.last, ShapeError):
+            raise self.last
+        check_names_known(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.met)])
+        return self.chain(self.last, known)
+
+    def chain(self, value: Value, known: Sequence[str]) -> CodeChain:
+        """Return the chain that led to a value; raise `ShapeError` (usage) if it is no tensor, or as it was given."""
+        if isinstance(value, tuple):
+            value = next((each for each in value if isinstance(each, Tensor)), value)
         value = (value.together or value) if isinstance(value, Chunks) else value
         if isinstance(value, Chunks):
             hint = f"take one of them, as [0] does, or write the stage: select {value.axis} 0"
             raise misuse(f"the code ends with {value.count} parts, not with one tensor", hint, argument="line")
         if not isinstance(value, Tensor):
-            hint = f"it is read as a line about {brief(self.name)}"
-            raise misuse("the code does not end with a tensor", hint, argument="line")
+            raise misuse("the code does not end with a tensor", PASTE, argument="line")
         if not value.stages:
-            raise misuse(f"nothing in the code changes the shape of {brief(self.name)}", argument="line")
-        return CodeChain(value.given, value.stages, tuple(self.notes))
+            found = brief(shape_text(value.shape))
+            raise misuse(f"nothing in the code changes the shape of a tensor: it ends with {found}", argument="line")
+        return CodeChain(value.given, value.stages, self.noted(known), value.main)
 
-    def value_after(self, statement: ast.stmt) -> Value:
-        """Return the value of a statement, once the names that it assigns have theirs."""
-        match statement:
-            case ast.Expr(value=node):
-                return self.value(node)
-            case ast.Return(value=ast.expr() as node):
-                return self.value(node)
-            case ast.Assign(targets=targets, value=node):
-                value = self.value(node)
-                for target in targets:
-                    self.assign(target, value)
-                return value
-        raise self.error(statement, "this statement is not supported; write an expression or an assignment")
+    def noted(self, known: Sequence[str]) -> tuple[str, ...]:
+        """Return what is to be said of the reading: what was assumed or passed over, and comments that differ."""
+        notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.passed]]
+        sizes = {name: size for name, size in self.assigned.items() if isinstance(size, Dim) and name not in known}
+        for line, pattern in shapes_in_comments(self.text) if self.shape_at else ():
+            matcher = Matcher(pattern, sizes, known)
+            problem = matcher.problem(self.shape_at[line]) if line in self.shape_at else None
+            sizes = matcher.sizes if problem is None else sizes
+            notes += [f"line {line}, the comment: {problem.message}"] if problem else []
+        return tuple(notes)
+
+    # Statements
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Read statements. Why one cannot be read is kept for the names that it assigns and that are not given."""
+        for statement in statements:
+            self.count += 1
+            if self.count > MOST_STATEMENTS:
+                raise MOST_STATEMENTS.passed(f"{self.count} statements of code", PASTE, argument="line")
+            try:
+                self.statement(statement)
+            except ShapeError as error:
+                stored = names_in(statement, ast.Store)
+                if not stored or stored - (self.given.keys() - names_in(statement, ast.Load)):
+                    self.last = error
+                    self.passed.update(dict.fromkeys([error] if stored else []))
+                    self.assigned.update(dict.fromkeys(stored, error))
+            self.ended = self.ended or isinstance(statement, ast.Return | ast.Raise)
+            if self.ended:
+                return
+
+    def statement(self, node: ast.stmt) -> None:
+        """Give the names that a statement assigns their values; keep its tensor."""
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
+                return
+            case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Name(id="print"))) | ast.Raise():
+                return
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.body({True: body, False: orelse, None: ()}[self.truth(test, node)])
+                return
+            case ast.With(body=body):
+                self.body(body)
+                return
+            case ast.Expr(value=ast.Attribute(value=inner, attr="shape") | inner) | ast.Return(value=inner) if inner:
+                value = self.value(inner)
+            case ast.Assign(value=inner) | ast.AnnAssign(value=ast.expr() as inner):
+                value = self.assigned_by(node, inner)
+            case ast.AugAssign(target=target, op=sign, value=inner):
+                value = self.computed(node, self.value(target), SIGNS.get(type(sign).__name__, "&"), self.value(inner))
+                self.assign(target, value)
+            case _:
+                raise self.error(node, "this statement is not supported", PASTE)
+        part = value.chunk(0) if isinstance(value, Chunks) and value.count != 0 else value
+        shape = part.shape if isinstance(part, Tensor) else part
+        if isinstance(shape, tuple):
+            self.shape_at[node.end_lineno or 0] = tuple(filter(is_dim, shape))
+        tensors = value if isinstance(value, tuple) else (value,)
+        if isinstance(node, ast.Return) or any(isinstance(each, Tensor | Chunks) for each in tensors):
+            self.last = value
+
+    def assigned_by(self, node: ast.Assign | ast.AnnAssign, inner: ast.expr) -> Value:
+        """Return what a statement assigns, once the names have it; what is given for a name stands for a constant."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        name, made = dotted_name(targets[0]), isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") in MAKING
+        value: Value = self.given.get(name) if made or isinstance(inner, ast.Constant) else None
+        if value is None and isinstance(inner, ast.Constant) and name in self.sizes:
+            value = self.size(inner, name)
+        elif value is None:
+            value = self.value(inner)
+        if hasattr(targets[0], "elts"):
+            self.check_known([inner])
+        for target in targets:
+            self.assign(target, value)
+        return value
 
     def assign(self, target: ast.expr, value: Value) -> None:
-        """Give a name its value, or each of several names its part."""
-        name = dotted_name(target)
-        if isinstance(value, Tensor) and not name:
-            value = positions(value, self.error_at(target))
+        """Give a name its value, or each of several names its part, a starred one the list of what the others leave."""
+        name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
             self.assigned[name] = value
-        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, tuple | Chunks):
-            count = value.count if isinstance(value, Chunks) else len(value)
-            if count is not None and count != len(target.elts):
-                raise self.error(target, f"{len(target.elts)} names for {count} values")
-            for place, each in enumerate(target.elts):
-                self.assign(each, element(value, place, self.error_at(each)))
-        else:
+            return
+        if parts is None and isinstance(target, ast.Subscript):
+            return
+        value = positions(value, self.error_at(target)) if isinstance(value, Tensor) else value
+        if parts is None or not isinstance(value, tuple | Chunks):
             raise self.error(target, "nothing can be assigned to this here")
+        star = next((at for at, each in enumerate(parts) if isinstance(each, ast.Starred)), None)
+        if star is not None and isinstance(value, tuple):
+            end = star + max(len(value) - len(parts) + 1, 0)
+            value = (*value[:star], value[star:end], *value[end:])
+            parts = [*parts[:star], parts[star].value, *parts[star + 1 :]]
+        count = value.count if isinstance(value, Chunks) else len(value)
+        if count is not None and count != len(parts):
+            raise self.error(target, f"{len(parts)} names for {count} values")
+        for place, each in enumerate(parts):
+            self.assign(each, element(value, place, self.error_at(each)))
+
+    def truth(self, test: ast.expr, node: ast.If) -> bool | None:
+        """Return whether a condition is met; None if that is not known and nothing is assigned if it is."""
+        value: Value = nan
+        with suppress(ShapeError):
+            value = self.value(test)
+        if value is None or isinstance(value, int):
+            return bool(value)
+        if names_in(node, ast.Store):
+            hint = f"paste the lines of one, or give it: --where {brief(self.segment(test))}=0"
+            raise self.error(node, "which branch is taken is not known", hint)
+        return None
+
+    def applied(self, held: Held, values: list[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
+        """Return what a layer makes of a tensor."""
+        if held.name == "Sequential" and values:
+            for layer in held.values:
+                if not isinstance(layer, Held):
+                    raise error("this is no layer")
+                values = [self.applied(layer, values, {}, error)]
+            return values[0]
+        if keeps(held.name) and values:
+            return values[0]
+        return call_tensor(held.name, [*values, *held.values], {**keywords, **held.keywords}, error)
+
+    # Expressions
 
     def value(self, node: ast.expr) -> Value:
         """Return the value of an expression; raise `ShapeError` (usage) for one that is not read."""
@@ -979,10 +1144,10 @@ class Reader:
                 return tuple(self.values(parts))
             case ast.Name() | ast.Attribute():
                 return self.named(node)
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return negated(self.value(operand), self.error_at(node))
-            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
-                return self.computed(node, self.value(left), OPERATORS[type(sign)], self.value(right))
+            case ast.UnaryOp(op=sign, operand=operand):
+                return negated(self.value(operand), sign, self.error_at(node))
+            case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]):
+                return self.compared(node, self.value(left), sign, self.value(right))
             case ast.Subscript(value=inner, slice=index):
                 return self.subscript(node, inner, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
@@ -992,13 +1157,13 @@ class Reader:
                 return self.called(node)
         raise self.error(node, "this is not supported here")
 
-    def values(self, nodes: list[ast.expr]) -> Iterator[Value]:
+    def values(self, nodes: Sequence[ast.expr]) -> Iterator[Value]:
         """Yield the values of expressions, those of a starred one each by itself."""
         for node in nodes:
             if isinstance(node, ast.Starred):
                 found = self.value(node.value)
                 if not isinstance(found, tuple):
-                    raise self.error(node, "only a shape can be unpacked")
+                    raise self.listed(node.value) if is_dim(found) else self.error(node, "only a shape can be unpacked")
                 yield from found
             else:
                 yield self.value(node)
@@ -1006,31 +1171,57 @@ class Reader:
     def named(self, node: ast.expr) -> Value:
         """Return the value of a name: assigned, of a tensor, or a size."""
         name = dotted_name(node)
+        if isinstance(value := self.assigned.get(name), ShapeError):
+            raise value
         if name in self.assigned:
-            return self.assigned[name]
-        if isinstance(node, ast.Attribute):
+            return value
+        if isinstance(node, ast.Attribute) and name not in self.sizes:
             if node.attr == "newaxis":
                 return None
             if not name or self.is_assigned(name):
                 base = self.value(node.value)
-                if isinstance(base, Tensor):
-                    return attribute(base, node.attr, self.error_at(node))
+                if isinstance(base, Tensor) and node.attr in ATTRIBUTES and (node.attr != "mT" or base.rank > 1):
+                    return ATTRIBUTES[node.attr](base)
                 raise self.error(node, f".{brief(node.attr)} of this is not supported")
-        return self.size(node, name.rpartition(".")[2])
+            if node.attr == "shape" and not self.unnamed:
+                raise self.listed(node)
+            if node.attr in ("shape", "T", "mT"):
+                raise self.lacking(node.value)
+        return self.size(node, name)
 
     def is_assigned(self, name: str) -> bool:
         """Say whether a dotted name, or what it is an attribute of, has a value."""
         return any(name == each or name.startswith(f"{each}.") for each in self.assigned)
 
     def size(self, node: ast.expr, name: str) -> Value:
-        """Return the size that a name stands for."""
+        """Return the size, or the list of sizes, that a name stands for; attributes have the last part of theirs."""
+        last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > LONGEST_WORD:
             raise self.error(node, "a size has a name of plain letters")
-        self.met.add(name)
-        return self.sizes.get(name) or (0 if name in self.sizes else named_dim(name))
+        self.met |= {name, last}
+        found = self.sizes.get(name, self.sizes.get(last))
+        if found is None and LISTS_OF_SIZES.fullmatch(last):
+            raise self.listed(node)
+        return named_dim(last) if found is None else found
 
-    def computed(self, node: ast.expr, left: Value, sign: str, right: Value) -> Value:
+    def listed(self, node: ast.expr) -> ShapeError:
+        """Return the error for a name of a list of sizes that is not known."""
+        return self.error(node, "this is a list of sizes", f"--where {brief(self.segment(node))}=2,3,32,32 gives them")
+
+    def compared(self, node: ast.expr, left: Value, sign: ast.operator | ast.cmpop, right: Value) -> Value:
+        """Return what an operator makes of two values, or whether a comparison holds: nan if that is not known."""
+        if isinstance(sign, ast.operator) or isinstance(left, Tensor) or isinstance(right, Tensor):
+            return self.computed(node, left, SIGNS.get(type(sign).__name__, "&"), right)
+        if isinstance(sign, ast.Is | ast.IsNot) and right is None:
+            return nan if isinstance(left, Monomial) else (left is None) == isinstance(sign, ast.Is)
+        if isinstance(left, int) and isinstance(right, int) and type(sign) in HOLDS:
+            return (left > right) - (left < right) in HOLDS[type(sign)]
+        return nan
+
+    def computed(self, node: ast.expr | ast.AugAssign, left: Value, sign: str, right: Value) -> Value:
         """Return what an operator makes of two values."""
+        if sign == "@" and isinstance(node, ast.BinOp):
+            self.check_known([node.left, node.right])
         if sign == "@" or (isinstance(left, Tensor) and isinstance(right, Tensor)):
             return combined("matmul" if sign == "@" else "broadcast", (left, right), self.error_at(node))
         for one, other in ((left, right), (right, left)):
@@ -1050,53 +1241,95 @@ class Reader:
         name, key = dotted_name(inner), self.value(index)
         if isinstance(key, str) and name and key.isidentifier():
             return self.size(node, key)
-        if name and isinstance(key, int) and key >= 0 and not self.is_assigned(name):
+        known = name in self.sizes or self.is_assigned(name)
+        if name and isinstance(key, int) and key >= 0 and not known and not name.endswith(".shape"):
             return self.size(node, f"{name.rpartition('.')[2]}_{key}")
         base = self.value(inner)
+        if name and isinstance(base, Monomial):
+            raise self.lacking(inner)
         if isinstance(base, Tensor):
             return indexed(base, key, self.error_at(node))
         return element(base, key, self.error_at(node))
 
     def called(self, node: ast.Call) -> Value:
         """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
-        if self.layers and ast.unparse(node) in self.layers:
-            return self.assigned[ast.unparse(node)]
-        args = list(self.values(node.args))
-        keywords = {each.arg or "**": self.value(each.value) for each in node.keywords}
-        function = node.func
-        if isinstance(function, ast.Call):  # nn.PixelShuffle(2)(x)
-            layer = dotted_name(function.func).rpartition(".")[2]
-            args += self.values(function.args)
-            keywords |= {each.arg or "**": self.value(each.value) for each in function.keywords}
-            return call_tensor(layer, args, keywords, self.error_at(node))
-        if isinstance(function, ast.Attribute) and dotted_name(function).split(".")[0] not in MODULES - {self.name}:
-            return self.method(node, function, args, keywords)
-        whole = dotted_name(function)
-        name = whole if is_known(whole) else whole.rpartition(".")[2]
-        if name in MAKING:
-            dims = Call(name, tuple(args), keywords, self.error_at(node)).dims("size", "shape")
-            return Tensor(dims, (), self.dialect, given=dims)
-        return call_tensor(name, args, keywords, self.error_at(node))
+        function, whole = node.func, dotted_name(node.func)
+        if any("(" in name for name in self.given) and ast.unparse(node) in self.given:
+            return self.given[ast.unparse(node)]
+        name = whole if is_known(whole) else getattr(function, "attr", whole)
+        held = self.value(function) if isinstance(function, ast.Call) or whole in self.assigned else None
+        if isinstance(held, Held):
+            if not (held.name == "Sequential" or keeps(held.name) or is_known(held.name)):
+                raise self.unknown(node)
+            return self.applied(held, *self.arguments(node, node.args), self.error_at(node))
+        base = whole.rpartition(".")[0]
+        if keeps(whole) and node.args and (base or not is_known(name)):
+            self.notes[f"{brief(self.segment(node))} is read as keeping the shape"] = None
+            return self.value(node.args[0])
+        return self.result(node, function, base, name)
 
-    def method(self, node: ast.Call, function: ast.Attribute, args: list[Value], keywords: dict[str, Value]) -> Value:
-        """Return the value of a method."""
-        if not is_known(function.attr):
-            hint = f"name its result as the tensor: --input '{brief(self.segment(node))}=SHAPE'"
-            raise self.error(node, f"{brief(function.attr)} is not known here", hint)
-        base = self.value(function.value)
-        if is_number(base) and not isinstance(base, tuple):
-            shown = brief(self.segment(function.value))
-            raise self.error(function.value, f"{shown} is not the tensor: the input is {brief(self.name)}")
-        return call_tensor(function.attr, [base, *args], keywords, self.error_at(node))
+    def result(self, node: ast.Call, function: ast.expr, base: str, name: str) -> Value:
+        """Return the value of a call that is no known layer's."""
+        capital = name[:1].isupper() and name not in MEASURES
+        if (base == "self" and not self.is_assigned("self")) or not (capital or is_known(name)):
+            raise self.unknown(node)
+        method = isinstance(function, ast.Attribute) and base.partition(".")[0] not in MODULES - self.given.keys()
+        method = method and not capital and (name not in MAKING or self.is_assigned(base))
+        operands = [function.value, *node.args] if method else node.args  # type: ignore[attr-defined]
+        values, keywords = self.arguments(node, operands[:1] if name in SHAPE_KEEPING else operands)
+        if capital and not any(isinstance(each, Tensor) for each in values):
+            return Held(name, tuple(values), keywords)
+        if method or (
+            name not in (MEASURES | MAKING) and (isinstance(function, ast.Attribute) or name not in SHAPE_KEEPING)
+        ):
+            joined = [part for each in operands for part in getattr(each, "elts", [each])]
+            self.check_known(joined if JOINING.get(name, "broadcast") != "broadcast" else operands[:1])
+        if not is_known(name):
+            raise self.unknown(node)
+        if name in MAKING and not method:
+            return begun(MAKING[name](Call(name, tuple(values), keywords, self.error_at(node))), self.dialect)
+        found = call_tensor(name, values, keywords, self.error_at(node))
+        if name in REDUCING and isinstance(found, Tensor):
+            self.notes[f"the chain begins behind {brief(self.segment(node))}, which no op here does"] = None
+        return found
 
-    def error_at(self, node: ast.expr) -> MakeError:
+    def check_known(self, nodes: Iterable[ast.expr]) -> None:
+        """Raise `ShapeError` (usage) for the first of these tensors that is a name of which nothing is known."""
+        for node in nodes:
+            if dotted_name(node) and isinstance(self.value(node), Monomial):
+                raise self.lacking(node)
+
+    def arguments(self, node: ast.Call, operands: Sequence[ast.expr]) -> tuple[list[Value], dict[str, Value]]:
+        """Return the values of the arguments of a call, those by place and those by name."""
+        named = {each.arg or "**": each.value for each in node.keywords if each.arg not in IGNORED}
+        return [*self.values(operands)], {name: self.value(each) for name, each in named.items()}
+
+    def unknown(self, node: ast.Call) -> ShapeError:
+        """Return the error for a call of which nothing is known, with what to give."""
+        called = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
+        if self.unnamed and dotted_name(node.func) in (called, f"self.{called}"):
+            raise Claimed(ast.unparse(node))
+        return self.error(node, f"{brief(called)} is not known here", self.asked_for(node, "B,256,H,W"))
+
+    def lacking(self, node: ast.expr) -> ShapeError:
+        """Return the error for a tensor whose shape is not known, with what to give."""
+        if self.unnamed:
+            raise Claimed(ast.unparse(node))
+        return self.error(node, "the shape of this tensor is not known", self.asked_for(node, "N,C,H,W"))
+
+    def asked_for(self, node: ast.expr, example: str) -> str:
+        """Return what gives the shape of an expression, beside what is given."""
+        given = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.given.items()])
+        return f"give its shape: --input '{brief(given)}{brief(self.segment(node))}={example}'"
+
+    def error_at(self, node: ast.expr | ast.stmt) -> MakeError:
         """Return what makes the error for an expression."""
         return lambda message, hint="": self.error(node, message, hint)
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
         """Return the text of an expression."""
         start, end = span_of(self.text, node)
-        return visible(self.text[start:end])
+        return visible(" ".join(self.text[start:end].split()))
 
     def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
         """Return the error (usage) for an expression, with its place."""

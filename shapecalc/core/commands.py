@@ -31,7 +31,7 @@ from shapecalc.core.text import (
     suggestion,
     visible,
 )
-from shapecalc.core.values import operand_texts, whole_number
+from shapecalc.core.values import operand_texts, read_axis_pattern, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,6 +145,12 @@ class ExtraWordError(ShapeError):
 # The reader: words become values and options.
 
 
+AXES = ("--axis", "--axes", "--dim", "--dims")
+"""The words of frameworks for the axes of an op, which mean one option here."""
+LAYER = {"--first-transpose": "--first", "--reshape-dims": "--to", "--second-transpose": "--second"}
+"""TensorRT's words for the parts of a Shuffle."""
+
+
 class Spellings:
     """Options by their spellings. An option is made when a spelling is looked up that those before it do not have.
 
@@ -160,9 +166,15 @@ class Spellings:
         while spelling not in self._known:
             option = next(self._left, None)
             if option is None:
-                return None
+                return self._likewise(spelling)
             self._known |= {each: (option, setting) for each, setting in option.spellings().items()}
         return self._known[spelling]
+
+    def _likewise(self, spelling: str) -> Spelled | None:
+        """Return the option that is written so elsewhere: with other dashes, or with another word for an axis."""
+        spelling = f"--{_dashed(spelling[2:])}"
+        alike = AXES if spelling in AXES else (LAYER.get(spelling, spelling),)
+        return next((self._known[each] for each in alike if each in self._known), None)
 
     def error(self, word: str, owner: str) -> ShapeError:
         """Return the error to raise (usage) for an option that there is not."""
@@ -359,7 +371,7 @@ def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict
 
 
 def in_places(values: Sequence[str], places: Sequence[str]) -> list[str]:
-    """Return the values of an op's line with a pattern in its place, and all other operands as one.
+    """Return the values of an op's line with a pattern in its place, all other operands as one, and all lengths as one.
 
     A pattern and a shape may stand in either order: a pattern has an arrow. That of einsum may have none, and is
     first.
@@ -373,6 +385,8 @@ def in_places(values: Sequence[str], places: Sequence[str]) -> list[str]:
         found = next((at for at, each in enumerate(values) if "->" in each), 0 if "operands" in places else place)
         if found < len(values) > place:
             values.insert(place, values.pop(found))
+    if [*places[-1:]] == ["lengths"] and len(values) > len(places):
+        values[len(places) - 1 :] = [",".join(values[len(places) - 1 :])]
     if "operands" in places:
         place = places.index("operands")
         values[place:] = [" ".join(values[place:])] if len(values) > place else []
@@ -419,7 +433,12 @@ def respelled(words: Sequence[str]) -> list[str]:
     if len(stages) == 1:
         return [stages[0][0], values[0], *stages[0][1:], *_in_dialect(rest, dialect)]
     own = _in_dialect(rest, dialect)[len(rest) :]
-    return ["chain", " | ".join([values[0], *[" ".join([*stage, *own]) for stage in stages]]), *rest]
+    return ["chain", " | ".join([values[0], *[_in_quotes([*stage, *own]) for stage in stages]]), *rest]
+
+
+def _in_quotes(words: Iterable[str]) -> str:
+    """Return the words of a stage as they are typed: what holds blanks has quotes."""
+    return " ".join([f'"{word}"' if " " in word else word for word in words])
 
 
 def _in_dialect(words: Sequence[str], dialect: str) -> list[str]:
@@ -445,9 +464,10 @@ def made_stages(name: str, shape: Shape, values: Sequence[str]) -> list[list[str
     """
     _, _, places, make = MADE[name]
     names = [place.partition("/")[0].rstrip("?") for place in places]
-    given = place_values(values, names, {}, name)
+    given = place_values(in_places(values, names), names, {}, name)
     check_needed(given, {each: each.upper() for each, place in zip(names, places, strict=True) if place[-1] != "?"})
-    read = {each: (read_axes if each == "axes" else whole_number)(text, each) for each, text in given.items()}
+    readers = {"axes": read_axes, **dict.fromkeys(("pattern", "lengths"), lambda text, _: text)}
+    read = {each: readers.get(each, whole_number)(text, each) for each, text in given.items()}
     stages: list[list[str]] = make(shape, **read)
     return stages
 
@@ -484,6 +504,34 @@ def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
     return [["moveaxis", str(place), str(end - (place < end))]]
 
 
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
+"""What einops may do along the axes that go; none has a say in the shape."""
+
+
+def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
+    """Return the split, the sum and the merge that `einops.reduce` is."""
+    left, _, right = pattern.partition("->")
+    dims = read_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
+    others = " ".join([f"e{number}" for number in range(len(shape) - len(dims) + 1)])
+    left, right = (side.replace("...", others).strip() for side in (left, right))
+    axes, wanted = (side.translate({40: " ", 41: " "}).split() for side in (left, right))
+    axes = [axis for axis in axes if axis != "1"]
+    kept = [axis for axis in axes if axis in wanted]
+    given = ",".join([word for word in lengths.split(",") if word not in ("", *REDUCTIONS)])
+    stages = [["rearrange", f"{left} -> {' '.join(axes)}", *([given] if given else [])]]
+    if left.split() == axes and not given:
+        stages = []
+    if kept != axes:
+        if len(axes) > len(LETTERS):
+            raise misuse(f"reduce knows {len(LETTERS)} axes at most", argument="pattern")
+        letters = dict(zip(axes, LETTERS, strict=False))
+        stages.append(["einsum", f"{''.join(letters.values())}->{''.join([letters[axis] for axis in kept])}"])
+    if right.split() != kept or not stages:
+        stages.append(["rearrange", f"{' '.join(kept)} -> {right}"])
+    return stages
+
+
 def _axis(axis: int, rank: int, count: int) -> int:
     """Return an axis, or one of `count` places, counted from 0; raise `ShapeError` (axis-out-of-range)."""
     if not -rank <= axis < count:
@@ -495,6 +543,7 @@ MADE: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
     "narrow": ("slice", "torch", ("axis/dim", "start", "length"), _narrow),
     "rot90": ("flip", "numpy", ("k?", "axes/dims?"), _rot90),
     "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _rollaxis),
+    "reduce": ("rearrange", "numpy", ("pattern", "lengths?"), _reduce),
 }
 """Words that become stages: an op that they are like, the dialect that has them, their values, and what makes them."""
 
@@ -516,7 +565,7 @@ def spelled_out(text: str) -> str:
             values = list(takewhile(is_value, words[1:]))
             own = _in_dialect(words[1 + len(values) :], MADE[words[0]][1])
             made = made_stages(words[0], _reached("|".join([shape, *stages[:place]])), values)
-            stages[place] = f" {' | '.join([' '.join([*each, *own]) for each in made])} "
+            stages[place] = f" {' | '.join([_in_quotes([*each, *own]) for each in made])} "
     return "|".join([shape, *stages]).rstrip()
 
 
@@ -747,7 +796,7 @@ def stage_text(op: str, options: Mapping[str, object]) -> str:
     >>> stage_text("rearrange", {"pattern": "b c -> c b"})
     'rearrange "b c -> c b"'
     """
-    return " ".join([f'"{word}"' if " " in word else word for word in _words(op, options)])
+    return _in_quotes(_words(op, options))
 
 
 def _requests(answer: Trace | Chain) -> list[Request]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _collections_abc import Callable, Iterable, Mapping, Sequence
+from _collections_abc import Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called
@@ -10,6 +10,7 @@ from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.dims import Shape, plain
+from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
@@ -79,14 +80,12 @@ def compare(
     arguments: Mapping[str, object],
     dialects: Sequence[str],
     options: Mapping[str, object],
-    answer: Callable[[Request], Trace],
 ) -> Comparison:
     """Return the answers to one request under every setting of the named dialects, or of all that have the op.
 
-    `answer` resolves each request. Raises `ShapeError` (usage) for what no dialect can read.
+    Raises `ShapeError` (usage) for what no dialect can read.
 
-    >>> from shapecalc.core.resolve import resolve
-    >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}, resolve).agree
+    >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}).agree
     True
     """
     shape = shape if isinstance(shape, str) else shape_of(shape)
@@ -101,6 +100,8 @@ def compare(
     for row in [dialect_called(name) for name in dialects] or dialects_with(spec):
         try:
             asked = ask(op, shape, {**given, "dialect": row.name, "where": options.get("where")})
+            if other := given.keys() - asked.arguments.keys():
+                raise misuse(f"{row.name} has another argument in place of {min(other)}")
         except ShapeError as error:
             unread[row.name] = error
             continue
@@ -131,15 +132,11 @@ def _limited(
 
 
 def compare_chain(
-    shape: str,
-    stages: Sequence[Stage],
-    dialects: Sequence[str],
-    options: Mapping[str, object],
-    answer: Callable[[str, Sequence[Stage], Mapping[str, int]], Chain],
+    shape: str, stages: Sequence[Stage], dialects: Sequence[str], options: Mapping[str, object]
 ) -> Comparison:
     """Return the answers to one chain under every setting of the named dialects, or of all that have its ops.
 
-    `answer` resolves each chain. Raises `ShapeError` (usage) for what no dialect can read.
+    Raises `ShapeError` (usage) for what no dialect can read.
     """
     rows, unread = list[Compared](), dict[str, ShapeError]()
     sizes = read_sizes(options.get("where") or {})
@@ -150,7 +147,7 @@ def compare_chain(
             given |= {"opset": options.get("opset")} if row.newest_opset else {}
             given |= {row.switch.name: on} if row.switch and row.switch.default is not on and switched else {}
             try:
-                found = answer(shape, chain_with_options(stages, given), sizes)
+                found = answer_chain(shape, chain_with_options(stages, given), sizes)
             except ShapeError as error:
                 unread[row.name] = error
             else:

@@ -9,8 +9,8 @@ whole a_i >= 0.
 has a system of its own, in which a monomial that is 1 is a linear equation over whole exponents, and a monomial that is
 whole is a linear inequality. The equations are solved exactly, by the steps of Euclid's algorithm. The inequalities
 that are left are decided for each prime: names are eliminated one after another (Fourier and Motzkin, with the bounds
-rounded to whole numbers), and if the rounding leaves a doubt, the few values that a name may have are tried. What is
-said to be impossible, or to follow, is so. Where the work would be too much nothing is said: `Undecided`.
+rounded to whole numbers). What is said to be impossible, or to follow, is so. Where the rounding leaves a doubt or the
+work would be too much, nothing is said: `Undecided`.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ MOST_BITS = 4096
 """The most binary digits of a coefficient on the way."""
 MOST_APART = 100
 """The most differences that have to share primes."""
-MOST_VALUES = 64
-"""The most values of one name that are tried one by one."""
 KEPT_FIRST = "==", "%", "!=", ">="
 """Of conditions that follow from each other, those that stay; of equal ones, those that come first."""
 FREE = "~"
@@ -169,7 +167,7 @@ def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     (['H >= 4'], ())
     """
     ratio = dims.monomial(dims.quotient(a, b))
-    if _is_at_least_one(ratio):
+    if is_at_least_one(ratio):
         return ()
     above, below = _numerator(ratio), _denominator(ratio)
     if isinstance(above, int):
@@ -268,10 +266,6 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     Raises `Never` if it cannot hold any more, and `ZeroDivisionError` if a size that divides is 0.
     """
     left, right = dims.substitute(condition.left, sizes), dims.substitute(condition.right, sizes)
-    if condition.relation == "%" and isinstance(left, int) and isinstance(right, int):
-        if left % right:
-            raise Never(f"{left} % {right} == 0")
-        return ()
     relation = {"==": equal, "%": divides, "!=": differ, ">=": at_least}[condition.relation]
     return relation(left, right)
 
@@ -519,7 +513,7 @@ class Known:
             return Known(self.dims, (*self.conditions, same), self.shared).is_contradictory()
         if condition.relation == ">=":
             stated = [dims.quotient(condition.ratio, each) for each in self._ratios(">=")]
-            return any(map(_is_at_least_one, map(dims.monomial, stated)))
+            return any(map(is_at_least_one, map(dims.monomial, stated)))
         makes_so = self._makes_one if condition.relation == "==" else self._makes_whole
         return self._ask(lambda: makes_so(condition.ratio))
 
@@ -588,7 +582,7 @@ class Known:
         return has_solution(rows, self.work)
 
 
-def _is_at_least_one(ratio: dims.Monomial) -> bool:
+def is_at_least_one(ratio: dims.Monomial) -> bool:
     """Say whether no sizes make a monomial less than 1."""
     return ratio.numerator >= ratio.denominator and all(power > 0 for _, power in ratio.powers)
 
@@ -633,9 +627,8 @@ def _primes(ratios: Iterable[dims.Monomial]) -> list[int]:
 
 def _exponent(ratio: dims.Monomial, prime: int) -> int:
     """Return how often a prime is in a coefficient."""
-    return dict(dims.prime_powers(ratio.numerator)).get(prime, 0) - dict(dims.prime_powers(ratio.denominator)).get(
-        prime, 0
-    )
+    above, below = (dict(dims.prime_powers(size)).get(prime, 0) for size in (ratio.numerator, ratio.denominator))
+    return above - below
 
 
 def add_inequality(rows: Rows, powers: Iterable[tuple[str, int]], number: int) -> None:
@@ -658,42 +651,24 @@ def has_solution(rows: Rows, work: Work) -> bool:
     >>> has_solution(at_least_two, Work()), has_solution({**at_least_two, **below_two}, Work())
     (True, False)
     """
-    left, doubtful = _without_names(rows, None, work)
-    if left.get((), 0) < 0:
-        return False
-    if doubtful is None:
-        return True
-    values = _values(rows, doubtful, work)
-    return values is None or any(has_solution(_with_value(rows, doubtful, value), work) for value in values)
-
-
-def _without_names(rows: Rows, kept: str | None, work: Work) -> tuple[Rows, str | None]:
-    """Return what inequalities say once every name but `kept` is eliminated, and a name that was left a doubt.
-
-    In doubt, what is left has a solution, but maybe none for which that name is whole.
-    """
-    doubtful = None
     while rows.get((), 0) >= 0:
         signs: dict[str, list[int]] = {}
         for row in rows:
             for name, power in row:
-                if name != kept:
-                    signs.setdefault(name, [0, 0])[power > 0] += 1
+                signs.setdefault(name, [0, 0])[power > 0] += 1
         if not signs:
-            break
+            return True
         unbounded = {name for name, (below, above) in signs.items() if not (below and above)}
         if unbounded:  # some size of each meets whatever is said of it
             work.add(len(rows))
             rows = {row: number for row, number in rows.items() if not any(name in unbounded for name, _ in row)}
-            continue
-        name = min(signs, key=lambda each: signs[each][0] * signs[each][1])
-        rows, exact = _without(rows, name, work)
-        doubtful = doubtful if exact else name
-    return rows, doubtful
+        else:
+            rows = _without(rows, min(signs, key=lambda each: signs[each][0] * signs[each][1]), work)
+    return False
 
 
-def _without(rows: Rows, name: str, work: Work) -> tuple[Rows, bool]:
-    """Return what inequalities say without a name, and whether it can always be whole where they hold."""
+def _without(rows: Rows, name: str, work: Work) -> Rows:
+    """Return what inequalities say without a name."""
     found: Rows = {}
     sides: tuple[list[tuple[dict[str, int], int, int]], ...] = ([], [])
     for row, number in rows.items():
@@ -704,31 +679,10 @@ def _without(rows: Rows, name: str, work: Work) -> tuple[Rows, bool]:
         else:
             found[row] = number
     work.add(len(rows) + len(sides[0]) * len(sides[1]))
-    exact = True
     for above, a, most in sides[0]:
         for below, b, least in sides[1]:
             both = {key: above.get(key, 0) * b + below.get(key, 0) * a for key in {**above, **below}}
             add_inequality(found, both.items(), most * b + least * a)
-            exact = exact and 1 in (a, b)
-    return found, exact
-
-
-def _values(rows: Rows, name: str, work: Work) -> Sequence[int] | None:
-    """Return the values that a name may have; None if they are too many."""
-    left, _ = _without_names(rows, name, work)
-    least = [-(number // power) for row, number in left.items() for _, power in row if power > 0]
-    most = [number // -power for row, number in left.items() for _, power in row if power < 0]
-    if not least or not most or min(most) - max(least) >= MOST_VALUES:
-        return None
-    return range(max(least), min(most) + 1)
-
-
-def _with_value(rows: Rows, name: str, value: int) -> Rows:
-    """Return inequalities with a value put in for a name."""
-    found: Rows = {}
-    for row, number in rows.items():
-        others = [(other, power) for other, power in row if other != name]
-        add_inequality(found, others, number + dict(row).get(name, 0) * value)
     return found
 
 

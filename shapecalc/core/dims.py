@@ -30,17 +30,6 @@ class Monomial(Record):
     denominator: int
     powers: tuple[tuple[str, int], ...]
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is Monomial
-            and self.powers == other.powers
-            and self.numerator == other.numerator
-            and self.denominator == other.denominator
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.numerator, self.denominator, self.powers))
-
     def __str__(self) -> str:
         """Return the text: the coefficient, the names in order, then what divides.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import combinations, islice
+from itertools import accumulate, combinations, islice
+from operator import mul
 
 from shapecalc.core import dims
 from shapecalc.core.answers import Chain, Trace, moves_of
@@ -13,8 +14,8 @@ from shapecalc.core.ask import check_names_known
 from shapecalc.core.commands import read_chain
 from shapecalc.core.conditions import Condition, Conditions, Known, Never, Undecided, combine, divides, equal, holds
 from shapecalc.core.examples import ascending_sizes, multiplied_sizes
-from shapecalc.core.fixing import answer_chain
-from shapecalc.core.layout import Atoms, Moves, View, position, positions
+from shapecalc.core.fixing import STILL, answer_chain
+from shapecalc.core.layout import Moves, View, position, positions
 from shapecalc.core.limits import MOST_ELEMENTS
 from shapecalc.core.moves import Combine, Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
@@ -74,10 +75,7 @@ def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_u
         ours, theirs = first.view(known), second.view(known)
         if ours == theirs:
             return None
-    if lined_up:
-        index = _first_index(ours, theirs)
-        return Counterexample(sizes, outputs, index, (_element(ours, index), _element(theirs, index)))
-    for place, elements in _compared(first, second):
+    for place, elements in _corners(first, second, ours, theirs) if lined_up else _compared(first, second):
         if elements[0] != elements[1]:
             return Counterexample(sizes, outputs, unravel(place, outputs[0]), elements)
     return None
@@ -96,49 +94,23 @@ def _compared(first: Moves, second: Moves) -> Iterator[tuple[int, tuple[int, int
             yield from enumerate(zip(ours, theirs, strict=True), start)
 
 
-def _first_index(ours: View, theirs: View) -> Index:
-    """Return the first index, in C order, at which plain views that differ read different elements."""
-    index = [0] * len(ours.axes)
-    if ours.first != theirs.first:
-        return tuple(index)
-    for axis in reversed(range(len(index))):
-        mine, other = ours.axes[axis], theirs.axes[axis]
-        for place in sorted({*_inner_counts(mine), *_inner_counts(other)}):
-            if _along(mine, place) != _along(other, place):
-                index[axis] = place
-                return tuple(index)
-    raise ValueError("the views do not differ")
+def _corners(first: Moves, second: Moves, ours: View, theirs: View) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the places at which a step of an atom begins, with the elements there: plain views that differ do so there.
 
-
-def _inner_counts(atoms: Atoms) -> list[int]:
-    """Return the places on an axis at which a step of one of its atoms begins."""
-    counts = [1]
-    for atom in reversed(atoms[1:]):
-        counts.append(counts[-1] * int(str(atom.size)))
-    return counts if atoms else []
-
-
-def _along(atoms: Atoms, place: int) -> int:
-    """Return how far the element at a place on an axis of numbers is from its first one."""
-    element = 0
-    for atom in reversed(atoms):
-        size, stride = int(str(atom.size)), int(str(atom.stride))
-        element += place % size * stride
-        place //= size
-    return element
-
-
-def _element(view: View, index: Index) -> int:
-    return view.first + sum(_along(axis, place) for axis, place in zip(view.axes, index, strict=True))
+    Of all places at which they differ, the first one that is yielded is the first.
+    """
+    places, inner = [0], 1
+    for size, *axes in zip(first.output[::-1], ours.axes[::-1], theirs.axes[::-1], strict=True):
+        begun = [[int(str(atom.size)) for atom in axis[:0:-1]] for axis in axes if axis]
+        places += sorted({inner * count for counts in begun for count in accumulate(counts, mul, initial=1)})
+        inner *= int(str(size))
+    for place in places:
+        yield place, (position(first, place), position(second, place))
 
 
 # Pairs of chains as texts: the second may begin with `|`, and then has the first's input.
 #
 # A chain without a stage is its input as it is.
-
-
-STILL: Stages = (("flip", {"axes": (), "dialect": "torch"}),)
-"""What leaves every input as it is, of any rank, and so tells under which conditions there is one."""
 
 
 class Asked(Record):
@@ -173,22 +145,10 @@ def answer_pair(first: Asked, second: Asked, sizes: Mapping[str, int]) -> tuple[
     known = [_names(asked) if sizes else () for asked in (first, second)]
     check_names_known(sizes, known[0] + known[1])
     one, other = (
-        answer_to(asked, {name: sizes[name] for name in sizes if name in own})
+        answer_chain(asked.input, asked.stages, {name: sizes[name] for name in sizes if name in own})
         for asked, own in zip((first, second), known, strict=True)
     )
     return one, other
-
-
-def answer_to(asked: Asked, sizes: Mapping[str, int]) -> Chain:
-    """Return the answer to a chain, with sizes put in for names; raise `ShapeError` (usage) if it cannot be read.
-
-    >>> print(answer_to(asked_chain("N/2,C"), {}))
-    N/2,C when N % 2 == 0
-    """
-    if asked.stages:
-        return answer_chain(asked.input, asked.stages, sizes)
-    (still,) = answer_chain(asked.input, STILL, sizes).traces
-    return Chain(still.input, (), still.output, still.problem, still.conditions)
 
 
 def _names(asked: Asked) -> tuple[str, ...]:

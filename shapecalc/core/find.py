@@ -20,9 +20,10 @@ from shapecalc.core.dims import Dim, Shape, all_known, named_dim, names, product
 from shapecalc.core.layout import Atom, cut
 from shapecalc.core.limits import MOST_TRIED
 from shapecalc.core.origins import AxisAtom, mixing, regrouping, reshaped
+from shapecalc.core.pattern import Matcher, ShapePattern
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record
-from shapecalc.core.text import read_shape, shape_text
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import number_text, read_shape, shape_text
 from shapecalc.core.values import shape_of
 
 
@@ -180,6 +181,14 @@ class Way(Record):
     split: Shape
     perm: tuple[int, ...]
     after: Shape
+    layout: str = ""
+    """What it is called, if it is one of those that have a name."""
+
+    @property
+    def function(self) -> tuple[Shape, tuple[int, ...]]:
+        """Its split and its order, with neighbours that stay together as one part and without dims of 1."""
+        kept = [axis for axis, size in enumerate(self.split) if size != 1]
+        return merged(tuple(self.split[axis] for axis in kept), order_of(kept, [a for a in self.perm if a in kept]))
 
     @property
     def moves(self) -> int:
@@ -214,11 +223,12 @@ class Way(Record):
     @property
     def why(self) -> str:
         """What it does, in a sentence."""
+        name = f"{self.layout}: " if self.layout else ""
         if not self.moves:
-            return f"the elements stay in order: {regrouping(self.before, self.after)}"
+            return f"{name}the elements stay in order: {regrouping(self.before, self.after)}"
         split = "" if self.split == self.before else f"split into {shape_text(self.split)}, "
         merge = "" if self.moved == self.after else f", merge into {shape_text(self.after)}"
-        return f"{split}move to {shape_text(self.moved)}{merge}"
+        return f"{name}{split}move to {shape_text(self.moved)}{merge}"
 
     def as_json(self) -> dict[str, object]:
         """Return the way as the JSON object that the command line documents."""
@@ -231,11 +241,16 @@ class Found(Record):
     ways: tuple[Way, ...]
     fits: int
     complete: bool = True
-    """Whether these are all functions that fit; otherwise the search ended before it had seen all."""
+    """Whether no other chain exists within the bounds."""
+    bounds: str = "one split, one transpose and one merge"
+    """How far the search looked."""
+    other: Way | None = None
+    """A way within the bounds that is not among these functions, if there is one."""
 
     def as_json(self) -> dict[str, object]:
         """Return the answer as the JSON object that the command line documents."""
-        return {"chains": [way.as_json() for way in self.ways], "fits": self.fits, "complete": self.complete}
+        search = {"fits": self.fits, "complete": self.complete, "bounds": self.bounds}
+        return {"chains": [way.as_json() for way in self.ways], **search}
 
 
 def ways_between(before: Shape, after: Shape) -> Found:
@@ -252,10 +267,18 @@ def ways_between(before: Shape, after: Shape) -> Found:
     if 0 in before:
         return Found((_still(before, after),), 1)
     found = splits(before, after)
+    every = list(_ways(before, after, found))
     fits = int(in_order(before, after) not in found.all)
     for parts in found.all:  # which can stand in so many orders inside their axes
         fits += prod(factorial(len(group)) for group in (*_by(parts, "source"), *_by(parts, "out")))
-    return Found(tuple(islice(_ways(before, after, found), MOST_LISTED)), fits, found.complete)
+    fits = len(every) if fits <= MOST_ORDERED else fits
+    functions = {way.function for way in every}
+    tried = list(islice(_moved_whole(before, after), MOST_ORDERED + 1))
+    other = next((way for way in tried if way.function not in functions), None)
+    complete = found.complete and other is None and fits <= MOST_LISTED and len(tried) <= MOST_ORDERED
+    least = max([1, *map(len, found.all)])
+    bounds = f"a transpose and a reshape, known layouts, splits into {number_text(least, 'part', 'parts')}"
+    return Found(tuple(every[:MOST_LISTED]), fits, complete, bounds, other)
 
 
 def ways(before: Shape, after: Shape) -> Iterator[Way]:
@@ -271,15 +294,70 @@ def _still(before: Shape, after: Shape) -> Way:
 
 
 def _ways(before: Shape, after: Shape, found: Splits) -> Iterator[Way]:
-    """Yield the way that moves nothing, then those that splits make, the shortest first."""
-    yield _still(before, after)
+    """Yield the way that moves nothing, then those with a name and those that splits make, the shortest first.
+
+    If the shapes differ, those with a name come before all.
+    """
     ones = _ones(before, after)
     orders = (order for parts in found.all for order in _orders(parts | ones))
     moving = [
         shortest(before, tuple(part.size for part in row), order_of(row, column), after)
         for row, column in islice(orders, MOST_ORDERED)
     ]
-    yield from sorted((way for way in moving if way.moves), key=lambda way: way.length)
+    named = {way.function: way for way in named_ways(before, after)}
+    unnamed = [_still(before, after), *sorted((way for way in moving if way.moves), key=lambda way: way.length)]
+    listed = [*named.values(), *(way for way in unnamed if way.function not in named)]
+    yield from sorted(listed, key=lambda way: way.moves) if before == after else listed
+
+
+LAYOUTS = (
+    ("heads split", "heads joined", "b t nd", "b n t d"),
+    ("image to patches (ViT)", "patches to image (ViT)", "b c hp wp", "b hw ppc"),
+    ("image to patches, channels first", "patches to image, channels first", "b c hp wp", "b hw cpp"),
+    ("NHWC image to patches (ViT)", "patches to NHWC image (ViT)", "b hp wp c", "b hw ppc"),
+    ("image to windows (Swin)", "windows to image (Swin)", "b hp wp c", "bhw p p c"),
+    ("image to windows (Swin)", "windows to image (Swin)", "b hp wp c", "bhw pp c"),
+    ("pixel unshuffle", "pixel shuffle", "b c hr wr", "b crr h w"),
+    ("space to depth (DCR)", "depth to space (DCR)", "b c hr wr", "b rrc h w"),
+    ("NHWC space to depth", "NHWC depth to space", "b hr wr c", "b h w rrc"),
+    ("NCHW to NHWC", "NHWC to NCHW", "b c h w", "b h w c"),
+    ("image to tokens", "tokens to image", "b c h w", "b hw c"),
+    ("channels in groups", "groups of channels joined", "b gc h w", "b g c h w"),
+)
+"""Layouts that have a name, with that of the way back. A word is a dim, each letter in it a part."""
+
+
+def named_ways(before: Shape, after: Shape) -> list[Way]:
+    """Return the ways between two shapes that have a name, each function once.
+
+    >>> [(way.layout, way.chain) for way in named_ways((2, 3, 8, 8), (2, 4, 48))][:1]
+    [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
+    """
+    found: dict[object, Way] = {}
+    back = [(name, right, left) for _, name, left, right in LAYOUTS]
+    for name, source, out in (*((name, left, right) for name, _, left, right in LAYOUTS), *back):
+        row, column = (_letters(side) for side in (source, out))
+        dims = [product(named_dim(f"@{letter}") for letter in word) for word in f"{source} {out}".split()]
+        matcher = Matcher(ShapePattern(tuple(dims)))
+        fits = len(source.split()) == len(before) and not matcher.problem((*before, *after))
+        if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwprngtd"):
+            split = tuple(matcher.sizes[f"@{letter}"] for letter, _ in row)
+            way = replace(shortest(before, split, order_of(row, column), after), layout=name)
+            found.setdefault(way.function, way)
+    return list(found.values())
+
+
+def _letters(side: str) -> list[tuple[str, int]]:
+    """Return the letters of one side of a layout in order, each with how many like it come before."""
+    letters = side.replace(" ", "")
+    return [(letter, letters[:place].count(letter)) for place, letter in enumerate(letters)]
+
+
+def _moved_whole(before: Shape, after: Shape) -> Iterator[Way]:
+    """Yield the ways that transpose the input's own axes and reshape, and those that end with the output's own axes."""
+    yield from (Way(before, before, perm, after) for perm in permutations(range(len(before))))
+    for perm in permutations(range(len(after))):
+        yield Way(before, tuple(after[axis] for axis in perm), order_of(perm, range(len(after))), after)
 
 
 def order_of(row: Sequence[object], column: Iterable[object]) -> tuple[int, ...]:
@@ -418,10 +496,7 @@ def sizes_of(pair: Pair, before: Shape, after: Shape) -> Mapping[str, int]:
 
 def _is_done_by(pair: Pair, way: Way, sizes: Mapping[str, int]) -> bool:
     """Say whether a way with sizes put in for names turns the first array of a pair into the second."""
-    split = [substitute(dim, sizes) for dim in way.split]
-    kept = [axis for axis, size in enumerate(split) if size != 1]
-    perm = tuple(kept.index(axis) for axis in way.perm if axis in kept)
-    return merged(tuple(split[axis] for axis in kept), perm) == pair.order
+    return replace(way, split=tuple(substitute(dim, sizes) for dim in way.split)).function == pair.order
 
 
 def way_of(pair: Pair) -> Way:
@@ -504,9 +579,7 @@ def _way(before: Shape, after: Shape, pieces: Sequence[PairAtom], dims: Sequence
         (piece.source, -piece.stride, piece.out, -piece.out_stride, dim)
         for piece, dim in zip(pieces, dims, strict=True)
     ]
-    ones = [[axis for axis, dim in enumerate(shape) if dim == 1] for shape in (before, after)]
-    if len(ones[0]) == len(ones[1]):
-        placed += [(source, 0, out, 0, 1) for source, out in zip(*ones, strict=True)]
+    placed += [(part.source, 0, part.out, 0, 1) for part in _ones(before, after)]
     row = sorted(placed, key=lambda each: each[:2])
     column = sorted(placed, key=lambda each: each[2:4])
     return shortest(before, tuple(each[4] for each in row), order_of(row, column), after)

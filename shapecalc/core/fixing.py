@@ -8,12 +8,10 @@ from math import isqrt, prod
 from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, ask, switch_name
-from shapecalc.core.compare import Comparison
-from shapecalc.core.compare import compare as compare_by
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Infers, Zero
 from shapecalc.core.dims import Dim, Shape, factored, missing_factors, names, product, quotient
-from shapecalc.core.meeting import WAYS, arithmetic, keeps_batch, meetings
+from shapecalc.core.meeting import WAYS, Change, arithmetic, keeps_batch, meetings
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, Rule, ShapeError
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Values = Iterator[Any]
-    Changes = Iterator["Change"]
+    Changes = Iterator[Change]
     Answers = Iterator[tuple["Fix", Trace]]
 
 
@@ -434,19 +432,6 @@ OF_A_KIND: Mapping[tuple[Rule, Kind], tuple[Callable[[Refused], Values], ...]] =
 """The changes for stages of one kind, in place of those above."""
 
 
-class Change(Record):
-    """An argument with a new value that may help."""
-
-    name: str
-    value: object
-    every_batch: str = ""
-    """Why it is right for every batch; empty if it is not."""
-    copies: bool = False
-    """Whether it writes the dims that zeros were meant to copy."""
-    said: str = ""
-    """What is done to a tensor, if it is one of several operands."""
-
-
 OPERANDS = ("input", "operands", "weight", "kernel")
 """The arguments that are at fault if operands do not go together."""
 
@@ -458,14 +443,15 @@ def changes(trace: Trace, problem: Problem) -> Changes:
         yield from (Change(name, value) for name, value in of_the_op(trace.input, trace.request.arguments))
         return
     if _do_not_meet(trace, problem):
-        yield from (Change(each.name, each.value, said=each.said) for each in meetings(trace.request))
+        yield from meetings(trace.request)
         return
     if problem.rule is rules.VOLUME_MISMATCH:
         yield from batch_changes(trace)
     at, name = refused_request(trace, problem), str(problem.argument)
     own = OF_A_KIND.get((problem.rule, at.kind)) if at.kind else None
     for change in CHANGES.get(problem.rule, ()) if own is None else own:
-        yield from (Change(name, value, copies=change is copied_zeros) for value in change(at))
+        values = change(at) if name != "input" else ()  # what is asked about stays
+        yield from (Change(name, value, copies=change is copied_zeros) for value in values)
 
 
 def _do_not_meet(trace: Trace, problem: Problem) -> bool:
@@ -589,15 +575,12 @@ def apply(request: Request, fix: Fix) -> Request:
     {'target': (4, -1)}
     """
     switch = DIALECTS[request.dialect].switch
-    options = {"dialect": request.dialect, "opset": request.opset, "dtype": request.dtype, **request.arguments}
+    options: dict[str, Any] = {"input": request.input, "dialect": request.dialect, "opset": request.opset}
+    options |= {"dtype": request.dtype, **request.arguments}
     if switch:
         options[switch.name] = request.switch
-    meets = fix.name == "input" and request.op in WAYS
-    again = (
-        ask(request.op, str(fix.value), options)
-        if meets
-        else ask(request.op, request.input, options | {fix.name: fix.value})
-    )
+    options[fix.name] = fix.value
+    again = ask(request.op, options.pop("input"), options)
     kept = {name: text for name, text in request.written.items() if name != fix.name}
     return replace(again, written={**kept, **again.written})
 
@@ -631,15 +614,13 @@ def _tries(trace: Trace, problem: Problem) -> Answers:
     if len(request.dims) > LONGEST:
         return
     newer = _newer_opset(request) if problem.rule in RAISING else iter(())
-    first = problem.rule is rules.NO_SUCH_ATTRIBUTE
-    if first:
+    if problem.rule is rules.NO_SUCH_ATTRIBUTE:
         yield from newer
     tried = _asked_again(request, _worded(request, changes(trace, problem)))
     alone = not _do_not_meet(trace, problem)
     yield from (each for each in tried if alone or keeps_batch(request, each[1]))
     yield from _asked_again(request, _switched(request))
-    if not first:
-        yield from newer
+    yield from newer  # of which nothing is left if they came first
 
 
 def _asked_again(request: Request, fixes: Iterable[Fix]) -> Answers:
@@ -853,26 +834,22 @@ def answer(request: Request) -> Trace:
 def answer_chain(
     shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
 ) -> Chain:
-    """Return the answers of several ops, each on the output of the one before.
+    """Return the answers of several ops, each on the output of the one before; of none, the input as it is.
 
     `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`
     (usage) for a stage that cannot be read.
 
     >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
     (2, 4, 3)
+    >>> print(answer_chain("N/2,C", (), {}))
+    N/2,C when N % 2 == 0
     """
-    return resolve_chain(ask_chain(shape, stages, sizes), answer)
+    found = resolve_chain(ask_chain(shape, stages or STILL, sizes), answer)
+    if stages:
+        return found
+    (still,) = found.traces
+    return Chain(still.input, (still,) if still.problem else (), still.output, still.problem, still.conditions)
 
 
-def compare(
-    op: str,
-    shape: str | Iterable[object],
-    arguments: Mapping[str, object],
-    dialects: Sequence[str],
-    options: Mapping[str, object],
-) -> Comparison:
-    """Return the answers to one request under every setting of the named dialects, or of all that have the op.
-
-    Raises `ShapeError` (usage) for what no dialect can read.
-    """
-    return compare_by(op, shape, arguments, dialects, options, answer)
+STILL = (("flip", {"axes": (), "dialect": "torch"}),)
+"""What leaves every input as it is, of any rank, and so tells under which conditions there is one."""

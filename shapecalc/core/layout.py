@@ -309,17 +309,6 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     return dims.lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
-class _Across(Exception):
-    """A cut falls across two atoms."""
-
-
-class _CleanCutting(_Cutting):
-    """A cutting in which every piece is a part of one atom."""
-
-    def _mix(self) -> None:
-        raise _Across
-
-
 def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | None:
     """Return atoms cut into `shape`, so that each piece is a part of one of them; None if they mix.
 
@@ -333,10 +322,8 @@ def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | Non
     """
     if dims.product([atom.size for atom in atoms]) != dims.product(shape):
         return None
-    try:
-        return _CleanCutting(tuple(atoms), shape, known).axes()
-    except _Across:
-        return None
+    axes = _Cutting(tuple(atoms), shape, known).axes()
+    return None if any(atom.base for axis in axes for atom in axis) else axes
 
 
 # Views: what a tensor reads of the input of a chain, whatever the moves of the chain, by atoms.
@@ -778,9 +765,7 @@ def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
         solved = solved_names(equal(dims.product(before), dims.product(after)))
     except Never:
         solved = {}
-    if not solved:
-        return tuple(before), tuple(after)
-    return tuple([dims.rewrite(dim, solved) for dim in before]), tuple([dims.rewrite(dim, solved) for dim in after])
+    return _rewritten(before, solved), _rewritten(after, solved)
 
 
 def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:

@@ -52,6 +52,7 @@ MOST_SIZE_DIGITS = Limit("size-digits", 30, "digits of a size that is put in for
 LONGEST_WORD = Limit("word", 200_000, "characters of a name or a product")
 LONGEST_LINE = Limit("line", 1 << 20, "bytes of a line of standard input or of a case file")
 LONGEST_CODE = Limit("code", 1 << 16, "characters of a line of code")
+MOST_STATEMENTS = Limit("statements", 1000, "statements of code that is read")
 MOST_NAMES = Limit("names", 1000, "names of sizes in one request")
 MOST_STAGES = Limit("stages", 1000, "stages of a chain")
 MOST_CHAIN_DIMS = Limit("chain-dims", 1 << 17, "dims of all stages of a chain together")
@@ -65,6 +66,7 @@ LARGEST_ANSWER = Limit("agent-answer", 1 << 20, "characters of the text and the 
 
 MOST_WORK = Limit("work", 20_000, "inequalities that are made to see what follows from conditions", "not said")
 MOST_COMBINED = Limit("chain-work", 200_000, "such inequalities for all stages of a chain", "conditions all listed")
+MOST_ZEROS = Limit("zeros", 64, "names of sizes that are tried with 0, one by one", "not said")
 MOST_MIXED = Limit("mixed", 64, "stages in a row in which axes mix", "equiv compares elements, origins are not exact")
 MOST_LOOKED = Limit("copies", 20_000, "mixed stages that a plan looks through", "there may be more copies")
 MOST_TRIED = Limit("find", 60_000, "pairs of axes that find looks at", "find says that it is not complete")
@@ -72,6 +74,7 @@ MOST_ELEMENTS = Limit("compared", 1 << 24, "elements that equiv compares one by 
 
 # What is drawn.
 
+MOST_COUNTED = Limit("counted", 1 << 20, "elements of several operands that --values shows without files")
 MOST_FILMED = Limit("film-stages", 100, "stages of a film")
 MOST_PICTURES = Limit("film-pictures", 1000, "pictures of a film in a .gif")
 

@@ -24,24 +24,35 @@ Way: TypeAlias = "Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]"
 # How a shape may become one that goes with another.
 
 
+MOST_OBLONG = 8
+"""How many times as long as the other a side of an image may be."""
+
+
 def transposed(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield a shape with its last two dims swapped, or all of a matrix."""
     if len(shape) > 1 and shape[-1] != shape[-2]:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
 
 
-def channels_moved(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with its channels, which are last, behind the batch; or the other way.
+def channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with its channels, which are last, behind the batch, if the others may be an image's sides.
 
-    >>> [*channels_moved((1, 361, 424, 3), ())][0]
+    >>> [*channels_first((1, 361, 424, 3), ())][0]
     ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))
     """
-    if len(shape) > 2:
+    sides = [dim for dim in shape[1:-1] if isinstance(dim, int)]
+    if len(shape) > 2 and max(sides, default=1) <= MOST_OBLONG * min(sides, default=1):
         images = len(shape) == 4
-        first = "put the channels of {} first, NCHW for NHWC" if images else "move the last axis of {} behind the first"
-        last = "put the channels of {} last, NHWC for NCHW" if images else "move the second axis of {} to the end"
-        yield first, (shape[0], shape[-1], *shape[1:-1])
-        yield last, (shape[0], *shape[2:], shape[1])
+        said = "put the channels of {} first, NCHW for NHWC" if images else "move the last axis of {} behind the first"
+        yield said, (shape[0], shape[-1], *shape[1:-1])
+
+
+def channels_moved(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with its channels, which are last, behind the batch; or the other way."""
+    yield from channels_first(shape, other)
+    if len(shape) > 2:
+        last = "put the channels of {} last, NHWC for NCHW"
+        yield last if len(shape) == 4 else "move the second axis of {} to the end", (shape[0], *shape[2:], shape[1])
 
 
 def unsqueezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
@@ -121,20 +132,25 @@ WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
     "linear": (("weight", transposed), ("input", flattened), ("weight", widened), ("input", pooled)),
     "concat": _to_each(unsqueezed, cut, channels_moved, transposed),
     "stack": _to_each(squeezed, unsqueezed, channels_moved, transposed),
-    "conv": (("input", channels_moved), ("input", unsqueezed)),
+    "conv": (("input", channels_first), ("input", unsqueezed)),
 }
 """What may be done to which argument of an op, in the order in which it is tried."""
 
 
-class Meeting(Record):
-    """An argument with a new value as it is typed, and what is done to the tensor."""
+class Change(Record):
+    """An argument of a refused request with a new value that may help."""
 
     name: str
-    value: str
-    said: str
+    value: object
+    every_batch: str = ""
+    """Why it is right for every batch; empty if it is not."""
+    copies: bool = False
+    """Whether it writes the dims that zeros were meant to copy."""
+    said: str = ""
+    """What is done to a tensor, if it is one of several operands."""
 
 
-def meetings(request: Request) -> Iterator[Meeting]:
+def meetings(request: Request) -> Iterator[Change]:
     """Yield what may make the operands of a request go together.
 
     >>> from shapecalc.core.ask import ask
@@ -143,21 +159,21 @@ def meetings(request: Request) -> Iterator[Meeting]:
     """
     weight, channels = request.arguments.get("weight"), request.input[1:2]
     if weight and request.op == "conv" and weight[1:2] == (1,) != channels != ():
-        yield Meeting("groups", str(channels[0]), "each channel has a filter of its own")
+        yield Change("groups", channels[0], said="each channel has a filter of its own")
     for name, way in WAYS.get(request.op, ()):
         if name == "operands":
             yield from _of_operands(request, way)
         elif name == "weight" and weight:
             for said, new in way(weight[::-1], request.input):
-                yield Meeting(name, shape_text(new[::-1]), said.format("the weight"))
+                yield Change(name, new[::-1], said=said.format("the weight"))
         elif name == "input" and (other := weight or _widest(request.arguments.get("operands", ()))):
             for said, new in way(request.input, other[::-1] if request.op == "linear" else other):
-                yield Meeting(name, shape_text(new), said.format("the input"))
+                yield Change(name, new, said=said.format("the input"))
     if request.op == "concat":
-        yield from (Meeting("axis", str(axis), "lay them along another axis") for axis in range(len(request.input))[1:])
+        yield from (Change("axis", axis, said="lay them along another axis") for axis in range(len(request.input))[1:])
 
 
-def _of_operands(request: Request, way: Way) -> Iterator[Meeting]:
+def _of_operands(request: Request, way: Way) -> Iterator[Change]:
     operands = request.arguments.get("operands", ())
     for place, shape in enumerate(operands):
         if shape == HERE:
@@ -167,7 +183,7 @@ def _of_operands(request: Request, way: Way) -> Iterator[Meeting]:
         for said, new in way(shape, request.input):
             texts = [each if isinstance(each, str) else shape_text(each) for each in operands]
             texts[place] = shape_text(new)
-            yield Meeting("operands", " ".join(texts), said.format(who))
+            yield Change("operands", " ".join(texts), said=said.format(who))
 
 
 def _widest(operands: Sequence[Shape | str]) -> Shape:
@@ -177,8 +193,7 @@ def _widest(operands: Sequence[Shape | str]) -> Shape:
 
 def keeps_batch(before: Request, after: Trace) -> bool:
     """Say whether an answer has the first dim of the operand with most dims first, or a new 1 in front of it."""
-    shapes = [before.input, *[each for each in before.arguments.get("operands", ()) if isinstance(each, tuple)]]
-    widest = max(shapes, key=len)
+    widest = _widest((before.input, *before.arguments.get("operands", ())))
     if len(widest) < 2 or (before.op in ("concat", "stack") and after.request.arguments.get("axis", 0) == 0):
         return True
     if after.output is None or (before.op == "broadcast" and len(after.output) > len(widest)):
@@ -217,6 +232,8 @@ def at_fault(request: Request) -> tuple[int, int] | None:
     return None
 
 
+FEWEST = 4
+"""From which size on one more is taken for rounding."""
 MOST_TIMES = 64
 """Up to how many times a size another one is said to be so many times as large, if it is none of features."""
 
@@ -228,7 +245,7 @@ def told(have: int, wanted: int, op: str | None) -> str:
     ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
     """
     large, small = max(have, wanted), min(have, wanted)
-    if _is_next(large, small) and op in ("broadcast", "concat", "stack"):
+    if _is_next(large, small) and small > FEWEST and op in ("broadcast", "concat", "stack"):
         return f"{large} is one more than {small}, as by rounding"
     features = op in ("matmul", "linear")
     if small < 2 or large % small or (large > small * MOST_TIMES and not features):

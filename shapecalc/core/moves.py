@@ -27,24 +27,22 @@ class Permute(Record):
         return tuple([shape[axis] for axis in self.axes])
 
 
-class Reshape(Record):
+class Shaped(Record):
+    """What the moves to a shape that they hold have in common."""
+
+    shape: Shape
+
+    def after(self, shape: Shape) -> Shape:
+        """Return the shape of a tensor of `shape` after the move: the new one."""
+        return self.shape
+
+
+class Reshape(Shaped):
     """Keep the elements in order and cut them into `shape`."""
 
-    shape: Shape
 
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the new one."""
-        return self.shape
-
-
-class Expand(Record):
+class Expand(Shaped):
     """Repeat the elements along axes of size one until the tensor has `shape`."""
-
-    shape: Shape
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the new one."""
-        return self.shape
 
 
 class Pick(Record):
@@ -133,13 +131,12 @@ class Dims(Record):
         return shape[self.start : self.end]
 
 
-class Combine(Record):
+class Combine(Shaped):
     """Make a tensor of the input and of other operands, or compute new elements from windows of the input.
 
     Operand 0 is the input; the others count from 1 in the order in which they are written.
     """
 
-    shape: Shape
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
     places: tuple[tuple[Place, ...], ...]
@@ -148,10 +145,6 @@ class Combine(Record):
     """The output axis along which operands lie end to end, in the order of its places."""
     windows: tuple[int, ...] = ()
     """The output axes whose positions read several positions of their place."""
-
-    def after(self, shape: Shape) -> Shape:
-        """Return the shape of the result."""
-        return self.shape
 
 
 Place = tuple[int, int]

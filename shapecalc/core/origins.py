@@ -402,12 +402,9 @@ class _Reading:
         self.shape, self.strides = moves.input, layout.contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
         self.place_of = {self.strides[axis]: place for place, axis in enumerate(self.axes)}
-        picks = [(move, before) for move, before in zip(moves.moves, moves.shapes, strict=False) if type(move) is Pick]
-        self.picked = {
-            (size, abs(step), dim)
-            for move, before in picks
-            for (_, step, size), dim in zip(move.axes, before, strict=True)
-        }
+        pairs = zip(moves.moves, moves.shapes, strict=False)
+        picks = [zip(move.axes, before, strict=True) for move, before in pairs if type(move) is Pick]
+        self.picked = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
         """The sizes and steps that slices take of dims: they end within these, also if no factors tell it."""
         self.known_digits: dict[layout.Atom, list[AxisAtom]] = {}
         self.steps: dict[layout.Level, list[layout.Atom]] = {}

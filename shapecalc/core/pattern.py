@@ -354,6 +354,6 @@ def sized_names(asked: Iterable[Mapping[str, object]]) -> set[str]:
 
 def _element_type(answer: Trace | Chain) -> str | None:
     """Return the element type of an output; None if the question names none."""
-    if OPS[answer.traces[-1].op].ends_chain:
+    if any(OPS[trace.op].ends_chain for trace in answer.traces):
         return "int64"
     return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

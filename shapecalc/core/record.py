@@ -28,11 +28,11 @@ else:
         return lambda decorated: decorated
 
 
-def _init_of(record: str, names: list[str], defaults: dict[str, object]) -> Any:
-    """Return the `__init__` that sets these fields. It is made of a text, as that of a dataclass is."""
-    lines = [f"self._{name} = {name}" for name in names]
+def _init_of(record: str, names: list[str], defaults: dict[str, object], last: str) -> Any:
+    """Return the `__init__` that sets these fields, with a last line. It is made of a text, as that of a dataclass."""
+    lines = [*[f"self._{name} = {name}" for name in names], last]
     found: dict[str, Any] = {}
-    exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines) or 'pass'}", found)
+    exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines)}", found)
     init = found["__init__"]
     init.__qualname__, init.__defaults__ = f"{record}.__init__", tuple(defaults.values())
     return init
@@ -51,8 +51,10 @@ class _Fields(type):
         if [*defaults] != own[len(own) - len(defaults) :]:
             raise TypeError(f"{name} has a field without a default after one with a default")
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
+        body["_field_values"] = attrgetter(*own) if own else type
         if "__init__" not in body:
-            body["__init__"] = _init_of(name, own, defaults)
+            last = "self.__post_init__()" if "__post_init__" in body else "pass"
+            body["__init__"] = _init_of(name, own, defaults, last)
         return super().__new__(meta, name, bases, body)
 
 
@@ -62,7 +64,7 @@ class Record(metaclass=_Fields):
 
     The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default. The
     values lie in slots, each called as its field with `_` in front. A class may have an `__init__` of its own that sets
-    them.
+    them, or a `__post_init__` as a dataclass has.
 
     >>> class Point(Record):
     ...     x: int
@@ -74,14 +76,15 @@ class Record(metaclass=_Fields):
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
         _defaults: ClassVar[dict[str, object]]
+        _field_values: ClassVar[attrgetter[object]]
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return fields(self) == fields(other)
+        return self._field_values(self) == other._field_values(other)
 
     def __hash__(self) -> int:
-        return hash((type(self), *fields(self).values()))
+        return hash((type(self), self._field_values(self)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields(self).items())})"

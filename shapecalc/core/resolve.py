@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from _collections_abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import NONE, Chain, Kind, Reasons, Request, Stage, Step, Trace, shapes_in
+from shapecalc.core.answers import NONE, Chain, Reasons, Request, Stage, Step, Trace, shapes_in
 from shapecalc.core.ask import ask, check_attributes, check_names_known, operand_words, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, Work, combine, divides, holds, put_sizes_in, required
-from shapecalc.core.dialects.base import EmptyInfer, Reading, Zero, check_rank, checked_volume, spelled
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import check_rank, checked_volume, spelled
 from shapecalc.core.dims import Monomial, Shape, all_known, names
-from shapecalc.core.limits import MOST_CHAIN_DIMS, MOST_CHAIN_NAMES, MOST_COMBINED, MOST_STAGES
-from shapecalc.core.moves import Pick
+from shapecalc.core.limits import MOST_CHAIN_DIMS, MOST_CHAIN_NAMES, MOST_COMBINED, MOST_STAGES, MOST_ZEROS
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
 from shapecalc.core.record import replace
 from shapecalc.core.results import Naming, Result, Wanted, put_in
-from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, KEEPS, WRITTEN_FRACTION
+from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, MISSING_SWITCH, WRITTEN_FRACTION
 from shapecalc.core.text import brief, shape_text, tokens
 from shapecalc.core.values import read_sizes
 
@@ -38,7 +38,8 @@ def resolve(request: Request) -> Trace:
         checked_volume(request.input, "input")
         given = _fractions(request) if symbolic else ()
     except ShapeError as error:
-        return Trace(request, problem=placed(error.problem, request))
+        same = _same_at_every_setting(request) if error.problem.rule is MISSING_SWITCH else None
+        return same or Trace(request, problem=placed(error.problem, request))
     naming = Naming(names(request.dims), request.known) if symbolic else None
     stages, problem = _collect(at.steps(request.input, at, **request.arguments), naming)
     results = naming.new if naming else NONE
@@ -51,6 +52,16 @@ def resolve(request: Request) -> Trace:
     answer = _with_conditions(answer) if symbolic else answer
     tells = OPS[request.op].tells
     return answer.telling(tells) if tells is not None else answer
+
+
+def _same_at_every_setting(request: Request) -> Trace | None:
+    """Return the answer that a dialect gives at every setting of a switch that was left out; None if they differ."""
+    same, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].settings()]
+    if same.output is None or any((each.output, each.conditions) != (same.output, same.conditions) for each in others):
+        return None
+    options = {name: None if isinstance(value, bool) else value for name, value in same.options.items()}
+    found = Trace(request, same.version, options, same.stages, same.output, given=same.given, results=same.results)
+    return _with_conditions(found) if request.symbolic else found
 
 
 def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...], Problem | None]:
@@ -127,16 +138,12 @@ def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _zero_sensitive(
     answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` whose being 0 would change `answer`, by asking again with 0 put in if need be."""
-    sensitive = []
-    sure = [zero_verdicts(trace) for trace in answer.traces]
+    """Return the names in `dims` whose being 0 would change `answer`, which is asked again with 0 for each of them."""
     above = names([each.left for each in answer.conditions if each.relation == ">="])
-    for name in [name for name in names(dims) if name not in above]:
-        verdicts = {verdict.get(name, False) for verdict in sure}
-        told = len(sure) == 1 and verdicts == {True}
-        if told or (verdicts != {False} and _changed(answer, again({name: 0}), {name: 0})):
-            sensitive.append(name)
-    return tuple(sorted(sensitive))
+    asked = sorted({*names(dims)} - {*above})
+    if len(asked) > MOST_ZEROS:
+        return ()
+    return tuple([name for name in asked if _changed(answer, again({name: 0}), {name: 0})])
 
 
 def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
@@ -144,7 +151,7 @@ def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, 
     if not holds(least, sizes):
         return False
     if not holds(answer.conditions, sizes) or answer.output is None:
-        return at_zero.output is not None
+        return at_zero.output is not None or (at_zero.problem and at_zero.problem.rule) == MISSING_SWITCH
     try:
         expected = put_in(answer.output, answer.results, sizes)
         left = combine(simpler for condition in answer.conditions for simpler in put_sizes_in(condition, sizes))
@@ -278,104 +285,6 @@ def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
     request = replace(request, input=shape)
     if request.op != "view" or not before:
         return request
-    from shapecalc.core.strides import with_strides  # no other op asks how its input lies in memory
+    from shapecalc.core.ops.view import with_strides  # no other op asks how its input lies in memory
 
     return with_strides(request, before)
-
-
-# Which names of a request must not be 0: what the steps tell at once, and what has to be asked again.
-#
-# A request with a thousand names cannot be asked a thousand times. In an op that all dialects share, a 0 changes the
-# answer only where it becomes a code, where it is divided by, or where element counts are compared.
-
-
-ASKED_AGAIN = (Kind.VIEW, Kind.TAKE, Kind.BROADCAST, Kind.PRODUCT, Kind.JOIN, Kind.WINDOW, Kind.LENGTHEN)
-"""The kinds of stages whose steps do not tell which names may be 0."""
-
-
-def zero_verdicts(trace: Trace) -> Verdicts:
-    """Return for every name of an answered request whether a 0 for it changes the answer; None if it is to be asked.
-
-    >>> from shapecalc.core.ask import ask
-    >>> from shapecalc.core.resolve import resolve
-    >>> zero_verdicts(resolve(ask("reshape", "N,C", {"target": "0,-1"})))
-    {'N': True, 'C': False}
-    """
-    request = trace.request
-    at = setting_of(request)
-    known = names(request.dims)
-    own = at.operator.steps is not None
-    heeds_empty = at.operator.heeds_empty and (own or at.operator.refuses is not None)
-    if heeds_empty or any(stage.kind in ASKED_AGAIN for stage in trace.stages):
-        return dict.fromkeys(known)
-    compared = any(condition.relation == "==" for condition in trace.conditions)
-    verdicts: Verdicts = dict.fromkeys(known, None if compared else False)
-    broken = _broken_by_zero(trace)
-    for stage in trace.stages:
-        if isinstance(stage.move, Pick):
-            both = zip(stage.before, stage.move.sizes, strict=True)
-            verdicts |= dict.fromkeys(names([dim for dim, size in both if size != dim]))
-        target = request.arguments.get(stage.argument)
-        if stage.kind is Kind.RESHAPE and isinstance(target, tuple):
-            verdicts |= _cut_verdicts(stage) if target != stage.asked else _count_verdicts(stage, at.reading, broken)
-            if own:
-                verdicts |= dict.fromkeys(names(target))
-            elif at.reading.zero is Zero.COPIES:
-                verdicts |= _code_verdicts(stage, broken)
-    return verdicts | dict.fromkeys(_divisors(trace))
-
-
-def _broken_by_zero(trace: Trace) -> set[str]:
-    """Return the names for which a condition cannot hold once they are 0."""
-    broken: set[str] = set()
-    for condition in trace.conditions:
-        if condition.relation == "==":
-            broken.update(names((condition.left, condition.right)))
-        elif condition.relation == "%":
-            broken.update(names((condition.right,)))
-        elif condition.relation == ">=":
-            broken.update(names((condition.left,)))
-    return broken
-
-
-def _divisors(trace: Trace) -> set[str]:
-    """Return the names that something is divided by: in the request as it is written, and in the conditions."""
-    divided = {name for dim in trace.request.dims if type(dim) is Monomial for name, power in dim.powers if power < 0}
-    return divided.union(*[names((each.right,)) for each in trace.conditions if each.relation == "%"])
-
-
-def _count_verdicts(stage: Stage, reading: Reading, broken: set[str]) -> Verdicts:
-    """Return the verdicts on the names for which a reshape is refused at 0, since the counts differ or say nothing."""
-    hole = next((out for out, dim in enumerate(stage.asked) if isinstance(dim, int) and dim < 0), None)
-    before, after = stage.before, stage.after or ()
-    if 0 in before or 0 in after:
-        return dict.fromkeys(names(before + after))
-    settled = after if hole is None else after[:hole] + after[hole + 1 :]
-    counted = {*names(before)} ^ {*names(settled)} if hole is None else {*names(settled)}
-    told = hole is None or reading.empty is EmptyInfer.REFUSED
-    return {name: name not in broken if told else None for name in counted}
-
-
-def _cut_verdicts(stage: Stage) -> Verdicts:
-    """Return that the names of axes that are cut, and of their parts, are to be asked; what stays may be empty."""
-    cut = [step for step in stage.steps if step.out is not None and step.rule not in KEEPS]
-    dims = [dim for step in cut for dim in (step.dim, *[stage.before[axis] for axis in step.sources])]
-    return dict.fromkeys(names(dims))
-
-
-def _code_verdicts(stage: Stage, broken: set[str]) -> Verdicts:
-    """Return the verdicts on the names of requested dims that would copy another dim if they were 0."""
-    verdicts: Verdicts = {}
-    for out, dim in enumerate(stage.asked):
-        copied = stage.before[out : out + 1]
-        if type(dim) is not Monomial or (dim,) == copied:
-            continue
-        for name, _ in dim.powers:
-            if name in broken or name in names(copied) or 0 in copied:
-                verdicts.setdefault(name, None)
-            else:
-                verdicts[name] = True
-    return verdicts
-
-
-Verdicts = dict[str, bool | None]

@@ -154,7 +154,8 @@ NEEDS_SIZE = Rule(
 MISSING_SWITCH = Rule(
     "missing-switch",
     "the framework requires its switch to be given",
-    "special_zero says whether 0 copies a dim or is a dim of size zero. oneDNN and OpenVINO give it no default.",
+    "special_zero says whether 0 copies a dim or is a dim of size zero. oneDNN and OpenVINO give it no default. "
+    "It may be left out if the answer is the same at both settings.",
     "shapecalc reshape 3,4,5 0,-1 --dialect onednn",
     "oneDNN StaticReshape: 'required: yes'",
 )
@@ -243,7 +244,6 @@ GIVEN = StepRule(
     "0 and -1 are codes; every other entry is the size itself. At the end the element counts are compared.",
     "shapecalc reshape 2,3,4 4,6",
     "ONNX Reshape: 'second input is a shape tensor which specifies the output shape'",
-    name="given",
     why="{step.value} is given",
 )
 
@@ -294,7 +294,6 @@ REGROUPED = StepRule(
     "transpose does.",
     "shapecalc reshape 2,3,4 6,2,2",
     "ONNX Reshape: 'required to have the same number of elements'",
-    name="regroup",
     why=_regrouped,
 )
 
@@ -312,7 +311,6 @@ MERGED = StepRule(
     "ONNX always gives two dims, PyTorch merges a range into one, NumPy merges everything.",
     "shapecalc flatten 2,3,4 --axis 2",
     "ONNX Flatten, torch.flatten, ndarray.flatten",
-    name="merge",
     why=_merged,
 )
 
@@ -335,7 +333,6 @@ KEPT_DIM = StepRule(
     "PyTorch, and 0 in MXNet.",
     "shapecalc squeeze 1,3,1 --axes 1 --dialect torch",
     "torch.squeeze, Tensor.expand, OpenVINO Squeeze, MXNet broadcast_to",
-    name="keep dim",
     why="dim {step.sources[0]} is {step.value} and stays",
 )
 
@@ -363,7 +360,6 @@ STRETCHED = StepRule(
     "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
     "shapecalc expand 3,1 3,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
-    name="stretch",
     why=_stretched,
 )
 
@@ -374,7 +370,6 @@ NEW_DIM = StepRule(
     "A longer target adds dims on the left; each repeats everything that follows.",
     "shapecalc expand 3 2,3",
     "ONNX Expand: 'the broadcast rule is similar to numpy.array(input) * numpy.ones(shape)'",
-    name="new dim",
     why=lambda step: f"{step.value} {'copy' if step.value == 1 else 'copies'} of the dims after it",
 )
 
@@ -389,7 +384,6 @@ BROADCASTED = StepRule(
     "No element is copied: those along a dim of 1 are read again and again.",
     "shapecalc expand 8,1,1 1,2",
     "ONNX Expand",
-    name="broadcast",
     why=_broadcasted,
 )
 

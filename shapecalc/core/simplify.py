@@ -12,20 +12,21 @@ from typing import Any, TypeVar
 from shapecalc.core import layout
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.commands import chain_text
-from shapecalc.core.conditions import Conditions, Known
+from shapecalc.core.conditions import Conditions, Known, is_at_least_one
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Zero, bytes_of
-from shapecalc.core.dims import Dim, Shape, monomial, names, plain, product, quotient
+from shapecalc.core.dims import Dim, Shape, monomial, names, plain_sum, product, quotient, total
 from shapecalc.core.equiv import stands_for
 from shapecalc.core.find import order_of
-from shapecalc.core.layout import Atom, Atoms, Axes, View, contiguous_strides, merge, view_of
+from shapecalc.core.fixing import answer_chain
+from shapecalc.core.layout import Atom, Atoms, Axes, View, axes_of, contiguous_strides, merge, view_of
 from shapecalc.core.moves import Combine, Dims, Expand, Move, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
+from shapecalc.core.ops.view import view_after
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
-from shapecalc.core.strides import view_after
 from shapecalc.core.text import lookup, number_text
 
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
@@ -141,17 +142,13 @@ class Cost(Record):
     """The bytes that each stage that copies reads and writes."""
 
     @property
-    def bytes(self) -> Dim | str:
-        """The bytes of all copies: a number, a monomial, or their sum as a text if no monomial can say it.
+    def bytes(self) -> object:
+        """The bytes of all copies: a number, or a text of monomials.
 
         >>> Cost(2, 1, (48, 48)).bytes
         96
         """
-        like: dict[object, list[Dim]] = {}
-        for dim in self.copies:
-            like.setdefault(monomial(dim).powers, []).append(dim)
-        sums = [_times(sum(monomial(dim).numerator for dim in dims), dims[0]) for dims in like.values()]
-        return " + ".join(map(str, sums)) if len(sums) > 1 else sums[0] if sums else 0
+        return plain_sum(total(self.copies)) or 0
 
     def __str__(self) -> str:
         transposes = number_text(self.transposes, "transpose", "transposes")
@@ -159,7 +156,7 @@ class Cost(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the cost as the JSON object that the command line documents."""
-        return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": plain(self.bytes)}
+        return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
 
     def is_at_most(self, other: Cost, goal: Goal) -> bool:
         """Say whether this is sure to be no more than another, as a goal counts.
@@ -174,25 +171,15 @@ class Cost(Record):
         return self.transposes <= other.transposes
 
 
-def _times(numerator: int, dim: Dim) -> Dim:
-    """Return a dim with another numerator."""
-    return quotient(product((numerator, dim)), monomial(dim).numerator)
-
-
 def _covers(more: Shape, less: Shape) -> bool:
     """Say whether some dims sum up to at least as much as others for all sizes: each is at most one of its own."""
     left = list(more)
     for dim in less:
-        found = next((each for each in left if _at_most(dim, each)), None)
+        found = next((each for each in left if is_at_least_one(monomial(quotient(each, dim)))), None)
         if found is None:
             return False
         left.remove(found)
     return True
-
-
-def _at_most(dim: Dim, other: Dim) -> bool:
-    ratio = monomial(quotient(other, dim))
-    return ratio.numerator >= ratio.denominator and all(power > 0 for _, power in ratio.powers)
 
 
 def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cost:
@@ -299,12 +286,9 @@ def _unrepeated(before: Shape, axes: Axes, after: Shape, known: Known, shuffled:
     row = _in_order(column)
     if row:
         order = _whole_axes(before, column)
-        yield (
-            (order and _moved_alone(before, order, after))
-            or _moved_last(axes, before, after)
-            or (order and _moved_first(before, order, after))
-            or _moved_between(before, row, column, after)
-        )
+        first = order and _moved_first(before, order, after)
+        ways = [_moved_last(axes, before, after), first, _moved_between(before, row, column, after)]
+        yield min([way for way in ways if way], key=len)
         if shuffled:
             yield from _shuffled(before, axes, after, known)
 
@@ -346,34 +330,23 @@ def _covering(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | 
 
 def _whole_axes(before: Shape, column: Atoms) -> list[int] | None:
     """Return the axes of the input, but for those of 1, in the order of a column; None if it cuts through one."""
-    ends: dict[Dim, tuple[int, Dim]] = {}
-    stride: Dim = 1
-    axes = [axis for axis, dim in enumerate(before) if dim != 1]
-    for axis in reversed(axes):
-        end = product((stride, before[axis]))
-        ends[end], stride = (axis, stride), end
+    ends = {_end(atom): (axis, atom.stride) for axis, atoms in enumerate(axes_of(before)) for atom in atoms}
     order = list[int]()
     for atom in column:
         covering = _covering(atom, ends)
         if covering is None:
             return None
         order += covering
-    return order if sorted(order) == axes else None
-
-
-def _moved_alone(before: Shape, order: Order, after: Shape) -> Moves | None:
-    """Return a transpose to an order of the axes that are not 1, if that is all."""
-    ones = [axis for axis, dim in enumerate(before) if dim == 1]
-    if len(ones) != after.count(1) or [before[axis] for axis in order] != [dim for dim in after if dim != 1]:
-        return None
-    moving, still = iter(order), iter(ones)
-    return (Permute(tuple([next(still) if dim == 1 else next(moving) for dim in after])),)
+    return order if sorted(order) == [axis for axis, dim in enumerate(before) if dim != 1] else None
 
 
 def _moved_first(before: Shape, order: Order, after: Shape) -> Moves:
-    """Return a transpose to an order of the input's axes that are not 1, and a reshape."""
-    moving = iter(order)
-    return (Permute(tuple([axis if dim == 1 else next(moving) for axis, dim in enumerate(before)])), Reshape(after))
+    """Return a transpose to an order of the axes that are not 1, and a reshape if that is not all."""
+    ones = [axis for axis, dim in enumerate(before) if dim == 1]
+    is_all = len(ones) == after.count(1) and [before[axis] for axis in order] == [dim for dim in after if dim != 1]
+    moving, still = iter(order), iter(ones)
+    perm = tuple([next(still) if dim == 1 else next(moving) for dim in (after if is_all else before)])
+    return (Permute(perm), *_reshape(tuple([before[axis] for axis in perm]), after))
 
 
 def _moved_last(axes: Axes, before: Shape, after: Shape) -> Moves | None:
@@ -601,7 +574,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
     >>> import shapecalc as sc
     >>> found = simplify(sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,2,0"))
     >>> found.text, found.before.transposes, found.after.transposes
-    ('N,C,H | reshape N,C,H', 2, 0)
+    ('N,C,H', 2, 0)
     """
     if answer.problem:
         raise ShapeError(answer.problem, answer)
@@ -649,19 +622,16 @@ class _Search:
 
     def _cost(self, plan: Sections) -> Cost:
         moves = [move for piece in plan for move in piece.moves]
-        return cost_of(self.pieces[0].before, moves, self.known, self.item)
+        return cost_of(plan[0].before if plan else (), moves, self.known, self.item)
 
     def _count(self, plan: Sections) -> int:
         """Return how many stages a plan is written in."""
         return sum(1 if piece.kept else len(self.words.stages(piece.moves)) for piece in plan)
 
     def _plan(self) -> Sections:
-        """Return the pieces that weigh least between those that stay; at least one stage, since a chain has one."""
+        """Return the pieces that weigh least between those that stay."""
         spans = [tuple(span) for _, span in groupby(self.pieces, _can_be_exchanged)]
-        plan = [piece for span in spans for piece in (self._shortest(span) if _can_be_exchanged(span[0]) else span)]
-        if not any(piece.kept or piece.moves for piece in plan):
-            plan[-1] = replace(plan[-1], moves=(Reshape(plan[-1].before),))
-        return tuple(plan)
+        return tuple(chain(*(self._shortest(span) if _can_be_exchanged(span[0]) else span for span in spans)))
 
     def _shortest(self, span: Sections) -> Sections:
         """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
@@ -725,7 +695,8 @@ class _Search:
             if made is None:
                 return None
             requests += made
-        return resolve_chain([replace(requests[0], input=self.chain.input), *requests[1:]])
+        given = [replace(request, input=self.chain.input) for request in requests[:1]]
+        return resolve_chain([*given, *requests[1:]]) if given else answer_chain(self.chain.input, (), {})
 
 
 def _part(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:

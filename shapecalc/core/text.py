@@ -251,16 +251,10 @@ def _meant(word: str, misfit: str) -> str:
 
 def _first_misfit(text: str) -> int:
     """Return the place of the first character that does not belong to the number or name at the start of `text`."""
-    number = text[:2].removeprefix("-").isdigit() or text[:1].isdigit()
-    for place, char in enumerate(text):
-        fits = (
-            char.isdigit()
-            or (number and char == "-" and place == 0)
-            or (not number and (char.isalpha() or char == "_"))
-        )
-        if not (fits and char.isascii()):
-            return place
-    return 0
+    from re import ASCII, match
+
+    fits = match(r"-?[0-9]+|[A-Za-z_]\w*|", text, ASCII)
+    return fits.end() % len(text) if fits and text else 0
 
 
 TOO_LARGE = 10**MAX_DIGITS
@@ -282,11 +276,27 @@ def is_file(text: str) -> bool:
     >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("x.zarr"), is_file("x.h5:/data"), is_file("2,3,4")
     (True, True, True, True, False)
     """
-    if text.endswith((".npy", ".npz", ".safetensors")) or ".npz:" in text or ".safetensors:" in text:
-        return True
-    return text.rstrip("/").endswith((".zarr", ".h5", ".hdf5")) or any(
-        mark in text for mark in (".zarr:", ".h5:", ".hdf5:")
-    )
+    return path_and_member(text)[0].endswith((".npy", *HOLDING))
+
+
+HOLDING = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
+"""What the names of files and stores end with that hold arrays by name."""
+
+
+def path_and_member(text: str) -> tuple[str, str]:
+    """Return the path of the file or store that a text names, and the name of the array in it, if it gives one.
+
+    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array/")
+    (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
+    >>> path_and_member("a/x.zarr/"), path_and_member("x.h5:/data")
+    (('a/x.zarr', ''), ('x.h5', 'data'))
+    """
+    if ":" in text and not text.endswith((".npy", ".npz", ".safetensors")):
+        for ending in HOLDING:
+            path, colon, member = text.partition(f"{ending}:")
+            if colon:
+                return f"{path}{ending}", member.strip("/")
+    return text.rstrip("/") or text, ""
 
 
 def read_shape(text: str, argument: str = "input") -> Shape:

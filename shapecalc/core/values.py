@@ -6,10 +6,10 @@ from _collections_abc import Mapping
 from _operator import index
 
 from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
-from shapecalc.core.limits import MAX_DIGITS, MOST_DIMS, MOST_SIZE_DIGITS
+from shapecalc.core.limits import MOST_DIMS, MOST_SIZE_DIGITS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import MOST_BITS, NAME_IT, TOO_LARGE, Token, brief, dim_text, read_dim, visible
+from shapecalc.core.text import MOST_BITS, NAME_IT, TOO_LARGE, Token, brief, dim_text, is_integer, read_dim, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def is_whole(value: object) -> bool:
 def whole_number(value: object, name: str) -> int:
     """Return the one whole number that a text or a Python value stands for; raise `ShapeError` (usage) otherwise."""
     if isinstance(value, str):
-        digits = value.strip().removeprefix("-")
-        if digits.isdigit() and digits.isascii() and len(digits) <= MAX_DIGITS:
+        if is_integer(value):
             return int(value)
     elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
         return index(value)  # type: ignore[arg-type]
@@ -114,7 +113,9 @@ def describe(value: object) -> str:
         return f"a {type(value).__name__} that is nested too deep to show"
 
 
-def read_sizes(where: object) -> dict[str, int]:
+def read_sizes(
+    where: object, argument: str = "where", example: str = "N=8,C=3", most: int = MOST_SIZE_DIGITS, least: int = 0
+) -> dict[str, int]:
     """Return the sizes to put in for names, from a text such as `N=8,C=3` or from a mapping.
 
     Raises `ShapeError` (usage) for anything else.
@@ -127,14 +128,15 @@ def read_sizes(where: object) -> dict[str, int]:
     elif isinstance(where, Mapping):
         pairs = [(str(name), size if isinstance(size, str) else describe(size)) for name, size in where.items()]
     else:
-        raise misuse(f"sizes are text or a mapping, not {describe(where)}", "write N=8,C=3", argument="where")
+        raise misuse(f"sizes are text or a mapping, not {describe(where)}", f"write {example}", argument=argument)
     sizes: dict[str, int] = {}
     for name, number in ((name.strip(), number.strip()) for name, number in pairs):
-        if not (name.isidentifier() and number.isdigit() and number.isascii() and len(number) <= MOST_SIZE_DIGITS):
+        digits = number.isdigit() and number.isascii() and len(number) <= most
+        if not (name.replace(".", "").isidentifier() and digits and int(number) >= least):
             shown = visible(brief(f"{name}={number}"))
-            raise misuse(f"'{shown}' is not NAME=SIZE", "write N=8,C=3", argument="where")
+            raise misuse(f"'{shown}' is not NAME=SIZE", f"write {example}", argument=argument)
         if name in sizes:
-            raise misuse(f"{name} is given two sizes", argument="where")
+            raise misuse(f"{brief(name)} is given two sizes", argument=argument)
         sizes[name] = int(number)
     return sizes
 
@@ -299,15 +301,10 @@ def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ..
 
 def _words(text: str, start: int, end: int) -> Iterator[Token]:
     """Yield the brackets and the words between `start` and `end`."""
-    place = start
-    while place < end:
-        stop = place + 1
-        if text[place] not in "()" and not text[place].isspace():
-            while stop < end and text[stop] not in "()" and not text[stop].isspace():
-                stop += 1
-        if not text[place].isspace():
-            yield Token(text[place:stop], place)
-        place = stop
+    from re import compile  # few questions have patterns
+
+    for word in compile(r"[()]|[^()\s]+").finditer(text, start, end):
+        yield Token(word[0], word.start())
 
 
 def _axis(token: Token, argument: str) -> Token:
@@ -402,18 +399,15 @@ def read_subscripts(text: object, argument: str = "pattern") -> Subscripts:
 
 def _term(text: str, start: int, argument: str) -> list[Token]:
     """Return the labels of one operand, each with its place."""
-    found, place = list[Token](), 0
-    while place < len(text):
-        word = ELLIPSIS if text.startswith(ELLIPSIS, place) else text[place]
-        token = Token(word, start + place)
-        if word == ELLIPSIS and word in [each.text for each in found]:
+    from re import finditer  # few questions have labels
+
+    tokens = [Token(each[0], start + each.start()) for each in finditer(r"\.\.\.|\S", text)]
+    for place, token in enumerate(tokens):
+        if token.text == ELLIPSIS and token.text in [each.text for each in tokens[:place]]:
             raise unreadable("... twice in one term", token, argument, WRITE_LABELS)
-        if word == ELLIPSIS or (word.isascii() and word.isalpha()):
-            found.append(token)
-        elif not word.isspace():
-            raise unreadable(f"'{visible(word)}', which is no letter", token, argument, WRITE_LABELS)
-        place += len(word)
-    return found
+        if token.text != ELLIPSIS and not (token.text.isascii() and token.text.isalpha()):
+            raise unreadable(f"'{visible(token.text)}', which is no letter", token, argument, WRITE_LABELS)
+    return tokens
 
 
 def operand_texts(text: str) -> list[str]:
@@ -469,14 +463,4 @@ def read_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
     """
     if not isinstance(text, str):
         raise misuse(f"{argument} is a text such as 'p=7,q=7', not {describe(text)}", argument=argument)
-    lengths: dict[str, int] = {}
-    for pair in text.split(","):
-        name, _, number = (word.strip() for word in pair.partition("="))
-        digits = number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS
-        if not (name.isidentifier() and digits and int(number) > 0):
-            shown = visible(brief(pair.strip()))
-            raise misuse(f"'{shown}' is not AXIS=LENGTH", "write p=7,q=7", argument=argument)
-        if name in lengths:
-            raise misuse(f"{brief(name)} is given two lengths", argument=argument)
-        lengths[name] = int(number)
-    return lengths
+    return read_sizes(text, argument, "p=7,q=7", MOST_DIGITS, 1)

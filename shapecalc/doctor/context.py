@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from shapecalc.core.record import Record
-from shapecalc.doctor.match import Folded, Match, Sizes, closing, read_list
+from shapecalc.doctor.match import CLOSING, Folded, Match, Sizes, closing, read_list
 
 
 class Framework(Record):
@@ -16,14 +17,12 @@ class Framework(Record):
     """Whether it is a dialect, under whose rules its readings are run."""
     zero_copies: bool = False
     """Whether its 0 copies a dim, unless a switch says otherwise."""
-    copied_shown: bool = False
-    """Whether it prints the dim that a 0 copies in place of the 0."""
     repeats: bool = False
     """Whether it repeats sentences of NumPy or JAX, so that only its signs tell."""
     signs: tuple[str, ...] = ()
     """What stands near its messages: its folders, its modules."""
     hides: str = ""
-    """What it may hide in a message about a request that looks right."""
+    """What it may hide in a message about a request that looks right, behind a colon."""
     shapes_in: str | None = None
     """Where the shapes stand that its messages do not tell, if no code does."""
 
@@ -44,13 +43,6 @@ class Node(Record):
     """The op as the runtime calls it, in lower case."""
 
 
-class Code(Record):
-    """A call in the code of a frame, as far as its arguments are numbers."""
-
-    op: str
-    sizes: Sizes
-
-
 class Line(Record):
     """A call in a line of code."""
 
@@ -60,8 +52,8 @@ class Line(Record):
     """The expression, from the tensor to the end of the call."""
     given: str
     """What the function is given: the expression before its point, or its first argument."""
-    first: int | None
-    """The first size, if it is a number."""
+    arguments: tuple[str, ...]
+    """What it is asked for: the arguments behind that, or what stands in the list that is the first of them."""
 
     @property
     def tensor(self) -> str | None:
@@ -69,7 +61,20 @@ class Line(Record):
         chain = CHAIN.fullmatch(self.given)
         return chain[1] if chain and chain[1] != "self" else None
 
+    @property
+    def sizes(self) -> Sizes | None:
+        """What it is asked for, if that is written in numbers."""
+        numbers = [int(text) for text in self.arguments if NUMBER.fullmatch(text)]
+        return tuple(numbers) if len(numbers) == len(self.arguments) else None
 
+    def may_ask(self, target: Sizes | None) -> bool:
+        """Say whether the call may be the one that asks for a target: none of its numbers is another one."""
+        asked = target[-len(self.arguments) :] if target else ()
+        pairs = [*zip(self.arguments, asked, strict=False)] if len(asked) == len(self.arguments) else []
+        return all(not NUMBER.fullmatch(text) or int(text) == size for text, size in pairs)
+
+
+COPYING = partial(Framework, own_rules=True, zero_copies=True)
 FRAMEWORKS: Mapping[str, Framework] = {
     "keras": Framework(repeats=True, signs=("/keras/", "keras.layers", "keras/src", "\\keras\\", "keras_core")),
     "dask": Framework(repeats=True, signs=("/dask/", "dask.array", "\\dask\\")),
@@ -77,52 +82,40 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "jax": Framework(repeats=True, signs=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
     "mxnet": Framework(repeats=True, zero_copies=True, signs=("mxnet",)),
     "theano": Framework(repeats=True, signs=("apply node that caused the error", "/theano/")),
-    "torch": Framework(own_rules=True, signs=("/torch/", "\\torch\\", "torch."), hides="the strides of the tensor"),
-    "tensorflow": Framework(signs=("/tensorflow/", "\\tensorflow\\", "tensorflow.")),
-    "onnxruntime": Framework(
-        own_rules=True,
-        zero_copies=True,
-        copied_shown=True,
+    "torch": Framework(own_rules=True, signs=("/torch/", "\\torch\\", "torch."), hides=": the strides of the tensor"),
+    "tensorflow": Framework(own_rules=True, signs=("/tensorflow/", "\\tensorflow\\", "tensorflow.")),
+    "onnxruntime": COPYING(
         signs=("/onnxruntime/", "\\onnxruntime\\", "onnxruntime."),
-        hides="a 0 that was replaced before it was printed, or allowzero",
+        hides=": a 0 that was replaced before it was printed, or allowzero",
         shapes_in="the model file, and the shapes that are fed to it",
     ),
-    "openvino": Framework(
-        own_rules=True,
-        zero_copies=True,
+    "openvino": COPYING(
         signs=("/openvino/", "\\openvino\\", "openvino."),
-        hides="special_zero",
+        hides=": special_zero",
         shapes_in="the constant that is the node's second input",
     ),
     "numpy": Framework(
         own_rules=True,
         signs=("/numpy/", "\\numpy\\", "numpy."),
-        hides="a -1, which is not printed where it stands first",
+        hides=": a -1, which is not printed where it stands first",
     ),
-    "onnx": Framework(
-        own_rules=True,
-        zero_copies=True,
-        hides="a size that is known only at run time, or allowzero",
+    "onnx": COPYING(
+        hides=": a size that is known only at run time, or allowzero",
         shapes_in="the model file",
     ),
-    "tensorrt": Framework(
-        own_rules=True,
-        zero_copies=True,
-        copied_shown=True,
-        hides="a 0 that was replaced before it was printed",
+    "tensorrt": COPYING(
+        hides=": a 0 that was replaced before it was printed",
         shapes_in="the log of trtexec --verbose, or the model file",
     ),
-    "onednn": Framework(
-        own_rules=True,
-        zero_copies=True,
-        hides="special_zero",
+    "onednn": COPYING(
+        hides=": special_zero",
         shapes_in="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
     ),
     "paddle": Framework(zero_copies=True),
-    "tflite": Framework(shapes_in="the model file"),
+    "tflite": Framework(own_rules=True, shapes_in="the model file"),
     "tvm": Framework(zero_copies=True),
     "coreml": Framework(zero_copies=True),
-    **dict.fromkeys(("caffe", "einops", "migraphx", "mnn"), Framework()),
+    **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mnn"), Framework()),
 }
 """The frameworks by name. Where no sentence tells which it is, the first whose signs stand near it is the one."""
 UNNAMED = Framework()
@@ -131,7 +124,7 @@ REPEATED = frozenset({"numpy", "jax"})
 """The frameworks whose sentences others repeat."""
 OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The type and the shape of an input, as OpenVINO prints them."""
-OPS_BY_NAME = {
+OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
     printed: op
     for op, names in {
         "reshape": "reshape reshape2 staticreshape",
@@ -139,12 +132,8 @@ OPS_BY_NAME = {
         "squeeze": "squeeze squeeze2",
         "unsqueeze": "unsqueeze unsqueeze2 expanddims expand_dims",
         "expand": "expand expand_v2 broadcastto broadcast_to broadcast",
-        "flatten": "flatten",
-        "shuffle": "shuffle",
-        "tile": "tile",
         "depth_to_space": "depthtospace",
         "space_to_depth": "spacetodepth",
-        "split": "split",
         "broadcast": "add addv2 sub mul div realdiv elementwise eltwise add_n",
         "matmul": "matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
         "concat": "concat concatv2 concatenation",
@@ -157,7 +146,6 @@ OPS_BY_NAME = {
 """Our names of ops, by the names that runtimes print."""
 NEARBY = 900
 """How far from a sentence its node may stand."""
-CALLED = re.compile(r"\b(reshape|view|transpose|permute|squeeze|unsqueeze|expand|broadcast_to|resize)\(")
 CALLED_AS = {
     "reshape": ("reshape", "view", "resize"),
     "transpose": ("transpose", "permute"),
@@ -169,11 +157,15 @@ CALLED_AS = {
 MODULES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
 LONGEST_CALL = 200
 """How many characters a call may take."""
-OPENING = {"]": "[", ")": "("}
+OPENING = {"]": "[", ")": "(", "}": "{"}
 KEEPING = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
 """The methods after which it is still the same tensor, perhaps in another shape."""
 CHAIN = re.compile(rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{KEEPING})\()[A-Za-z_]\w*)*?)((?:\.(?:{KEEPING})\([^()]*\))*)")
-FIRST_SIZE = re.compile(r"[(\[,\s]*(-?\d+)\s*[,)\]]")
+NUMBER = re.compile(r"-?\d{1,18}")
+NUMBERED = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
+"""The number of a line before which a call was broken."""
+PRINTED = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\()(?=[\[(])")
+"""What stands before a shape that is printed in a log."""
 
 
 def _signs(frameworks: str, *patterns: str, before: bool = True) -> tuple[Sign, ...]:
@@ -221,6 +213,7 @@ NODES = (
     *_signs("paddle", r"\[operator < (?P<op>\w{1,40}) > error\]", before=False),
     *_signs("mxnet", r"error in operator (?P<name>[^\s:]{1,200}):"),
     *_signs("numpy dask cupy jax", r", in (?P<op>transpose|squeeze|expand_dims|broadcast_to|split) "),
+    *_signs("einops", r"processing (?P<op>rearrange)-reduction"),
     *_signs("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
 )
 """Of each framework the first that stands near a sentence counts, for the name and for the op."""
@@ -270,44 +263,24 @@ def inputs_of_node(match: Match, folded: Folded) -> list[Sizes]:
     return [sizes for found in OV_INPUT.finditer(line) if (sizes := read_list(line, found.start())[0])]
 
 
-def code_before(match: Match, folded: Folded, room: tuple[int, int]) -> Code | None:
-    """Return the call in the code nearest before a sentence, if its arguments are all numbers; None otherwise.
+def shapes_near(match: Match, folded: Folded) -> Iterator[Sizes]:
+    """Yield the shapes that are printed around a sentence, as those of fake tensors or of locals."""
+    start = max(0, match.start - 3 * NEARBY)
+    for found in PRINTED.finditer(folded.text, start, match.end + NEARBY):
+        sizes, _ = read_list(folded.text, found.end())
+        if sizes and not match.start < found.start() < match.end:
+            yield sizes
 
-    >>> from shapecalc.doctor.match import Sentence
-    >>> text = "x = np.transpose(x, (1, 0)) ValueError: no"
-    >>> code_before(Match(Sentence("no", "", None, "", ""), 40, 42, {}), Folded(text, text.lower()), (0, 42))
-    Code(op='transpose', sizes=(1, 0))
+
+def line_before(near: str, op: str | None, target: Sizes | None = None) -> Line | None:
+    """Return the last call of an op in the code before a message that may ask for a target; None if there is none.
+
+    >>> line_before("in decode pred = feats.reshape(32, 5 + classes) ", "reshape").arguments
+    ('32', '5 + classes')
+    >>> line_before("y = x.view(n, 4).transpose(1, 2).view(n, 8)", "reshape", (6, 4)).text
+    'x.view(n, 4)'
     """
-    near = text_before(match, folded, room)
-    found = [(call[1], sizes) for call in CALLED.finditer(near) if (sizes := _literal_sizes(near, call.end() - 1))]
-    return Code(*found[-1]) if found else None
-
-
-def text_before(match: Match, folded: Folded, room: tuple[int, int]) -> str:
-    """Return the text before a sentence in which the code that failed may stand."""
-    return folded.text[max(room[0], match.start - NEARBY) : match.start]
-
-
-def _literal_sizes(text: str, place: int) -> Sizes | None:
-    """Return the numbers of a call: its arguments, or the list that is the last; None if they are no numbers."""
-    span = text[place : place + LONGEST_CALL]
-    sizes, end = read_list(span, 0)
-    if sizes is None:
-        end = closing(span) or 0
-        inner = max(span.rfind(mark, 0, end) for mark in (", (", ", [", "=(", "=["))
-        sizes, last = read_list(span, inner + 1) if inner > 0 else (None, 0)
-        sizes = sizes if last == end else None
-    return sizes if sizes and all(isinstance(size, int) for size in sizes) else None
-
-
-def line_before(near: str, op: str | None) -> Line | None:
-    """Return the last call of an op in the code before a message; None if there is none.
-
-    >>> line_before("in decode pred = feats.reshape(32, 5 + classes) ", "reshape")
-    Line(called='reshape', text='feats.reshape(32, 5 + classes)', given='feats', first=32)
-    >>> line_before("y = x.transpose(1, 2).view(n, -1)", "reshape").tensor
-    'x'
-    """
+    near = NUMBERED.sub("", near)
     names = "|".join(CALLED_AS.get(op or "", ()))
     for call in reversed([*re.finditer(rf"\.({names})\(", near)] if names else []):
         length = closing(near[call.end() - 1 : call.end() + LONGEST_CALL])
@@ -315,19 +288,33 @@ def line_before(near: str, op: str | None) -> Line | None:
         if length is None or not length > 1 or begin == call.start():
             continue
         end = call.end() + length
-        given, arguments = near[begin : call.start()], near[call.end() - 1 : end]
-        if given in MODULES:
-            given, _, arguments = arguments[1:-1].partition(",")
-            arguments += ")"
-            given = given if given.count("(") == given.count(")") else "its first argument"
-        found = FIRST_SIZE.match(arguments)
-        return Line(call[1], near[begin:end], given.strip(), int(found[1]) if found else None)
+        given, arguments = near[begin : call.start()], _split(near[call.end() : end - 1])
+        if given in MODULES and arguments:
+            given, *arguments = arguments
+        listed = arguments and arguments[0][0] in CLOSING and closing(arguments[0]) == len(arguments[0]) - 1
+        asked = _split(arguments[0][1:-1]) if listed else arguments
+        line = Line(call[1], near[begin:end], given, tuple(asked))
+        if asked and line.may_ask(target):
+            return line
     return None
+
+
+def _split(text: str) -> list[str]:
+    """Return what stands between the commas of a text that are in no bracket."""
+    found, depth = [""], 0
+    for char in text:
+        depth += (char in CLOSING) - (char in OPENING)
+        if char == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += char
+    return [each.strip() for each in found if each.strip()]
 
 
 def _beginning(near: str, place: int) -> int:
     """Return where the expression begins that ends at a place: names, points, and brackets in pairs."""
     waiting: list[str] = []
+    end = place
     lowest = max(0, place - LONGEST_CALL)
     while place > lowest:
         char = near[place - 1]
@@ -338,4 +325,4 @@ def _beginning(near: str, place: int) -> int:
         elif not waiting and not (char.isalnum() or char in "._"):
             break
         place -= 1
-    return place
+    return end if waiting else place

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
+from html import unescape
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 from shapecalc.core.record import Record
@@ -26,7 +28,7 @@ Sizes = tuple[int | str, ...]
 HOLES: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
     "shapes": "lists",  # of all operands
-    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "number", "groups"), "count"),
+    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups"), "count"),
     "known": "count",  # the product of the known dims of the target
     "there": "count",  # what the tensor has, beside
     "wanted": "count",  # what is asked for
@@ -47,7 +49,7 @@ PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|
 """What stands before the bracket: a blank, a quote, a type's name."""
 BETWEEN = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
 """What stands between the shapes of operands."""
-BARE = re.compile(r"\s?-?\d{1,19}(?:[x,.*]-?\d{1,19}){0,63}")
+BARE = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
 WRAPPED = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
 """A size in a call of its own."""
 COUNT = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
@@ -96,6 +98,8 @@ class Folded(Record):
 
     text: str
     lower: str
+    ends: tuple[int, ...] = ()
+    """Where its lines ended, if that is known."""
 
 
 class Match(Record):
@@ -135,32 +139,14 @@ def matches(sentence: Sentence, folded: Folded) -> Iterator[Match]:
     >>> [match.values for match in matches(said, Folded("Invalid for size 24", "invalid for size 24"))]
     [{'elements': 24}]
     """
-    anchor = sentence.anchor
-    place, done = folded.lower.find(anchor), -1
+    found: dict[int, Match] = {}
+    place = folded.lower.find(sentence.parts[0]) if sentence.anchor in folded.lower else -1
     while place >= 0:
-        match = _match_around(sentence, folded, place)
-        if match and match.start > done:
-            yield match
-            done = match.start
-        place = folded.lower.find(anchor, place + len(anchor))
-
-
-def _match_around(sentence: Sentence, folded: Folded, place: int) -> Match | None:
-    """Return the match whose longest part stands at a place; None if there is none."""
-    first = sentence.parts[0]
-    if first == sentence.anchor:
-        return _match_at(sentence, folded, place)
-    end = place
-    # of how many beginnings before its longest part a sentence is tried
-    for _ in range(4):
-        start = folded.lower.rfind(first, max(0, place - LONGEST_GAP), end)
-        if start < 0:
-            return None
-        match = _match_at(sentence, folded, start)
+        match = _match_at(sentence, folded, place)
         if match:
-            return match
-        end = start + len(first) - 1
-    return None
+            found[match.end] = match  # of several beginnings the nearest
+        place = folded.lower.find(sentence.parts[0], place + len(sentence.parts[0]))
+    yield from found.values()
 
 
 def _match_at(sentence: Sentence, folded: Folded, start: int) -> Match | None:
@@ -169,13 +155,8 @@ def _match_at(sentence: Sentence, folded: Folded, start: int) -> Match | None:
     end = start + len(parts[0])
     values: dict[str, Any] = {}
     for hole, part in zip(parts[1::2], parts[2::2], strict=True):
-        value: Sizes | tuple[Sizes, ...] | int | str | None
-        if HOLES[hole] == "list":
-            value, after = read_list(folded.text, end)
-        elif HOLES[hole] == "lists":
-            value, after = read_lists(folded.text, end)
-        elif HOLES[hole] == "count":
-            value, after = read_count(folded.text, end)
+        if HOLES[hole] in READERS:
+            value, after = READERS[HOLES[hole]](folded.text, end)
         else:
             after = folded.lower.find(part, end, end + LONGEST_GAP)
             value = None if after < 0 else folded.text[end:after].strip()
@@ -239,6 +220,13 @@ def read_lists(text: str, place: int) -> tuple[tuple[Sizes, ...] | None, int]:
         between = BETWEEN.match(text, after)
         end, place = after, between.end() if between else after
     return (tuple(found), end + bracketed) if len(found) > 1 else (None, end)
+
+
+READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
+    "list": read_list,
+    "lists": read_lists,
+    "count": read_count,
+}
 
 
 def closing(span: str) -> int | None:
@@ -305,8 +293,6 @@ COLOUR_LEFT_OVER = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
 TAG = re.compile(
     r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I
 )
-ENTITY = re.compile(r"&(#\d{1,6}|#x[0-9a-fA-F]{1,6}|lt|gt|amp|quot|apos|nbsp);")
-NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " "}
 ESCAPE = re.compile(r"\\{1,4}(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
 """An escape of JSON; what starts the next folder of a Windows path is none."""
 DECORATION = re.compile(
@@ -349,7 +335,7 @@ def clean_lines(text: str) -> list[str]:
 def _unescaped(text: str) -> str:
     """Return a text with the escapes of HTML and JSON read and those of terminals dropped."""
     for _ in range(2 if "&" in text else 0):
-        text = ENTITY.sub(_entity, text)
+        text = unescape(text)
     if "<" in text:
         text = TAG.sub(lambda tag: "\n" if tag[0][1:3].lower() == "br" else "", text)
     if "\\" in text:
@@ -360,20 +346,9 @@ def _unescaped(text: str) -> str:
     return COLOUR_LEFT_OVER.sub("", text)
 
 
-def _entity(found: re.Match[str]) -> str:
-    name = found[1]
-    if name in NAMED:
-        return NAMED[name]
-    number = int(name[2:], 16) if name[1] == "x" else int(name[1:])
-    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else " "
-
-
 def _escape(found: re.Match[str]) -> str:
     code, mark, letter = found.groups()
-    if code:
-        number = int(code, 16)
-        return chr(number) if not 0xD800 <= number < 0xE000 else " "
-    return mark or {"n": "\n", "r": "\n", "t": " "}[letter]
+    return chr(int(code, 16)) if code else mark or {"n": "\n", "r": "\n", "t": " "}[letter]
 
 
 def _bare(line: str) -> str:
@@ -396,8 +371,8 @@ NEAR = 700
 """How far from such a word a sentence may stand."""
 SHORT = 1 << 16
 """A text so long is read whole."""
-GROUP = 1 << 12
-"""How many characters near the words of errors are searched for sentences first, before what was found is read."""
+GROUP = 1 << 13
+"""How many characters near the words of errors are searched for sentences at once."""
 DIGITS = str.maketrans("123456789", "000000000")
 PIECE = 1 << 20
 OVERLAP = 1 << 13
@@ -421,15 +396,14 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
         lower = piece.lower()
         if len(lower) != len(piece):  # a letter whose small form is longer would move all places
             lower = piece.encode("ascii", "replace").decode().lower()
-        near = [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks)
-        for spans in _groups(near):
-            words = set[str]().union(*(lower[begin:end].split() for begin, end in spans))
+        for begin, end in [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks):
+            words = {*lower[begin:end].split()}
             known = [sentence for sentence in sentences if sentence.words <= words]
-            places = sorted({place for sentence in known for place in _places(lower, spans, sentence)})
-            for begin, end in _joined(
+            places = sorted({place for sentence in known for place in _places(lower, begin, end, sentence)})
+            for start, stop in _joined(
                 ((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places), SHORT
             ):
-                yield piece[begin:end], known
+                yield piece[start:stop], known
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -444,13 +418,11 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
     """Yield the parts of a text around the words that mark an error; of those alike but for numbers only some."""
-    kinds = _kinds_of_lines(lower)
-    present = [mark for mark in marks if mark in kinds]
-    zeros = lower.translate(DIGITS) if present else ""
+    zeros = lower.translate(DIGITS)
     alike: dict[str, set[str]] = {}
-    for begin in range(0, len(lower) if present else 0, SHORT):
+    for begin in range(0, len(lower), SHORT):
         places = list[int]()
-        for mark in present:
+        for mark in marks:
             end = begin + SHORT + len(mark) - 1
             place = lower.find(mark, begin, end)
             while place >= 0:
@@ -461,31 +433,6 @@ def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
                     places.append(place)
                 place = lower.find(mark, place + NEAR, end)
         yield from _joined(((max(0, place - NEAR), place + 2 * NEAR) for place in sorted(places)), GROUP)
-
-
-def _groups(spans: Iterable[Span]) -> Iterator[list[Span]]:
-    """Yield parts of a text in groups, each about twice as long as the last: who has read enough stops early."""
-    group: list[Span] = []
-    wanted = GROUP
-    for span in spans:
-        group.append(span)
-        if sum(end - begin for begin, end in group) >= wanted:
-            yield group
-            group, wanted = [], min(2 * wanted, SHORT)
-    if group:
-        yield group
-
-
-@lru_cache(maxsize=1)
-def _kinds_of_lines(lower: str) -> str:
-    """Return one line for all that are alike but for numbers, if the text repeats itself; otherwise the text.
-
-    It is kept for the second search, for words that say less of an error.
-    """
-    first = lower[:SHORT].translate(DIGITS).split("\n")
-    if 2 * len({*first}) > len(first):
-        return lower
-    return "\n".join(dict.fromkeys(lower.translate(DIGITS).split("\n")))
 
 
 def _joined(spans: Iterator[Span], longest: int) -> list[Span]:
@@ -514,25 +461,26 @@ def _line_end(lower: str, place: int) -> int:
     return end if end >= 0 else max(lower.rfind(" ", place - AFTER, place), place - AFTER)
 
 
-def _places(lower: str, spans: Sequence[Span], sentence: Sentence) -> list[int]:
+def _places(lower: str, begin: int, end: int, sentence: Sentence) -> list[int]:
     """Return where a sentence may stand: its longest part, or its longest word where lines were broken in it."""
     found: dict[str, int] = {}
     for anchor in (sentence.anchor, max(sentence.words or {sentence.anchor}, key=len)):
-        for begin, end in spans:
-            place = lower.find(anchor, begin, end)
-            # of how many different places of one sentence in one piece the text is cut out
-            while place >= 0 and len(found) < 12:
-                found.setdefault(lower[place : place + TOLD_APART], place)
-                place = lower.find(anchor, place + len(anchor), end)
+        place = lower.find(anchor, begin, end)
+        # of how many different places of one sentence in one part the text is cut out
+        while place >= 0 and len(found) < 12:
+            found.setdefault(lower[place : place + TOLD_APART], place)
+            place = lower.find(anchor, place + len(anchor), end)
         if found:
             break
     return [*found.values()]
 
 
-def folded(part: str, joined: Callable[[list[str]], str] = " ".join) -> Folded:
+def folded(part: str, joined: Callable[[list[str]], str] = "\n".join) -> Folded:
     """Return a part of a text, clean and in one line; `joined` puts its lines together."""
-    text = " ".join(joined(clean_lines(part)).split())
-    return Folded(text, text.lower())
+    lines = [" ".join(line.split()) for line in joined(clean_lines(part)).split("\n")]
+    kept = [line for line in lines if line]
+    text = " ".join(kept)
+    return Folded(text, text.lower(), tuple(accumulate(len(line) + 1 for line in kept)))
 
 
 def unwrapped(lines: list[str]) -> str:

@@ -21,15 +21,17 @@ from shapecalc.doctor.match import Folded, Match, Sentence, Sizes
 
 NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
-DECLARED = "model's input, which was declared otherwise"
+DECLARED = "model's input as declared"
 """What a message is about that tells a declared shape."""
 MOST_READ = 16
 MEETING = ("not-broadcastable", "inner-differs", "dims-differ", "ranks-differ", "channels-differ", "window-too-large")
 """The causes of which several shapes are told."""
 TELLING = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
 """The fields of a reading that are sizes, counts or axes."""
-LONGEST_OPENING = 80
+LONGEST_OPENING = 160
 """How far before what is known of a sentence it may begin."""
+LONGEST_END = 100
+"""How far behind what is known of it a sentence is echoed."""
 
 
 class Cause(Record):
@@ -85,7 +87,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "two-infer": Cause(
         "more than one dim of the target is to be inferred, which has no single answer",
-        "keep one -1 and write the other sizes; for the batch write 0 where 0 copies, as in ONNX",
+        "keep one -1 and write the other sizes: for the batch 0 where 0 copies, as in ONNX, otherwise x.shape[0]",
     ),
     "infer-with-empty": Cause(
         "-1 could be any size, because another dim of the target is 0",
@@ -161,9 +163,10 @@ class Reading:
     """Every shape beside the input's, of several operands."""
     groups: int | None = None
     """The groups of a convolution."""
-    code: context.Code | None = field(default=None, compare=False)
     line: context.Line | None = field(default=None, compare=False)
     """The call that failed, if the text shows it."""
+    near: str = field(default="", compare=False)
+    """The text before it, in which code may stand."""
 
     @property
     def traits(self) -> context.Framework:
@@ -194,7 +197,16 @@ def readings(text: str) -> list[Reading]:
         found = max(found, _found([(text, sentences.SENTENCES)], sentences.unwrapped), key=_told)
         found = found or _found([(text, sentences.SENTENCES)], "".join)
     about_shapes = [reading for reading in found if reading.about is None]
-    return about_shapes or sorted(found, key=lambda each: str(each.about).startswith(NODE_OF))[:1]
+    return about_shapes or sorted(found, key=lambda each: (str(each.about).startswith(NODE_OF), -_told([each])))[:1]
+
+
+def knows(text: str) -> bool:
+    """Say whether a text holds a sentence that the doctor knows.
+
+    >>> knows("RuntimeError: shape '[5]' is invalid for input of size 6"), knows("2,3,4 to 6,4")
+    (True, False)
+    """
+    return bool(readings(text))
 
 
 def _told(found: list[Reading]) -> int:
@@ -205,7 +217,7 @@ def _told(found: list[Reading]) -> int:
 
 
 def _found(
-    parts: Iterable[tuple[str, Sequence[Sentence]]], joined: Callable[[list[str]], str] = " ".join
+    parts: Iterable[tuple[str, Sequence[Sentence]]], joined: Callable[[list[str]], str] = "\n".join
 ) -> list[Reading]:
     """Return the readings of the parts of a text, in order; `joined` puts their lines together."""
     found: dict[Reading, Reading] = {}
@@ -263,17 +275,21 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     sentence = match.sentence
     framework = context.framework_near(match, clean)
     node = context.node_near(match, framework, clean, room)
-    quote = _quote(match, clean.text)
-    op, cause = _op(sentence, framework, node), sentence.cause
+    quote = _quote(match, clean)
+    behind = clean.text[match.end : match.end + context.NEARBY]
+    op, cause, unrelated = _op(sentence, framework, node), sentence.cause, "not-about-shape"
     if sentence.about == DECLARED and op == "concat":  # it joins what the model declares
         cause = "dims-differ"
     elif sentence.about is not None:
-        return _with_shapes(_unrelated(framework, node, sentence.about, quote), match.values)
+        about = Reading(framework, None, node.name, unrelated, quote, sentence.about, near=behind)
+        return _with_shapes(about, match.values)
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
-        return _unrelated(framework, node, f"{NODE_OF} {node.op}", quote)
-    code = context.code_before(match, clean, room)
-    line = context.line_before(context.text_before(match, clean, room), op)
-    read = _with_shapes(Reading(framework, op, node.name, cause, quote, code=code, line=line), match.values)
+        return Reading(framework, None, node.name, unrelated, quote, f"{NODE_OF} {node.op}")
+    read = _with_shapes(Reading(framework, op, node.name, cause, quote), match.values)
+    near = clean.text[max(room[0], match.start - context.NEARBY) : match.start]  # code may stand there
+    line = context.line_before(near, op, read.target) or context.line_before(behind, op, read.target)
+    read = replace(read, line=line, near=near)
+    read = _with_printed(read, [*context.shapes_near(match, clean)])
     if read.input is None and framework == "openvino":
         shapes = [_input_sizes(each) for each in context.inputs_of_node(match, clean)]
         several = tuple([each for each in shapes[1:] if each]) if cause in MEETING else ()
@@ -281,17 +297,17 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     return _decided(read)
 
 
-def _quote(match: Match, text: str) -> str:
-    """Return the sentence from its beginning in the text, as far as it was read."""
+def _quote(match: Match, clean: Folded) -> str:
+    """Return the sentence from its beginning in the text to the end of its line, as far as that is short."""
+    text = clean.text
     before = text[max(0, match.start - LONGEST_OPENING) : match.start].replace("vs. ", "vs  ")
     else_from = len(before) if match.start > LONGEST_OPENING else 0
     begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=else_from)
-    return text[match.start - len(before) + begin : min(match.end, match.start + 400)].strip()
-
-
-def _unrelated(framework: str | None, node: context.Node, about: str, quote: str) -> Reading:
-    """Return the reading of a message that is about something else than one tensor's shape."""
-    return Reading(framework, None, node.name, "not-about-shape", quote, about)
+    lines = (0, *clean.ends, len(text) + 1)
+    start, line = (lines[bisect_right(lines, place) - after] for place, after in ((match.start, 1), (match.end, 0)))
+    begin = max(begin, len(before) - match.start + start)
+    end = max(match.end, text.rfind(" ", 0, match.end + LONGEST_END)) if line > match.end + LONGEST_END else line
+    return text[match.start - len(before) + begin : end].strip()
 
 
 def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | None:
@@ -323,10 +339,29 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
         perm=values.get("perm"),
         axes=axes,
         strides=values.get("strides"),
-        pair=(values["there"], values["wanted"]) if "there" in values else None,
+        pair=_pair(values),
         operands=tuple([each for each in operands if each is not None]) or None,
         groups=values.get("groups"),
     )
+
+
+def _pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return what there is and what is wanted; of an axis that is out of range, the dims and the axis."""
+    values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
+    names = ("there", "wanted") if "there" in values else ("rank", "axis")
+    return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
+
+
+def _with_printed(read: Reading, printed: Sequence[Sizes]) -> Reading:
+    """Return a reading with the shape of its input that is printed near: it holds the elements, or has the dims."""
+    if read.input is not None or read.op in ("matmul", "broadcast", "concat"):
+        return read
+    ranked = read.cause in ("bad-perm", "bad-axis")
+    there = read.pair[0] if ranked and read.pair else len(printed[-1]) if ranked and printed else None
+    alike = (each for each in printed[::-1] if len(each) > 1 and each != read.target)
+    fits = (each for each in alike if (count_of(each) == read.elements if read.elements else len(each) == there))
+    found = next(fits, None)
+    return read if found is None else replace(read, input=found, elements=None)
 
 
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
@@ -369,7 +404,8 @@ def _with_hidden_infer(read: Reading) -> Reading:
     """Return a reading of NumPy's with the leading -1 that it does not print, where the code or the counts prove it."""
     if read.target is None or -1 in read.target:
         return read
-    written = read.code is not None and read.code.sizes == (-1, *read.target)
+    line = read.line.arguments if read.line else ()
+    written = line[:1] == ("-1",) and len(line) == len(read.target) + 1
     works = read.elements is not None and known_count(read.target) == read.elements
     return replace(read, target=(-1, *read.target)) if written or works else read
 

@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
-from math import gcd
+from itertools import islice, zip_longest
 from shlex import quote
 
 from shapecalc.core.answers import Trace
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import command_line
-from shapecalc.core.dims import Shape, factored, missing_factors, product
-from shapecalc.core.fixing import answer, apply, differing, fixes
-from shapecalc.core.meeting import arithmetic, channels_moved, squeezed, told, transposed, unsqueezed
+from shapecalc.core.dims import factored, missing_factors
+from shapecalc.core.fixing import Fix, answer, apply, differing, fixes
+from shapecalc.core.meeting import arithmetic, at_fault, told
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import INDIVISIBLE, VOLUME_MISMATCH
 from shapecalc.core.text import rank_text, visible
-from shapecalc.doctor.context import Code
+from shapecalc.doctor.likely import MISSING, compared, guesses, likened, numbers, remedies, turned, unequal
 from shapecalc.doctor.match import Sizes, read_list, text_of
-from shapecalc.doctor.reading import CAUSES, Reading, as_dims, count_of, known_count, readings
+from shapecalc.doctor.reading import CAUSES, DECLARED, Reading, as_dims, count_of, known_count, readings
 
 LARGEST_RATIO = 4096
 KINDS = {
@@ -36,20 +36,45 @@ KINDS = {
     "einsum": "an einsum",
 }
 """By op of several operands, or of a window, what it is in words."""
+NAMES = {"reshape": "target", "shuffle": "to", "expand": "target", "tile": "repeats"}
+"""What the target of an op is called."""
 WEIGHED = ("conv", "linear")
 """The ops whose second operand is a weight."""
+MODEL_FILE = "FILE.onnx"
+FREEING = f"shapecalc model {MODEL_FILE} --fix -o fixed.onnx"
+"""The command that frees the batch that a model declares."""
+EXPORTED = "give the model the size that it was exported with, or export it again with this one"
+OF_MODEL_FILES = ("onnx", "onnxruntime", "openvino", "tensorrt")
+"""The frameworks whose declared shapes may be in an ONNX file."""
+MOST_FIXES = 2
+WOULD_FIT = "would fit, and that is all that is known of it"
+COUNTED = (INDIVISIBLE, VOLUME_MISMATCH)
+"""The rules that compare element counts."""
 MENDS = {
-    "model's input, which was declared otherwise": "give it the declared shape, or free the dim in the file: "
-    "shapecalc model FILE.onnx --fix -o fixed.onnx",
-    "weights that belong to another model": "load them into the model that they were saved from, or leave out those "
-    "that differ; strict=False does not",
+    DECLARED: "give it the declared shape, or export the model again with the other",
+    "mask of other dims than its tensor": "give the mask the first dims of the tensor: reshape one of the two",
+    "loss and its targets": "give predictions and targets the same dims; a flatten must keep the batch, x.flatten(1)",
+    "optimization profile without the shape": "give it a shape between those of the profile, "
+    "or build the engine with one whose min and max hold it: --minShapes, --maxShapes",
+    "guard that takes a dim as a number": "export it with an example in which that dim is 2 or more, "
+    "since 0 and 1 are taken as numbers; if it still is one, find the code that makes it one: TORCH_LOGS=+dynamic",
+    "guard that torch.export cannot decide": "say it before that line with "
+    "torch._check(CONDITION), or write the code so that no view needs it",
+    "weights of another model": "load them into the model that they were saved from, or leave out those "
+    "that differ, in PyTorch by hand: strict=False does not",
 }
 """What mends a message that is about the shape of something else, by what it is about."""
 LONE = 1024
 """From which size on a first dim is no batch."""
 UNCOUNTED = ("memory", "storage", "weights")
 """What a message may be about that has no article."""
+MULTIPLE = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
+"""How sympy writes that a size is a multiple of another."""
+CALLS = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
+RANKS = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
+"""How frameworks say which rank they want."""
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
+MOST_LISTS = 8
 LAST = 20_000
 """How much of the end of an unknown text is searched for lists."""
 WHOLE_TEXT = "the whole log or traceback, from its first line"
@@ -90,9 +115,7 @@ class Diagnosis(Record):
 
     def lines(self) -> list[str]:
         """Return the answer as lines to read, with everything that came from the text escaped."""
-        if not self.found:
-            return [self._unknown()]
-        blocks = [_lines(read, advised) for read, advised in self.found]
+        blocks = [_lines(read, advised) for read, advised in self.found] or [[self._unknown()]]
         return [visible(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block]
 
     def _unknown(self) -> str:
@@ -100,8 +123,8 @@ class Diagnosis(Record):
         return f"not known to me{lists if self.lists else ''}"
 
 
-def diagnosis(text: str) -> Diagnosis:
-    r"""Return what the doctor answers to a log, a traceback or a message.
+def diagnosis(text: str, model: str | None = None) -> Diagnosis:
+    r"""Return what the doctor answers to a log, a traceback or a message, perhaps of a model whose file is known.
 
     >>> print("\n".join(diagnosis("shape '[8, 3, 64]' is invalid for input of size 1600").lines()[:4]))
     torch reshape: count-mismatch
@@ -109,31 +132,31 @@ def diagnosis(text: str) -> Diagnosis:
       input    1600 elements, the shape is not in the message
       target   8,3,64
     """
-    found = tuple((read, advice(read)) for read in readings(text))
+    found = tuple((read, _naming(advice(read), quote(model) if model else MODEL_FILE)) for read in readings(text))
     return Diagnosis(found, () if found else _lists_in(text[-LAST:]))
+
+
+def _naming(advised: Advice, model: str) -> Advice:
+    """Return advice whose commands name the file of a model."""
+    fixes = [
+        (text.replace(MODEL_FILE, model), command and command.replace(MODEL_FILE, model))
+        for text, command in advised.fixes
+    ]
+    return replace(advised, fixes=tuple(fixes))
 
 
 def _lists_in(text: str) -> tuple[Sizes, ...]:
     """Return the lists of sizes in a text, each once."""
-    listed: dict[Sizes, None] = {}
-    for place in LISTED.finditer(text):
-        sizes, _ = read_list(text, place.start())
-        if sizes and all(isinstance(size, int) for size in sizes):
-            listed[sizes] = None
-        if len(listed) == 8:
-            break
-    return tuple(listed)
+    read = (read_list(text, place.start())[0] for place in LISTED.finditer(text))
+    listed = (sizes for sizes in read if sizes and numbers(sizes))
+    return tuple(dict.fromkeys(islice(listed, MOST_LISTS)))
 
 
 def _as_json(read: Reading, advised: Advice) -> dict[str, object]:
     """Return the object of one message."""
-    values = ((name, getattr(read, name)) for name in OF_READING)
-    return (
-        {name: _listed(value) for name, value in values}
-        | {"said": advised.said}
-        | {"fixes": [{"text": text, "command": command} for text, command in advised.fixes]}
-        | {"ask": advised.ask, "command": advised.command}
-    )
+    fixes = [{"text": text, "command": command} for text, command in advised.fixes]
+    told = {name: _listed(getattr(read, name)) for name in OF_READING}
+    return told | {"said": advised.said, "fixes": fixes, "ask": advised.ask, "command": advised.command}
 
 
 def _listed(value: object) -> object:
@@ -143,49 +166,63 @@ def _listed(value: object) -> object:
 def _lines(read: Reading, advised: Advice) -> list[str]:
     """Return one message as lines."""
     subject = " ".join(filter(None, (read.framework, read.op))) or "unknown"
-    lines = [f"{subject}: {read.cause}", f"  message  {read.quote}"]
-    lines += [f"  node     {read.node}"] if read.node else []
-    lines += [f"  {name.ljust(7)}  {text}" for name, text in _shapes(read)]
-    lines += [
-        f"  {'why' if number == 0 else ''}".ljust(11) + said for number, said in enumerate(advised.said.split("; "))
+    shown = next((command for _, command in advised.fixes if command), advised.command)
+    rows = [
+        ("message", read.quote),
+        ("node", read.node),
+        *_shapes(read),
+        *zip_longest(["why"], advised.said.split("; "), fillvalue=""),
+        *(("fits" if text.endswith(WOULD_FIT) else "fix", text) for text, _ in advised.fixes),
+        ("missing", advised.ask),
+        ("try", shown),
     ]
-    for text, command in advised.fixes:
-        lines += [f"  fix      {text}", *([f"           {command}"] if command else [])]
-    lines += [f"  missing  {advised.ask}"] if advised.ask else []
-    return lines + ([f"  try      {advised.command}"] if advised.command else [])
+    return [f"{subject}: {read.cause}", *(f"  {name:7}  {text}" for name, text in rows if text)]
 
 
-def _shapes(read: Reading) -> list[tuple[str, str]]:
-    """Return the shapes and counts that were read, each with its name."""
-    listed = [
-        (name, text_of(value))
-        for name, value in (("input", read.input), ("target", read.target), ("perm", read.perm), ("axes", read.axes))
-        if value is not None
-    ]
-    listed[1:1] = [("with", text_of(each)) for each in read.operands or ()]
-    if read.elements is not None:
-        listed.insert(0, ("input", f"{read.elements} elements, the shape is not in the message"))
+def _shapes(read: Reading) -> Iterator[tuple[str, str]]:
+    """Yield the shapes and counts that were read, each with its name."""
+    untold = "the shape is not in the message"
+    yield from [("input", f"{read.elements} elements, {untold}")] if read.elements is not None else ()
+    told = [("input", read.input), *(("with", each) for each in read.operands or ())]
+    told += [("target", read.target), ("perm", read.perm), ("axes", read.axes)]
+    yield from ((name, text_of(value)) for name, value in told if value is not None)
     if read.target_elements is not None:
         what = "elements in its known dims" if read.cause == "indivisible" else "elements"
-        listed.append(("target", f"{read.target_elements} {what}, the shape is not in the message"))
-    return listed
+        yield "target", f"{read.target_elements} {what}, {untold}"
 
 
 def advice(read: Reading) -> Advice:
     """Return what follows from a reading."""
     if read.about is not None:
-        article = "" if read.about.startswith(UNCOUNTED) else "an " if read.about[0] in "aeiou" else "a "
-        said = f"{CAUSES['not-about-shape'].said}: it is about {article}{read.about}"
-        mend = [(MENDS[read.about], None)] if read.about in MENDS else []
-        return Advice("; ".join([said, *_declared(read)]), tuple(mend), None, None)
+        return _beside_shapes(read, read.about)
     trace = _asked(read)
     if trace is not None and trace.output is not None and read.dialect is None:
         trace = None  # another framework's rules do not show that the message hides something
-    words = _in_words(read)
-    found = [*islice(_fixes(read, trace), 5 - len(words)), *((each, None) for each in words)]
+    likely, last = (dict.fromkeys(each) for each in (remedies(read, _pair(read, trace)), _in_words(read)))
+    found = likely | dict(_fixes(read, trace)) | last
     command = _command_of_line(read) if trace is None else command_line(trace)
-    said = ": ".join(filter(None, (KINDS.get(read.op or ""), CAUSES[read.cause].said)))
-    return Advice("; ".join([said, *_findings(read, trace)]), tuple(found), _ask(read), command)
+    divides = read.cause == "indivisible" and read.op not in ("reshape", "shuffle")
+    cause = "a size is no multiple of what it is to be divided into" if divides else CAUSES[read.cause].said
+    said = ": ".join(filter(None, (KINDS.get(read.op or ""), cause)))
+    told = dict.fromkeys([said, *_findings(read, trace)])
+    return Advice("; ".join(told), tuple(islice(found.items(), MOST_FIXES)), _ask(read), command)
+
+
+def _beside_shapes(read: Reading, about: str) -> Advice:
+    """Return what follows from a message that is about something else than the shape of one tensor."""
+    article = "" if about.startswith(UNCOUNTED) else "an " if about[0] in "aeiou" else "a "
+    said = f"{CAUSES['not-about-shape'].said}: it is about {article}{about}"
+    mend, command = MENDS.get(about, ""), None
+    given, declared = read.input or (), (read.operands or ((),))[0]
+    if about == DECLARED and read.framework in OF_MODEL_FILES:
+        of_batch = 0 in unequal(given, declared) or (read.pair or (0, 1))[1] == 1
+        command = FREEING if of_batch else FREEING.partition(" --")[0]
+        mend += f", or free the batch in the file: {command}" if of_batch else f"; what it declares: {command}"
+    rank = RANKS.search(read.quote)
+    there = read.pair[0] if read.pair else len(given)
+    first = [MISSING] if rank and there == int(rank[1]) - 1 else [each for each, _ in likened(given, declared)]
+    fixes = [*((each, None) for each in first), *([(mend, command)] if mend else [])]
+    return Advice("; ".join([said, *_declared(read)]), tuple(fixes), None, None)
 
 
 def _asked(read: Reading) -> Trace | None:
@@ -195,9 +232,7 @@ def _asked(read: Reading) -> Trace | None:
         return None
     if read.strides is not None:
         op, options = "view", {**options, "strides": text_of(read.strides)}
-    shape = read.input
-    if shape is None and read.elements is not None:
-        shape = (read.elements,)
+    shape: Sizes | None = read.input if read.elements is None else (read.elements,)
     if shape is not None and _spatial(read):
         shape = (1, 1, *shape)
     if shape is None and read.pair is not None and read.op in ("broadcast", "matmul"):
@@ -220,18 +255,15 @@ def _options(read: Reading) -> dict[str, str] | None:
     target = read.target
     if target is None and read.target_elements is not None:
         target = (read.target_elements, -1) if read.cause == "indivisible" else (read.target_elements,)
-    values: dict[str, dict[str, Sizes | None]] = {
-        "reshape": {"target": target},
-        "shuffle": {"to": target},
-        "expand": {"target": target},
-        "transpose": {"perm": read.perm},
-        "squeeze": {"axes": read.axes},
-        "unsqueeze": {"axes": read.axes},
-        "unflatten": {"axis": read.axes if read.input else (0,), "sizes": target},
-        "tile": {"repeats": target},
-    }
-    given = values.get(read.op or "") if read.op in OPS else None
-    if given is None or None in given.values():
+    if read.op == "rearrange":
+        pattern, lengths = re.search(r'pattern "([^"]+)"', read.quote), re.findall(r"'(\w+)': (\d+)", read.quote)
+        return {"pattern": pattern[1], "lengths": ",".join(map("=".join, lengths))} if pattern else None
+    given: dict[str, Sizes | None] = {NAMES.get(read.op or "", ""): target}
+    if read.op in ("transpose", "squeeze", "unsqueeze"):
+        given = {"perm": read.perm} if read.op == "transpose" else {"axes": read.axes}
+    elif read.op == "unflatten":
+        given = {"axis": read.axes if read.input else (0,), "sizes": target}
+    if "" in given or None in given.values():
         return None
     return {name: text_of(value or ()) for name, value in given.items()}
 
@@ -245,7 +277,16 @@ def _beside(read: Reading) -> dict[str, str] | None:
     given = {"weight" if read.op in WEIGHED else "operands": " ".join(map(text_of, operands))}
     if read.op in ("concat", "stack"):
         given["axis"] = text_of(read.axes or (0,))
+        differ = {abs(one - other): axis for axis, one, other in _unlike(read.input or (), operands[0])}
+        if read.axes is None and read.op == "concat" and differ:  # along it they may be as different as they like
+            given["axis"] = str(differ[max(differ)])
     return given | ({} if read.groups is None else {"groups": str(read.groups)})
+
+
+def _unlike(shape: Sizes, other: Sizes) -> list[tuple[int, int, int]]:
+    """Return the axes, from the left, at which two shapes have numbers that differ, with these."""
+    pairs = ((axis, shape[axis], other[axis]) for axis in unequal(shape, other))
+    return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
 
 
 def _spatial(read: Reading) -> bool:
@@ -254,31 +295,68 @@ def _spatial(read: Reading) -> bool:
 
 
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
-    """Yield changes with which the request as it was read resolves, those first that are right for every batch."""
-    untold = read.input is None and (read.target is None or read.cause == "infer-with-empty")
-    if trace is None or untold:
+    """Yield what the request may have meant, each asked again: what is likely first, what only fits last and alone."""
+    if trace is None or (read.input is None and (read.target is None or read.cause == "infer-with-empty")):
         return
     literal = read.dialect is None and not read.traits.zero_copies
-    found = fixes(trace)
-    lasting = any(fix.every_batch for fix in found)
-    for fix in found:
-        if fix.name == "strides" or (literal and str(fix.value).startswith("0,")):
+    likely = [] if trace.problem is None else [*guesses(read, trace.input)]
+    told, only_fits = set[str](), list[tuple[str, str]]()
+    for fix in (*likely, *fixes(trace)):
+        if fix.name == "strides" or fix.value == "[]" or (literal and str(fix.value).startswith("0,")):
             continue
-        written = not fix.every_batch and not fix.moves and str(fix.value).startswith(f"{trace.input[0]},")
-        alone = f": right for a batch of {trace.input[0]} alone" if lasting and written else ""
         try:
-            yield f"{fix.said}{alone}", command_line(answer(apply(trace.request, fix)))
+            again = answer(apply(trace.request, fix))
         except ShapeError:
             continue
+        command = command_line(again)
+        if again.output is None or command in told or (told and read.cause == "hard-coded-batch"):
+            continue
+        if fix in likely or _keeps(trace, fix, again):
+            told.add(command)
+            yield fix.said, command
+        elif trace.op == "expand":
+            only_fits.append((f"{fix.value} {WOULD_FIT}", command))
+    yield from [] if told else only_fits[:1]
+
+
+def _keeps(trace: Trace, fix: Fix, again: Trace) -> bool:
+    """Say whether a change keeps what a request asks for, and is not only legal."""
+    asked, value = (each.request.arguments.get(fix.name) for each in (trace, again))
+    if trace.op == "broadcast":  # what is larger than all operands was hardly meant
+        return again.output in (again.input, *again.request.arguments["operands"])
+    counted = trace.problem is not None and trace.problem.rule in COUNTED
+    if trace.op in ("expand", "rearrange") or not isinstance(asked, tuple) or not isinstance(value, tuple):
+        return trace.op not in ("expand", "rearrange")
+    pairs = enumerate(zip(asked, value, strict=False))
+    changed = [at for at, (old, new) in pairs if old != new and (at or not fix.every_batch)]
+    sizes = {value[at] for at in changed}
+    if not counted or fix.copies or not sizes:
+        return True
+    own = len(trace.input) > 1 >= len(changed) and sizes <= {-1, *trace.input}
+    return (changed[0] > 0 or len(asked) == 1) and (own or len(changed) > len(sizes))
+
+
+def _pair(read: Reading, trace: Trace | None) -> tuple[int, int] | None:
+    """Return the two sizes that do not go together: those told, or those of the shapes if no others differ."""
+    if read.pair is not None or read.input is None:
+        return read.pair
+    other = read.target or (read.operands or ((),))[0]
+    differ = _unlike(read.input[::-1], other[::-1]) if read.op in ("broadcast", "expand") else []
+    if len(differ) == 1 and differ[0][0] in (0, 2):
+        return differ[0][1:]
+    return None if trace is None else at_fault(trace.request)
 
 
 def _in_words(read: Reading) -> list[str]:
     """Return what mends the cause, where no numbers are needed to say it."""
     if read.cause not in ("count-mismatch", "indivisible"):
-        mend = "" if read.cause == "not-broadcastable" and read.op != "expand" else CAUSES[read.cause].mend
+        grows = read.op == "expand" and read.framework in OF_MODEL_FILES
+        mend = "" if read.cause == "not-broadcastable" and not grows else CAUSES[read.cause].mend
         return [mend] if mend else []
-    if read.op not in ("reshape", "shuffle") or read.input is not None:
+    if read.op not in ("reshape", "shuffle"):
         return []
+    if read.input is not None:
+        return [EXPORTED] if read.traits.shapes_in or read.framework == "paddle" else []
     place = "node" if read.traits.shapes_in else "line"
     target = "the target" if read.target is None else text_of(read.target)
     return [f"if {target} is what you meant, the input is wrong before this {place}: print its shape"]
@@ -328,63 +406,46 @@ def _compared(read: Reading) -> Iterator[str]:
     """Yield how many dims there are and how many axes are named, or the size that would have to become another."""
     if read.pair is not None and read.op == "expand":
         yield f"the tensor has {read.pair[0]} there, which is neither 1 nor the {read.pair[1]} that is asked for"
-    elif read.pair is not None and read.op == "transpose":
-        there, named = read.pair
-        yield f"the tensor has {rank_text(there)}, and the permutation names {named}"
-        if named == there + 1:
+    elif read.cause == "bad-axis" and read.pair is not None:
+        there, axis = read.pair
+        yield f"the tensor has {rank_text(there)}, so its axes are 0 to {there - 1}, and {axis} is asked for"
+        calls = [call for call in CALLS.findall(read.near) if re.search(rf"\b{axis}\b", call.partition("(")[2])]
+        yield from [f"of the calls before it {calls[-1]} names {axis}"] if calls else ()
+    elif read.op == "transpose":
+        rank, perm = turned(read)
+        named = read.pair[1] if read.pair else len(perm)
+        if rank and named and rank != named:
+            yield f"the tensor has {rank_text(rank)}, and the permutation names {named}"
+        if rank and named == rank + 1:
             yield "one dim is missing: a grey image has no channels, a lone sample has no batch"
-        elif named == there - 1:
-            yield "one dim is not named: often the batch"
-    elif read.op == "transpose" and read.code is not None and _moves_all(read.code):
-        yield f"the code names {len(read.code.sizes)} axes, each once, so the tensor does not have as many dims"
 
 
 def _met(read: Reading, trace: Trace | None) -> Iterator[str]:
     """Yield what the sizes of two operands tell."""
-    numbers = arithmetic(trace.request) if trace is not None and trace.problem is not None else ""
-    if read.op in KINDS and not numbers and read.pair is not None:
-        numbers = told(*read.pair, read.op)
-    if read.op in KINDS and not numbers and read.pair is not None and read.input is None:
-        numbers = f"they are {read.pair[0]} and {read.pair[1]}"
-    if read.op in KINDS and numbers:
-        yield numbers
+    pair = _pair(read, trace)
+    tell = arithmetic(trace.request) if trace is not None and trace.problem is not None else ""
+    if read.op in KINDS and pair is not None and read.cause != "ranks-differ":
+        yield tell or told(*pair, read.op) or f"they are {pair[0]} and {pair[1]}"
 
 
 def _declared(read: Reading) -> Iterator[str]:
-    """Yield what differs between a shape that is given and one that was declared."""
-    if read.pair is not None:
+    """Yield what differs between a shape that is given and one that was declared, or which condition is asked for."""
+    if condition := MULTIPLE.search(read.quote):
+        asks = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", read.near)
+        line = f", for {asks[1].strip()}" if asks else ""
+        yield f"it asks whether {condition[1]} is a multiple of {condition[2]}, as a view or a reshape does{line}"
+    elif read.pair is not None:
         lone = read.pair[1] == 1 < LONE < read.pair[0]
         said = ": perhaps a lone sample, without a batch of 1 in front" if lone else ""
-        yield f"{read.pair[0]} is given where {read.pair[1]} was declared{said}"
+        rank = "a rank of " if RANKS.search(read.quote) else ""
+        yield f"{rank}{read.pair[0]} is given where {rank}{read.pair[1]} was declared{said}"
     elif read.input is not None and read.operands:
-        yield from _likened(read.input, read.operands[0])
-
-
-def _likened(given: Sizes, declared: Sizes) -> Iterator[str]:
-    """Yield how a shape may become one that was declared, in which `?` is any size."""
-    shape, wanted = as_dims(given), as_dims(declared)
-    for way in (channels_moved, squeezed, unsqueezed, transposed):
-        for said, after in way(shape, wanted):
-            if len(after) == len(wanted) and not _unequal(after, wanted):
-                yield f"{said.format('the given shape')}: {text_of(after)}"
-                return
-    unequal = _unequal(shape, wanted)
-    if len(given) == len(declared) and len(unequal) == 1:
-        yield f"only dim {unequal[0]} differs: {given[unequal[0]]} and {declared[unequal[0]]}"
-    elif len(given) != len(declared) and product(shape) == product(wanted):
-        yield f"both hold {product(shape)} elements, so one of them was reshaped"
-
-
-def _unequal(shape: Shape, wanted: Shape) -> list[int]:
-    pairs = enumerate(zip(shape, wanted, strict=False))
-    return [at for at, pair in pairs if pair[0] != pair[1] and "?" not in map(str, pair)]
-
-
-def _moves_all(code: Code) -> bool:
-    """Say whether a call in the code names the axes of some tensor, each once."""
-    rank = len(code.sizes)
-    axes = {size % rank for size in code.sizes if isinstance(size, int) and -rank <= size < rank}
-    return code.op in ("transpose", "permute") and len(axes) == rank > 2
+        given, declared = read.input, read.operands[0]
+        differ = _unlike(given, declared)
+        if len(given) == len(declared) and len(differ) == 1:
+            yield "only dim {} differs: {} and {}".format(*differ[0])
+        elif count_of(given) == count_of(declared) is not None:
+            yield f"both hold {count_of(given)} elements, so one of them was reshaped"
 
 
 def _counts(read: Reading) -> Iterator[str]:
@@ -398,39 +459,22 @@ def _counts(read: Reading) -> Iterator[str]:
     yield f"elements of the input: {factored(have)}; of the {of}: {factored(asked)}"
     if not have or not asked or have == asked:
         return
+    between = compared(have, numbers(read.target)) if read.input is None or partly else ""
     missing = missing_factors(have, asked)
-    if missing:
-        yield f"{have} has {missing}"
-    common = gcd(have, asked)
-    more, less = have // common, asked // common
-    if less == 1 and more <= LARGEST_RATIO:
-        yield f"the input has {more} times as many elements as the {of}{_meaning(more, read)}"
-    elif more == 1 and less <= LARGEST_RATIO:
-        yield f"the {of} {'have' if partly else 'has'} {less} times as many elements as the input{_meaning(less, read)}"
-    else:
-        yield f"the counts are in the ratio {more} to {less}"
-
-
-def _meaning(ratio: int, read: Reading) -> str:
-    """Return what a ratio of two counts often means, unless the shapes show that the batch is right."""
-    if read.input and read.target and read.input[0] == read.target[0]:
-        return ""
-    if read.input and ratio == read.input[0] and read.cause == "hard-coded-batch":
-        return f", and its first dim is {ratio}: often a batch"
-    # up to which ratio of the counts a batch is thought of
-    return ": often RGB against grey" if ratio == 3 else ": often a batch" if ratio <= 1024 else ""
+    large, small = max(have, asked), min(have, asked)
+    if between or missing:
+        yield between or f"{have} has {missing}"
+    elif large % small == 0 and large // small <= LARGEST_RATIO:
+        times = f"{large // small} times as many elements as the"
+        said = f"the input has {times} {of}" if have > asked else f"the {of} hold{'' if partly else 's'} {times} input"
+        yield f"{said}{': often RGB against grey' if large == 3 * small else ''}"
 
 
 def _differing(read: Reading) -> Iterator[str]:
     """Yield which dims of two shapes differ, if others around them agree."""
     if read.input is None or read.target is None:
         return
-    pairs = [*enumerate(zip(read.input, read.target, strict=False))]
-    unequal = [(index, have, asked) for index, (have, asked) in pairs if have != asked]
-    if len(read.input) == len(read.target) and len(unequal) == 1:
-        index, have, asked = unequal[0]
-        yield f"only dim {index} differs: {have} in the input, {asked} in the target"
-    elif read.cause == "count-mismatch" and count_of(read.input) and count_of(read.target):
+    if read.cause in ("count-mismatch", "not-broadcastable"):
         _, ours, theirs = differing(as_dims(read.input), as_dims(read.target))
         if ours and theirs and len(ours) < len(read.input):
             yield f"only this differs: {text_of(ours)} in the input, {text_of(theirs)} in the target"
@@ -438,38 +482,26 @@ def _differing(read: Reading) -> Iterator[str]:
 
 def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
+    shows_first = read.line is not None and read.line.arguments[0].isdigit()
     if trace is None:
         return
-    if read.input is None:
-        yield "the message does not give the shape of the input, so it is read as one dim"
     if trace.problem is not None and (read.strides or read.op == "expand"):
         yield trace.problem.message
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
     elif trace.output is not None:
-        shown = not read.traits.hides or (read.framework == "numpy" and _shows_first(read))
-        hidden = "" if shown else f": {read.traits.hides}"
-        yield f"these rules give {text_of(trace.output)}, so the message hides something{hidden}"
-    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not _shows_first(read):
+        if read.op == "broadcast":
+            yield f"together they are {text_of(trace.output)}, and the tensor that is to hold them is not"
+        elif read.op not in KINDS:
+            yield f"these rules give {text_of(trace.output)}, so the message hides something{read.traits.hides}"
+    if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not shows_first:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
-    pairs = enumerate(zip(read.input or (), read.target or (), strict=False))
-    places = [f"the {asked} at index {index}" for index, (have, asked) in pairs if have == asked]
-    if read.traits.copied_shown and places:
-        told = "may be a 0" if len(places) == 1 else "may each be a 0"
-        yield f"where the model has a 0, the message shows the dim that it copies: {' and '.join(places)} {told}"
-
-
-def _shows_first(read: Reading) -> bool:
-    """Say whether the line of code shows that its first size is no -1."""
-    return read.line is not None and read.line.first not in (None, -1)
 
 
 def _from_code(read: Reading) -> Iterator[str]:
-    """Yield the sizes that the code of the nearest frame writes, marked as from there."""
-    if read.line is not None and (read.code is None or read.code.op != read.line.called):
-        if ";" not in read.line.text:
-            yield f"the line of code says {read.line.text}"
-    elif read.code is not None:
-        taken = known_count(read.code.sizes) if read.cause == "count-mismatch" and read.target is None else None
+    """Yield what the line of code says, and which of its calls can have failed."""
+    line = read.line
+    if line is not None and ";" not in line.text:
+        taken = known_count(line.sizes) if read.cause == "count-mismatch" and read.target is None else None
         takes = "" if taken is None else f", which takes {factored(taken)} elements"
-        yield f"the code before it says {read.code.op} {text_of(read.code.sizes)}{takes}"
+        yield f"the line of code says {line.text}{takes}"

@@ -20,8 +20,9 @@ import numpy as np
 
 import shapecalc.engine.headers as headers
 from shapecalc.core.limits import LONGEST_TENSOR_HEADER
+from shapecalc.core.packages import missing
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief
+from shapecalc.core.text import brief, path_and_member
 
 STORES = (".zarr", ".h5", ".hdf5")
 """What the names of stores end with: their arrays may be larger than memory."""
@@ -76,7 +77,7 @@ def open_source(text: str) -> Source:
 
     Raises `FileError` if it cannot be used.
     """
-    if not split_store(text)[0].endswith(STORES):
+    if not path_and_member(text)[0].endswith(STORES):
         return open_array(text)
     with raise_file_errors(text):
         return _store_source(text)
@@ -97,31 +98,6 @@ def open_array(text: str) -> Source:
         with headers.opened_archive(path) as archive:
             header = headers.member_header(archive, headers.member_info(headers.members_of(archive), path, member))
         return Source(text, Path(path), header.shape, header.kind, lambda: _unpack(path, member))
-
-
-def path_and_member(text: str) -> tuple[str, str]:
-    """Return the path of the file that a text names, and the name of the array in it, if it gives one.
-
-    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array")
-    (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
-    """
-    if text.endswith((".npy", ".npz", ".safetensors")):
-        return text, ""
-    path, _, member = text.rpartition(":")
-    return (path, member) if path.endswith((".npz", ".safetensors")) else split_store(text)
-
-
-def split_store(text: str) -> tuple[str, str]:
-    """Return the path of the store that a text names, and the name of the array in it, if it gives one.
-
-    >>> split_store("x.zarr:group/array"), split_store("a/x.zarr/"), split_store("x.h5:/data")
-    (('x.zarr', 'group/array'), ('a/x.zarr', ''), ('x.h5', 'data'))
-    """
-    for ending in STORES:
-        path, colon, member = text.partition(f"{ending}:")
-        if colon:
-            return f"{path}{ending}", member.strip("/")
-    return text.rstrip("/") if len(text) > 1 else text, ""
 
 
 @contextmanager
@@ -172,7 +148,7 @@ def _tensor(path: str, member: str) -> Any:
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
-        raise headers.Unreadable("safetensors is not installed; pip install 'shapecalc[safetensors]'") from None
+        raise headers.Unreadable(missing("safetensors", "safetensors")) from None
     with headers.regular_file(path) as file:
         length = int.from_bytes(file.read(headers.TENSOR_LENGTH_BYTES), "little")
         if LONGEST_TENSOR_HEADER < length < os.fstat(file.fileno()).st_size:
@@ -196,7 +172,7 @@ def _known_kind(name: str | None, itemsize: int) -> np.dtype[Any]:
 
 def _store_source(text: str) -> Source:
     """Return an array in a store, whose elements are read by `engine/stores` alone; raise `Unreadable`, `OSError`."""
-    path, member = split_store(text)
+    path, member = path_and_member(text)
     if ".." in member.split("/"):
         raise headers.Unreadable("the name of an array leads out of its store")
     if path.endswith(".zarr"):
@@ -216,7 +192,7 @@ def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]
     try:
         import h5py
     except ImportError:
-        raise headers.Unreadable("h5py is not installed; pip install 'shapecalc[h5py]'") from None
+        raise headers.Unreadable(missing("h5py", "h5py")) from None
     with headers.unreadable_on(headers.FOREIGN), h5py.File(path, "r") as file:
         found = file.get(member) if member else None
         if isinstance(found, h5py.Dataset):
@@ -265,7 +241,7 @@ def cut_short(source: Source) -> FileError:
 def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
     """Yield the file of a source, opened anew; raise `FileError` if that cannot be done or it is another file now."""
     try:
-        with Path(mapped.path).open("rb", buffering=0) as file:
+        with Path(mapped.path).open("rb") as file:
             found = os.fstat(file.fileno())
             if (found.st_dev, found.st_ino) != mapped.file:
                 raise FileError(f"{source.text}: it was replaced while it was read")
@@ -277,10 +253,7 @@ def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
 def _read(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
     """Return so many bytes of a file, from a byte on."""
     file.seek(start)
-    read = b""
-    while len(read) < count:
-        more = file.read(count - len(read))
-        if not more:
-            raise cut_short(source)
-        read += more
+    read = file.read(count)
+    if len(read) < count:
+        raise cut_short(source)
     return read

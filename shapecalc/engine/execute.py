@@ -20,23 +20,24 @@ from typing import IO, Any
 
 import numpy as np
 
-from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dims import Shape
+from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.dims import Shape, all_known
 from shapecalc.core.examples import moving_stages
-from shapecalc.core.moves import Dims, Move, index_before, ravel, unravel
+from shapecalc.core.limits import MOST_COUNTED
+from shapecalc.core.moves import Combine, Dims, Move, index_before, ravel, unravel
+from shapecalc.core.ops.operands import in_order
+from shapecalc.core.packages import install_command, requirements
 from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import brief, shape_text
 from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at
 from shapecalc.engine.copying import Pieces, copy_into
 from shapecalc.engine.headers import stamp, write_header
-from shapecalc.engine.joining import combines, joined, joining_move, pieces
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, pieced, plan_moves
 from shapecalc.engine.processes import FORKS, KilledError, do_in_child
 from shapecalc.engine.whole_files import whole_file
 
 NAMES = ("auto", "numpy", "cupy")
-INSTALL = "install it with: pip install 'shapecalc[cupy13]', or [cupy12] for CUDA 12"
 NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The number types that stand for elements on a device, by their width in bytes."""
 MOST_SHOWN = 1000
@@ -207,7 +208,7 @@ def cupy() -> Any:
         import cupy as module
     except ImportError as error:
         missing = "CuPy is not installed" if error.name == "cupy" else f"CuPy does not load: {error}"
-        raise BackendError(f"{missing}; {INSTALL}") from None
+        raise BackendError(f"{missing}; {_installing()}") from None
     try:
         count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
@@ -219,7 +220,12 @@ def cupy() -> Any:
 
 def _cannot_copy(error: Exception) -> str:
     """Return in one line why CuPy runs no kernel. NVRTC, which compiles them, is in CuPy's extra `ctk` only."""
-    return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {INSTALL}"
+    return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_installing()}"
+
+
+def _installing() -> str:
+    wanted = requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
+    return f"install it with: {install_command(wanted)}, or cupy-cuda12x for CUDA 12"
 
 
 def list_backends() -> list[dict[str, object]]:
@@ -255,6 +261,79 @@ def _numbers(array: Any) -> Any:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
     return array.view(NUMBERS[array.itemsize])
+
+
+# Data of several operands: what broadcast, concat and stack make of arrays.
+
+
+def combines(answer: Trace | Chain) -> bool:
+    """Say whether an answer is about several operands, or computes elements."""
+    return any(isinstance(move, Combine) for move in answer.moves)
+
+
+def joining_move(answer: Trace | Chain) -> Combine:
+    """Return the one move of an answer that lays operands end to end, or broadcasts the first.
+
+    Raises `ShapeError` (usage) for an answer that computes elements, and for a chain.
+    """
+    if len(answer.stages) != 1:
+        raise misuse("in a chain, data of several operands are not carried out", "carry out one stage after the other")
+    stage, move = answer.stages[0], answer.stages[0].move
+    if not isinstance(move, Combine) or stage.kind not in (Kind.JOIN, Kind.BROADCAST):
+        raise misuse(f"{stage.label} computes elements, and only the shape is known", "ask for the shape alone")
+    if not answer.concrete or not all_known([dim for shape in move.operands for dim in shape]):
+        raise misuse("data have sizes, and this answer has names", "give the sizes with --where")
+    return move
+
+
+def filled_parts(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
+    """Yield the parts of the output, each with the array that fills it; the input is the first array.
+
+    Raises `ShapeError` (usage) as `joining_move` does.
+    """
+    move = joining_move(answer)
+    if move.joined is None:
+        yield (), np.broadcast_to(arrays[0], tuple(answer.output or ()))  # type: ignore[arg-type]
+        return
+    start = 0
+    for operand in in_order(answer.input, answer.traces[0].request.arguments.get("operands", ())):
+        array = arrays[operand.number]
+        before = (slice(None),) * move.joined
+        if array.ndim < len(move.shape):
+            stacked = not move.places[move.joined]
+            if stacked:
+                yield (*before, start), array
+            start += stacked
+        else:
+            stop = start + array.shape[move.joined]
+            yield (*before, slice(start, stop)), array
+            start = stop
+
+
+def joined(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
+    """Return the array that an answer makes of arrays; without them, of 0, 1, 2 ... counted on through all operands.
+
+    Raises `ShapeError` (usage) as `joining_move` does, and if there is too much to count.
+
+    >>> import shapecalc as sc
+    >>> joined(sc.concat((2, 1), (2, 2), axis=1)).tolist()
+    [[0, 2, 3], [1, 4, 5]]
+    """
+    move = joining_move(answer)
+    shapes: Any = move.operands
+    if arrays is None:
+        sizes = [prod(shape) for shape in shapes]
+        count = sum(sizes) + prod(move.shape)  # type: ignore[arg-type]  # all are numbers
+        if count > MOST_COUNTED:
+            raise MOST_COUNTED.passed(f"there are {brief(str(count))} elements")
+        starts = [sum(sizes[:place]) for place in range(len(sizes))]
+        each = zip(starts, sizes, shapes, strict=True)
+        arrays = [np.arange(start, start + size).reshape(shape) for start, size, shape in each]
+    output: Any = answer.output
+    made = np.empty(output, np.result_type(*arrays))
+    for place, array in filled_parts(answer, arrays):
+        made[place] = array
+    return made
 
 
 # The elements that are shown
@@ -370,7 +449,7 @@ def _write_joined(
         listed = " and ".join(sorted(map(str, kinds)))
         raise misuse(f"the files hold elements of several types: {listed}", "write them in one type")
     out = _mapped(file, tuple(answer.output or ()), sources[0].kind)  # type: ignore[arg-type]
-    for place, array in pieces(answer, [copy_of(source, SMALL) for source in sources]):
+    for place, array in filled_parts(answer, [copy_of(source, SMALL) for source in sources]):
         out[place] = array
         tick(array.nbytes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from random import Random
 from typing import Any
@@ -15,7 +15,8 @@ from shapecalc.core.dims import Shape, all_known, substitute
 from shapecalc.core.examples import example_sizes
 from shapecalc.core.find import Atoms, Found, Pair, Way, fitting_ways, named_way, ways_between
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.moves import Permute, index_before, ravel, unravel
+from shapecalc.core.layout import position
+from shapecalc.core.moves import ravel, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import replace
 from shapecalc.engine.execute import MOST_DIMS, moved, run
@@ -141,11 +142,11 @@ def is_proved(way: Way) -> bool:
         return False
     sizes = {} if answer.concrete else example_sizes(answer, smallest=False)
     split, output = _sizes(way.split, sizes), _sizes(way.after, sizes)
-    count = prod(output)
+    course, count = moves_of(answer).rewritten(sizes), prod(output)
     if count > MOST_RUN or max(len(split), len(output), len(way.before)) > MOST_DIMS:
         places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
-        return _followed(answer, sizes, places) == [_moved(split, way.perm, place) for place in places]
-    course, every = moves_of(answer).rewritten(sizes), np.arange(count)
+        return all(position(course, place) == _moved(split, way.perm, place) for place in places)
+    every = np.arange(count)
     made = moved(course.moves, every.reshape(course.input))
     return np.array_equal(made.ravel(), _moved(split, way.perm, every) + 0 * every)
 
@@ -171,14 +172,3 @@ def _moved(split: tuple[int, ...], perm: tuple[int, ...], place: Any) -> Any:
     """Return the position in the input of the element at a place of the output, by arithmetic on the parts alone."""
     index = dict(zip(perm, unravel(place, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)
-
-
-def _followed(answer: Chain, sizes: Mapping[str, int], places: Iterable[int]) -> list[int]:
-    """Return the positions in the input of elements at places of the output, by following them back."""
-    found = list(places)
-    for stage in reversed(answer.stages):
-        if isinstance(stage.move, Permute):
-            before = _sizes(stage.before, sizes)
-            after = _sizes(stage.move.after(stage.before), sizes)
-            found = [ravel(index_before(unravel(place, after), before, stage.move), before) for place in found]
-    return found

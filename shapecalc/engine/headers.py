@@ -28,7 +28,7 @@ from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.dims import INT64_MAX
 from shapecalc.core.limits import LONGEST_HEADER, LONGEST_METADATA, LONGEST_TENSOR_HEADER
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief
+from shapecalc.core.text import brief, path_and_member
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,8 +124,8 @@ def found_in(text: str) -> Iterator[Found]:
     try:
         if not text:
             raise Unreadable("the name of a file is empty")
-        path, _, member = (text, "", "") if text.endswith((".npz", ".safetensors")) else text.rpartition(":")
-        if text.endswith(".npy"):
+        path, member = path_and_member(text)
+        if path.endswith(".npy"):
             with regular_file(text) as file:
                 header = npy_header(file)
             yield Found(text, header.shape, header.dtype)

@@ -119,13 +119,8 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
     """Have the names of files below a root on the disk: those in their folders, and of their folders up to the root."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    folders = {root}
-    for file in files:
-        folder = file.parent
-        while folder not in folders:
-            folders.add(folder)
-            folder = folder.parent
-    for folder in folders:
+    folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
+    for folder in {root, *folders}:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)

@@ -5,7 +5,7 @@ Each question is asked once: nodes that ask the same, fixes that are tried and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,11 +18,11 @@ from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.resolve import resolve
-from shapecalc.models.batch_axis import Shapes, Sizes
+from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import ABSENT, Node
-from shapecalc.models.free_dims import Lane, NamedShape
+from shapecalc.models.free_dims import Lane, NamedShape, columns
 from shapecalc.models.lanes import same_in_all
-from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, Conditions, CoreCall
+from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, Conditions, CoreCall, operator_of
 
 Arguments = FrozenDict
 """Core's arguments by name."""
@@ -234,52 +234,6 @@ COUNTS = ("num_outputs", "group", "num_groups")
 """The attributes that count or divide, and may be neither 0 nor large."""
 
 
-class NamedInputs:
-    """Inputs of a node that stand for those of all lanes: each dim that is not the same in all of them has a name."""
-
-    def __init__(self, inputs: Sequence[InLanes | None], lanes: Sequence[int]) -> None:
-        """Name the dims of inputs in some lanes, in which all have shapes; `kinds` is None if their ranks differ.
-
-        >>> NamedInputs([(1, ((1, 3), (2, 3))), (1, ((4, 3), (4, 3)))], (0, 1)).kinds
-        ((1, ('0.0', 3)), (1, (4, 3)))
-        """
-        self.sizes: dict[str, Sequence[int]] = {}
-        """The size of each name in each of these lanes."""
-        self.kinds: Kinds | None = None
-        self._count = len(lanes)
-        found: list[Kind | None] = []
-        for place, given in enumerate(inputs):
-            if given is None:
-                found.append(None)
-                continue
-            shapes = [given[1][lane] or () for lane in lanes]
-            if shapes.count(shapes[0]) == len(shapes):
-                found.append((given[0], shapes[0]))
-            elif len({*map(len, shapes)}) == 1:
-                found.append((given[0], tuple(self._dims(place, shapes))))
-            else:
-                return
-        self.kinds = tuple(found)
-
-    def _dims(self, place: int, shapes: Sequence[Sizes]) -> Iterator[int | str]:
-        """Yield the dims of an input, and keep the sizes of those that have names."""
-        for axis, sizes in enumerate(zip(*shapes, strict=True)):
-            if sizes.count(sizes[0]) == len(sizes):
-                yield sizes[0]
-            else:
-                self.sizes[f"{place}.{axis}"] = sizes
-                yield f"{place}.{axis}"
-
-    def shapes(self, kind: Kind) -> list[Sizes] | None:
-        """Return the shape of an output in each of the lanes; None unless it has each name once."""
-        if type(kind) is not tuple or kind[1] is None:
-            return None
-        if sorted([dim for dim in kind[1] if type(dim) is str]) != sorted(self.sizes):
-            return None
-        columns = [(dim,) * self._count if type(dim) is int else self.sizes[dim] for dim in kind[1]]  # type: ignore[index]
-        return [*zip(*columns, strict=True)]
-
-
 @dataclass(slots=True, eq=False)
 class Form:
     """A node without the names of its tensors, as ONNX is asked about it."""
@@ -318,16 +272,20 @@ class Inference:
         return self._forms[key]
 
     def _new_form(self, node: Node, given: Sequence[bool], made: Sequence[bool]) -> Form | None:
+        asked = node.op, max(node.opset, 1), node.domain
+        if like := operator_of(node).like:
+            asked = like, self._onnx.defs.onnx_opset_version(), ""
         try:
-            schema = self._schema(node.op, max(node.opset, 1), node.domain)
+            schema = self._schema(*asked)
         except self._no_schema:
             return None
-        inputs = [str(place) if there else "" for place, there in enumerate(given)]
+        op, opset, domain = asked
+        inputs = [str(place) if there else "" for place, there in enumerate(given[: schema.max_input])]
         outputs = [f"y{place}" if there else "" for place, there in enumerate(made)]
-        message = self._onnx.NodeProto(op_type=node.op, domain=node.domain, input=inputs, output=outputs)
-        message.attribute.extend(node.proto.attribute)
-        domains = dict.fromkeys(("", node.domain))
-        return Form(schema, message, [self._onnx.helper.make_opsetid(domain, node.opset) for domain in domains])
+        message = self._onnx.NodeProto(op_type=op, domain=domain, input=inputs, output=outputs)
+        message.attribute.extend([each for each in node.proto.attribute if not like or each.name in schema.attributes])
+        domains = dict.fromkeys(("", domain))
+        return Form(schema, message, [self._onnx.helper.make_opsetid(name, opset) for name in domains])
 
     def outputs(self, node: Node, form: Form, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Outputs:
         """Return what is known of a node's outputs, in one lane, or why it refuses its inputs.
@@ -346,30 +304,30 @@ class Inference:
     ) -> tuple[list[Shapes], list[int]] | None:
         """Return the shapes of a node's outputs in each lane, and their types, of an operator that hands dims on.
 
-        None if it does not hand on what is not the same in all lanes; if it does, it refuses nothing in any.
+        Each dim that is not the same in all lanes has a name in the question. None if it is not in the answer, once; if
+        it is, the node refuses nothing in any lane.
         """
-        if not inputs or inputs[0] is None:
-            return None
-        first = inputs[0][1]
+        first = inputs[0][1] if inputs and inputs[0] else ()
         lanes = [lane for lane, shape in enumerate(first) if shape is not None]
-        if len(lanes) < 2:
-            return None
-        for each in inputs:
-            if each is not None and None in each[1] and None in [each[1][lane] for lane in lanes]:
+        sizes: dict[int | str, tuple[int | None, ...]] = {}
+        kinds: list[Any] = []
+        for place, given in enumerate(inputs):
+            axes = columns([given[1][lane] for lane in lanes]) if given else []
+            if axes is None or any(None in axis for axis in axes):
                 return None
-        named = NamedInputs(inputs, lanes)
-        outputs = self.outputs(node, form, named.kinds, values) if named.kinds and named.sizes else ""
-        if isinstance(outputs, str):
-            return None
-        shapes, dtypes = [], []
+            dims: list[Any] = [e[0] if e.count(e[0]) == len(e) else f"{place}.{at}" for at, e in enumerate(axes)]
+            sizes |= {dim: each for dim, each in zip(dims, axes, strict=True) if isinstance(dim, str)}
+            kinds.append(given and (given[0], tuple(dims)))
+        outputs = self.outputs(node, form, tuple(kinds), values) if sizes else ()
+        shapes, dtypes = list[Any](), list[int]()
         for kind in outputs:
-            found = named.shapes(kind)
-            if found is None:
+            dims = [*kind[1]] if isinstance(kind, tuple) and kind[1] is not None else []
+            if sorted([dim for dim in dims if isinstance(dim, str)]) != sorted(map(str, sizes)):
                 return None
-            left = iter(found)
+            left = zip(*[sizes.get(dim, (dim,) * len(lanes)) for dim in dims], strict=True)
             shapes.append(tuple([None if shape is None else next(left) for shape in first]))
-            dtypes.append(kind[0])
-        return shapes, dtypes
+            dtypes.append(kind[0])  # type: ignore[arg-type]
+        return (shapes, dtypes) if shapes else None
 
     def _inferred(self, node: Node, form: Form, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Outputs:
         from_array = self._onnx.numpy_helper.from_array

@@ -147,13 +147,8 @@ class NodeAtSize:
     """Returns the elements of an input by its number; None if they are not known."""
     absent: Sequence[int] = ()
     """The places of optional inputs that are left out."""
-    between: Callable[[int], Any] | None = None
-    """Returns the least and the greatest that the elements of an input may be."""
-
-    def bounds(self, at: int) -> Any:
-        """Return the least and the greatest that the elements of an input may be; None if nobody knows."""
-        found = self.elements(at)
-        return (found, found) if found is not None or self.between is None else self.between(at)
+    bounds: Callable[[int], Any] = lambda _: None
+    """Returns the least and the greatest that the elements of an input may be; None if nobody knows."""
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""

@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from bisect import bisect_left
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -24,11 +25,11 @@ from importlib import util
 from itertools import groupby
 from math import prod
 from pathlib import Path
-from struct import unpack
 from typing import Any
 
 import numpy as np
 
+from shapecalc.core.packages import missing
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, visible
@@ -150,12 +151,12 @@ class Model(Record):
 
 
 def nodes_in(bodies: Iterable[Body]) -> Iterator[Node]:
-    """Yield all nodes of bodies, and of the bodies in them."""
-    left = [*bodies]
-    while left:
-        for node in left.pop().nodes:
+    """Yield all nodes of bodies, those of the bodies in a node after it."""
+    for body in bodies:
+        for node in body.nodes:
             yield node
-            left += node.bodies
+            if node.bodies:
+                yield from nodes_in(node.bodies)
 
 
 Bytes = bytes | memoryview
@@ -348,7 +349,7 @@ def onnx_messages() -> Any:
         return sys.modules[name]
     package = util.find_spec("onnx")
     if package is None or not package.submodule_search_locations:
-        raise file_error("reading models needs onnx, which is not installed", "pip install 'shapecalc[onnx]'")
+        raise file_error(missing("onnx", "onnx"))
     file = Path(package.submodule_search_locations[0], "onnx_ml_pb2.py")
     spec = util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.exists():
@@ -402,7 +403,7 @@ def model_of(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
     """
     opset = {_domain(each.domain): each.version for each in proto.opset_import}
     build = _Builder(proto, opset)
-    graph = build.body(proto.graph, "", "", _Scope({}, None), NO_ATTRIBUTES)
+    graph = build.body(proto.graph, "", "", Scope({}), NO_ATTRIBUTES)
     first = {constant.tensor for constant in graph.constants}
     inputs = [
         _declared(each, number)
@@ -440,18 +441,8 @@ def _dim(dim: Any) -> int | str | None:
     return _text(dim.dim_param) or None
 
 
-class _Scope:
-    """The tensors that have names in a graph, and the graph around it."""
-
-    __slots__ = ("names", "outer")
-
-    def __init__(self, names: dict[str, int], outer: _Scope | None) -> None:
-        self.names, self.outer = names, outer
-
-    def find(self, name: str) -> int | None:
-        """Return the number of a tensor, here or further out; None if there is none."""
-        found = self.names.get(name)
-        return self.outer.find(name) if found is None and self.outer else found
+Scope = ChainMap[str, int]
+"""The tensors that have names in a graph, and in those around it."""
 
 
 class _Builder:
@@ -464,30 +455,30 @@ class _Builder:
         self.calling: list[tuple[str, str, str]] = []
         self.called = 0
 
-    def tensor(self, name: str, scope: _Scope) -> int:
+    def tensor(self, name: str, scope: Scope) -> int:
         """Return a new number for a tensor that begins to exist in a scope."""
         if not name:
             return ABSENT
-        number = scope.names[name] = len(self.names)
+        number = scope[name] = len(self.names)
         self.names.append(_text(name))
         return number
 
-    def body(self, graph: Any, name: str, path: str, scope: _Scope, bound: Bound) -> Body:
+    def body(self, graph: Any, name: str, path: str, scope: Scope, bound: Bound) -> Body:
         """Return a graph with its nodes. `path` stands in front of theirs."""
         inputs = tuple([self.tensor(each.name, scope) for each in graph.input])
-        constants = [Constant(scope.names.get(e.name) or self.tensor(e.name, scope), e) for e in graph.initializer]
+        constants = [Constant(scope.maps[0].get(e.name) or self.tensor(e.name, scope), e) for e in graph.initializer]
         nodes = self._nodes(graph.node, path, scope, bound)
         outputs = tuple([self._used(each.name, scope) for each in graph.output])
         return Body(name, inputs, outputs, nodes, tuple(constants))
 
-    def _used(self, name: str, scope: _Scope) -> int:
+    def _used(self, name: str, scope: Scope) -> int:
         """Return the number of a tensor that is read; one that no node has made yet gets its number here."""
         if not name:
             return ABSENT
-        found = scope.find(name)
+        found = scope.get(name)
         return self.tensor(name, scope) if found is None else found
 
-    def _nodes(self, protos: Iterable[Any], path: str, scope: _Scope, bound: Bound) -> tuple[Node, ...]:
+    def _nodes(self, protos: Iterable[Any], path: str, scope: Scope, bound: Bound) -> tuple[Node, ...]:
         """Return the nodes of a graph, each after what it reads; raise `ValueError` if they are in a cycle."""
         nodes, sorted_already = [], True
         for index, proto in enumerate(protos):
@@ -498,9 +489,9 @@ class _Builder:
                 sorted_already = False
         return tuple(nodes) if sorted_already else _in_order(nodes)
 
-    def _node(self, proto: Any, path: str, scope: _Scope, bound: Bound) -> Node:
+    def _node(self, proto: Any, path: str, scope: Scope, bound: Bound) -> Node:
         """Return a node, with the graphs in its attributes or the function that it calls."""
-        names = scope.names
+        names = scope.maps[0]
         inputs = tuple([names.get(name) or self._used(name, scope) for name in proto.input[:]])
         domain, op = _domain(proto.domain), _text(proto.op_type)
         bodies: tuple[Body, ...] = ()
@@ -518,7 +509,7 @@ class _Builder:
         return Node(path, op, domain, opset, inputs, outputs, attributes, bodies, proto)
 
     def _attributes(
-        self, proto: Any, path: str, scope: _Scope, bound: Bound
+        self, proto: Any, path: str, scope: Scope, bound: Bound
     ) -> tuple[Mapping[str, Any], tuple[Body, ...]]:
         """Return the attributes of a node by name, and the graphs among them."""
         values: dict[str, Any] = {}
@@ -528,7 +519,7 @@ class _Builder:
                 name = _text(each.name)
                 if any(body.name == name for body in bodies):
                     raise ValueError(f"node {path} has two graphs called {visible(brief(name))}")
-                bodies.append(self.body(each.g, name, f"{path}/{name}/", _Scope({}, scope), bound))
+                bodies.append(self.body(each.g, name, f"{path}/{name}/", scope.new_child(), bound))
             elif not each.ref_attr_name:
                 values[_text(each.name)] = attribute_value(each)
         return values, tuple(bodies)
@@ -545,7 +536,7 @@ class _Builder:
         formal = dict.fromkeys(function.input, ABSENT) | dict(zip(function.input, inputs, strict=False))
         outside, self.opset = self.opset, self.opset | {_domain(e.domain): e.version for e in function.opset_import}  # type: ignore[operator]
         self.calling.append(key)
-        scope, name = _Scope(formal, None), f"@{function.name}"
+        scope, name = Scope(formal), f"@{function.name}"
         nodes = self._nodes(function.node, f"{path}/{name}/", scope, given)
         outputs = tuple([self._used(each, scope) for each in function.output])
         self.calling.pop()
@@ -579,7 +570,8 @@ def _with_bound(proto: Any, bound: Bound) -> Any:
 def _in_order(nodes: list[Node]) -> tuple[Node, ...]:
     """Return the nodes of a graph so that each follows what it reads; raise `ValueError` if they are in a cycle."""
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
-    reads = {index: [maker[number] for number in _read(node) if number in maker] for index, node in enumerate(nodes)}
+    read = [[number for each in (node, *nodes_in(node.bodies)) for number in each.reads] for node in nodes]
+    reads = {index: [maker[number] for number in numbers if number in maker] for index, numbers in enumerate(read)}
     try:
         return tuple([nodes[index] for index in TopologicalSorter(reads).static_order()])
     except CycleError as error:
@@ -587,19 +579,8 @@ def _in_order(nodes: list[Node]) -> tuple[Node, ...]:
         raise ValueError(f"its nodes are in a cycle, node {among} among them") from None
 
 
-def _read(node: Node) -> Iterable[int]:
-    """Yield what a node reads, and what the nodes in its bodies do."""
-    yield from node.inputs
-    for body in node.bodies:
-        yield from body.outputs
-        for inner in body.nodes:
-            yield from _read(inner)
-
-
 MOST_ELEMENTS = 4096
 """How many elements a tensor has at most if its elements are followed."""
-MOST_NUMBERS = 10_000
-"""How many numbers a constant target has at most."""
 MOST_FLOATS = 64
 """How many a constant of floats has: scales and sizes have a handful, weights more."""
 TYPES = {number: (np.dtype(kind).newbyteorder("<"), np.dtype(kind)) for number, kind in KINDS.items()}
@@ -625,15 +606,3 @@ def elements(proto: Any) -> Array | None:
         is_half = KINDS[number] == "float16"  # which is written as its bits
         found = np.array(numbers, np.uint16).view(np.float16) if is_half else np.array(numbers).astype(KINDS[number])
     return None if found is None or found.size != count else found.astype(kind, copy=False).reshape(shape)
-
-
-def whole_numbers(proto: Any) -> tuple[int, ...] | None:
-    """Return the numbers of a tensor of int64 that is a vector or a scalar; None of any other."""
-    count = prod(proto.dims)
-    if proto.data_type != INT64 or len(proto.dims) > 1 or not 0 <= count <= MOST_NUMBERS:
-        return None
-    raw = proto.raw_data
-    if not raw:
-        found = tuple(proto.int64_data)
-        return found if len(found) == count else None
-    return unpack(f"<{count}q", raw) if len(raw) == 8 * count else None

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, combinations, combinations_with_replacement, count, cycle, islice
 from itertools import product as every_choice
-from operator import mul, ne
+from operator import ne
+
+import numpy as np
+from numpy.linalg import matrix_rank
 
 from shapecalc.core.conditions import Condition, holds
 from shapecalc.core.dims import Dim, lowest_terms
@@ -35,6 +38,10 @@ MOVES = ((0, ()), (2, (-2, 8, 1)), (4, (32, 8, 1)), (7, (1,)))
 
 A step of -2 is half of the size, and without any it is the size. Models halve images; the last shows where they round.
 """
+ALONE = (0,)
+"""In place of steps: the size is the prime itself."""
+UNSEEN = (*[(first, (1,)) for first in (8, 1, 9, 3, 10, 5, 11)], (1, ALONE), (2, ALONE))
+"""The same for the sizes that tell every node: most are odd, and two are small."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 LONGEST_NAME = 40
 MOST_SUMS = 12
@@ -88,6 +95,8 @@ class InputChoice(Record):
     """The sizes of other free dims that nobody gave."""
     doubtful: int = 0
     """How many inputs have the batch in place of one number, which may be for all samples."""
+    unseen: tuple[Lane, ...] = ()
+    """More lanes, in which the model is walked if every node is told."""
 
 
 class Guess:
@@ -113,16 +122,18 @@ class Guess:
         base = {name: sizes[name] for name in others if name not in totals}
         base = _fitting(base, conditions, [name for name in self.open if name in base], home)
         judged = sorted({*self._judged, naming.declared or 1})
-        held_back = [*islice((each for each in chain(HELD_BACK, count(judged[-1] + 1)) if each not in judged), 5)]
+        held_back = (each for each in chain(HELD_BACK, count(judged[-1] + 1)) if each not in judged)
         lanes = [naming.lane(each, base, totals, judged=True) for each in judged]
-        lanes.append(naming.lane(held_back[0], base, totals))
-        for batch, move in zip(held_back[1:], MOVES if others else (), strict=False):
-            moved = _moved(base, *move)
-            fitting = _fitting(moved, conditions, [*moved], {naming.batch: batch})
+        lanes.append(naming.lane(next(held_back), base, totals))
+        moved = []
+        for move in (*MOVES, *UNSEEN) if others else ():
+            batch, sizes = next(held_back), _moved(base, *move)
+            fitting = _fitting(sizes, conditions, [*sizes], {naming.batch: batch})
             if any(fitting[name] == base[name] for name in base) and move is MOVES[-1]:
-                lanes.append(naming.lane(batch, moved, totals))  # some can have no other size
+                moved.append(naming.lane(batch, sizes, totals))  # some can have no other size
             else:
-                lanes.append(naming.lane(batch, fitting, totals, moved=fitting != base))
+                moved.append(naming.lane(batch, fitting, totals, moved=fitting != base))
+        lanes += moved[: len(MOVES)]
         if naming.batch:
             lanes.append(naming.lane(0, base, totals))
         return InputChoice(
@@ -133,6 +144,7 @@ class Guess:
             FrozenDict({**naming.names, **{name: " + ".join(terms) for name, terms in sums.items()}}),
             FrozenDict({name: lanes[0].sizes[name] for name in self.open}),
             self._doubtful,
+            tuple(moved[len(MOVES) :]),
         )
 
     def other_sizes(self) -> Iterator[InputChoice]:
@@ -183,7 +195,8 @@ def _moved(sizes: Mapping[str, int], first: int, steps: Sequence[int]) -> dict[s
     for name, size in sizes.items():
         parts = [size // -step if step < 0 else step for step in steps]
         step = next((part for part in parts if 0 < part < size and size % part == 0), size)
-        moved[name] = size + step * next(prime for prime in primes if step == size or step * prime % size)
+        prime = next(prime for prime in primes if step == size or step * prime % size)
+        moved[name] = size + step * prime if steps != ALONE else prime
     return moved
 
 
@@ -346,6 +359,8 @@ def _given(inputs: Sequence[Declared], shapes: Mapping[str, tuple[int | str, ...
 Powers = tuple[tuple[str, int], ...]
 Term = tuple[Powers, tuple[int | Fraction, ...]]
 """A product of names, and what it is in each lane."""
+Systems = tuple[list[tuple[Term, ...]], np.ndarray, np.ndarray]
+"""The terms of some sums, what they are in each lane, and the inverses of these matrices."""
 MOST_NAMES = 8
 """Of how many names products are tried."""
 LARGEST = 10**6
@@ -372,6 +387,15 @@ NamedDim = Dim | Sum | None
 NamedShape = tuple[NamedDim, ...]
 
 
+def columns(shapes: Sequence[tuple[int, ...] | None]) -> list[tuple[int | None, ...]] | None:
+    """Return what each dim of a tensor is in some lanes; None if its rank is not the same in all."""
+    ranks = {len(shape) for shape in shapes if shape is not None}
+    if len(ranks) != 1:
+        return None
+    unknown = (None,) * ranks.pop()
+    return [*zip(*[unknown if shape is None else shape for shape in shapes], strict=True)]
+
+
 class Namer:
     """Names numbers by the lanes that they were seen in; the lane of an empty batch does not count."""
 
@@ -385,28 +409,20 @@ class Namer:
         self._names = [self._term(((name, 1),)) for name in names]
         self._products = [self._term(_powers(pair)) for pair in combinations_with_replacement(names, 2)]
         triples = [self._term(_powers(three)) for three in combinations_with_replacement(names, 3)]
-        over = [self._term(tuple(sorted(((batch, -1), (name, 1))))) for name in names if name != batch]
-        shares = [
-            self._term(tuple(sorted(((batch, -1), *each[0])))) for each in self._products if batch not in dict(each[0])
-        ]
-        self._singles = [*self._names, *self._products, *triples, *over, *shares, self._term(((batch, -1),))]
+        shared = [powers for powers, _ in (*self._names, *self._products, self._one) if batch not in dict(powers)]
+        shares = [self._term(tuple(sorted(((batch, -1), *powers)))) for powers in shared]
+        self._singles = [*self._names, *self._products, *triples, *shares]
         self._known: dict[tuple[int | None, ...], NamedDim] = {}
         self._shapes: dict[Shapes, NamedShape | None] = {}
-        self._systems: dict[tuple[int, ...], list[tuple[tuple[Term, ...], System]]] = {}
+        self._systems: dict[tuple[int, ...], list[Systems]] = {}
 
     def shape(self, shapes: Shapes) -> NamedShape | None:
         """Return the shape of a tensor with names; None if its rank is not known."""
         found = self._shapes.get(shapes)
         if found is None:
-            found = self._shapes[shapes] = self._shape([shapes[place] for place in self._places])
+            axes = columns([shapes[place] for place in self._places])
+            found = self._shapes[shapes] = None if axes is None else tuple(map(self.dim, axes))
         return found
-
-    def _shape(self, shapes: Sequence[tuple[int, ...] | None]) -> NamedShape | None:
-        ranks = {len(shape) for shape in shapes if shape is not None}
-        if len(ranks) != 1:
-            return None
-        unknown = (None,) * ranks.pop()
-        return tuple([self.dim(sizes) for sizes in zip(*[unknown if s is None else s for s in shapes], strict=True)])
 
     def dim(self, sizes: tuple[int | None, ...]) -> NamedDim:
         """Return what a number is that was `sizes` in the lanes with a batch; None if nothing fits in all of them.
@@ -439,24 +455,31 @@ class Namer:
     def _sum(self, observed: tuple[int, ...], numbers: Sequence[int]) -> NamedDim:
         """Return the sum of two or three terms that a number is in all lanes, at least one of which checks it."""
         if observed not in self._systems:
-            self._systems[observed] = list(self._systems_in(observed))
-        for chosen, system in self._systems[observed]:
-            factors = system.solution(numbers)
-            if factors is not None and 0 not in factors and max(map(abs, factors)) < LARGEST:
-                terms = zip([powers for powers, _ in chosen], factors, strict=True)
+            self._systems[observed] = [*self._systems_in(observed)]
+        for chosen, rows, inverses in self._systems[observed]:
+            factors = np.rint(inverses @ np.array(numbers, float))
+            fit = (
+                ((rows @ factors[..., None])[..., 0] == numbers).all(1)
+                & factors.all(1)
+                & (abs(factors) < LARGEST).all(1)
+            )
+            for at in np.flatnonzero(fit)[:1]:
+                terms = zip([powers for powers, _ in chosen[at]], factors[at].astype(int).tolist(), strict=True)
                 last = sorted(terms, key=lambda term: not term[0])  # the number stands last
                 return Sum(tuple([lowest_terms(factor, 1, dict(powers)) for powers, factor in last]))
         return None
 
-    def _systems_in(self, observed: tuple[int, ...]) -> Iterator[tuple[tuple[Term, ...], System]]:
+    def _systems_in(self, observed: tuple[int, ...]) -> Iterator[Systems]:
         """Yield the sums to try, with the equations for their factors: names and numbers first, products then."""
         simple = [*self._names, self._one]
         for terms, many in ((simple, 2), ([*simple, *self._products], 2), (simple, 3)):
-            for chosen in combinations(terms, many) if len(observed) > many else ():
-                rows = [tuple([int(values[place]) for _, values in chosen]) for place in observed]
-                system = system_of(rows) if len({*rows}) > many else None
-                if system is not None:
-                    yield chosen, system
+            tried = combinations(terms, many) if len(observed) > many else ()
+            lanes = {each: [tuple([float(values[at]) for _, values in each]) for at in observed] for each in tried}
+            chosen = [each for each, rows in lanes.items() if len({*rows}) > many]
+            equations = np.array([lanes[each] for each in chosen])
+            if chosen:
+                settled = np.flatnonzero(matrix_rank(equations) == many)
+                yield [chosen[at] for at in settled], equations[settled], np.linalg.pinv(equations[settled])
 
     def _term(self, powers: Powers) -> Term:
         """Return a product of names with what it is in each lane; whole numbers are ints, which are faster."""
@@ -471,54 +494,3 @@ class Namer:
 
 def _powers(names: Sequence[str]) -> Powers:
     return tuple(sorted((name, names.count(name)) for name in {*names}))
-
-
-class System(Record):
-    """Linear equations, a row for each lane, that were solved once for all right sides."""
-
-    rows: tuple[tuple[int, ...], ...]
-    lanes: tuple[int, ...]
-    """The rows that settle the unknowns; the others check them."""
-    inverse: tuple[tuple[int, ...], ...]
-    """The inverse of these rows, times `scale`."""
-    scale: int
-
-    def solution(self, numbers: Sequence[int]) -> list[int] | None:
-        """Return the whole numbers that are right in all rows; None if there are none.
-
-        >>> system_of([[1, 1], [2, 1], [3, 1]]).solution([5, 7, 9])
-        [2, 3]
-        """
-        sides = [numbers[lane] for lane in self.lanes]
-        found = []
-        for row in self.inverse:
-            factor, left = divmod(sum(map(mul, row, sides)), self.scale)
-            if left:
-                return None
-            found.append(factor)
-        for row, number in zip(self.rows, numbers, strict=True):
-            if sum(map(mul, row, found)) != number:
-                return None
-        return found
-
-
-def system_of(rows: Sequence[Sequence[int]]) -> System | None:
-    """Return the equations with these rows, of two unknowns or three; None if the rows do not settle them.
-
-    The inverse is that of Cramer's rule: cofactors over the determinant.
-    """
-    many = len(rows[0])
-    for lanes in combinations(range(len(rows)), many):
-        square = [rows[lane] for lane in lanes]
-        cofactors = tuple([tuple([_cofactor(square, row, column) for row in range(many)]) for column in range(many)])
-        scale = sum(map(mul, cofactors[0], [row[0] for row in square]))
-        if scale:
-            return System(tuple(map(tuple, rows)), lanes, cofactors, scale)
-    return None
-
-
-def _cofactor(square: Sequence[Sequence[int]], row: int, column: int) -> int:
-    """Return the cofactor of a place in a matrix of two or three rows."""
-    left = [[each for at, each in enumerate(line) if at != column] for at, line in enumerate(square) if at != row]
-    minor = left[0][0] if len(left) == 1 else left[0][0] * left[1][1] - left[0][1] * left[1][0]
-    return minor if (row + column) % 2 == 0 else -minor

@@ -6,7 +6,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
 from shapecalc.models.batch_axis import Shapes
-from shapecalc.models.file import Body, Model, Node, nodes_in, read_model
+from shapecalc.models.file import Model, Node, nodes_in, read_model
 from shapecalc.models.free_dims import Guess, InputChoice, NamedShape, Namer, SizeOptions, guesses
 from shapecalc.models.lanes import Walk, same_in_all
 from shapecalc.models.operators import LISTED
@@ -30,14 +30,23 @@ MOST_ROUNDS = 3
 """How often sizes are taken from conditions."""
 
 
-def report_of(file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = ()) -> Report:
+def report_of(
+    file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = (), *, every: bool = False
+) -> Report:
     """Return what is told of the model in a file, and of the named nodes also what fails below them.
+
+    If `every`, all nodes are told, and not the listed ones alone.
 
     Raises `ShapeError`: file, for a file that cannot be used; usage, for what does not fit the model.
     """
     with uncollected():
         found = judged_model(read_model(file), options)
-        return near(found, found.report(str(file)), names)
+        report = found.report(str(file))
+        if every:
+            from shapecalc.models.every import every_node
+
+            report = replace(report, every=every_node(found.walk, found.judge))
+        return near(found, report, names)
 
 
 class Outcome(Record):
@@ -243,15 +252,8 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
     """Return the path of the offender next above the node of a name; None if there is none."""
     every = nodes_in((outcome.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
-    left = [*islice(named, 1)]
-    met = {node.path for node in left}
-    for node in left:  # grows meanwhile
-        if node.path in outcome.judge.offenders:
-            return node.path
-        makers = [maker for tensor in node.reads if (maker := outcome.judge.maker(tensor)) is not None]
-        left += [maker for maker in makers if maker.path not in met]
-        met.update(maker.path for maker in makers)
-    return None
+    above = outcome.judge.above([*islice(named, 1)])
+    return next((node.path for node in above if node.path in outcome.judge.offenders), None)
 
 
 def _what_fails_below(outcome: Outcome, path: str) -> str:
@@ -265,7 +267,7 @@ def _what_fails_below(outcome: Outcome, path: str) -> str:
 
 def runs_of(model: Model, nodes: Iterable[Judged]) -> list[list[Judged]]:
     """Return the runs of two or more of some nodes, in file order."""
-    uses = Counter(_reads(model.graph))
+    uses = Counter(chain(model.graph.outputs, *[node.reads for node in nodes_in((model.graph,))]))
     open_runs: dict[int, list[Judged]] = {}
     runs: list[list[Judged]] = []
     for judged in nodes:
@@ -279,14 +281,3 @@ def runs_of(model: Model, nodes: Iterable[Judged]) -> list[list[Judged]]:
         run.append(judged)
         open_runs[node.outputs[0]] = run
     return [run for run in runs if len(run) > 1]
-
-
-def _reads(graph: Body) -> Iterator[int]:
-    """Yield the number of a tensor each time that a node reads it or that a graph gives it out."""
-    waiting = [graph]
-    while waiting:
-        body = waiting.pop()
-        yield from body.outputs
-        for node in body.nodes:
-            yield from node.inputs
-            waiting += node.bodies

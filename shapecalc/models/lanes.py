@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from shapecalc.models.batch_axis import Shapes, Sizes
-from shapecalc.models.file import ABSENT, Constant, Declared, Model, Node, elements, whole_numbers
+from shapecalc.models.file import ABSENT, Constant, Declared, Model, Node, elements
 from shapecalc.models.free_dims import InputChoice
 
 T = TypeVar("T")
@@ -85,13 +85,6 @@ class Walk:
             self.origins[number] = "external" if external else "initializer"
             found = self.values[number] = self.unknown if made is None else (made,) * len(self.lanes)
         return None if found is self.unknown else found
-
-    def whole_numbers(self, number: int) -> tuple[int, ...] | None:
-        """Return the numbers in a constant, such as a target; None if they lie in another file or are none."""
-        constant = self.constants[number]
-        external = constant.external
-        self.origins[number] = "external" if external else "initializer"
-        return None if external else whole_numbers(constant.proto)
 
     def is_written(self, number: int) -> bool:
         """Say whether the elements of a tensor are written in the model, or computed from such alone."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from enum import Enum
-from math import ceil, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,6 @@ class Broadcast(Record):
 class Inferred(Record):
     """ONNX is asked."""
 
-    reads: bool = False
-    """Whether the outputs have sizes that are read from the elements of inputs."""
     hands_on: bool = False
     """Whether it refuses no size of a dim which its inference hands on: such a dim may have a name."""
 
@@ -67,11 +65,8 @@ class Inferred(Record):
 class Given(Record):
     """The shapes of the outputs are made here, and they have the element type of the first input."""
 
-    shapes: Callable[[Attributes, InputSizes, Sequence[Array | None]], InputSizes | None]
-    """Made of the attributes and of the inputs' shapes and elements; None for a shape that nobody knows.
-
-    None in place of all if ONNX is to be asked."""
-    otherwise: Inferred = Inferred()
+    shapes: Callable[[Attributes, InputSizes], InputSizes]
+    """Made of the attributes and of the inputs' shapes; None for a shape that nobody knows."""
 
 
 class Conditions(Enum):
@@ -145,6 +140,8 @@ class Operator(Record):
     graphs: Graphs | None = None
     random: bool = False
     """Whether it gives other numbers each time."""
+    like: str = ""
+    """The operator of ONNX's own domain that has the same shapes; empty if that is itself."""
 
     @property
     def pointwise(self) -> bool:
@@ -400,7 +397,7 @@ CONVOLVED = _matching(lambda given: ((0, 1), (1, 1), given.get("group", 1)))
 CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 
 
-def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the shape of a product of matrices, each of which may be turned.
 
     >>> _matrices({}, [(5, 2, 3), (3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
@@ -416,28 +413,7 @@ def _matrices(attributes: Attributes, shapes: InputSizes, _elements: object = ()
     return (None if inner != inner_too or isinstance(stacked, str) else (*stacked, rows, columns),)
 
 
-def _convolution(attributes: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
-    """Return the shape of a convolution.
-
-    >>> _convolution({"strides": (2, 1), "pads": (1, 0, 1, 0)}, [(5, 3, 8, 8), (4, 3, 3, 3)])
-    ((5, 4, 4, 6),)
-    """
-    data, kernels = shapes[0], shapes[1]
-    if data is None or kernels is None or len(data) != len(kernels) or len(data) < 3:
-        return (None,)
-    count, way = len(data) - 2, attributes.get("auto_pad", b"NOTSET")
-    steps, spread = (attributes.get(name, (1,) * count) for name in ("strides", "dilations"))
-    if way in (b"SAME_UPPER", b"SAME_LOWER"):
-        return ((data[0], kernels[0], *map(lambda size, step: ceil(size / step), data[2:], steps)),)
-    pads = attributes.get("pads", ()) if way == b"NOTSET" else ()
-    pads = pads or (0,) * (2 * count)
-    reach = [each * (size - 1) + 1 for each, size in zip(spread, kernels[2:], strict=True)]
-    padded = [size + pads[at] + pads[at + count] for at, size in enumerate(data[2:])]
-    sizes = [(size - each) // step + 1 for size, each, step in zip(padded, reach, steps, strict=True)]
-    return ((data[0], kernels[0], *sizes) if min(sizes) > 0 else None,)
-
-
-def _attended(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return what attends to keys and values, whose heads may stand on an axis of their own.
 
     >>> _attended({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attended({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
@@ -449,30 +425,15 @@ def _attended(_: Attributes, shapes: InputSizes, _elements: object = ()) -> Inpu
     return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
 
 
-def _grouped(_: Attributes, shapes: InputSizes, _elements: object = ()) -> InputSizes:
+def _grouped(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return what attends with fewer keys than queries; if the three are packed in one, nobody can say."""
     packed = len(shapes) < 2 or shapes[1] is None
     return (None if packed else shapes[0],)
 
 
-def _padded(_: Attributes, shapes: InputSizes, elements: Sequence[Array | None]) -> InputSizes | None:
-    """Return the shape of a Pad that adds known numbers to all axes; ONNX knows the others."""
-    data, array = shapes[0], elements[1] if len(elements) in (2, 3) else None
-    if data is None:
-        return (None,)
-    if array is None or array.shape != (2 * len(data),) or array.dtype != np.int64:
-        return None
-    pads = array.tolist()
-    if min(pads, default=0) < 0:
-        return None
-    sizes = tuple(map(sum, zip(data, pads, pads[len(data) :], strict=False)))
-    return None if max(sizes, default=0) > LARGEST_SIZE else (sizes,)
-
-
-AS_FIRST, READS = AsFirst(), Inferred(reads=True)
-HANDS_ON, READS_HANDS_ON = Inferred(hands_on=True), Inferred(reads=True, hands_on=True)
-FIRST_ALONE = Given(lambda _, shapes, _elements: (shapes[0], None))
-SKIPPED = Given(lambda _, shapes, _elements: (shapes[0], None, None, shapes[0]))
+AS_FIRST, HANDS_ON = AsFirst(), Inferred(hands_on=True)
+FIRST_ALONE = Given(lambda _, shapes: (shapes[0], None))
+SKIPPED = Given(lambda _, shapes: (shapes[0], None, None, shapes[0]))
 BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
 
 
@@ -543,7 +504,7 @@ OWN = _rows(
         **{name: Operator(COMPARES, _by(each), route=batch.aligned) for name, each in COMPARED.items()},
         AS_FIRST_POINTWISE: Operator(AS_FIRST, route=batch.aligned),
         "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
-        "AffineGrid MaxUnpool STFT": Operator(READS, route=batch.every_input(0)),
+        "AffineGrid MaxUnpool STFT": Operator(route=batch.every_input(0)),
         "ArgMax ArgMin": Operator(HANDS_ON, route=batch.largest),
         "Attention DeformConv RotaryEmbedding": Operator(route=batch.every_input(0)),
         "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
@@ -551,15 +512,14 @@ OWN = _rows(
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": Operator(random=True),
         "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
         "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
-        "BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix SplitToSequence": Operator(READS),
         "Cast": Operator(HANDS_ON, lambda given, data: data.astype(KINDS[given["to"]]), route=batch.aligned),
         "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
-        "CenterCropPad": Operator(READS, route=batch.resized),
+        "CenterCropPad": Operator(route=batch.resized),
         "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
-        "Col2Im": Operator(READS, route=batch.first_input(0)),
+        "Col2Im": Operator(route=batch.first_input(0)),
         "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
         "Constant": Operator(value=constant),
-        "ConstantOfShape": Operator(READS, _filled, takes=0),
+        "ConstantOfShape": Operator(value=_filled, takes=0),
         "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=CONVOLVED),
         "ConvInteger": Operator(route=batch.convolved()),
         "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=CHANNELS),
@@ -570,13 +530,13 @@ OWN = _rows(
         "Det Trilu": Operator(route=batch.mixing(slice(-2, None))),
         "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
         "Einsum": Operator(route=batch.summed),
-        "Expand": Operator(READS, move=batch.repeat_mark, core=EXPAND),
+        "Expand": Operator(move=batch.repeat_mark, core=EXPAND),
         "EyeLike": Operator(takes=0),
         "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
         "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-        "Gather": Operator(HANDS_ON, _gathered, move=batch.gather_mark, alike=picked),
-        "GatherElements": Operator(HANDS_ON, route=batch.elements_along(1), alike=picked),
-        "GatherND": Operator(HANDS_ON, move=batch.gather_nd_mark, alike=picked),
+        "Gather": Operator(value=_gathered, move=batch.gather_mark, alike=picked),
+        "GatherElements": Operator(route=batch.elements_along(1), alike=picked),
+        "GatherND": Operator(move=batch.gather_nd_mark, alike=picked),
         "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
         "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
@@ -599,39 +559,39 @@ OWN = _rows(
         "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
         "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(data), np.int64)),
         "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
-        "OneHot": Operator(READS, route=batch.one_hot),
-        "Pad": Operator(Given(_padded, READS_HANDS_ON), route=batch.padded),
+        "OneHot": Operator(route=batch.one_hot),
+        "Pad": Operator(HANDS_ON, route=batch.padded),
         "Pow": Operator(BROADCAST, _like(lambda a, b: np.power(a.astype(np.float64), b)), route=batch.aligned),
         "QLinearConv": Operator(route=batch.convolved(3)),
         "QLinearMatMul": Operator(route=batch.multiplied(3)),
         "RMSNormalization": Operator(route=batch.mixing(batch.axes_behind)),
-        "RandomNormal": Operator(READS, random=True),
-        "Range": Operator(READS, _row),
-        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": Operator(READS, route=batch.reduced),
-        "ReduceL2 ReduceMean": Operator(READS_HANDS_ON, route=batch.reduced),
-        "ReduceMax": Operator(READS_HANDS_ON, _reduced(np.max), route=batch.reduced),
-        "ReduceMin": Operator(READS_HANDS_ON, _reduced(np.min), route=batch.reduced),
-        "ReduceProd": Operator(READS, _reduced(np.prod), route=batch.reduced),
-        "ReduceSum": Operator(READS_HANDS_ON, _reduced(np.sum), route=batch.reduced),
-        "Reshape": Operator(READS, move=batch.reshape_mark, core=RESHAPE),
-        "Resize Upsample": Operator(READS_HANDS_ON, route=batch.resized),
+        "RandomNormal": Operator(random=True),
+        "Range": Operator(value=_row),
+        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": Operator(route=batch.reduced),
+        "ReduceL2 ReduceMean": Operator(HANDS_ON, route=batch.reduced),
+        "ReduceMax": Operator(HANDS_ON, _reduced(np.max), route=batch.reduced),
+        "ReduceMin": Operator(HANDS_ON, _reduced(np.min), route=batch.reduced),
+        "ReduceProd": Operator(value=_reduced(np.prod), route=batch.reduced),
+        "ReduceSum": Operator(HANDS_ON, _reduced(np.sum), route=batch.reduced),
+        "Reshape": Operator(move=batch.reshape_mark, core=RESHAPE),
+        "Resize Upsample": Operator(HANDS_ON, route=batch.resized),
         "ReverseSequence": Operator(route=batch.reverse_sequence),
         "Scan": Operator(graphs=Graphs.SCAN),
-        "Scatter ScatterElements": Operator(HANDS_ON, route=batch.elements_along(0), alike=picked),
-        "ScatterND": Operator(HANDS_ON, _scattered, move=batch.scatter_nd_mark, alike=picked),
+        "Scatter ScatterElements": Operator(route=batch.elements_along(0), alike=picked),
+        "ScatterND": Operator(value=_scattered, move=batch.scatter_nd_mark, alike=picked),
         "Shape": Operator(takes=0, core=SHAPE),
         "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
         "Size": Operator(value=count, takes=0),
-        "Slice": Operator(READS_HANDS_ON, _sliced, move=batch.slice_mark),
+        "Slice": Operator(HANDS_ON, _sliced, move=batch.slice_mark),
         "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
-        "Split": Operator(READS_HANDS_ON, _split, move=batch.split_mark),
-        "Squeeze": Operator(READS, move=batch.reshape_mark, core=SQUEEZE),
+        "Split": Operator(HANDS_ON, _split, move=batch.split_mark),
+        "Squeeze": Operator(move=batch.reshape_mark, core=SQUEEZE),
         "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
         "Sum": Operator(BROADCAST_8, _extreme(np.add), route=batch.aligned),
-        "Tile": Operator(READS, move=batch.repeat_mark, core=TILE),
-        "TopK": Operator(READS_HANDS_ON, route=batch.mixing(batch.axis_given)),
+        "Tile": Operator(move=batch.repeat_mark, core=TILE),
+        "TopK": Operator(HANDS_ON, route=batch.mixing(batch.axis_given)),
         "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
-        "Unsqueeze": Operator(READS, move=batch.reshape_mark, core=UNSQUEEZE),
+        "Unsqueeze": Operator(move=batch.reshape_mark, core=UNSQUEEZE),
         "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
         "Xor": Operator(COMPARES, route=batch.aligned),
     }
@@ -640,7 +600,7 @@ OWN = _rows(
 CONTRIBUTED = _rows(
     {
         "BiasGelu FastGelu Gelu QuickGelu": Operator(AS_FIRST, route=batch.aligned),
-        "FusedConv": Operator(Given(_convolution), route=batch.convolved()),
+        "FusedConv": Operator(route=batch.convolved(), like="Conv"),
         "FusedMatMul": Operator(Given(_matrices), route=batch.multiplied()),
         "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
         "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
@@ -654,14 +614,12 @@ OPERATORS = {"": OWN, "com.microsoft": CONTRIBUTED}
 LISTED = {name: row.core for name, row in OWN.items() if row.core is not None}
 """What the operators that are listed ask of core."""
 RANDOM = {name for name, row in OWN.items() if row.random}
-UNKNOWN, UNKNOWN_ELSEWHERE = Operator(), Operator(READS)
+UNKNOWN = Operator()
 
 
 def operator_of(node: Node | NodeAtSize) -> Operator:
     """Return the row of a node's operator; of one without a row, what is taken for granted."""
-    if not node.domain:
-        return OWN.get(node.op, UNKNOWN)
-    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_ELSEWHERE)
+    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN)
 
 
 def value_of(row: Operator, attributes: Attributes, arrays: Sequence[Array | None]) -> list[Array] | None:
@@ -678,7 +636,7 @@ def value_of(row: Operator, attributes: Attributes, arrays: Sequence[Array | Non
     except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RuntimeError):
         return None
     outputs = found if isinstance(found, list) else [found]
-    return None if any(each.size > MOST_ELEMENTS for each in outputs) else outputs
+    return None if any(each.size > MOST_ELEMENTS or each.dtype.hasobject for each in outputs) else outputs
 
 
 def graphs_of(node: Node) -> Graphs | None:

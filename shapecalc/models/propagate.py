@@ -5,9 +5,10 @@ A node that offends is fixed on the way, so that those below it are judged as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import partial
+from itertools import islice
 from math import prod
 from typing import Any, Self
 
@@ -449,6 +450,16 @@ class Judge:
             self._makers = {made: node for node in nodes_in((self._walk.model.graph,)) for made in node.outputs}
         return self._makers.get(tensor) if tensor != ABSENT else None
 
+    def above(self, nodes: Iterable[Node], passed: Callable[[int], bool] = bool) -> Iterator[Node]:
+        """Yield nodes and those that make what they read, the nearest first, where tensors may be passed."""
+        left, met = [*nodes], set()
+        for node in left:  # grows meanwhile
+            if node.path not in met:
+                met.add(node.path)
+                yield node
+                makers = [self.maker(tensor) for tensor in node.reads if passed(tensor)]
+                left += [maker for maker in makers if maker is not None]
+
     def _runs(self, visit: Visit, before: Marks, after: Marks) -> list[verdicts.Run]:
         """Return what a node does at each judged size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
@@ -479,7 +490,7 @@ class Judge:
         if rank_and_axis is None:
             return None
         rank, axis = rank_and_axis
-        for above in self._unreached_above(node):
+        for above in islice(self.above([node], lambda tensor: not self.marks(tensor)), FARTHEST):
             if not above.domain and above.op in LISTED and LISTED[above.op].repeats:
                 shapes = self._walk.shapes[above.outputs[0]]
                 place = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
@@ -495,18 +506,6 @@ class Judge:
             if isinstance(mark, BatchAxis) and mark.inner == 1 and shapes and shapes[0] is not None:
                 return len(shapes[0]), mark.axis
         return None
-
-    def _unreached_above(self, node: Node) -> Iterator[Node]:
-        """Yield the nodes above one that the batch does not reach, the nearest first."""
-        left, passed = [node], 0
-        while left and passed < FARTHEST:
-            below = left.pop(0)
-            passed += 1
-            for tensor in below.inputs:
-                maker = self.maker(tensor)
-                if maker is not None and not self.marks(tensor):
-                    yield maker
-                    left.append(maker)
 
 
 class LeftAlone(Judge):

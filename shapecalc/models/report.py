@@ -8,15 +8,14 @@ from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
 from shapecalc.core.dims import substitute
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief, suggestion, visible
 from shapecalc.models.file import Node
-from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
+from shapecalc.models.free_dims import NONE, NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall
 from shapecalc.models.propagate import NodeVerdict, Stop
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
-NONE: FrozenDict = FrozenDict()
 UNKNOWN = "?"
 MOST_COMPARED = 1000
 """How many names are compared with one that no node has."""
@@ -73,6 +72,45 @@ class Fixed(Record):
     """The inputs that declare in the file what they were taken as."""
     stays: tuple[Input, ...] = ()
     """The inputs that keep a number that may be the batch."""
+    stops: tuple[Stop, ...] = ()
+    """The nodes that are not listed and stop in what was written; a proof shows that there are none."""
+
+
+class Tensor(Record):
+    """What a node makes."""
+
+    name: str
+    type: str | None
+    shape: NamedShape | None
+    """With names of results; None if nobody knows its rank."""
+    elements: int | None
+    """How many it has at the sizes of `Every.counted_at`."""
+    bytes: int | None
+
+
+class Told(Record):
+    """A node as `--all` prints it."""
+
+    node: Node
+    input: NamedShape | None
+    """The shape of its first input."""
+    outputs: tuple[Tensor, ...]
+
+
+class Every(Record):
+    """All nodes of a model, with everything above them mended."""
+
+    nodes: tuple[Told, ...]
+    """In file order; those in bodies after the node that holds them."""
+    results: Mapping[str, str]
+    """What the names of sums and floors stand for."""
+    counted_at: Mapping[str, int]
+    """At which sizes elements and bytes are counted."""
+    unknown: int
+    """How many dims are not told."""
+    shapeless: int
+    """Of how many tensors nobody knows the rank."""
+    largest: tuple[tuple[Node, Tensor], ...]
 
 
 class Report(Record):
@@ -98,6 +136,8 @@ class Report(Record):
     stops: tuple[Stop, ...]
     fixed: Fixed | None = None
     """None unless a fix was asked for."""
+    every: Every | None = None
+    """None unless all nodes were asked for."""
     above: Mapping[str, str] = NONE
     """By the name of a node that was asked for and is not listed, the path of the offender next above it."""
 

@@ -123,8 +123,6 @@ class ListedNodes:
         """Return what a node asks for in each lane."""
         walk = self._walk
         number = node.inputs[1] if len(node.inputs) > 1 and reads_argument(node) else ABSENT
-        if not number or number in walk.constants:
-            return (arguments_of(node, walk.whole_numbers),) * len(walk.lanes)
         values = walk.known(number) or walk.unknown
         if values is walk.unknown or same_in_all(values):
             return (arguments_of(node, lambda _: operators.vector(values[0])),) * len(walk.lanes)
@@ -180,8 +178,6 @@ class OtherNodes:
         """Begin with no answers."""
         self._walker, self._walk = walker, walker.walk
         self._broadcasts: dict[object, tuple[Shapes, Failures | None]] = {}
-        self._seen: dict[object, tuple[Any, Sequence[tuple[int, int]]]] = {}
-        """The extremes of arrays, with these so that they keep their number."""
         self._inference: Inference | None = None
 
     def pass_node(self, node: Node) -> None:
@@ -200,26 +196,16 @@ class OtherNodes:
         walk, inputs, rule = self._walk, node.inputs, row.shape
         if not inputs:
             self._infer(node, row)
-        elif isinstance(rule, AsFirst) and walk.live is None and len(node.outputs) == 1 and walk.shapes[inputs[0]]:
-            walk.shapes[node.outputs[0]] = walk.shapes[inputs[0]]
-            walk.dtypes[node.outputs[0]] = walk.dtypes[inputs[0]]
-            self._walker.judge.carry(node)
+        elif isinstance(rule, AsFirst):
+            self._walker.settle(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
         elif isinstance(rule, operators.Broadcast) and node.opset >= rule.since:
             self._broadcast(node, rule)
-        elif isinstance(rule, operators.Given) and (made := self._made(node, rule)):
+        elif isinstance(rule, operators.Given):
+            lanes = zip(*map(walk.shapes_of, inputs), strict=True)
+            made = [*zip(*[rule.shapes(node.attributes, shapes) for shapes in lanes], strict=True)]
             self._walker.settle(node, made, [walk.dtypes[inputs[0]]] * len(made), None)
-        elif isinstance(rule, AsFirst) and node.domain:
-            self._walker.settle(node, [walk.shapes_of(inputs[0])], [walk.dtypes[inputs[0]]], None)
         else:
             self._infer(node, row)
-
-    def _made(self, node: Node, rule: operators.Given) -> list[Shapes] | None:
-        """Return the shapes of a node's outputs in each lane, made by its row; None if ONNX is to be asked."""
-        walk = self._walk
-        shapes = zip(*[walk.shapes_of(number) for number in node.inputs], strict=True)
-        elements = zip(*[walk.known(number) or walk.unknown for number in node.inputs], strict=True)
-        made = [rule.shapes(node.attributes, *lane) for lane in zip(shapes, elements, strict=True)]
-        return None if None in made else [*zip(*made, strict=True)]
 
     def _put_elements(self, node: Node, row: Operator) -> bool:
         """Put down the elements of a node's outputs; say whether they are known in some lane."""
@@ -317,28 +303,16 @@ class OtherNodes:
             walk.put_unknown(node, f"custom operator {node.op}")
             self._walker.judge.carry(node)
             return
-        rule = row.shape.otherwise if isinstance(row.shape, operators.Given) else row.shape
-        reads, hands_on = (rule.reads, rule.hands_on) if isinstance(rule, operators.Inferred) else (False, False)
-        values = [walk.known(number) if number and reads else None for number in node.inputs]
+        values = [walk.known(number) if number else None for number in node.inputs]
         found: tuple[Sequence[Shapes], Sequence[int]] | None = None
+        hands_on = isinstance(row.shape, operators.Inferred) and row.shape.hands_on
         if hands_on and all(each is None or same_in_all(each) for each in values):
             kinds = [(walk.dtypes[number], walk.shapes_of(number)) if number else None for number in node.inputs]
             found = self._inference.in_all(node, form, kinds, tuple([each and each[0] for each in values]))
         if found is None:
             self._walker.settle(node, *self._in_each(self._inference, node, row, form, values))
-            return
-        lanes = range(len(walk.lanes)) if row.alike is operators.picked else ()
-        failures = tuple([self._refusal(node, operators.picked, lane) for lane in lanes])
-        if not any(failures):
+        else:
             self._walker.settle(node, *found, None)
-            return
-        shapes = [tuple([None if why else size for size, why in zip(each, failures, strict=True)]) for each in found[0]]
-        self._walker.settle(node, shapes, found[1], failures)
-
-    def _refusal(self, node: Node, rule: operators.SizeRule, lane: int) -> str | None:
-        """Return why a node refuses the sizes of its inputs in a lane."""
-        sizes = [self._walk.shapes_of(number)[lane] if number else None for number in node.inputs]
-        return rule(node, sizes, self._walk.constants, partial(self._extremes, node, lane))
 
     def _in_each(
         self, inference: Inference, node: Node, row: Operator, form: Form, values: Sequence[Values | None]
@@ -349,7 +323,9 @@ class OtherNodes:
         for lane in range(len(walk.lanes)):
             kinds = tuple([self._kind(number, lane) if number else None for number in node.inputs])
             arrays = tuple([None if each is None else each[lane] for each in values])
-            failure = self._refusal(node, row.alike, lane) if row.alike else None
+            sizes = [walk.shapes_of(number)[lane] if number else None for number in node.inputs]
+            extremes = partial(self._extremes, node, lane)
+            failure = row.alike(node, sizes, walk.constants, extremes) if row.alike else None
             lanes.append(failure or inference.outputs(node, form, kinds, arrays))
         shapes, dtypes = [], []
         for place, number in enumerate(node.outputs):
@@ -366,11 +342,8 @@ class OtherNodes:
         array = (self._walk.known(node.inputs[1]) or self._walk.unknown)[lane]
         if array is None or not array.size:
             return ()
-        key = id(array), by_columns
-        if key not in self._seen:
-            columns = array.reshape(-1, array.shape[-1] if by_columns else 1)
-            self._seen[key] = array, [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
-        return self._seen[key][1]
+        columns = array.reshape(-1, array.shape[-1] if by_columns else 1)
+        return [*zip(columns.min(0).tolist(), columns.max(0).tolist(), strict=True)]
 
     def _kind(self, number: int, lane: int) -> Any:
         """Return what is known of a tensor in a lane."""

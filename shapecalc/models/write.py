@@ -29,8 +29,6 @@ from shapecalc.models.walk import walked
 
 SAMPLES = 3
 """The batch at which samples are compared."""
-INT, TENSOR, INTS = 2, 4, 7
-"""The kinds of attributes that are written, by ONNX's numbers."""
 MOST_DOUBTS = 3
 """Of how many fixes it is told what they assume, if a model is not proved."""
 
@@ -69,13 +67,13 @@ def fixed_model(walk: Walk, judge: Judge, chosen: Mapping[str, Fix]) -> FixedMod
     for _ in range(8):  # what lay below a node that failed before is seen only then
         first = {path: _first_path(walk.model, path, inserted) for path in (*judge.offenders, *judge.fixes_above)}
         wanted = {path: each for path, each in _wanted(judge, first, chosen).items() if first[path] not in done}
-        message = with_fixes(walk, wanted)
-        if not message.fixed and not message.freed:
+        proto, fixed, changed, made = with_fixes(walk, wanted)
+        if not fixed and not changed:
             break
-        done |= {first[path]: wanted[path][1] for path in wanted if path in message.fixed}
-        inserted |= message.inserted
-        freed |= {*message.freed}
-        model = model_of(message.proto, walk.model.path, walk.model.payloads)
+        done |= {first[path]: wanted[path][1] for path in wanted if path in fixed}
+        inserted |= made
+        freed |= {*changed}
+        model = model_of(proto, walk.model.path, walk.model.payloads)
         judge = Judge()
         walk = walked(model, walk.choice, judge)
     left = tuple([_first_path(walk.model, path, inserted) for path in judge.offenders])
@@ -214,38 +212,31 @@ def _fixed(report: Report, found: FixedModel, proof: Proof, target: Path) -> Fix
     doubts = [f"; the fix of {name_of(judged.node)} {assumed_words(fix)}" for judged, fix in doubted[:MOST_DOUBTS]]
     freed = tuple(each for each in report.inputs if each.name in found.freed)
     stays = tuple(each for each in report.inputs if report.axis_to_free(each) is not None)
-    return Fixed(tuple(fixed_nodes), tuple(left), proof.proved, f"{proof.why}{''.join(doubts)}", path, freed, stays)
+    stops = () if proof.proved else report.stops if path is None else tuple(found.judge.stops)
+    why = f"{proof.why}{''.join(doubts)}"
+    return Fixed(tuple(fixed_nodes), tuple(left), proof.proved, why, path, freed, stays, stops)
 
 
-class FixedMessage(Record):
-    """A message with fixes in it."""
+def with_fixes(walk: Walk, fixes: Mapping[str, tuple[Node, Fix]]) -> tuple[Any, set[str], list[str], set[str]]:
+    """Return a copy of a model's message with fixes in it, by the nodes' paths, and with declared dims that hold.
 
-    proto: Any
-    fixed: frozenset[str]
-    """The paths of the nodes that were fixed."""
-    freed: tuple[str, ...]
-    """The inputs that declare another shape now."""
-    inserted: frozenset[str]
-    """The names of the nodes that were put in."""
-
-
-def with_fixes(walk: Walk, fixes: Mapping[str, tuple[Node, Fix]]) -> FixedMessage:
-    """Return a copy of a model's message with fixes in it, by the nodes' paths, and with declared dims that hold."""
+    With it come the paths that were fixed, the inputs that declare another shape now, and the names of new nodes.
+    """
     proto = type(walk.model.proto)()
     proto.CopyFrom(walk.model.proto)
     freed = declare(proto, walk)
-    editor = Editor(proto)
+    editor = Editor(proto, walk.model.names)
     places = {path: editor.node_at(path) for path in fixes}
     written: dict[int, Fix] = {}
-    done = []
+    done = set()
     for path, (node, fix) in fixes.items():
         graph, message = places[path]
         first = written.setdefault(id(message), fix)
         if first is fix and not _put(editor, graph, message, node, fix, walk):
             continue
         if first.target == fix.target:
-            done.append(path)
-    return FixedMessage(proto, frozenset(done), tuple(freed), frozenset(editor.inserted))
+            done.add(path)
+    return proto, done, freed, editor.inserted
 
 
 def _put(editor: Editor, graph: Any, message: Any, node: Node, fix: Fix, walk: Walk) -> bool:
@@ -302,7 +293,7 @@ def declare(proto: Any, walk: Walk) -> list[str]:
     """
     changed = [*_freed_inputs(proto, walk)]
     for graph, body in _bodies(proto, walk):
-        shapes = dict(_shapes(graph, body, walk))
+        shapes = {walk.model.names[each]: walk.shapes[each] for node in body.nodes for each in node.outputs}
         for output in graph.output:
             _free(output, shapes.get(output.name), walk)
         _remove(graph.value_info, lambda each, s=shapes: each.name in s and any(_stale(each, s[each.name], walk)))
@@ -340,13 +331,6 @@ def _bodies(proto: Any, walk: Walk) -> Iterator[tuple[Any, Body]]:
                 left += [(each.g, inner[each.name]) for each in found.attribute if each.HasField("g")]
 
 
-def _shapes(graph: Any, body: Body, walk: Walk) -> Iterator[tuple[str, Shapes | None]]:
-    """Yield the tensors that the nodes of a graph make, by name, with their shapes."""
-    for node in body.nodes:
-        names = graph.node[int(node.path.rpartition("/")[2])].output
-        yield from zip(names, [walk.shapes[tensor] for tensor in node.outputs], strict=False)
-
-
 def _stale(value: Any, shapes: Shapes | None, walk: Walk) -> Iterator[tuple[Any, list[int | None]]]:
     """Yield the declared numbers of a tensor that are not its size at every judged batch, each with its sizes there."""
     judged = [shapes[at] if shapes is not None else None for at in walk.judged]
@@ -368,15 +352,15 @@ def _free(value: Any, shapes: Shapes | None, walk: Walk) -> None:
 class Editor:
     """A model's message while nodes in it get new arguments."""
 
-    def __init__(self, proto: Any) -> None:
-        """Begin with a message that may be changed."""
+    def __init__(self, proto: Any, names: Iterable[str]) -> None:
+        """Begin with a message that may be changed, and the names of its tensors."""
         self.proto = proto
         self._messages = onnx_messages()
         self._read = Counter(_names_read(proto))
         self._initializers_of: dict[int, dict[str, Any]] = {}
         self.inserted: set[str] = set()
         """The names of the nodes that were put in."""
-        self._names_used = {*self._read, *_names_made(proto)}
+        self._names_used = {*names, *self._read, *[node.name for graph in graphs(proto) for node in graph.node]}
 
     def node_at(self, path: str) -> tuple[Any, Any]:
         """Return the graph or function that a node is in, and the node, by its path."""
@@ -465,8 +449,7 @@ class Editor:
 
     def _constant(self, values: Sequence[int], name: str) -> Any:
         node = self._node("Constant", [], name)
-        attribute = node.attribute.add(name="value", type=TENSOR)
-        attribute.t.CopyFrom(self._tensor(node.output[0], values))
+        _set_attribute(node, "value", self._tensor(node.output[0], values))
         return node
 
     def _node(self, op: str, inputs: Sequence[str], output: str) -> Any:
@@ -477,12 +460,11 @@ class Editor:
         return self._messages.TensorProto(name=name, data_type=INT64, dims=[len(values)], int64_data=values)
 
 
-def _set_attribute(node: Any, name: str, value: int | Sequence[int]) -> None:
+def _set_attribute(node: Any, name: str, value: Any) -> None:
+    from onnx import helper
+
     _remove(node.attribute, lambda each: each.name == name)
-    if isinstance(value, int):
-        node.attribute.add(name=name, type=INT, i=value)
-    else:
-        node.attribute.add(name=name, type=INTS, ints=value)
+    node.attribute.append(helper.make_attribute(name, value))
 
 
 def _remove(row: Any, unwanted: Any) -> None:
@@ -510,12 +492,3 @@ def _names_read(proto: Any) -> Iterator[str]:
             yield from node.input
         for output in graph.output:
             yield output if isinstance(output, str) else output.name
-
-
-def _names_made(proto: Any) -> Iterator[str]:
-    for graph in graphs(proto):
-        for each in (*graph.input, *getattr(graph, "initializer", ())):
-            yield each if isinstance(each, str) else each.name
-        for node in graph.node:
-            yield from node.output
-            yield node.name

@@ -53,7 +53,7 @@ class Notices(logging.Handler):
         """Begin with nothing told."""
         super().__init__()
         self._tell = tell
-        self._told: dict[str, tuple[float, int]] = {}
+        self._told: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell that a request is none, or what went wrong here, and where."""
@@ -63,12 +63,9 @@ class Notices(logging.Handler):
         elif error is not None:
             places = [f"{Path(at.filename).name}:{at.lineno}" for at in extract_tb(error.__traceback__)]
             what = " at ".join([getattr(error, "strerror", None) or type(error).__name__, *places[-1:]])
-        last, more = self._told.get(what, (float("-inf"), 0))
-        if monotonic() - last < 60:
-            self._told[what] = (last, more + 1)
-        else:
-            self._told[what] = (monotonic(), 0)
-            self._tell(f"shapecalc: {what}" + (f"; this happened {more} times more since it was told" if more else ""))
+        if monotonic() - self._told.get(what, -60) >= 60:
+            self._told[what] = monotonic()
+            self._tell(f"shapecalc: {what}")
 
 
 class Crowd:
@@ -82,10 +79,15 @@ class Crowd:
 
     def admit(self) -> RequestHandler:
         """Return what handles a new connection, for which another one goes if there are too many."""
-        if len(self._held()) >= self._most:
+        held = self._held()
+        for gone in self._standing.keys() - held:
+            del self._standing[gone]
+        if len(held) >= self._most:
             self._logger.error("too many are connected; the oldest that has not shown the token is dropped")
             self._drop_oldest()
-        return self._server()
+        made = self._server()
+        asyncio.get_running_loop().call_later(HEAD, self._drop_unknown, made)
+        return made
 
     def hear(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log what the loop complains of. Where the system lets nobody more connect, fewer may be."""
@@ -95,18 +97,10 @@ class Crowd:
             self._most = min(self._most, max(4 * BATCH, len(self._server.connections) // 2))
             self._drop_oldest()
 
-    async def watch(self) -> None:
-        """Drop who does not say in time what they want, until this is cancelled."""
-        seen: dict[RequestHandler, float] = {}
-        while True:
-            seen = {each: seen.get(each, monotonic()) for each in self._held()}
-            for gone in self._standing.keys() - seen:
-                del self._standing[gone]
-            for unknown in seen.keys() - self._standing:
-                # it was made up to half a second before it was seen
-                if monotonic() - seen[unknown] > HEAD - 1:
-                    _drop(unknown)
-            await asyncio.sleep(0.5)
+    def _drop_unknown(self, connection: RequestHandler) -> None:
+        """Drop who has not said in time what they want."""
+        if connection.transport is not None and connection not in self._standing:
+            _drop(connection)
 
     def _held(self) -> list[RequestHandler]:
         """Return the connections that are there, the oldest first."""
@@ -327,7 +321,7 @@ async def serve(serving: Serving, listening: socket.socket) -> None:
     # how many wait in the system until they are taken
     listening.listen(512)
     try:
-        await crowd.watch()
+        await loop.create_future()
     finally:
         accepting.close()
         await runner.cleanup()

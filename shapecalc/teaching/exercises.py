@@ -15,6 +15,7 @@ from random import Random, SystemRandom
 from types import MappingProxyType
 
 from shapecalc.core import rules
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
 from shapecalc.core.ops.concat import END_TO_END
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND
@@ -25,7 +26,7 @@ from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
 from shapecalc.core.text import lookup, shape_text, visible
 from shapecalc.teaching import ALL, TOPICS, judging
-from shapecalc.teaching.judging import Judgement, Task, account, answer_line, prediction_text
+from shapecalc.teaching.judging import Judgement, Task, account, answer_line
 
 Shape = Sequence[int]
 
@@ -553,23 +554,21 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     dim comes from.
 
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
-    'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
+    'it is 2,12: -1 = 24 / 2 = 12 [infer]'
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 0,-1")), "").said
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
     answer = judging.answer_line(asked.task.question)
-    rule = answer.problem.rule if answer.problem else asked.kind.rule
+    told = f"it is {_answer_text(asked, answer, 'refused')}"
     if not typed.strip():
-        said = "refused" if answer.output is None else judging.prediction_text(answer.output)
-        return Judgement(False, visible(f"it is {said}: {judging.account(answer)} [{rule}]"))
+        return Judgement(False, told)
     if problem := judging.unread(asked.task, typed):
-        return Judgement(False, f"{problem}; {judging.correction(asked.task, answer, rule)}")
+        return Judgement(False, f"{problem}; {told}")
     prediction = judging.read_prediction(typed)
     if prediction == judging.prediction_of(asked.task, answer):
         return Judgement(True, "")
     mistake = judging.mistake_in(asked.task, answer, prediction)
-    said = judging.correction(asked.task, answer, rule, prediction)
-    return Judgement(False, f"{mistake.said}; {said}" if mistake else said)
+    return Judgement(False, f"{mistake.said}; {told}" if mistake else told)
 
 
 def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
@@ -651,7 +650,7 @@ def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: 
     """Return the worksheet of some exercises."""
     asked = [*exercises]
     note = f"shapecalc drill {topics} --print {len(asked)} --seed {seed}"
-    told = tuple(map(_answer_text, asked)) if answers else ()
+    told = tuple(_answer_text(each, answer_line(each.task.question)) for each in asked if answers)
     questions = tuple(each.task.question for each in asked)
     return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, rules_of(questions))
 
@@ -671,11 +670,11 @@ def rules_of(questions: Sequence[str]) -> str:
     return f"Rules {', '.join(parts)}. Dims are counted from 0."
 
 
-def _answer_text(asked: Exercise) -> str:
-    """Return the answer to an exercise as it is typed, with what every dim comes from, and the rule to remember."""
-    answer = answer_line(asked.task.question)
+def _answer_text(asked: Exercise, answer: Trace | Chain, refused: str = judging.REFUSED[0]) -> str:
+    """Return an answer with what acts in it."""
     rule = answer.problem.rule if answer.problem else asked.kind.rule
-    return f"{prediction_text(answer.output)}: {account(answer)} [{rule}]"
+    said = refused if answer.output is None else shape_text(answer.output)
+    return visible(f"{said}: {account(answer)} [{rule}]")
 
 
 def text_of(sheet: Sheet) -> str:

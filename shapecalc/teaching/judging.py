@@ -6,8 +6,6 @@ It is said as a hint, which gives no answer away, or with the arithmetic and the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 
 from shapecalc.core import text
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
@@ -26,8 +24,8 @@ from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.ops.windows import SLIDES
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED, TWO_INFERS
-from shapecalc.core.text import brief, number_text, read_axes, shape_text, visible
+from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
+from shapecalc.core.text import brief, number_text, read_axes, shape_text
 from shapecalc.view.hints import hint_of
 
 SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
@@ -53,8 +51,6 @@ TRIED = {
 }
 """The rule that settles each dim of a stage, where that is the same for all."""
 COPIES, INFERS = 0, -1
-MOST_TRIED = 1000
-"""The largest size that is tried in place of a -1."""
 
 
 class Task(Record):
@@ -179,10 +175,7 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
-        stage, several = _stage_of(task, answer), ""
-        if stage and answer.problem and answer.problem.rule == TWO_INFERS:
-            several = which_of_them(stage.before, stage.asked, prediction)
-        return "; ".join(filter(None, (_miscount(answer, prediction), several or COUNT_AGAIN)))
+        return "; ".join(filter(None, (_miscount(answer, prediction), COUNT_AGAIN)))
     if task.follow:
         return _misplacement(answer, right, prediction)
     return _misfit(task, answer, right, prediction)
@@ -236,30 +229,6 @@ def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
     shapes = {"input": stage.before} | ({"asked": stage.asked} if stage.asked else {})
     rows = (f"{name}   {'   '.join(map(str, shape))}" for name, shape in shapes.items())
     return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_AGAIN
-
-
-def correction(task: Task, answer: Trace | Chain, rule: str = "", prediction: Prediction = None) -> str:
-    """Return the right answer with the arithmetic, and the rule, of the dim that says most about it.
-
-    That is the first dim that a prediction has wrong, unless the request itself names its size. Without one, it is what
-    `rule` settles; then the last dim that any rule settles.
-
-    >>> task, answer = Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1")
-    >>> correction(task, answer, "copy-zero", (2, 6))
-    'it is 2,12: -1 is 24 elements (2*3*4) / 2 known = 12 [infer]'
-    >>> correction(task, answer, "copy-zero")
-    'it is 2,12: 0 copies dim 0, which is 2 [copy-zero]'
-    """
-    right, stage = prediction_of(task, answer), _stage_of(task, answer)
-    if right is None and answer.problem is not None:
-        return visible(f"it is refused: {answer.problem.message} [{answer.problem.rule}]")
-    missed = [_settling(stage, out) for out in _differences(right, None if task.follow else prediction)]
-    wrong = [step for step in missed if step and step.rule != GIVEN]
-    own = stage.steps if stage else ()
-    ruled = [step for step in own if step.out is not None and step.rule != GIVEN]
-    named = [step for step in ruled if step.rule == rule] or [step for step in answer.steps if step.rule == rule]
-    reason = "; ".join(f"{step.why} [{step.rule}]" for step in wrong[:1] or named or ruled[-1:] or own[-1:])
-    return visible(f"it is {'refused' if right is None else prediction_text(right)}: {reason}")
 
 
 def account(answer: Trace | Chain) -> str:
@@ -342,35 +311,3 @@ def _stage_of(task: Task, answer: Trace | Chain) -> Stage | None:
     """Return the stage that a task asks about, the last if it names none; None if nothing was done."""
     stages = answer.stages
     return next((stage for stage in stages if stage.label == task.stage), stages[-1] if stages else None)
-
-
-def fits(before: Shape, asked: Shape) -> Iterator[Shape]:
-    """Yield shapes that a request with two -1s or more could mean; none where sizes have names.
-
-    >>> [*fits((2, 3, 4), (-1, -1, 2))]
-    [(2, 6, 2), (3, 4, 2), (4, 3, 2), (6, 2, 2), (12, 1, 2), (1, 12, 2)]
-    """
-    known = [before[at] if dim == COPIES and at < len(before) else dim for at, dim in enumerate(asked)]
-    have, taken = product(before), product(dim for dim in known if dim != INFERS)
-    if not (isinstance(have, int) and isinstance(taken, int)) or have < 1 or taken < 1 or have % taken:
-        return
-    free = have // taken
-    for part in (*range(2, min(free, MOST_TRIED) + 1), 1):
-        if free % part == 0:
-            sizes = iter((part, free // part, *[1] * len(known)))
-            yield tuple(next(sizes) if dim == INFERS else dim for dim in known)
-
-
-def which_of_them(before: Shape, asked: Shape, shape: Shape) -> str:
-    """Ask which shape a request with two -1s names, with others beside `shape`; empty if there are no two.
-
-    >>> which_of_them((2, 3, 4), (-1, -1, 2), (12, 1, 2)), which_of_them((2, 3, 4), (-1, 5, -1), (2, 5, 2))
-    ('it would fit, and so would 2,6,2 and 3,4,2: which of them does the request name?', '')
-    """
-    others = [shape_text(fit) for fit in islice((fit for fit in fits(before, asked) if fit != shape), 2)]
-    if len(others) < 2:
-        return ""
-    fit = len(shape) == len(asked) and product(shape) == product(before)
-    fit = fit and all(token in (COPIES, INFERS, dim) for token, dim in zip(asked, shape, strict=False))
-    would = f"it would fit, and so would {' and '.join(others)}" if fit else f"{' and '.join(others)} would both fit"
-    return f"{would}: which of them does the request name?"

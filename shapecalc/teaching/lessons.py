@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -33,8 +32,12 @@ ID = re.compile(r"[a-z0-9-]{1,40}")
 TYPES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
 AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 """Where Python's reader says that a text is no TOML."""
-ENDS = ('"""', "'''", "]")
-"""One of these stands in the last line of a statement of several lines."""
+STRINGS = re.compile(
+    r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
+)
+"""Texts and comments of TOML; a key in quotes is the group."""
+PLACES = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
+"""Where tables, keys and the entries of a list begin, in a text without texts."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]
@@ -312,61 +315,28 @@ def gives_away(said: str, right: str) -> bool:
 
 
 def lines_in(text: str) -> dict[KeyPath, int]:
-    r"""Return the line of every lesson, wrong answer and key of a text that is TOML.
-
-    Python's reader tells no lines, so it gets a statement at a time.
+    r"""Return the line of every lesson, wrong answer and key of a text that is TOML: Python's reader tells none.
 
     >>> lines_in("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")[("lesson", 0, "wrong", 0, "said")]
     5
     """
+    plain = STRINGS.sub(lambda found: found[1] if found[1] else "\n" * found[0].count("\n"), text)
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    lesson = wrong = -1
-    for line, statement, read in _statements(text):
-        if statement.lstrip().startswith("["):
-            if read == {"lesson": [{}]}:
-                lesson, wrong = lesson + 1, -1
-                table = ("lesson", lesson)
-            elif read == {"lesson": {"wrong": [{}]}}:
-                wrong += 1
-                table = ("lesson", lesson, "wrong", wrong)
-            else:
-                table = tuple(read)
-            lines[table] = line
+    key, lesson, wrong, entry = "", -1, -1, -1
+    for found in PLACES.finditer(plain):
+        if name := found["table"]:
+            lesson, wrong = lesson + (name == "lesson"), -1 if name == "lesson" else wrong + 1
+            own = {"lesson": ("lesson", lesson), "lesson.wrong": ("lesson", lesson, "wrong", wrong)}
+            table = place = own.get(name, (name,))
+        elif found["key"]:
+            key, entry = found["key"], -1
+            place = (*table, key)
         else:
-            for key, value in read.items():
-                lines[*table, key] = line
-                entries = _entry_lines(statement, line) if isinstance(value, list) else ()
-                lines |= {(*table, key, number): at for number, at in enumerate(entries)}
+            entry += 1
+            place = (*table, key, entry)
+        lines[place] = plain.count("\n", 0, found.end()) + 1
     return lines
-
-
-def _entry_lines(statement: str, line: int) -> Iterator[int]:
-    """Yield the lines in which the entries of a list begin, whose statement begins in `line`."""
-    lines, first = statement.partition("[")[2].rpartition("]")[0].split("\n"), 0
-    for last in range(len(lines)):
-        with suppress(ValueError):
-            entries = tomllib.loads("\n".join(["entries = [", *lines[first : last + 1], "]"]))["entries"]
-            yield from [line + first] * len(entries)
-            first = last + 1
-
-
-def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield the statements of a text that is TOML: the line, the text, and what Python reads in it alone."""
-    lines, first = text.split("\n"), 0
-    for last, line in enumerate(lines):
-        if last - first > LONGEST:
-            return  # a text of so many lines is too long
-        if last > first and not any(end in line for end in ENDS):
-            continue
-        statement = "\n".join(lines[first : last + 1])
-        try:
-            read = tomllib.loads(statement)
-        except ValueError:
-            continue
-        if read:
-            yield first + 1, statement, read
-        first = last + 1
 
 
 def _line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:

@@ -37,7 +37,7 @@ from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import ASKABLE, CHAIN, FIRST, SETTINGS, SWITCH_WORDS, Question, Result, command, question_of
-from shapecalc.tui.themes import OURS, THEMES, filters_of, in_turn, opening_theme
+from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
 from shapecalc.tui.widgets import KEYS, Room
 
 CHAIN_HELP = "several operations in a row, each with its own options"
@@ -293,7 +293,7 @@ class ShapecalcApp(App[Result]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what every line goes through before it is shown."""
         filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
-        return (in_turn((*filters, *filters_of(self.theme, colour=not self.no_color))),)
+        return (*filters, *filters_of(self.theme, colour=not self.no_color))
 
     @on(Explore.QuestionShown)
     def note_question(self, shown: Explore.QuestionShown) -> None:

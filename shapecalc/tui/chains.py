@@ -75,7 +75,7 @@ def pair_of(first: Trace | Chain, text: str) -> Pair:
     if not question.texts["input"]:
         question = question.with_text("input", shape_text(first.input))
     result = answer_question(question, "stages" if "|" in text else "input")
-    if result.answer is None:
+    if result.answer is None or not words:
         return Pair(first, None, text, None, result.problem, result.typing or not words)
     try:
         return Pair(first, result.answer, text, equivalence(first, result.answer, MOST_COMPARED))
@@ -186,9 +186,9 @@ def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Tex
     >>> from shapecalc.core.simplify import simplify
     >>> chain = sc.chain("2,3,4", "transpose 2,0,1", "transpose 1,2,0")
     >>> print(chains_text(chain, simplify(chain), 60))
-    as it is, 2 stages          short form, 1 stage
+    as it is, 2 stages          short form, 0 stages
     2,3,4                       2,3,4
-    transpose 2,0,1  → 4,2,3    reshape 2,3,4  → 2,3,4
+    transpose 2,0,1  → 4,2,3
     transpose 1,2,0  → 2,3,4
     """
     if not found.shorter:
@@ -204,7 +204,7 @@ def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Tex
 def _column(title: str, answer: Trace | Chain, with_shapes: bool = True) -> list[Text]:
     """Return the lines of a chain under its title."""
     stages = [visible(stage_line(trace.request)) for trace in answer.traces]
-    wide = max(map(len, stages))
+    wide = max(map(len, stages), default=0)
     lines = [Text(f"{title}, {number_text(len(stages), 'stage', 'stages')}", "bold"), Text(shape_text(answer.input))]
     for stage, trace in zip(stages, answer.traces, strict=True):
         after = f"  → {shape_text(trace.output or ())}" if with_shapes else ""

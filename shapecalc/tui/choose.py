@@ -64,33 +64,20 @@ class Choose(Dialog[Question | None]):
         (self.query_one(f"#field-{self.setting}") if self.setting else ops).focus()
         self.call_after_refresh(self._preview)
 
-    @on(OptionList.OptionHighlighted, "#op")
-    def take_op(self, event: OptionList.OptionHighlighted) -> None:
-        """Take another operator, with the dialects that have it."""
-        if _is_past(event):
-            return
-        if str(event.option_id) != self.question.op:
-            self.question = self.question.with_op(str(event.option_id))
+    @on(OptionList.OptionHighlighted)
+    def take_choice(self, event: OptionList.OptionHighlighted) -> None:
+        """Ask it of another operator, whose dialects are listed, under another dialect, or set the switch otherwise."""
+        listed, chosen, switch = event.option_list, str(event.option_id), self.question.switch
+        if listed.highlighted != event.option_index:
+            return  # the list has moved on since it told so, as a held key makes it
+        if listed.id == "op" and chosen != self.question.op:
+            self.question = self.question.with_op(chosen)
             self._list_dialects()
-        self._preview()
-
-    @on(OptionList.OptionHighlighted, "#dialect")
-    def take_dialect(self, event: OptionList.OptionHighlighted) -> None:
-        """Take another dialect."""
-        name = str(event.option_id)
-        if _is_past(event):
-            return
-        if name != self.question.dialect:
-            self.question = self.question.with_setting("dialect", name)
-        self._list_switch()
-        self._preview()
-
-    @on(OptionList.OptionHighlighted, "#switch")
-    def take_switch(self, event: OptionList.OptionHighlighted) -> None:
-        """Set the dialect's switch."""
-        name = self.question.switch
-        if name is not None and not _is_past(event):
-            self.question = self.question.with_setting(name, [*SWITCH_WORDS][event.option_index])
+        elif listed.id == "dialect" and chosen != self.question.dialect:
+            self.question = self.question.with_setting("dialect", chosen)
+            self._list_switch()
+        elif listed.id == "switch" and switch is not None:
+            self.question = self.question.with_setting(switch, [*SWITCH_WORDS][event.option_index])
         self._preview()
 
     @on(Input.Changed)
@@ -133,11 +120,6 @@ class Choose(Dialog[Question | None]):
         if result.problem:
             text = Text.assemble(text, "\n", (visible(result.problem.message), "red"))
         self.query_one("#preview", Static).update(text)
-
-
-def _is_past(event: OptionList.OptionHighlighted) -> bool:
-    """Say whether the cursor has moved on since: a list is at its first option before it is moved to another."""
-    return event.option_list.highlighted != event.option_index
 
 
 # The same question under every dialect

@@ -235,14 +235,9 @@ class Explore(widgets.Room[None]):
         self.state.step(by)
         self.show_soon()
 
-    def action_first(self) -> None:
-        """Go to the first step."""
-        self.state.go(0)
-        self.show_soon()
-
-    def action_last(self) -> None:
-        """Go past the last step."""
-        self.state.go(self.state.last)
+    def action_go(self, at: int) -> None:
+        """Go to a step, past the last if it is below 0."""
+        self.state.go(self.state.last if at < 0 else at)
         self.show_soon()
 
     def action_grid(self) -> None:
@@ -338,7 +333,7 @@ class Explore(widgets.Room[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let only those keys act that would do something."""
-        return self.state.works(f"step({parameters[0]})" if action == "step" else action)
+        return self.state.works(f"{action}({parameters[0]})" if action in ("step", "go") else action)
 
     # The dialogs. Each is imported when it is asked for, so that the first picture is there sooner.
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
-from textwrap import dedent
 
 from shapecalc.core import ask, commands
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects.base import Dialect, element_type
-from shapecalc.core.fixing import Fix, answer_chain, fixes
+from shapecalc.core.fixing import STILL, Fix, answer_chain, fixes
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
@@ -279,6 +278,8 @@ def answer_question(question: Question, focused: str | None = None) -> Result:
         source = open_source(question.texts.get("input", ""))
         requests = _requests(question, source)
         answer = resolve_chain(requests, answer_request) if question.is_chain else answer_request(requests[0])
+        if question.is_chain and "stages" not in question.filled_texts:
+            answer = answer_chain(requests[0].input, (), {})
     except ShapeError as error:
         typing = error.problem.rule == USAGE and focused is not None and _is_half_typed(question, focused, source)
         return Result(None, error.problem, typing, source)
@@ -295,7 +296,7 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
     if question.is_chain:
         where = question.settings.get("where")
         _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
-        return ask_chain(shape, stages, {} if where is None else read_sizes(str(where)))
+        return ask_chain(shape, stages or STILL, {} if where is None else read_sizes(str(where)))
     return (ask.ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
 
 
@@ -394,13 +395,13 @@ def chain_of(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     >>> asked.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.core.code import read_code  # it is slow to import, and only who pastes needs it
+    from shapecalc.core.code import cleaned, read_code  # it is slow to import, and only who pastes needs it
 
-    line = dedent(text).strip()
+    line = cleaned(text)
     typed = question.texts.get("input", "")
     source = open_source(typed)
     shape = source.shape if source else read_shape(typed)
-    read = read_code(line, None, shape, None, {})
+    read = read_code(line, {"": shape})
     if not read.stages:
         raise misuse("the code does nothing to the tensor")
     stages = commands.chain_text(answer_chain(read.shape, read.stages, {})).partition("|")[2].strip()

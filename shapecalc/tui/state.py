@@ -492,8 +492,8 @@ class State:
 NEEDED: dict[str, Callable[[State], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    **dict.fromkeys(("step(1)", "last"), lambda state: state.at < state.last or state.opening),
-    **dict.fromkeys(("step(-1)", "first"), lambda state: state.at > 0),
+    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.at < state.last or state.opening),
+    **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.at > 0),
     "fix": lambda state: not state.opening and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),

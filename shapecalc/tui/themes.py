@@ -81,23 +81,15 @@ def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
 
 
 class _Restyled(LineFilter):
-    """Gives the texts of a line, as other filters leave it, the styles that a function returns for theirs."""
+    """Gives the texts of a line the styles that a function returns for theirs."""
 
-    def __init__(self, style_of: Callable[[str, Style], Style], *before: LineFilter) -> None:
+    def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
         super().__init__()
-        self.style_of, self.before = style_of, before
+        self.style_of = style_of
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
         """Return the segments of a line, in other styles."""
-        for each in self.before:
-            segments = each.apply(segments, background)
         return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
-
-
-@lru_cache(16)
-def in_turn(filters: tuple[LineFilter, ...]) -> LineFilter:
-    """Return one filter for several, so that a line is made and kept once."""
-    return _Restyled(lambda _, style: style, *filters)
 
 
 @lru_cache(4096)

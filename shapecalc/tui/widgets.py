@@ -8,27 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
-from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Span, Text
+from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.color import Color
 from textual.containers import Horizontal, Vertical
-from textual.filter import LineFilter
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.record import Record, replace
@@ -67,8 +62,8 @@ KEYS = (
     Key("pagedown", "PgDn", "next", "step(1)", "go one step on", 0),
     Key("pageup", "PgUp", "back", "step(-1)", "go one step back", 1),
     Key("ctrl+l", "^L", "short", "simplify", "show the shortest chain that does the same", 13),
-    Key("ctrl+home", "^Home", "first", "first", "go to the first step", 17),
-    Key("ctrl+end", "^End", "last", "last", "go past the last step, to the output", 18),
+    Key("ctrl+home", "^Home", "first", "go(0)", "go to the first step", 17),
+    Key("ctrl+end", "^End", "last", "go(-1)", "go past the last step, to the output", 18),
     Key("ctrl+t", "^T", "theme", "theme", "go on to the next theme: ours, dark, light, without colour", 19),
     Key("ctrl+p", "^P", "find", "app.command_palette", "find a command by name; so does /", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
@@ -184,75 +179,23 @@ class ClickableText(Widget):
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
-        self._region = Region()
-        self._strips: dict[int, Strip] = {}
-        """The lines of that region as they go to the screen, as far as they have not changed since."""
 
     def put(self, text: Text) -> None:
-        """Show the lines that are others than those there now; lay the screen out only if there are more or fewer."""
+        """Show a text; lay the screen out only if it has more lines than before, or fewer."""
         if text == self.text and text.style == self.text.style:
             return
-        lines = _segment_lines(text, self.app.console)
-        before, self._lines, self.text = self._lines, lines, text
-        if len(before) != len(lines) and self.styles.auto_dimensions:
-            self.refresh(layout=True)
-            return
-        changed = [y for y, (old, new) in enumerate(zip_longest(before, lines)) if old != new]
-        starts = [y for y in changed if y - 1 not in changed]
-        ends = [y for y in changed if y + 1 not in changed]
-        if changed:
-            width = self.outer_size.width
-            self.refresh(*(Region(0, y, width, end + 1 - y) for y, end in zip(starts, ends, strict=True)))
+        before, self.text = len(self._lines), text
+        self._lines = list(Segment.split_lines(text.render(self.app.console)))
+        self.refresh(layout=before != len(self._lines) and self.styles.auto_dimensions)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines."""
         return len(self._lines)
 
-    def refresh(self, *regions: Region, **options: bool) -> Self:
-        """Have some lines drawn anew, or everything."""
-        for y in (y for region in regions for y in region.line_range):
-            self._strips.pop(y, None)
-        if not regions:
-            self._strips.clear()
-        return super().refresh(*regions, **options)
-
-    def notify_style_update(self) -> None:
-        """Have everything drawn in the new style."""
-        self._strips.clear()
-        super().notify_style_update()
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of a region. At each key the screen asks for all, and few have changed."""
-        if crop != self._region:
-            self._region = crop
-            self._strips.clear()
-        top, *others = self.styles.gutter
-        if any(others) or crop.width != self.outer_size.width or self.opacity < 1:
-            return super().render_lines(crop)
-        lines = range(crop.y - top, crop.bottom - top)
-        if missing := [y for y in lines if y not in self._strips]:
-            filters, background = tuple(self.get_line_filters()), self.background_colors[1]
-            shown = _shown_over(self.visual_style.rich_style, background, filters)
-            for y in missing:
-                above = super().render_lines(crop)[y - lines[0]] if y < 0 else None
-                self._strips[y] = self._line(y, crop.width, shown) if above is None else above
-        return [self._strips[y] for y in lines]
-
-    def _line(self, y: int, width: int, shown: Callable[[Segment], Segment]) -> Strip:
-        segments = self._lines[y] if y < len(self._lines) else []
-        taken = cell_len("".join([segment.text for segment in segments]))
-        if taken > width:
-            segments = [*self.render_line(y)]
-        elif taken < width:
-            segments = [*segments, Segment(" " * (width - taken))]
-        return Strip([*map(shown, segments)], width)
-
     def render_line(self, y: int) -> Strip:
         """Return one line; one that is too long ends with dots."""
         width, base = self.size.width, self.visual_style.rich_style
-        if y >= len(self._lines):
-            return Strip.blank(width, base)
-        line = Strip(Segment.apply_style(self._lines[y], base))
+        line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
             line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.dots, base)])])
         return line.adjust_cell_length(width, base)
@@ -265,46 +208,6 @@ class ClickableText(Widget):
                 return
         if self.action and self.text:
             self.post_message(MarkClicked("key", self.action))
-
-
-@lru_cache(maxsize=16)
-def _shown_over(base: Style, background: Color, filters: tuple[LineFilter, ...]) -> Callable[[Segment], Segment]:
-    """Return what puts a segment over a style, as filters leave it. It keeps segments, as few are new at a key."""
-
-    @lru_cache(maxsize=4096)
-    def shown(segment: Segment) -> Segment:
-        segments = [Segment(segment.text, base + segment.style if segment.style else base)]
-        for each in filters:
-            segments = each.apply(segments, background)
-        return segments[0]
-
-    return shown
-
-
-def _segment_lines(text: Text, console: Console) -> list[list[Segment]]:
-    """Return the lines of a text as Rich's `Text.render` does, but sooner if no span of it lies over another."""
-    plain, at, lines = text.plain, 0, list[list[Segment]]([[]] if text else [])
-    for start, end, style in (*text.spans, Span(len(text), len(text), "")):
-        if text.style or start < at:
-            return list(Segment.split_lines(text.render(console)))
-        known = console.get_style(style) if isinstance(style, str) else style
-        if start > at:
-            _add_lines(lines, plain[at:start], None)
-        if "\n" in (run := plain[start:end]):
-            _add_lines(lines, run, known)
-        elif run:
-            lines[-1].append(Segment(run, known))
-        at = end
-    return lines
-
-
-def _add_lines(lines: list[list[Segment]], run: str, style: Style | None) -> None:
-    """Add a run of characters to the last of some lines, and to new ones."""
-    for number, part in enumerate(run.split("\n")):
-        if number:
-            lines.append([])
-        if part:
-            lines[-1].append(Segment(part, style))
 
 
 class FocusableText(ClickableText, can_focus=True):
@@ -539,51 +442,32 @@ class AnswerField(TextField):
 
 
 class Field(TextField):
-    """One input of a question, with room for its name before it."""
+    """One input of a question."""
 
     def __init__(self, name: str, value: str = "") -> None:
         """Make a field of that name."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
-        self.label = name.replace("_", "-")
-
-    def on_resize(self) -> None:
-        """Have its name drawn where it is now."""
-        if isinstance(self.parent, Fields):
-            self.parent.refresh()
 
 
 class Fields(Horizontal):
-    """Fields in a row. It draws the name of each before it, so that no name is a widget of its own."""
+    """Fields in a row, each with its name before it."""
 
     def __init__(self, *fields: Field) -> None:
         """Make a row of fields."""
-        super().__init__(*_spaced(fields))
+        super().__init__(*_with_names(fields))
 
     async def show_others(self, fields: Sequence[Field]) -> None:
         """Show other fields in place of those."""
         await self.remove_children()
-        await self.mount(*_spaced(fields))
-
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        """Draw the names where the fields are now."""
-        super().watch_scroll_x(old_value, new_value)
-        self.call_after_refresh(self.refresh)
-
-    def render_line(self, y: int) -> Strip:
-        """Return the names, each before its field."""
-        style, line, width = self.visual_style.rich_style, "", self.size.width
-        for field in self.query_children(Field) if y == 0 else ():
-            start = field.region.x - self.region.x - len(field.label) - 1
-            line = line.ljust(start) + field.label[max(0, -start) :]
-        return Strip([Segment(line.ljust(width), style)]).adjust_cell_length(width, style)
+        await self.mount(*_with_names(fields))
 
 
-def _spaced(fields: Sequence[Field]) -> Sequence[Field]:
-    """Return fields with room for their names, and between them."""
-    for place, field in enumerate(fields):
-        field.styles.margin = 0, 0, 0, len(field.label) + 1 + BETWEEN_FIELDS * bool(place)
-    return fields
+def _with_names(fields: Sequence[Field]) -> list[Widget]:
+    """Return fields with their names before them, and room between them."""
+    names = [" " * BETWEEN_FIELDS * bool(place) + field.field_name for place, field in enumerate(fields)]
+    labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
+    return [widget for pair in zip(labels, fields, strict=True) for widget in pair]
 
 
 def copy(screen: Screen[Any], text: str) -> None:

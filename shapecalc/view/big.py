@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 
 from rich.style import Style
@@ -11,7 +10,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.record import Record
 from shapecalc.view.canvas import UNICODE, Canvas, stack
-from shapecalc.view.flow import rows_of
+from shapecalc.view.flow import NO_HOLES, Holes, rows_of
 from shapecalc.view.layout import INFERS, Cell, Layout, colour, label, layouts, place_of, with_holes
 
 Hole = tuple[int, int]
@@ -86,13 +85,7 @@ def figures_width(text: str, scale: Scale) -> int:
 
 
 def big(
-    answer: Trace | Chain,
-    at: int,
-    *,
-    width: int,
-    height: int,
-    holes: Mapping[Hole, str] | None = None,
-    chosen: Hole | None = None,
+    answer: Trace | Chain, at: int, *, width: int, height: int, holes: Holes = NO_HOLES, chosen: Hole | None = None
 ) -> Text | None:
     """Return the stage of step `at` in the largest figures that there is room for; None if there is room for none.
 
@@ -100,7 +93,7 @@ def big(
     one that is `chosen`.
     """
     made = layouts(answer)
-    holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in (holes or {}).items()}
+    holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
     if not made:
         return None
     place = place_of(made, at)
@@ -117,7 +110,7 @@ def big(
     return None
 
 
-def _side(cells: tuple[Cell, ...], column: int, holes: Mapping[Hole, str], chosen: Hole | None) -> Side:
+def _side(cells: tuple[Cell, ...], column: int, holes: Holes, chosen: Hole | None) -> Side:
     """Return a column of dims with their letters; of holes, what stands there."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
@@ -138,7 +131,7 @@ def _line(text: str, width: int) -> list[Text]:
     return [*(Text(line, BOLD) for line in figures(text, Scale.MEDIUM)), Text("")]
 
 
-def _sum_text(answer: Trace | Chain, at: int, holes: Mapping[Hole, str]) -> str:
+def _sum_text(answer: Trace | Chain, at: int, holes: Holes) -> str:
     """Return the division of a -1 at step `at`; empty for other steps."""
     step = answer.steps[at] if at < len(answer.steps) else None
     if step is None or step.rule not in INFERS:

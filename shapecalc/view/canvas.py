@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import compress, count
-from operator import is_not
+from itertools import groupby
+from operator import itemgetter
 
 from rich.style import Style
-from rich.text import Span, Text
+from rich.text import Text
 
 from shapecalc.core.record import Record
 
 Colour = tuple[int, int, int]
-Row = tuple[list[str], list[Style | str], list[int]]
-"""The cells of a row: their characters, their styles, and the directions in which lines leave each."""
+Place = tuple[str, Style | str, int]
+"""A cell: its character, its style, and the directions in which lines leave it."""
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 """The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""
 WORD = 16
 """What stands among the directions of lines for a cell of a word."""
+BLANK: Place = (" ", "", 0)
 NOTE_GAP = 3
 """The blanks between two notes on one line."""
 
@@ -129,35 +130,24 @@ def _luminance(colour: Colour) -> float:
 
 
 class Canvas:
-    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides.
-
-    A picture has thousands of cells and is drawn at every key, so they are set and read many at a time.
-    """
+    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides."""
 
     def __init__(self, strokes: Strokes, rows: int) -> None:
         """Start with `rows` empty rows. What is drawn below the last row is lost."""
         self.strokes = strokes
-        self._rows: list[Row] = [([], [], []) for _ in range(rows)]
+        self._rows: list[dict[int, Place]] = [{} for _ in range(rows)]
 
     def draw_across(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
-        if y < len(self._rows) and style is not None and left < right:
-            chars, styles, ways = self._row_up_to(y, right)
-            if any(ways[left:right]):
-                for x in range(left, right):
-                    self.join(x, y, LEFT | RIGHT, style)
-                return
-            cells = right - left
-            chars[left:right] = self.strokes.level * cells
-            styles[left:right], ways[left:right] = [style] * cells, [LEFT | RIGHT] * cells
+        for x in range(left, right if y < len(self._rows) else left):
+            self.join(x, y, LEFT | RIGHT, style)
 
     def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
         """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
         if y < len(self._rows) and style is not None:
-            chars, styles, ways = self._row_up_to(y, x + 1)
-            if ways[x] != WORD:
-                ways[x] |= directions
-                chars[x], styles[x] = self.strokes.lines[ways[x]], style
+            ways = self._rows[y].get(x, BLANK)[2]
+            if ways != WORD:
+                self._rows[y][x] = self.strokes.lines[ways | directions], style, ways | directions
 
     def draw_into(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
         """Draw a line on row `y` from the left edge of cell `left` to the middle of cell `middle`."""
@@ -185,57 +175,34 @@ class Canvas:
 
     def put_cells(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
         """Write characters to the right from cell `x` of row `y`, each in a style of its own."""
-        if y >= len(self._rows):
-            return
-        if x < 0:
-            x, text, styles = 0, text[-x:], styles[-x:]
-        end = x + len(text)
-        row = self._row_up_to(y, end)
-        row[0][x:end], row[1][x:end], row[2][x:end] = text, styles, [WORD] * len(text)
+        if y < len(self._rows):
+            self._rows[y] |= {
+                at: (char, style, WORD) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
+            }
 
     def dash(self, left: int, right: int) -> None:
         """Turn the level lines from cell `left` to cell `right` into lines along which sizes are copied."""
-        for chars, _, ways in self._rows:
-            for x, directions in enumerate(ways[left:right], left):
-                if directions == LEFT | RIGHT:
-                    chars[x], ways[x] = self.strokes.size, WORD
-
-    def _row_up_to(self, y: int, right: int) -> Row:
-        """Return a row that has all cells before cell `right`."""
-        chars, styles, ways = row = self._rows[y]
-        if right > len(chars):
-            more = right - len(chars) + 80  # spare ones, so that it grows seldom
-            chars += " " * more
-            styles += [""] * more
-            ways += [0] * more
-        return row
+        for row in self._rows:
+            for x, (_, style, ways) in row.items():
+                if left <= x < right and ways == LEFT | RIGHT:
+                    row[x] = self.strokes.size, style, WORD
 
     def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
         """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
-        rows, spans, start = list[str](), list[Span](), 0
-        for y in range(len(self._rows)) if kept is None else kept:
-            row, runs = self._text_of_row(y, width)
-            rows.append(row)
-            spans += [Span(start + left, start + right, style) for left, right, style in runs]
-            start += len(row) + 1
-        return Text("\n".join(rows), spans=spans, no_wrap=True, overflow="ignore", end="")
+        shown = range(len(self._rows)) if kept is None else kept
+        return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._line(y, width) for y in shown])
 
-    def _text_of_row(self, y: int, width: int) -> tuple[str, list[tuple[int, int, Style | str]]]:
-        """Return one row, and the runs of its cells that have one style, blanks between them as well if none is lit."""
-        chars, styles, _ = self._rows[y]
-        row, runs, start = "".join(chars).rstrip(" "), list[tuple[int, int, Style | str]](), 0
+    def _line(self, y: int, width: int) -> Text:
+        """Return one row. Blanks have the style of what is before them, if that is not lit."""
+        row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
         style: Style | str = ""
-        for x in (0, *compress(count(1), map(is_not, styles[1 : len(row)], styles))) if row else ():
-            if row[x] == " " and not (isinstance(style, Style) and style.reverse):
-                x = len(row) - len(row[x:].lstrip(" "))
-            if styles[x] is not style and x >= start:
-                runs.append((start, x, style))
-                start, style = x, styles[x]
-        runs.append((start, len(row), style))
-        if len(row) > width:
-            dots = clip(self.strokes.dots, width, self.strokes)
-            row, runs = row[: width - len(dots)] + dots, [(left, min(end, width), style) for left, end, style in runs]
-        return row, [run for run in runs if run[2] and run[0] < run[1]]
+        for x in range(max(row, default=-1) + 1):
+            char, own, _ = row.get(x, BLANK)
+            style = own if char != " " or (isinstance(style, Style) and style.reverse) else style
+            cells.append((style, char))
+        for style, run in groupby(cells, itemgetter(0)):
+            line.append("".join([char for _, char in run]), style)
+        return clip_line(line, width, self.strokes)
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
+from shapecalc.core.packages import missing
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.text import brief, lookup, number_text, shape_text, visible
 from shapecalc.view.canvas import DOWN, UNICODE, UP, Colour, clip_line, contrast, packed, stack, strokes_for
@@ -176,7 +177,7 @@ def png(svg: str, zoom: int = 2) -> bytes:
 
 def not_installed(error: ModuleNotFoundError) -> ShapeError:
     """Return the error to raise if a package of the extra `film` is not there."""
-    return ShapeError(Problem(FILE, f"{error.name} is not installed; pip install 'shapecalc[film]'"))
+    return ShapeError(Problem(FILE, missing(str(error.name), "film")))
 
 
 def ending_of(name: str, endings: Iterable[str], kind: str) -> str:

@@ -32,6 +32,7 @@ from shapecalc.view.layout import (
 from shapecalc.view.wires import Wiring, draw_wires, is_knot, wiring
 
 Holes = Mapping[tuple[int, int], str]
+NO_HOLES: Holes = {}
 """The dims that are hidden, by column and index, with what stands there."""
 SCALAR = "[]"
 LONGEST_DIM = 14
@@ -123,31 +124,6 @@ def column_of(cells: tuple[Cell, ...], strokes: Strokes, layout: Layout | None =
     return Column(cells, marks, dims, scalar=finished and not cells)
 
 
-def spread(
-    made: tuple[Layout, ...],
-    columns: tuple[Column, ...],
-    place: int,
-    size: tuple[int, int],
-    pitch: int,
-    strokes: Strokes,
-) -> Spread:
-    """Return the columns as far apart as a size allows, with axes at most `pitch` lines apart.
-
-    If not all stages fit, those around the one at `place` are shown.
-    """
-    width, height = size
-    widths = [column.width for column in columns]
-    for lines, room in ROOMS:
-        if lines > pitch:
-            continue
-        stages = zip(made, columns, columns[1:], strict=False)
-        gaps = tuple([_gap(*stage, (width, height), (lines, room), strokes) for stage in stages])
-        window = _window(widths, gaps, place, width)
-        if window == (0, len(made)):
-            break
-    return Spread(columns, gaps, window, lines)
-
-
 def _gap(
     layout: Layout, before: Column, after: Column, size: tuple[int, int], spaced: tuple[int, int], strokes: Strokes
 ) -> Gap:
@@ -196,7 +172,7 @@ def flow(
     height: int | None = None,
     strokes: Strokes = UNICODE,
     chosen: tuple[int, int] | None = None,
-    holes: Holes | None = None,
+    holes: Holes = NO_HOLES,
     hides_refusal: bool = False,
 ) -> Text:
     r"""Return the flow of an answer at step `at`; after all steps if none is given.
@@ -214,7 +190,6 @@ def flow(
     b   3 -/\---------- a 2 -+-- -1 -- ac 8
     c   4 ------------- c 4 -'
     """
-    holes = holes or {}
     made = tuple([with_holes(layout, rows_of(holes, column)) for column, layout in enumerate(layouts(answer), 1)])
     if hides_refusal:
         made = tuple(replace(layout, problem=None, fault=None) for layout in made)
@@ -248,13 +223,24 @@ def _placed(
     height: int | None,
     strokes: Strokes,
 ) -> Spread:
-    """Return the columns of an answer, those around the stage at `place`, as spacious as a size and a height allow."""
+    """Return the columns of an answer, as far apart as a size and a height allow.
+
+    If not all stages fit, those around the one at `place` are shown.
+    """
     head = replace(column_of(input_cells(answer), strokes), least=len("input") if made else 0)
     columns = (head, *(column_of(layout.cells, strokes, layout) for layout in made))
     axes = max([1, *(len(column.cells) for column in columns)])
     has_knots = any(is_knot(layout, link) for layout in made for link in layout.links)
     pitch = 1 + (has_knots and axes <= MOST_APART) if height is None else pitch_for(axes, height, 4, 16)
-    return spread(made, columns, place, size, pitch, strokes)
+    for lines, room in ROOMS:
+        if lines > pitch:
+            continue
+        stages = zip(made, columns, columns[1:], strict=False)
+        gaps = tuple([_gap(*stage, size, (lines, room), strokes) for stage in stages])
+        window = _window([column.width for column in columns], gaps, place, size[0])
+        if window == (0, len(made)):
+            break
+    return Spread(columns, gaps, window, lines)
 
 
 def _row_at(answer: Trace | Chain, at: int | None, chosen: tuple[int, int] | None) -> int:

@@ -501,7 +501,7 @@ def _first_difference(ours: Journey, theirs: Journey) -> Index | None:
     """Return the first index at which two outputs hold other elements of the input; None if none is found."""
     places = len(ours.points) - 1, len(theirs.points) - 1
     common = [*map(min, ours.points[-1].shape, theirs.points[-1].shape)]
-    if len(ours.points[-1].shape) != len(theirs.points[-1].shape):
+    if 0 in common or len(ours.points[-1].shape) != len(theirs.points[-1].shape):
         return None
     for index in _indices(common):
         if ours.source(places[0], index) != theirs.source(places[1], index):

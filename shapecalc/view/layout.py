@@ -11,7 +11,7 @@ After axes a and c are merged, the mark is `ac`; after c is split, the marks are
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from re import findall
@@ -167,6 +167,9 @@ def label(cell: Cell, strokes: Strokes) -> str:
 def colour(mark: Mark | None) -> str:
     """Return the colour of a mark; it is empty if there is none."""
     return mark.hue if mark else ""
+
+
+Wires = Sequence[tuple[int, ...]]
 
 
 class Naming:
@@ -363,9 +366,7 @@ def _layout(
     cells = _blank_cells(stage, own, never, trace.request.arguments.get(stage.argument))
     wires = _wires(stage, cells, found)
     mixed = frozenset([out for out in origins.mixing(found) if wires[out]])
-    pieces: dict[tuple[int, int], Mark] = {}
-    fresh = set[int]()
-    marks = _marks(trace, stage, cells_before, (found, of_input), wires, naming, pieces, fresh)
+    marks, pieces, fresh = _marks(trace, stage, cells_before, (found, of_input), wires, naming)
     cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
     _name_rests(cells_before, found, pieces)
     numbers = range(first, first + len(own)) if own else range(never, never)
@@ -445,25 +446,17 @@ def _wires(stage: Stage, cells: Sequence[Cell], found: Origins) -> tuple[tuple[i
 
 
 def _marks(
-    trace: Trace,
-    stage: Stage,
-    before: tuple[Cell, ...],
-    found: tuple[Origins, Origins],
-    wires: Sequence[tuple[int, ...]],
-    naming: Naming,
-    pieces: dict[tuple[int, int], Mark],
-    fresh: set[int],
-) -> Iterator[Mark | None]:
-    """Yield what each dim after a stage is called; put into `pieces` what its parts are, into `fresh` it if it mixes.
+    trace: Trace, stage: Stage, before: Sequence[Cell], found: tuple[Origins, Origins], wires: Wires, naming: Naming
+) -> tuple[list[Mark | None], dict[tuple[int, int], Mark], set[int]]:
+    """Return what each dim after a stage is called, what the parts are that it is made of, and which dims mix.
 
     `found` are its origins in the stage's input, and those in the answer's.
     """
+    marks, pieces, fresh = list[Mark | None](), dict[tuple[int, int], Mark](), set[int]()
     if stage.kind is Kind.SHAPE or not stage.finished:
-        yield from [before[axes[0]].mark if len(axes) == 1 else None for axes in wires]
-        return
+        return [before[axes[0]].mark if len(axes) == 1 else None for axes in wires], pieces, fresh
     if stage.kind in COMBINING:
-        yield from [_combined_mark(before, *each) for each in zip(wires, *found, strict=True)]
-        return
+        return [_combined_mark(before, *each) for each in zip(wires, *found, strict=True)], pieces, fresh
     ladders = _ladders(stage.before, [found[0]])
     new = naming.new if trace.op == "rearrange" and len(naming.new) == len(wires) else ()
     for out, (atoms, of_input, axes) in enumerate(zip(*found, wires, strict=True)):
@@ -473,17 +466,18 @@ def _marks(
             parts = _parts_in_input(atoms or (), naming.parts(of_input or ()))
         pieces |= {(axis, out): Mark(names) for axis, names in parts or ()}
         if clean:
-            yield naming.mark(of_input or ())
+            marks.append(naming.mark(of_input or ()))
         elif not axes:
-            yield Mark((new[out] if new and new[out].isidentifier() else "new",))
+            marks.append(Mark((new[out] if new and new[out].isidentifier() else "new",)))
         elif parts is None:
             fresh.add(out)
-            yield naming.fresh()
+            marks.append(naming.fresh())
         elif not parts:
-            yield before[axes[0]].mark
+            marks.append(before[axes[0]].mark)
         else:
             hue = colour(before[axes[0]].mark) if len(axes) == 1 else MERGED
-            yield Mark(tuple([name for _, names in parts for name in names]), hue)
+            marks.append(Mark(tuple([name for _, names in parts for name in names]), hue))
+    return marks, pieces, fresh
 
 
 def _combined_mark(

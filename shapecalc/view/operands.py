@@ -8,9 +8,8 @@ them the windows that slide over it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from re import findall
 from typing import Any
 
 from rich.text import Text
@@ -24,6 +23,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import and_text, number_text
+from shapecalc.core.values import ELLIPSIS, read_subscripts
 from shapecalc.view.canvas import Strokes, clip, clip_line, packed, stack
 from shapecalc.view.layout import HUES, Layout, operands_of
 
@@ -109,18 +109,15 @@ def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[Labels], L
     >>> _pattern_labels("...i,ij", (3, 2))
     ([['-2', '-1', 'i'], ['i', 'j']], ['-2', '-1', 'j'])
     """
-    left, there, right = pattern.partition("->")
-    terms = [findall(r"\.\.\.|\w", term) for term in left.split(",")]
-    spread = [rank - len(term) + 1 for term, rank in zip(terms, ranks, strict=False) if "..." in term]
-    letters = [label for term in terms for label in term if label != "..."]
-    alone = sorted({label for label in letters if letters.count(label) == 1})
-    answer = findall(r"\.\.\.|\w", right) if there else ["..."] * bool(spread) + alone
+    asked = read_subscripts(pattern)
+    counts = [rank - len(term) + 1 for term, rank in zip(asked.terms, ranks, strict=False)]
+    spread = [count for term, count in zip(asked.terms, counts, strict=False) if ELLIPSIS in term]
 
-    def filled(term: Labels, count: int) -> Labels:
-        return [each for label in term for each in (_from_right(count) if label == "..." else [label])]
+    def filled(term: Iterable[str], count: int) -> Labels:
+        return [each for label in term for each in (_from_right(count) if label == ELLIPSIS else [label])]
 
-    counts = [rank - len(term) + 1 for term, rank in zip(terms, ranks, strict=False)]
-    return [filled(*each) for each in zip(terms, counts, strict=False)], filled(answer, max(spread, default=0))
+    own = [filled(*each) for each in zip(asked.terms, counts, strict=False)]
+    return own, filled(asked.output, max(spread, default=0))
 
 
 def slots_of(layout: Layout, every: Sequence[Operand]) -> list[Slot]:
@@ -285,7 +282,7 @@ def _numbers_of(step: Step) -> dict[str, Any]:
     return {**ALONE, **given, "size": step.facts["dim"]}
 
 
-def begins_alike(layout: Layout, step: Step | None, _width: int) -> bool:
+def begins_alike(_answer: Trace | Chain, layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the first of those about windows that have the same numbers."""
     own = [each for each in layout.stage.steps if is_about_windows(layout, each)]
     return step is next((each for each in own if step and _numbers_of(each) == _numbers_of(step)), None)

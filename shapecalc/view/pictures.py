@@ -25,7 +25,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import and_text, brief, dim_text, number_text, shape_text
 from shapecalc.view.canvas import UNICODE, Canvas, Strokes, clip, clip_line, ink, packed, pitch_for, rows_around, stack
-from shapecalc.view.flow import Holes, flow, put_arrival, rows_of
+from shapecalc.view.flow import NO_HOLES, Holes, flow, put_arrival, rows_of
 from shapecalc.view.hints import sizes_text
 from shapecalc.view.layout import (
     COMBINING,
@@ -54,6 +54,8 @@ LEAST_LABEL = 14
 SPACIOUS = 14
 """The lines from which on bars are drawn large, and the parts of a ruler are numbered under it."""
 NO_ROOM = "no room for lines"
+MOST_DRAWN = 4
+"""The most pictures of an answer."""
 COUNTED = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
 """The rules of refusals about element counts."""
 
@@ -129,10 +131,8 @@ class Picture(Record):
     """Draws the picture of a step: from the answer, the layout and the step's number, in a room, with strokes."""
     is_of: Callable[[Layout, Step | None], bool]
     """Says whether a step of a layout, or the refusal if it is None, is drawn so."""
-    tells_more: Callable[[Layout, Step | None, int], bool]
-    """Says whether the picture of such a step shows more, in so many cells, than the flow."""
-    needs_sizes: bool = False
-    """Whether it can only be drawn of numbers: names get small sizes, if there are any that meet the conditions."""
+    tells_more: Callable[[Trace | Chain, Layout, Step | None, int], bool]
+    """Says of an answer whether the picture of such a step shows more, in so many cells, than the flow."""
 
 
 def sums(made: Sequence[Layout]) -> Iterator[str]:
@@ -534,13 +534,18 @@ def _lane_reasons(answer: Trace | Chain, layout: Layout, at: int) -> Mapping[int
     return reasons
 
 
-def _needs_rulers(layout: Layout, step: Step | None, width: int) -> bool:
-    """Say whether rulers show more than shades: a step cuts axes anew, and each element or each cut gets a cell."""
+def _needs_rulers(answer: Trace | Chain, layout: Layout, step: Step | None, width: int) -> bool:
+    """Say whether rulers show more than shades: a step cuts axes anew, and each element or each cut gets a cell.
+
+    Names get small sizes, if there are any that meet the conditions.
+    """
     anew, room = _cut_anew(layout), width - LEAST_LABEL
     if not regroups(step) or not anew:
         return False
-    if not all_known([cell.dim or 0 for cell in (*layout.before, *layout.cells)]):
+    if sizes := _sizes_of(answer, layout):
         return True
+    if sizes is None:
+        return False
     made = _rulers_of(layout, anew[0], {}, UNICODE)
     if made.volume <= room:
         return made.volume > 0
@@ -806,7 +811,7 @@ def _is_about_cuts(layout: Layout, step: Step | None) -> bool:
     return layout.cuts and step.rule in (rules.REGROUPED, rules.MERGED)
 
 
-def _copies_from_elsewhere(layout: Layout, step: Step | None, _width: int) -> bool:
+def _copies_from_elsewhere(_answer: Trace | Chain, layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the last 0 of a stage in which a dim has the size of an axis that it is not made of."""
     copies = [each for each in layout.stage.steps if each.rule == rules.COPIED_ZERO]
     return bool(layout.parted) and step is copies[-1]
@@ -818,15 +823,15 @@ def _is_of_operands(layout: Layout, step: Step | None) -> bool:
     return several and not is_about_windows(layout, step)
 
 
-def _is_last_of_operands(layout: Layout, step: Step | None, _width: int) -> bool:
+def _is_last_of_operands(_answer: Trace | Chain, layout: Layout, step: Step | None, _width: int) -> bool:
     """Say whether a step is the last about several operands, or a refusal; of a pool the windows tell all."""
     own = [each for each in layout.stage.steps if not is_about_windows(layout, each)]
     return step is None or (step is own[-1] and not layout.problem and "kernel" not in layout.request.arguments)
 
 
 PICTURES = (
-    Picture(budget, _is_about_counts, lambda _layout, _step, _width: True),
-    Picture(rulers, _is_about_cuts, _needs_rulers, needs_sizes=True),
+    Picture(budget, _is_about_counts, lambda *_: True),
+    Picture(rulers, _is_about_cuts, _needs_rulers),
     Picture(windows, is_about_windows, begins_alike),
     Picture(table, _is_of_operands, _is_last_of_operands),
     Picture(lanes, lambda _layout, _step: True, _copies_from_elsewhere),
@@ -845,7 +850,7 @@ def picture(
     width: int = 78,
     height: int = 12,
     strokes: Strokes = UNICODE,
-    holes: Holes | None = None,
+    holes: Holes = NO_HOLES,
 ) -> Text:
     """Return the picture of step `at`, or of the refusal if `at` is past the last step.
 
@@ -862,7 +867,7 @@ def picture(
     if not made:
         return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
     place = place_of(made, at)
-    layout = with_holes(made[place], rows_of(holes or {}, place + 1))
+    layout = with_holes(made[place], rows_of(holes, place + 1))
     drawn = _picture_of(layout, steps[at] if at < len(steps) else None)
     return drawn.draw(answer, layout, at, width=width, height=height, strokes=strokes)
 
@@ -870,15 +875,14 @@ def picture(
 def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
     """Return the flow of an answer, and the pictures of the steps that the flow does not show."""
     parts = [flow(answer, width=width, strokes=strokes)]
-    for at in _drawable(answer, _steps_to_show(answer, width)):
+    for at in [*_steps_to_show(answer, width)][:MOST_DRAWN]:
         parts += [Text(""), picture(answer, at, width=width, strokes=strokes)]
     return stack(parts)
 
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
     """Return the steps whose pictures show more than the flow, the one that shows most first."""
-    shown = _steps_to_show(answer, width)
-    return _drawable(answer, {at: shown[at] for at in _most_first(shown)})
+    return _most_first(_steps_to_show(answer, width))[:MOST_DRAWN]
 
 
 def main_step(answer: Trace | Chain, width: int) -> int:
@@ -911,13 +915,6 @@ def infers(answer: Trace | Chain, at: int) -> bool:
     return at < len(steps) and steps[at].rule in INFERS
 
 
-def _drawable(answer: Trace | Chain, shown: Shown) -> list[int]:
-    """Return the first of some steps, without those whose pictures need sizes that there are not."""
-    first = [*shown.items()][:4]
-    needing = {at: layout for at, (layout, step) in first if _picture_of(layout, step).needs_sizes}
-    return [at for at, _ in first if at not in needing or _sizes_of(answer, needing[at]) is not None]
-
-
 def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
     """Return the steps of reshapes and merges whose pictures show more than the flow, by number, with their layouts."""
     found: Shown = {}
@@ -926,6 +923,8 @@ def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:
         steps = dict[int, Step | None](zip(layout.numbers, layout.stage.steps, strict=False) if drawn else ())
         if drawn and layout.problem is not None:
             steps[len(answer.steps)] = None
-        worth = {at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(layout, step, width)}
+        worth = {
+            at: step for at, step in steps.items() if _picture_of(layout, step).tells_more(answer, layout, step, width)
+        }
         found |= {at: (layout, step) for at, step in worth.items()}
     return found

@@ -322,7 +322,8 @@ class Board:
         self._last: dict[str, Sprite] = {}
         self.memory = 0
         """The number of the memory that the elements lie in; another one is written where they move."""
-        self.tape: Tape | None = None
+        self.tape: Tape
+        """What lies in memory, once something does."""
         self.notes: list[str] = []
 
     def fit(self, rows: int, tapes: int) -> None:
@@ -531,10 +532,8 @@ def lay_memory(board: Board, journey: Journey) -> None:
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
     board.tape = _tape(board, journey, 0, board.row(HEAD) + 1)
-    _put_head(board, board.tape, "memory")
     for cell in range(board.tape.shown):
         board.put(_cell_key(board, cell), *board.tape.place(cell), _cell_text(board.tape, cell))
-    _put_dots(board, board.tape)
     _put_bars(board, board.tape)
 
 
@@ -547,7 +546,7 @@ def _tape(board: Board, journey: Journey, place: int, top: int) -> Tape:
     return tape_of(journey.points[place].shape, longest, board.width, top, board.tape_rows, layers)
 
 
-def _put_head(board: Board, tape: Tape, name: str, more: str = "") -> None:
+def _put_head(board: Board, tape: Tape, name: str, more: str) -> None:
     """Write over a tape what it is: its shape, its strides, and which of its cells are left out."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.shown < tape.count:
@@ -555,11 +554,6 @@ def _put_head(board: Board, tape: Tape, name: str, more: str = "") -> None:
         board.note("of large memories the first cells are shown")
     text = f"{name}, strides {shape_text(strides(tape.shape))}{more}" if tape.count else f"{name}: no elements"
     board.put(f"head{board.memory}", 0, tape.top - 1, text, "quiet")
-
-
-def _put_dots(board: Board, tape: Tape) -> None:
-    if 0 < tape.shown < tape.count:
-        board.put(f"dots{board.memory}", *tape.place(tape.count), DOTS, "quiet")
 
 
 def _cell_key(board: Board, cell: int) -> str:
@@ -570,8 +564,11 @@ def _cell_text(tape: Tape, value: int) -> str:
     return str(value).rjust(tape.pitch - 1)
 
 
-def _put_bars(board: Board, tape: Tape) -> None:
-    """Put the bars of a tensor between the cells of its tape."""
+def _put_bars(board: Board, tape: Tape, name: str = "memory", more: str = "") -> None:
+    """Put the bars of a tensor between the cells of its tape, dots behind the last, and over it what it is."""
+    _put_head(board, tape, name, more)
+    if 0 < tape.shown < tape.count:
+        board.put(f"dots{board.memory}", *tape.place(tape.count), DOTS, "quiet")
     for layer in range(max(tape.tall, len(cuts(tape.shape)))):
         for place in positions(tape.shape, layer, tape.shown):
             bar = tape.bar(place, layer)
@@ -581,8 +578,6 @@ def _put_bars(board: Board, tape: Tape) -> None:
 def _recut(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
     """Make the frames of a move in which bars move between cells that stay where they are."""
     old, shape = board.tape, journey.points[place + 1].shape
-    if old is None:
-        return
     new = replace(old, shape=shape)
     layers = max(1, len(cuts(old.shape)), len(cuts(shape)))
     board.drop("bar")
@@ -597,23 +592,18 @@ def _recut(board: Board, journey: Journey, place: int, sentence: str, step: int 
     board.frame(sentence, step, arrive=1.5)
     board.drop("bar")
     board.tape = new
-    _put_head(board, new, "memory")
     _put_bars(board, new)
 
 
 def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
     """Make the frames in which elements are picked up and written to another memory, in its order."""
     source = board.tape
-    if source is None:
-        return
     target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
     board.memory += 1
     own, move, more = strides(source.shape), journey.moves[place], ""
     if isinstance(move, Permute):
         more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
-    _put_head(board, target, "written", more)
-    _put_bars(board, target)
-    _put_dots(board, target)
+    _put_bars(board, target, "written", more)
     board.frame(sentence, step)
     for cells in picks(target):
         _pick(board, journey, place, (source, target), cells, step)
@@ -670,8 +660,6 @@ def _lift(board: Board, tapes: tuple[Tape, Tape], sentence: str, step: int | Non
     for cell in range(tape.shown):
         key = _cell_key(board, cell)
         board.put(key, *tape.place(cell), board.sprites[key].text)
-    _put_dots(board, tape)
-    _put_head(board, tape, "memory")
     _put_bars(board, tape)
     board.frame(sentence, step)
 

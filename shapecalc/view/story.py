@@ -48,7 +48,7 @@ def steps_text(answer: Trace | Chain) -> Text:
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             text.append(f"{cells}  {visible(step.why)}")
             text.append(f"  [{step.rule}]\n", "dim")
-    limits = [f"holds when {condition.words}" for condition in answer.conditions]
+    limits = list(answer.limits)
     if limits:
         from shapecalc.core.fixing import lasting_hint  # most answers have no conditions
 
@@ -75,7 +75,7 @@ def operator(trace: Trace) -> str:
 
 def setting_text(value: object) -> str:
     """Return the text of a setting: `on` or `off` for a switch."""
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    return {True: "on", False: "off", None: "left out"}[value] if isinstance(value, bool | None) else str(value)
 
 
 def _cells(label: str, step: Step) -> tuple[str, str, str, str]:

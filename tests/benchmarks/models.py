@@ -1,10 +1,10 @@
 """Judging models: how long `shapecalc model` takes, against loading the model and inferring its shapes with onnx.
 
-    python tests/benchmarks/models.py [FOLDER]
+    python tests/benchmarks/models.py [FOLDER] [SEED]
 
 All are whole processes, one after the other, in turns; the times are those of the CPU, and the ratios are of the
-medians. The models: 50,000 nodes that are alike, 50,000 of which each has other shapes, 1 GiB of weights inside, and a
-detector of 500 nodes.
+medians. The models: 50,000 nodes that are alike, 50,000 of which each has other shapes and whose operators are drawn,
+1 GiB of weights inside, and 500 nodes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import onnx
@@ -44,32 +45,39 @@ with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
 """
 
 
-def block(place: int, last: str, nodes: list, constants: list, *, different: bool) -> str:
+DRAWN = {"Pad": [[0, 0, 0, 4]], "Slice": [[0], [-4], [1]], "Softmax": [], "Neg": []}
+"""The operators of which the fifth node of a block is drawn, with their constants."""
+
+
+def block(place: int, last: str, nodes: list, constants: list, random: Random | None) -> str:
     """Add five nodes and their constants; return the last tensor."""
-    name = str(place) if different else ""
-    if different or not place:
+    name, given = "", [last]
+    op = "Add"
+    if random:
+        name, op = str(place), random.choices([*DRAWN], [6, 3, 2, 2])[0]
+        given = [f"{op}{place}.{at}" for at in range(len(DRAWN[op]))]
+        constants += map(numpy_helper.from_array, map(np.array, DRAWN[op]), given)
+    if random or not place:
         constants.append(numpy_helper.from_array(np.array([0, -1, 4]), f"split{name}"))
         constants.append(numpy_helper.from_array(np.array([0, -1]), f"joined{name}"))
-        constants.append(numpy_helper.from_array(np.array([0, 0, 0, 4]), f"pads{name}"))
     nodes += [
         helper.make_node("Reshape", [last, f"split{name}"], [f"a{place}"], name=f"/Reshape_{place}"),
         helper.make_node("Transpose", [f"a{place}"], [f"b{place}"], name=f"/Transpose_{place}", perm=[0, 2, 1]),
         helper.make_node("Relu", [f"b{place}"], [f"c{place}"], name=f"/Relu_{place}"),
         helper.make_node("Reshape", [f"c{place}", f"joined{name}"], [f"d{place}"], name=f"/Flat_{place}"),
-        helper.make_node("Pad", [f"d{place}", f"pads{name}"], [f"e{place}"], name=f"/Pad_{place}")
-        if different
-        else helper.make_node("Add", [f"d{place}", last], [f"e{place}"], name=f"/Add_{place}"),
+        helper.make_node(op, [f"d{place}", *given], [f"e{place}"], name=f"/{op}_{place}"),
     ]
     return f"e{place}"
 
 
-def chain(path: Path, nodes_wanted: int, *, different: bool) -> Path:
+def chain(path: Path, nodes_wanted: int, random: Random | None = None) -> Path:
+    """Write a model of many nodes; their operators and sizes are drawn if `random` is given."""
     nodes: list = []
     constants: list = []
     last = "x"
     for place in range(nodes_wanted // 5):
-        last = block(place, last, nodes, constants, different=different)
-    return saved(path, nodes, last, constants, ["N", 64])
+        last = block(place, last, nodes, constants, random)
+    return saved(path, nodes, last, constants, ["N", 64 if random is None else 1 << 12])
 
 
 def heavy(path: Path) -> Path:
@@ -113,13 +121,13 @@ def compare(title: str, path: Path, base: str) -> None:
     )
 
 
-def main(folder: Path) -> None:
-    compare("50,000 nodes alike", chain(folder / "alike.onnx", NODES, different=False), INFERRED)
-    compare("50,000 nodes all different", chain(folder / "different.onnx", NODES, different=True), INFERRED)
-    compare("500 nodes", chain(folder / "small.onnx", 500, different=True), INFERRED)
+def main(folder: Path, seed: int) -> None:
+    compare("50,000 nodes alike", chain(folder / "alike.onnx", NODES), INFERRED)
+    compare("50,000 nodes all different", chain(folder / "different.onnx", NODES, Random(seed)), INFERRED)
+    compare("500 nodes", chain(folder / "small.onnx", 500, Random(seed)), INFERRED)
     compare("1 GiB of weights", heavy(folder / "heavy.onnx"), LOADED)
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as scratch:
-        main(Path(scratch))
+        main(Path(scratch), int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -32,7 +32,9 @@ def shapecalc(monkeypatch, capsys):
 
     def run(*words, stdin=""):
         monkeypatch.setattr(sys, "argv", ["shapecalc", *words])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode("utf-8", "surrogateescape"))))
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin.encode("utf-8", "surrogateescape"))))
+        )
         code = __main__.main()
         gc.unfreeze()  # what check froze: Hypothesis looks for it
         captured = capsys.readouterr()

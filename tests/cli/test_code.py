@@ -33,6 +33,12 @@ def test_the_json_is_that_of_the_chain(shapecalc):
         (["x.T", "--input", "2,3", "--as", "numpy"], 0, "# x: 2,3 -> y: 3,2\ny = x.transpose(1, 0)\n"),
         (["x.view(5, -1)", "--input", "2,3,4"], 3, ""),
         (["x.view(2, -1)"], 2, ""),
+        (["torch.zeros(2, 3, 4).view(6, 4)"], 0, "6,4\n"),
+        (["y.view(shape)", "--input", "y=2,12", "--where", "shape=2,3,4"], 0, "2,3,4\n"),
+        (["y.view(B, self.h, -1)", "--input", "y=B,12", "--where", "self.h=3,B=2"], 0, "2,3,4\n"),
+        (["y.view(shape)", "--input", "y=2,12", "--where", "shape=2,,4"], 2, ""),
+        (["missing.py", "--input", "2,3"], 2, ""),
+        (["x.view(2, -1)" + " " * 5000 + "\0", "--input", "2,3"], 2, ""),
         (["x.unfold(1, 2, 1)", "--input", "2,3"], 2, ""),
         (["x.T", "--input", "x=2,3", "-d", "nope"], 2, ""),
         (["x.T", "--input", "x=missing.npy"], 4, ""),
@@ -49,6 +55,17 @@ def test_the_line_may_come_from_standard_input(shapecalc):
     code = "  h = C // 4\n  x.view(B, h, 4)\n"
     assert shapecalc("code", "-", "--input", "x=B,C", stdin=code).out == "B,C/4,4\n"
     ran = shapecalc("code", "-", "--input", "x=B,C", stdin="x.T\n" * 400_000)
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+
+
+def test_a_file_is_read_to_its_last_function(shapecalc, tmp_path):
+    script = tmp_path / "model.py"
+    script.write_text("import torch\n\ndef f(x):\n    return x.T\n\ndef g(x, n=2):\n    return x.view(n, -1)  # 2,5\n")
+    ran = shapecalc("code", str(script), "--input", "3,4", "--where", "n=3")
+    assert (ran.code, ran.out) == (0, "3,4\n")
+    assert ran.err == "shapecalc: line 7, the comment: 3,4 is not 2,5: dim 0 is 3, not 2\n"
+    script.write_text("model = Net()\nfor x in data:\n    model(x).backward()\n")
+    ran = shapecalc("code", str(script), "--input", "3,4")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
 
 

@@ -19,7 +19,7 @@ OPENED = [*OPS, "chain", "equiv"]
 COMPLETED = [
     (["res"], ["reshape"]),
     (["sh"], ["shuffle", "shape"]),
-    (["c"], ["concat", "conv", "chain", "code", "compare", "check"]),
+    (["c"], ["conv", "concat", "code", "check", "chain", "compare"]),
     (["reshape", "--dialect", ""], list(DIALECTS)),
     (["reshape", "2,3,4", "-1,4", "--dialect", "on"], ["onnx", "onednn", "onnxruntime"]),
     (["eq"], ["equiv"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -85,13 +86,13 @@ def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
 
 
 def test_workers_start_without_fork(monkeypatch):
-    from shapecalc.cli import check as workers
+    from shapecalc.cli.check import judge_in_parallel
 
     asked = []
     monkeypatch.delattr(os, "fork", raising=False)
-    monkeypatch.setattr("multiprocessing.get_context", lambda kind: asked.append(kind))
-    with workers._start_workers(0, "", None) as ends:
-        assert ends == []
+    made = multiprocessing.get_context
+    monkeypatch.setattr("multiprocessing.get_context", lambda kind: asked.append(kind) or made(kind))
+    assert list(judge_in_parallel([], "-", None, 2)) == []
     assert asked == ["spawn"]
 
 

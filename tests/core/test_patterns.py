@@ -105,7 +105,7 @@ def test_the_longest_length_is_read(digits):
         assert read_lengths(f" p = {word} ,q=1") == {"p": int(word), "q": 1}
         assert read_axis_pattern(f"a -> a {word}").right[1].text == word
         return
-    with pytest.raises(sc.ShapeError, match="is not AXIS=LENGTH"):
+    with pytest.raises(sc.ShapeError, match="is not NAME=SIZE"):
         read_lengths(f"p={word}")
 
 

@@ -21,11 +21,11 @@ FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor"
 DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
-    *("record", "problem", "limits", "dims", "results", "conditions", "text", "values", "moves", "layout"),
+    *("record", "problem", "packages", "limits", "dims", "results", "conditions", "text", "values", "moves", "layout"),
     *("origins", "combining"),
-    *("answers", "strides", "examples", "rules"),
-    *("dialects", "ops", "ask", "resolve", "commands", "layers", "code", "pattern", "compare"),
-    *("meeting", "fixing", "mistakes", "equiv", "find", "simplify", "cases"),
+    *("answers", "examples", "rules"),
+    *("dialects", "ops", "ask", "resolve", "commands", "layers", "pattern", "code"),
+    *("meeting", "fixing", "compare", "mistakes", "equiv", "find", "simplify", "cases", "readings"),
 )
 """The rooms of the core, lowest first: modules, and the folders of dialects and ops. A room imports none above it."""
 

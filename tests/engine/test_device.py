@@ -241,7 +241,9 @@ def test_without_a_compiler_numpy_copies_and_says_so(fake, failure):
         with told:
             result = run(answer, there)
         refused = (
-            pytest.raises(BackendError, match=r"^CuPy cannot copy: [^\n]*cupy13[^\n]*$") if copies else nullcontext()
+            pytest.raises(BackendError, match=r"^CuPy cannot copy: [^\n]*cupy-cuda13x[^\n]*$")
+            if copies
+            else nullcontext()
         )
         with refused:
             run(answer, there, "cupy")
@@ -282,7 +284,7 @@ def test_the_command_line_carries_no_file_out_on_a_device(shapecalc, fake, tmp_p
 def test_backends_tell_of_devices_and_of_a_compiler_that_is_missing(shapecalc, fake):
     assert shapecalc("backends").out.splitlines()[1:] == ["cupy: 14.2.0 on a device that NumPy plays, 0.0 GiB"] * 2
     fake.machine.failure = FAILURES[0]
-    assert "pip install 'shapecalc[cupy13]'" in json.loads(shapecalc("backends", "--json").out)[1]["problem"]
+    assert "pip install 'cupy-cuda13x[ctk]" in json.loads(shapecalc("backends", "--json").out)[1]["problem"]
     assert shapecalc("backends").out.splitlines()[1].startswith("cupy: CuPy cannot copy: Failure finding")
 
 

@@ -24,8 +24,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.engine import copying, run
-from shapecalc.engine.execute import BackendError, apply_plan, backend_for
-from shapecalc.engine.joining import joined
+from shapecalc.engine.execute import BackendError, apply_plan, backend_for, joined
 from shapecalc.engine.plan import plan_moves
 from shapecalc.engine.processes import count_cores
 from tests.numpy_moves import moved_by_numpy
@@ -165,7 +164,7 @@ def test_the_tiled_copy_is_the_copy(shape, perm, dtype):
 @pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize("fill", copying.FILLS)
 def test_every_way_fills_every_copy(monkeypatch, fill):
-    monkeypatch.setattr(copying, "fill_of", lambda _place: fill)
+    monkeypatch.setattr(copying, "fill_of", lambda *_: fill)
     draw = random.Random(fill)
     for _ in range(25):
         shape = [draw.choice((2, 3, 5, 8, 17, 64)) for _ in range(draw.randint(2, 4))]
@@ -420,7 +419,7 @@ def test_cupy_without_cupy_says_what_to_install():
     try:
         backend_for(np.zeros(1), "cupy")
     except BackendError as error:
-        assert "pip install 'shapecalc[cupy13]'" in str(error) or "device" in str(error)
+        assert "pip install 'cupy-cuda13x[ctk]" in str(error) or "device" in str(error)
     else:
         pytest.skip("CuPy is here, with a device")
 

@@ -87,7 +87,7 @@ TORCH = [
 def answered(line, shape, names):
     """Return the answer to a line; None if it is refused, as it is read or by a rule."""
     try:
-        read = read_code(line, "x", shape, None if "torch" in names else "numpy", {})
+        read = read_code(line, {"x": shape}, None if "torch" in names else "numpy")
     except ShapeError:
         return None
     answer = answer_chain(read.shape, read.stages, {})

@@ -115,7 +115,7 @@ def ended(words, stdin=""):
     """Return how a command line ends in the current folder."""
     data = stdin.encode("utf-8", "surrogateescape")
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    streams = {"argv": ["shapecalc", *words], "stdin": io.TextIOWrapper(io.BytesIO(data), "utf-8")}
+    streams = {"argv": ["shapecalc", *words], "stdin": io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)), "utf-8")}
     code, failure = None, ""
     with mock.patch.multiple(sys, stdout=out, stderr=err, **streams):
         _alarm(PATIENCE)

@@ -98,7 +98,11 @@ def dialect(row):
         if op in operators and said != "since 1":
             yield from entry(f"{op}: {question}", f"{said}.")
     if row.switch:
-        given = "It must be given." if row.switch.default is None else "It may be left out."
+        given = (
+            "It must be given, unless the answer is the same at both settings."
+            if row.switch.default is None
+            else "It may be left out."
+        )
         since = f" It exists since version {row.switch.since} of the operator." if row.switch.since > 1 else ""
         yield from entry(row.switch.name, f"{given}{since}")
     yield from entry("Limits", _limits(row))

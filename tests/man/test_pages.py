@@ -235,7 +235,7 @@ def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
     monkeypatch.setattr("pydoc.pager", shown.append)
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("sys.stdout", Terminal())
-    assert run_help("tutorial", page=False, out=Output()) == 0
+    assert run_help(["tutorial"], page=False, out=Output()) == 0
     assert shown == [page_text(TEXTS["shapecalc-tutorial.7"])]
 
 

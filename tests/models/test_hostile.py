@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.cli.model_report import lint_lines, node_lines, report_object, table_lines
+from shapecalc.cli.model_report import every_lines, lint_lines, node_lines, report_object, table_lines
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
+from shapecalc.models.every import every_node
 from shapecalc.models.file import model_of, read_model
 from shapecalc.models.judge import judged_model, near
 from shapecalc.models.verdicts import Verdict
@@ -114,14 +116,16 @@ def read_whole(proto):
         outcome = judged_model(model_of(proto, Path("m.onnx"), {}))
     except ValueError as error:
         return str(error)
-    report = near(outcome, outcome.report("m.onnx"), ["n", "0", "1"])
+    every = every_node(outcome.walk, outcome.judge)
+    report = replace(near(outcome, outcome.report("m.onnx"), ["n", "0", "1"]), every=every)
     lines = [
         *table_lines(report, report.nodes),
+        *every_lines(report, every.nodes),
         *lint_lines(report, report.nodes, report.stops, strict=True, github=False),
     ]
     lines += [line for judged in report.nodes for line in node_lines(report, judged)]
     assert all(line.isprintable() for line in lines)
-    assert json.loads(json.dumps(report_object(report, report.nodes)))["model"] == "m.onnx"
+    assert json.loads(json.dumps(report_object(report, report.nodes, every.nodes)))["model"] == "m.onnx"
     fixed_model(outcome.walk, outcome.judge, {})
     return report
 

@@ -98,7 +98,7 @@ def test_an_input_that_declares_one_batch_is_freed_and_told(tmp_path):
     report, target = mend(declaring(1), tmp_path)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
-    lines = fixed_lines(report, report.fixed, ())
+    lines = fixed_lines(report, report.fixed)
     assert lines[0] == "mended  input x  1,2,3 to N,2,3"
     told = report_object(report, ())["fixed"]
     assert told["freed"] == [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
@@ -395,7 +395,7 @@ def test_all_inputs_of_a_static_export_are_freed_and_each_sample_is_right(tmp_pa
     assert [each.name for each in fixed.freed] == [*inputs]
     assert (fixed.proved, fixed.left) == (True, ()), fixed.why
     if kind == "timesteps" and batch == 1:
-        assert "stays   input factor  1; --set factor=N frees it" in fixed_lines(report, fixed, ())
+        assert "stays   input factor  1; --set factor=N frees it" in fixed_lines(report, fixed)
         assert report_object(report, ())["fixed"]["stays"] == [{"name": "factor", "declared": [1], "taken": [1]}]
     else:
         assert fixed.stays == ()

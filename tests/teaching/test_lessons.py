@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import string
 from importlib.resources import files
 from shlex import split
@@ -11,12 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.ops import every_rule
 from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import (
     Task,
     answer_line,
-    correction,
     prediction_text,
     read_prediction,
     right_prediction,
@@ -147,15 +144,6 @@ def test_what_gives_an_answer_away_is_found():
 
 
 @each_lesson
-def test_a_correction_has_the_answer_and_a_rule(lesson):
-    answer = answer_line(lesson.question)
-    said = correction(lesson.task, answer)
-    right = right_prediction(lesson.task)
-    assert said.startswith("it is refused: " if right is None else f"it is {shape_text(right)}: ")
-    assert re.search(r"\[([\w-]+)\]$", said).group(1) in every_rule()
-
-
-@each_lesson
 def test_the_helps_do_not_say_by_their_number_that_a_request_is_refused(lesson):
     helps = rungs(lesson.task, answer_line(lesson.question))
     assert len(helps) == (1 if lesson.follow else 3)
@@ -207,16 +195,7 @@ SAID = [
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
     ("reshape-is-not-transpose", "N,0", "that is not an answer yet: N is not a number; type a number for each axis"),
     ("hard-coded-batch", "2,N", "dim 1 is not N: the request gives a number there"),
-    *[
-        ("two-holes", typed, f"it would fit, and so would {others}: which of them does the request name?")
-        for typed, others in [
-            ("3,4,2", "2,6,2 and 4,3,2"),
-            ("12,1,2", "2,6,2 and 3,4,2"),
-            ("1,12,2", "2,6,2 and 3,4,2"),
-        ]
-    ],
-    ("two-holes", "24", "2,6,2 and 3,4,2 would both fit: which of them does the request name?"),
-    ("two-holes", "3,3,2", "the answer 3,3,2 has 18; 2,6,2 and 3,4,2 would both fit: which of them"),
+    ("two-holes", "3,3,2", "the answer 3,3,2 has 18; compare each number of the request with the input"),
     ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]
 

@@ -96,7 +96,7 @@ SAID = [
     ),
     ("| transpose 0", None, "second chain, stage 1, transpose: "),
     ("2,3 | transpose", None, "the chains have different inputs: N,C and 2,3"),
-    ("N,C", None, "a chain needs at least one stage"),
+    ("N,C", Verdict.DIFFERENT, "element [0,1] is element 2"),
     ("| nothing", None, "there is no operation 'nothing'"),
     ("| \x1b[31m", None, "\\x1b[31m"),
     ("missing.npy | transpose", None, "missing.npy"),

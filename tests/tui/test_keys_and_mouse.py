@@ -91,12 +91,12 @@ async def test_changes_are_taken_back_and_made_again(user):
 @driven("reshape", "2,3,4", "0,-1")
 async def test_another_op_is_taken_back_with_its_fields(user):
     await user.press("f2", "home", "down", "enter")
-    assert user.command.startswith("$ shapecalc transpose")
+    assert user.command.startswith("$ shapecalc flatten")
     await user.press("ctrl+z")
     assert user.command == "$ shapecalc reshape 2,3,4 0,-1"
     assert "target 0,-1" in user.lines[1]
     await user.press("ctrl+y")
-    assert user.command.startswith("$ shapecalc transpose")
+    assert user.command.startswith("$ shapecalc flatten")
 
 
 @driven("reshape", "2,3,4", "5,-1")

@@ -59,7 +59,7 @@ def test_a_style_of_none_hides(canvas):
 def test_a_row_that_is_too_wide_ends_with_dots(canvas):
     canvas.put(0, 0, "abcdefgh", "bold")
     text = canvas.text(5)
-    assert (text.plain, text.spans[0][:2]) == ("abcd…\n\n", (0, 5))
+    assert (text.plain, text.spans[0][:2]) == ("abcd…\n\n", (0, 4))
 
 
 def test_blanks_between_words_of_one_style_are_of_it(canvas):

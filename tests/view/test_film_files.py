@@ -302,7 +302,7 @@ def test_a_theme_is_light_or_dark(ending):
 @pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])
 def test_a_package_that_is_not_there_is_named(name, package, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises(ShapeError, match=r"is not installed; pip install 'shapecalc\[film\]'"):
+    with pytest.raises(ShapeError, match=r"is not installed; .*install"):
         still(SMALL, name) if name == "x.png" else film_file(SMALL, name)
 
 

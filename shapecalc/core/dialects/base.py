@@ -53,6 +53,8 @@ class Param(Record):
     """The words that a parameter of words takes."""
     taken_by: Callable[[Any], bool] | None = None
     """Which dialects' operators have the parameter, by the dialect's row; None if all do."""
+    twin: str = ""
+    """The parameter that it means in dialects that have that one in its place."""
 
     def is_taken_by(self, row: Any) -> bool:
         """Say whether the operator of a dialect has the parameter."""
@@ -70,6 +72,9 @@ NONE: FrozenDict = FrozenDict()
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 Refuses: TypeAlias = "Callable[..., ShapeError | None]"
 """Called as `Op.steps` is; returns the error for a request that is refused."""
+Settles: TypeAlias = "Callable[..., Step]"
+"""Settles a dim of a requested shape: a 0, given its index, or -1, given what `inferred` is."""
+Ends: TypeAlias = "tuple[int, int]"
 
 
 class Zero(Choice):
@@ -243,10 +248,10 @@ class Operator(Record):
     None for a request that is left to the op, and decides that before it begins."""
     refuses: Refuses | None = None
     """What it refuses of the requests that the op resolves, as soon as the op has begun its first stage."""
+    scalar_axis: bool = True
+    """Whether a scalar counts as having an axis here, if it does in the dialect."""
     variant: Callable[[Mapping[str, Any]], Operator] | None = None
     """What is the operator in its place for some arguments, given those by name."""
-    heeds_empty: bool = True
-    """Whether its own `steps`, and what it `refuses`, are others for a tensor that holds nothing."""
 
 
 def named(same: str = "", **others: str) -> dict[str, Operator]:
@@ -489,18 +494,6 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
 # What every requested shape is held to, in whatever way it is read: one dim to infer, and the same element count.
 
 
-def below_minus_one(dim: int, argument: str, index: int) -> ShapeError:
-    """Return the error for a negative number that asks for nothing."""
-    message = f"{dim} is below -1, the only negative number with a meaning"
-    return refusal(rules.BELOW_MINUS_ONE, message, argument=argument, index=index)
-
-
-def second_infer(argument: str, index: int) -> ShapeError:
-    """Return the error for a second dim to infer."""
-    message = "at most one dim can be inferred, and this is the second"
-    return refusal(rules.TWO_INFERS, message, argument=argument, index=index)
-
-
 def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str) -> Conditions:
     """Return the conditions under which an input of `have` elements fills the requested shape, which holds `want`.
 
@@ -519,12 +512,17 @@ def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str
     raise refusal(rules.VOLUME_MISMATCH, message, argument=argument)
 
 
-def check_hole(out: int, dim: int, hole: int | None) -> None:
+OTHERS = "the other dims multiply to 0"
+
+
+def check_hole(out: int, dim: int, hole: int | None, argument: str = "target") -> None:
     """Refuse a second dim to infer, and what is below -1. Raises `ShapeError`: two-infers, below-minus-one."""
     if dim < -1:
-        raise below_minus_one(dim, "target", out)
+        message = f"{dim} is below -1, the only negative number with a meaning"
+        raise refusal(rules.BELOW_MINUS_ONE, message, argument=argument, index=out)
     if hole is not None:
-        raise second_infer("target", out)
+        message = "at most one dim can be inferred, and this is the second"
+        raise refusal(rules.TWO_INFERS, message, argument=argument, index=out)
 
 
 def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
@@ -547,13 +545,29 @@ def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = 
     return (yield from recut(shape, output))
 
 
-def reshaped(shape: Shape, target: Shape, zero: Callable[[int], Step], before: int = 0, behind: int = 0) -> Reasons:
-    """Settle a requested shape whose zeros `zero` settles: the steps and the move of a stage that began.
+def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, why_any: str = OTHERS) -> Step:
+    """Return the step that infers -1: the elements there are, divided by the product of the known dims.
 
-    `before` and `behind` are how many dims at both ends are the input's own, as they are. Raises `ShapeError`:
-    two-infers, below-minus-one, zero-volume-infer, indivisible, volume-mismatch, overflow, and what `zero` raises.
+    `taken` are the input axes that other dims come from, and `why_any` says why known dims of no
+    elements decide nothing. Raises `ShapeError`: zero-volume-infer, indivisible, both at an `index` of the target.
     """
-    dims, hole, taken = list(target), None, set[int]()
+    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
+    if known == 0:
+        message = f"-1 could be any size, because {why_any}"
+        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
+    message = f"{count_text(shape, have)} cannot be divided by {known}"
+    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=index))
+    facts = FrozenDict(shape=shape, have=have, known=known)
+    return Step(rules.INFERRED, hole, sources, quotient(have, known), conditions, facts)
+
+
+def reshaped(shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), infer: Settles = inferred) -> Reasons:
+    """Settle a requested shape whose zeros `zero` settles, and -1 `infer`: the steps and the move of a begun stage.
+
+    `kept` are how many dims at both ends are the input's own, as they are. Raises `ShapeError`: two-infers,
+    below-minus-one, volume-mismatch, overflow, and what `zero` and `infer` raise.
+    """
+    dims, hole, taken, (before, behind) = list(target), None, set[int](), kept
     written, moved = range(before, len(target) - behind), len(shape) - len(target)
     for out, dim in enumerate(target):
         if out not in written:
@@ -572,23 +586,7 @@ def reshaped(shape: Shape, target: Shape, zero: Callable[[int], Step], before: i
     if hole is None:
         conditions = same_count(shape, tuple(dims), product(shape), known, "target")
     else:
-        step = inferred(shape, known, hole, taken, hole - before, "the other dims multiply to 0")
+        step = infer(shape, known, hole, taken, hole - before)
         dims[hole] = step.dim
         yield step
     return (yield from recut(shape, tuple(dims), conditions))
-
-
-def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, why_any: str) -> Step:
-    """Return the step that infers -1: the elements there are, divided by the product of the known dims.
-
-    `taken` are the input axes that other dims come from, and `why_any` says why known dims of no
-    elements decide nothing. Raises `ShapeError`: zero-volume-infer, indivisible, both at an `index` of the target.
-    """
-    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
-    if known == 0:
-        message = f"-1 could be any size, because {why_any}"
-        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
-    message = f"{count_text(shape, have)} cannot be divided by {known}"
-    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=index))
-    facts = FrozenDict(shape=shape, have=have, known=known)
-    return Step(rules.INFERRED, hole, sources, quotient(have, known), conditions, facts)

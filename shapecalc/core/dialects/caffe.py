@@ -53,7 +53,7 @@ def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_
             raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
         return Step(COPIED_ZERO, out, (out,), shape[out])
 
-    return (yield from base.reshaped(shape, whole, zero, first, kept))
+    return (yield from base.reshaped(shape, whole, zero, (first, kept)))
 
 
 AXIS = base.Param(

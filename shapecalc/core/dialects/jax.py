@@ -19,13 +19,13 @@ CLAMPED_INDEX = StepRule(
     "NumPy, ONNX and PyTorch refuse it.",
     "shapecalc select 2,3,4 1 7 --dialect jax",
     "JAX, The Sharp Bits: out-of-bounds indexing",
-    name="clamp index",
     why=_clamped_index,
 )
 
 
 JAX = Dialect(
     name="jax",
+    aliases=("jnp",),
     source="JAX reference, jax.numpy, and JAX 0.10.2",
     operators=named(
         "reshape transpose flatten squeeze shape split flip roll tile swapaxes moveaxis",

@@ -96,7 +96,6 @@ KEPT_LAST = StepRule(
     "If every dim would be dropped, the answer has one dim of 1.",
     "shapecalc squeeze 1,1 --dialect mxnet",
     "MXNet 1.9.1, run",
-    name="keep one",
     why="dim {step.sources[0]} is {step.value} and stays: one dim must",
 )
 
@@ -164,21 +163,6 @@ class Codes(Record):
         return items[::-1] if self.reverse else items
 
 
-class Made(Record):
-    """One output dim, as an entry of the requested shape makes it."""
-
-    rule: StepRule | None
-    """None for -1, which is settled last."""
-    axes: Axes
-    """The places of the input dims that it is made of, in the order in which they are read."""
-    dim: Dim
-    conditions: Conditions = ()
-    count: Dim | None = None
-    """What it adds to the element count, if that is not the dim: of a split, the first part adds the dim that is split,
-    which the parts make up under their own conditions, and the second one 1."""
-    facts: FrozenDict = base.NONE
-
-
 def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = False) -> Reasons:
     """Resolve `target` against `shape`, entry by entry; both are read from the right if it is reversed.
 
@@ -189,23 +173,22 @@ def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = Fals
     """
     asked = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
     read, stopped = _read(asked)
-    dims: Shape = tuple([-1 if each.rule is None else each.dim for each in read])
+    dims: Shape = tuple([step.dim for step in read])
     if stopped is not None:
         dims += asked.codes[asked.from_left(stopped.problem.index or 0, len(target)) :]
     requested = asked.in_order(dims)
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, requested)
-    for place, each in enumerate(read):
-        if each.rule is not None:
-            yield _step(asked, each, asked.from_left(place, len(dims)), len(dims))
+    yield from [_placed(asked, step, place, len(dims)) for place, step in enumerate(read) if step.dim != -1]
     if stopped is not None:
         raise stopped
     hole = requested.index(-1) if -1 in requested else None
     settled = tuple([1 if out == hole else dim for out, dim in enumerate(requested)])
     base.checked_volume(settled, "target")
-    have, known = product(shape), product(each.dim if each.count is None else each.count for each in read)
+    taken = {asked.from_left(axis, len(shape)) for step in read for axis in step.sources}
+    given = [step.dim for step in read if not step.sources and step.dim != -1]
+    have, known = product(shape), product([*given, *[shape[axis] for axis in taken]])
     conditions: Conditions = ()
     if hole is not None:
-        taken = {asked.from_left(axis, len(shape)) for each in read for axis in each.axes}
         index = asked.from_left(asked.from_left(hole, len(read)), len(target))  # as many dims are before it as entries
         step = base.inferred(shape, known, hole, taken, index, "the known dims multiply to 0: MXNet divides by 0")
         yield step
@@ -216,11 +199,12 @@ def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = Fals
     return (yield from base.recut(shape, settled, conditions))
 
 
-def _read(asked: Codes) -> tuple[list[Made], ShapeError | None]:
-    """Return the output dims in the order in which they are read, and the error that stops the reading."""
-    read = list[Made]()
-    place = cursor = 0
-    hole = None
+def _read(asked: Codes) -> tuple[list[Step], ShapeError | None]:
+    """Return a step for each output dim in the order in which they are read, and the error that stops the reading.
+
+    Axes are counted in this order, too. The dim of -1, which is settled last, is -1.
+    """
+    read, place, cursor, hole = list[Step](), 0, 0, None
     while place < len(asked.codes):
         code = asked.codes[place]
         try:
@@ -238,40 +222,37 @@ def _read(asked: Codes) -> tuple[list[Made], ShapeError | None]:
 
 def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
     """Refuse a second -1, and one that MXNet would write to another place."""
-    if hole is not None:
-        raise base.second_infer("target", asked.from_left(place, len(asked.codes)))
+    base.check_hole(asked.from_left(place, len(asked.codes)), -1, hole)
     if place != count:
         order = ", read from the right" if asked.reverse else ""
         message = f"MXNet writes the size of entry {place} to output dim {place}, and this -1 is dim {count}{order}"
         raise asked.refused(SHIFTED_INFER, message, place)
 
 
-def _entry(asked: Codes, place: int, cursor: int) -> list[Made]:
+def _entry(asked: Codes, place: int, cursor: int) -> list[Step]:
     """Return the output dims that one entry of the requested shape gives; `cursor` is the next input dim."""
     code, shape = asked.codes[place], asked.shape
     left = max(0, len(shape) - cursor)
-    if code == -1:
-        return [Made(None, (), 1)]
     if code == REST:
-        return [Made(COPIED_REST, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
+        return [Step(COPIED_REST, None, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
             message = f"0 copies the next dim, and none of {len(shape)} is left"
             raise asked.refused(rules.ZERO_OUT_OF_RANGE, message, place)
-        return [Made(COPIED_NEXT, (cursor,), shape[cursor])]
+        return [Step(COPIED_NEXT, None, (cursor,), shape[cursor])]
     if code == MERGE:
         if left < 2:
             raise asked.refused(NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", place)
         dims = asked.in_order(shape[cursor : cursor + 2])
-        return [Made(MERGED_TWO, (cursor, cursor + 1), product(dims), facts=FrozenDict(dims=dims))]
+        return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=FrozenDict(dims=dims))]
     if code == SPLIT:
         return _split(asked, place, cursor)
     if isinstance(code, int) and code < SPLIT:
         raise asked.refused(rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", place)
-    return [Made(rules.GIVEN, (), code)]
+    return [Step(rules.GIVEN, None, (), code)]
 
 
-def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
+def _split(asked: Codes, place: int, cursor: int) -> list[Step]:
     """Return the two output dims that -4 and the two entries behind it give."""
     parts = list(asked.codes[place + 1 : place + 3])
     if len(parts) < 2:
@@ -290,8 +271,8 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Made]:
     else:
         hole = parts.index(-1)
         parts[hole], conditions = _other_part(asked, parts[1 - hole], dim, place)
-    first = Made(SPLIT_ONE, (cursor,), parts[0], conditions, dim, FrozenDict(dim=dim))
-    return [first, replace(first, dim=parts[1], conditions=(), count=1)]
+    first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
+    return [first, replace(first, value=parts[1], conditions=())]
 
 
 def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
@@ -303,14 +284,14 @@ def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Con
     return quotient(dim, part), required(divides, dim, part, error)
 
 
-def _step(asked: Codes, made: Made, out: int, count: int) -> Step:
-    """Return the step that settles an output dim. A 0 that copies the dim at its own index is as everywhere."""
-    rank = len(asked.shape)
-    axes = tuple(sorted(asked.from_left(axis, rank) for axis in made.axes))
-    rule, facts = made.rule or rules.GIVEN, made.facts
-    if rule is COPIED_NEXT and axes == (out,):
-        rule, facts = rules.COPIED_ZERO, FrozenDict(from_left=not asked.reverse and rank != count and out != 0)
-    return Step(rule, out, axes, made.dim, made.conditions, facts)
+def _placed(asked: Codes, step: Step, place: int, count: int) -> Step:
+    """Return a step as it is from the left. A 0 that copies the dim at its own index is as everywhere."""
+    rank, out = len(asked.shape), asked.from_left(place, count)
+    axes = tuple(sorted(asked.from_left(axis, rank) for axis in step.sources))
+    if step.rule is COPIED_NEXT and axes == (out,):
+        from_left = not asked.reverse and rank != count and out != 0
+        step = replace(step, rule=rules.COPIED_ZERO, facts=FrozenDict(from_left=from_left))
+    return replace(step, out=out, sources=axes)
 
 
 def transpose(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
@@ -369,7 +350,7 @@ MXNET = base.Dialect(
     name="mxnet",
     source="MXNet reference, and MXNet 1.9.1",
     operators={
-        "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), steps=reshape, heeds_empty=False),
+        "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), steps=reshape),
         "transpose": base.Operator("transpose", refuses=transpose),
         "flatten": base.Operator("flatten", refuses=unknown),
         "squeeze": base.Operator("squeeze", steps=squeeze, refuses=unknown),

@@ -6,6 +6,7 @@ from shapecalc.core.dialects.base import KNOWN, Dialect, Infers, Reading, Rolls,
 
 NUMPY = Dialect(
     name="numpy",
+    aliases=("np",),
     source="NumPy reference, and NumPy 2.4.6",
     operators=named("reshape transpose flatten squeeze shape", unsqueeze="expand_dims", expand="broadcast_to"),
     readings={None: Reading(Zero.LITERAL, infers=Infers.ANY_NEGATIVE)},

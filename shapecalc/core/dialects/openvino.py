@@ -6,6 +6,7 @@ from shapecalc.core.dialects import base
 
 OPENVINO = base.Dialect(
     name="openvino",
+    aliases=("ov",),
     source="OpenVINO operator documents, and OpenVINO 2026.4.1",
     operators={
         "reshape": base.Operator("Reshape"),

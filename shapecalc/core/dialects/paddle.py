@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import divides, required
@@ -28,33 +30,18 @@ def _reshape_empty(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
     """
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
     base.check_rank(target, at.row, "target")
-    hole = None
-    for out, dim in enumerate(target):
-        if isinstance(dim, int) and dim < 0:
-            base.check_hole(out, dim, hole)
-            hole = out
-        else:
-            yield Step(rules.LITERAL_ZERO if dim == 0 else rules.GIVEN, out, (), dim)
-    settled = target
-    known = base.checked_volume(tuple(dim for dim in target if dim != -1), "target")
-    if hole is not None:
-        step = _inferred(shape, target, hole, known)
-        yield step
-        settled = (*target[:hole], step.dim, *target[hole + 1 :])
-    else:
-        base.same_count(shape, target, 0, known, "target")
-    return (yield from base.recut(shape, settled))
+    literal = partial(Step, rules.LITERAL_ZERO, sources=(), value=0)
+    return (yield from base.reshaped(shape, target, literal, infer=partial(_inferred, target)))
 
 
-def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
+def _inferred(target: Shape, shape: Shape, known: Dim, hole: int, *_: object) -> Step:
     """Return the step that infers -1 from a tensor that holds nothing.
 
     Beside no 0 it is 0, whatever the other dims are. Beside as many 0s as the input has, these are left out of both
     products. Beside any other number of 0s Paddle has no answer.
     """
-    axes = tuple(range(len(shape)))
     if known != 0:
-        return Step(rules.INFERRED, hole, axes, 0, (), FrozenDict(shape=shape, have=0, known=known))
+        return base.inferred(shape, known, hole, set(), hole)
     zeros = target.count(0)
     if zeros != shape.count(0):
         message = (
@@ -65,7 +52,7 @@ def _inferred(shape: Shape, target: Shape, hole: int, known: Dim) -> Step:
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
     conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=hole))
     facts = FrozenDict(have=have, known=known, left_out=rules.LeftOut.ZEROS)
-    return Step(rules.INFERRED_EMPTY, hole, axes, quotient(have, known), conditions, facts)
+    return Step(rules.INFERRED_EMPTY, hole, tuple(range(len(shape))), quotient(have, known), conditions, facts)
 
 
 def unsqueeze(shape: Shape, _at: base.Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:

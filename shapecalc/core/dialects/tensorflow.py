@@ -18,10 +18,10 @@ TENSORFLOW = base.Dialect(
         "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
     )
     | {
-        "select": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
-        "slice": base.Operator("indexing", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
+        "select": base.Operator("indexing", refuses=base.at_most(MOST_PICKED)),
+        "slice": base.Operator("indexing", refuses=base.at_most(MOST_PICKED)),
         "take": base.Operator("gather"),
-        "flip": base.Operator("reverse", refuses=base.at_most(MOST_PICKED), heeds_empty=False),
+        "flip": base.Operator("reverse", refuses=base.at_most(MOST_PICKED)),
     },
     readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
     max_rank=254,

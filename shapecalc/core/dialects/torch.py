@@ -6,7 +6,7 @@ from shapecalc.core.dialects import base
 
 TORCH = base.Dialect(
     name="torch",
-    aliases=("pt",),
+    aliases=("pt", "pytorch"),
     source="PyTorch reference, and PyTorch 2.13.0",
     operators=base.named("reshape flatten squeeze unsqueeze expand shape", transpose="permute"),
     readings={None: base.Reading(base.Zero.LITERAL)},

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect, Operator, Param
     from shapecalc.core.problem import Rule
 
-OPS: Table[Op] = Table(
-    __name__,
-    *("reshape", "transpose", "shuffle", "shape", "flatten", "squeeze", "unsqueeze"),
-    *("expand", "depth_to_space", "space_to_depth", "view", "rearrange", "swapaxes", "moveaxis"),
-    *("unflatten", "tile", "select", "take", "slice", "split", "flip", "roll"),
-    *("broadcast", "matmul", "linear", "concat", "stack", "einsum", "conv", "pool", "pad", "upsample"),
-)
+FAMILIES = {
+    "axes are cut and merged": ("reshape", "flatten", "unflatten", "view"),
+    "axes are moved": ("transpose", "swapaxes", "moveaxis", "rearrange", "shuffle"),
+    "dims of 1, copies": ("squeeze", "unsqueeze", "expand", "tile"),
+    "parts": ("select", "take", "slice", "split", "shape"),
+    "positions": ("flip", "roll", "pad"),
+    "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),
+    "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
+}
+"""The names of the ops by what they do to a tensor, in the order in which they are shown."""
+OPS: Table[Op] = Table(__name__, *(name for names in FAMILIES.values() for name in names))
 
 
 def params_of(op: Op) -> tuple[Param, ...]:

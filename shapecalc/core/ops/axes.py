@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Reasons, Step
+from _collections_abc import Iterable
+
+from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.dialects.base import Repeats, Setting, checked_volume, recut
 from shapecalc.core.dims import Axes, Shape, product
 from shapecalc.core.problem import ShapeError, refusal
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MERGED, NEGATIVE_AXIS, REPEATED_AXIS
 from shapecalc.core.text import brief
 
@@ -21,6 +23,13 @@ def merge(shape: Shape, parts: list[Axes]) -> Reasons:
         yield Step(MERGED, out, part, output[out], (), FrozenDict(dims=tuple([shape[axis] for axis in part])))
     checked_volume(output, "input")
     return (yield from recut(shape, output))
+
+
+def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Reasons:
+    """Make one dim of as many axes in turn as each of the runs holds, as a stage of its own; raise as `merge` does."""
+    yield Stage(Kind.MERGE, "merge", "", shape)
+    axes = iter(range(len(shape)))
+    return (yield from merge(shape, [tuple([next(axes) for _ in run]) for run in runs]))
 
 
 def axis_from_zero(
@@ -44,7 +53,7 @@ def axis_from_zero(
     if axis < 0 and at.version is not None and at.version < since:
         message = f"axis {axis}: negative axes exist since version {since}, and this is {at.version}"
         raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
-    span = 1 if rank == 0 and row.scalar_axis else rank
+    span = 1 if rank == 0 and row.scalar_axis and at.operator.scalar_axis else rank
     highest = span if past_the_last else span - 1
     if not -span <= axis <= highest:
         valid = f"axes run from {-span} to {highest}" if span or past_the_last else "a scalar has no axes"

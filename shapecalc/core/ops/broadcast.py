@@ -6,7 +6,7 @@ from shapecalc.core.answers import HERE, Kind, Reasons, Stage, Step
 from shapecalc.core.dialects.base import FLOATS, NUMBERS, WIDE, Operator, Setting, checked_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.op import Op, called, vectors
 from shapecalc.core.ops.operands import ALIGNED, OPERANDS, aligned_step, broadcast_all, check_ranks, in_order, shapes_of
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
@@ -22,7 +22,7 @@ def broadcast(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> R
     every = in_order(shape, operands)
     if at.row.equal_ranks:
         check_ranks(every, f"{at.row.name} {at.operator.name}")
-    found = broadcast_all(every)
+    found = [*broadcast_all(every)]
     for out, agreed in enumerate(found):
         yield aligned_step(out, agreed)
     output = tuple([agreed.dim for agreed in found])
@@ -53,14 +53,8 @@ BROADCAST = Op(
             {1: FLOATS, 6: WIDE, 7: WIDE, 13: WIDE | {"bfloat16"}, 14: NUMBERS | {"bfloat16"}},
             refuses=_of_one_shape,
         ),
-        "numpy": Operator("broadcast"),
-        "torch": Operator("broadcast_tensors"),
-        "tensorflow": Operator("add"),
-        "jax": Operator("broadcast_shapes"),
-        "tensorrt": Operator("ElementWise"),
-        "openvino": Operator("Add"),
-        "paddle": Operator("broadcast_tensors"),
-        "onednn": Operator("Add"),
+        **called(broadcast="numpy", broadcast_tensors="torch paddle", broadcast_shapes="jax"),
+        **called(add="tensorflow", Add="openvino onednn", ElementWise="tensorrt"),
     },
     examples=("broadcast 8,1,6 7,1", "broadcast B,T,768 768 --explain", "broadcast N,3 M,1"),
     vectors=vectors(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _collections_abc import Generator, Sequence
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions
+from shapecalc.core.conditions import Conditions, equal, required
 from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Holds, Operator, Param, Setting, checked_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine
@@ -32,7 +32,6 @@ END_TO_END = StepRule(
     "of its own: C + D is C1.",
     "shapecalc concat 2,3 2,5 --axis 1",
     SOURCE,
-    name="end to end",
     why=_end_to_end,
 )
 
@@ -43,7 +42,6 @@ SAME_DIM = StepRule(
     "Only along the axis on which operands are laid end to end may they differ.",
     "shapecalc concat N,3 M,5 --axis 1",
     SOURCE,
-    name="same dim",
     why=lambda _, dims: f"{' and '.join([brief(str(dim)) for dim in dict.fromkeys(dims)])}: the same in all operands",
 )
 
@@ -94,9 +92,8 @@ def same_step(out: int, axis: int, laid: Sequence[Operand], rule: str = "only th
     for each in laid[1:]:
         message = f"dim {axis} is {brief(str(dims[0]))} and {brief(str(each.shape[axis]))}; {rule}"
         index = max(each.number - 1, 0)
-        conditions += joint.same(
-            dims[0], each.shape[axis], refusal(joint.DIMS_DIFFER, message, argument="operands", index=index)
-        )
+        error = refusal(joint.DIMS_DIFFER, message, argument="operands", index=index)
+        conditions += required(equal, dims[0], each.shape[axis], error)
     return Step(SAME_DIM, out, (axis,), joint.number_among(dims), conditions, FrozenDict(dims=dims))
 
 
@@ -113,7 +110,7 @@ def _in_onnx(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), 
 
 
 REQUIRED = FrozenDict(axis=1)
-AXIS = Param("axis", Holds.INT, "the axis along which they lie, by default 0")
+AXIS = Param("axis", Holds.INT, "the axis along which they lie; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",
     summary="Lay tensors end to end along an axis.",

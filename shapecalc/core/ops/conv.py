@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import divides, required
+from shapecalc.core.conditions import divides, equal, required
 from shapecalc.core.dialects.base import FLOATS, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.matmul import CONTRACTED
 from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.ops.operands import same
 from shapecalc.core.problem import Rule, misuse, refusal
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import INDIVISIBLE
@@ -36,7 +35,6 @@ OUT_CHANNELS = StepRule(
     "A filter reads all channels of its group. With groups, the first of them make the first channels of the output.",
     "shapecalc conv 1,64,56,56 128,64,3,3",
     windows.SOURCE,
-    name="filters",
     why=_filters,
 )
 
@@ -105,7 +103,7 @@ def _summed(have: Dim, axis: int, read: Filters, groups: int, *, transposed: boo
     weighs = brief(str(read.channels)) + (f" in each of {groups} groups" if groups > 1 and not transposed else "")
     message = f"the input has {brief(str(have))} channels (dim {axis}), and the weight is for {weighs}"
     place = read.axis ^ 1 if read.axis < 2 else None
-    conditions = same(have, want, refusal(CHANNELS_DIFFER, message, argument="weight", index=place))
+    conditions = required(equal, have, want, refusal(CHANNELS_DIFFER, message, argument="weight", index=place))
     cut = want if transposed else read.filters
     message = f"{brief(str(cut))} of the weight make no {groups} equal groups"
     conditions += required(divides, cut, groups, refusal(INDIVISIBLE, message, argument="groups"))

@@ -6,16 +6,14 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import divides, required
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, quotient
-from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.op import Arguments, Changes, Op, near, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief, left_over, rank_text
 
-SPACE = 3
-"""The axes that are rearranged, the last ones: channels, height, width."""
 DCR, CRD = "DCR", "CRD"
 """Which parts of the channels are outermost: the places in a block, or the channels that are left."""
 SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
@@ -51,20 +49,18 @@ SPLIT_BLOCKS = StepRule(
     "and columns of a block are the first parts of the channels, in CRD the last.",
     "shapecalc depth_to_space 1,8,2,3 2",
     SOURCE,
-    name="split blocks",
     why=_split_blocks,
 )
 
 
-class Cut(Record):
-    """One dim of a stage that cuts axes into blocks."""
-
-    axis: int
-    """The axis that it is a part of."""
-    counts: str = ""
-    """What it counts; empty for an axis that stays whole."""
-    size: int | None = None
-    """Its size; None for what is left of the axis."""
+Words = tuple[str, ...]
+"""The last axes, a letter for each part of an axis."""
+PLACES = {"r": "rows of a block", "c": "columns of a block"}
+PARTS = PLACES | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
+DEPTH: dict[str, Words] = {DCR: ("rck", "h", "w"), CRD: ("krc", "h", "w")}
+"""The axes while the places of a block are channels, by the order in these."""
+SPACE: Words = ("k", "hr", "wc")
+"""The axes while the places of a block are in height and width."""
 
 
 def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR) -> Reasons:
@@ -74,7 +70,7 @@ def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR) 
     dimensions"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     check_blocks(shape, at, block, 1)
-    return (yield from _into_space(shape, at, block, mode))
+    return (yield from moved_blocks(shape, at, block, DEPTH[mode], SPACE))
 
 
 def pixel_shuffle(shape: Shape, at: base.Setting, block: int) -> Reasons:
@@ -84,7 +80,7 @@ def pixel_shuffle(shape: Shape, at: base.Setting, block: int) -> Reasons:
     (*, C, H x r, W x r)"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     check_blocks(shape, at, block, None)
-    return (yield from _into_space(shape, at, block, CRD))
+    return (yield from moved_blocks(shape, at, block, DEPTH[CRD], SPACE))
 
 
 def check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None) -> None:
@@ -93,58 +89,51 @@ def check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None
     Raises `ShapeError`: wrong-rank, bad-block.
     """
     rank = len(shape)
-    if rank < SPACE or leading not in (None, rank - SPACE):
-        takes = f"at least {SPACE}" if leading is None else f"{SPACE + leading}"
+    if rank < len(SPACE) or leading not in (None, rank - len(SPACE)):
+        takes = f"at least {len(SPACE)}" if leading is None else f"{len(SPACE) + leading}"
         dims = rank_text(rank)
         raise refusal(WRONG_RANK, f"{at.operator.name} takes {takes} dims, and the input has {dims}", argument="input")
     if block < 1:
         raise refusal(BAD_BLOCK, f"a block is at least 1, and this is {brief(str(block))}", argument="block")
 
 
-def _into_space(shape: Shape, at: base.Setting, block: int, mode: str) -> Reasons:
-    """Split the channels into places and channels, move the places behind height and width, merge them."""
-    batch = len(shape) - SPACE
-    front, channels, height, width = tuple(range(batch)), batch, batch + 1, batch + 2
-    places = (Cut(channels, "rows of a block", block), Cut(channels, "columns of a block", block))
-    left = Cut(channels, "channels that are left")
-    parts = (*places, left) if mode == DCR else (left, *places)
-    rows, columns, kept = (channels + parts.index(part) for part in (*places, left))
-    cuts = (*map(Cut, front), *parts, Cut(height), Cut(width))
-    shape = yield from split(shape, cuts, block * block)
-    moved = (*front, kept, batch + SPACE, rows, batch + SPACE + 1, columns)
-    shape = yield from transpose(shape, at, moved, "move", "")
-    yield Stage(Kind.MERGE, "merge", "", shape)
-    merged = (batch + 1, batch + 2), (batch + 3, batch + 4)
-    return (yield from merge(shape, [*((axis,) for axis in (*front, batch)), *merged]))
-
-
-def split(shape: Shape, cuts: tuple[Cut, ...], by: int) -> Reasons:
-    """Cut axes into parts, as one stage; what is left of an axis is its dim divided by `by`.
+def moved_blocks(shape: Shape, at: base.Setting, block: int, before: Words, after: Words) -> Reasons:
+    """Cut the last axes into their parts, move these and merge them, as the axes before and after say.
 
     Raises `ShapeError`: indivisible, overflow.
     """
-    asked = [shape[cut.axis] if not cut.counts else -1 if cut.size is None else cut.size for cut in cuts]
+    front = len(shape) - len(before)
+    cuts = [(axis, part, word) for axis, word in enumerate((*"." * front, *before)) for part in word]
+    dims: list[Dim] = [block] * len(cuts)
     yield Stage(Kind.RESHAPE, "split", "block", shape)
-    dims = list[Dim](asked)
-    for out, cut in sorted(enumerate(cuts), key=lambda each: each[1].counts != "" and each[1].size is None):
-        step = _part(out, cut, shape[cut.axis], by)
+    for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda each: _is_left(*each[1][1:])):
+        step = _part(out, axis, part, word, shape[axis], block)
         dims[out] = step.dim
         yield step
-    after = tuple(dims)
-    base.checked_volume(after, "input")
-    return (yield from base.recut(shape, after))
+    base.checked_volume(tuple(dims), "input")
+    shape = yield from base.recut(shape, tuple(dims))
+    places = {part: out for out, (_, part, _) in enumerate(cuts)}
+    moved = [places[part] for word in after for part in word]
+    shape = yield from transpose(shape, at, (*range(front), *moved), "move", "")
+    return (yield from merge_runs(shape, (*"." * front, *after)))
 
 
-def _part(out: int, cut: Cut, dim: Dim, by: int) -> Step:
-    """Return the step that settles one dim of a stage that cuts axes into blocks."""
-    if not cut.counts:
-        return Step(KEPT_DIM, out, (cut.axis,), dim)
-    if cut.size is not None:
-        return Step(SPLIT_BLOCKS, out, (cut.axis,), cut.size, (), FrozenDict(counts=cut.counts, cut=dim))
-    message = f"dim {cut.axis}, {brief(str(dim))}, cannot be divided by {brief(str(by))}{left_over(dim, by)}"
-    conditions = required(divides, dim, by, refusal(INDIVISIBLE, message, argument="input", index=cut.axis))
-    facts = FrozenDict(counts=cut.counts, cut=dim, by=by)
-    return Step(SPLIT_BLOCKS, out, (cut.axis,), quotient(dim, by), conditions, facts)
+def _is_left(part: str, word: str) -> bool:
+    """Say whether a part is what is left of an axis once the places of a block are cut from it."""
+    return len(word) > 1 and part not in PLACES
+
+
+def _part(out: int, axis: int, part: str, word: str, dim: Dim, block: int) -> Step:
+    """Return the step that settles one part of an axis."""
+    if len(word) == 1:
+        return Step(KEPT_DIM, out, (axis,), dim)
+    if part in PLACES:
+        return Step(SPLIT_BLOCKS, out, (axis,), block, (), FrozenDict(counts=PARTS[part], cut=dim))
+    by = block ** (len(word) - 1)
+    message = f"dim {axis}, {brief(str(dim))}, cannot be divided by {brief(str(by))}{left_over(dim, by)}"
+    conditions = required(divides, dim, by, refusal(INDIVISIBLE, message, argument="input", index=axis))
+    facts = FrozenDict(counts=PARTS[part], cut=dim, by=by)
+    return Step(SPLIT_BLOCKS, out, (axis,), quotient(dim, by), conditions, facts)
 
 
 def nearest_blocks(_shape: Shape, arguments: Arguments) -> Changes:

@@ -6,7 +6,7 @@ from _collections_abc import Sequence
 from functools import partial
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions
+from shapecalc.core.conditions import Conditions, equal, required
 from shapecalc.core.dialects.base import FLOATS, NUMBERS, Holds, Operator, Param, Setting, checked_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, Place
@@ -47,7 +47,6 @@ LABELLED = StepRule(
     "the alphabet, with those of an ellipsis in front. A label that stands twice in one operand is its diagonal.",
     "shapecalc einsum ij,jk->ik 2,3 3,4",
     SOURCE,
-    name="label",
     why=_labelled,
 )
 SUMMED = StepRule(
@@ -139,7 +138,7 @@ def _agreed(label: Label, found: Places, *, repeats: bool) -> joint.Agreed:
         for (number, _), dim in others:
             message = f"{label} is {brief(str(first))} and {brief(str(dim))}, which are not equal"
             index = number - 1 if number else None
-            conditions += joint.same(first, dim, refusal(LABEL_DIFFERS, message, argument="operands", index=index))
+            conditions += required(equal, first, dim, refusal(LABEL_DIFFERS, message, argument="operands", index=index))
     heads = [(group[0][0], joint.number_among([dim for _, dim in group])) for group in groups.values()]
     one = joint.broadcast(heads, f"{label}:", LABEL_DIFFERS)
     places = tuple([place for group in groups.values() if group[0][0] in one.places for place, _ in group])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, equal
+from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.operands import ways_of
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
@@ -61,32 +62,24 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
     if dim is None:
         return Step(NEW_DIM, out, (), wanted)
     both = at.row.broadcast is base.Broadcast.BOTH_WAYS
-    found, others = _ways(dim, wanted, both=both)
-    if found is None:
+    ways = _ways(dim, wanted, both=both)
+    if not ways:
         grown = "a dim of 1 on either side" if both else "an input dim of 1"
         message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
         raise refusal(NOT_BROADCASTABLE, message, argument="target", index=index)
-    value, conditions = found
+    conditions, value = ways[0]
+    others = tuple([each for conditions, _ in ways[1:] for each in conditions])
     return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim), others)
 
 
-def _ways(dim: Dim, wanted: Dim, *, both: bool) -> tuple[tuple[Dim, Conditions] | None, Conditions]:
-    """Return what an output dim is with its conditions, and the conditions of other answers.
-
-    Of two names the generic case is the answer: neither is 1.
-    """
+def _ways(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Conditions, Dim]]:
+    """Return what an output dim can be with its conditions; of two names first the generic case: neither is 1."""
     if dim in (wanted, 1):
-        return (wanted, ()), ()
+        return [((), wanted)]
     if both and wanted == 1:
-        return (dim, ()), ()
-    found = list[tuple[Dim, Conditions]]()
+        return [((), dim)]
     same = dim if both and not isinstance(wanted, int) else wanted
-    for left, right, value in [(dim, wanted, same), (dim, 1, wanted)] + ([(wanted, 1, dim)] if both else []):
-        try:
-            found.append((value, equal(left, right)))
-        except Never:
-            continue
-    return found[0] if found else None, tuple([each for _, conditions in found[1:] for each in conditions])
+    return ways_of([(dim, wanted, same), (dim, 1, wanted), *([(wanted, 1, dim)] if both else [])])
 
 
 EXPAND = Op(

@@ -22,12 +22,10 @@ def flatten(
     """
     argument = "axis" if at.row.flattens is base.Flattens.AXIS else "start_dim"
     yield Stage(Kind.MERGE, "flatten", argument, shape)
-    return (yield from merge(shape, merged_axes(len(shape), at, axis, start_dim, end_dim)))
+    return (yield from merge(shape, _merged_axes(len(shape), at, axis, start_dim, end_dim)))
 
 
-def merged_axes(
-    rank: int, at: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
-) -> list[Axes]:
+def _merged_axes(rank: int, at: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
     """Return the input axes that each output dim of a flatten is made of.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
@@ -40,16 +38,12 @@ def merged_axes(
     if at.row.flattens is base.Flattens.AXIS:
         cut = axis_from_zero(1 if axis is None else axis, rank, at, "axis", past_the_last=True)
         return [axes[:cut], axes[cut:]]
-    first = axis_from_zero(at.row.flattens_from if start_dim is None else start_dim, rank, at, "start_dim")
-    last = axis_from_zero(-1 if end_dim is None else end_dim, rank, at, "end_dim")
+    first = axis_from_zero(at.row.flattens_from if start is None else start, rank, at, "start_dim")
+    last = axis_from_zero(-1 if end is None else end, rank, at, "end_dim")
     if first > last:
         raise refusal(START_AFTER_END, f"start_dim {first} comes after end_dim {last}", argument="start_dim")
     before, after = [(axis,) for axis in axes[:first]], [(axis,) for axis in axes[last + 1 :]]
     return [*before, axes[first : last + 1], *after]
-
-
-def _takes_axis(row: base.Dialect) -> bool:
-    return row.flattens is base.Flattens.AXIS
 
 
 def _takes_range(row: base.Dialect) -> bool:
@@ -61,10 +55,17 @@ FLATTEN = Op(
     summary="Merge dims.",
     params=(
         base.Param(
-            "axis", base.Holds.INT, "ONNX: the first axis of the second output dim, by default 1", taken_by=_takes_axis
+            *("axis", base.Holds.INT, "ONNX: the first axis of the second output dim, by default 1"),
+            placed=True,
+            taken_by=lambda row: row.flattens is base.Flattens.AXIS,
+            twin="start_dim",
         ),
         base.Param("start_dim", base.Holds.INT, "PyTorch: the first dim to merge, by default 0", taken_by=_takes_range),
-        base.Param("end_dim", base.Holds.INT, "PyTorch: the last dim to merge, by default -1", taken_by=_takes_range),
+        base.Param(
+            *("end_dim", base.Holds.INT, "PyTorch: the last dim to merge, by default -1"),
+            placed=True,
+            taken_by=_takes_range,
+        ),
     ),
     steps=flatten,
     operators={
@@ -72,7 +73,7 @@ FLATTEN = Op(
             "Flatten", {1: base.FLOATS, 9: base.UP_TO_12, 11: base.UP_TO_12, 13: base.SINCE_13} | base.NEWEST
         )
     },
-    examples=("flatten 2,3,4", "flatten N,C,H,W --axis 2", "flatten N,C,H,W --start-dim 1 -d torch"),
+    examples=("flatten 2,3,4", "flatten N,C,H,W 2", "flatten N,C,H,W 1 2 -d torch"),
     vectors=vectors(
         "axis start_dim end_dim",
         ("2,3,4", "", "0", "1", "2", "3", "4", "-1", "-3", "-4", "_ 1", "_ _ 1", "_ 2 1", "_ 3"),

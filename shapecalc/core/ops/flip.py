@@ -6,9 +6,8 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Pick
-from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.axes import axes_from_zero
 from shapecalc.core.ops.op import Op, called, vectors
-from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
 
@@ -21,7 +20,6 @@ REVERSED_AXIS = StepRule(
     "The size stays, so the answer holds for names as well.",
     "shapecalc flip 2,3,4 0,-1",
     SOURCE,
-    name="reverse axis",
     why="dim {step.out} is {step.value}, and runs backwards",
 )
 
@@ -38,7 +36,6 @@ FLIPPED = StepRule(
     "Flipping all axes reads all elements backwards. An empty list changes nothing.",
     "shapecalc flip 2,3 0,1",
     SOURCE,
-    name="flip",
     why=_flipped,
 )
 
@@ -59,18 +56,13 @@ def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
     return shape
 
 
-def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes) -> ShapeError | None:
-    """Return the error for axes of a scalar, which Paddle's flip says has none."""
-    return None if shape or not axes else no_axis_of_a_scalar(axes[0], "axes", 0)
-
-
 FLIP = Op(
     name="flip",
     summary="Reverse axes.",
     params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
     steps=flip,
     operators={
-        "paddle": Operator("flip", refuses=_axes_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("flip", scalar_axis=False),
         **called(flip="numpy torch"),
     },
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.conditions import equal, required
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, checked_volume
 from shapecalc.core.dims import Monomial, Shape
 from shapecalc.core.moves import Combine, Place
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
 from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.ops.operands import INNER_DIFFERS, RANKS_DIFFER, Operand, check_ranks, same
+from shapecalc.core.ops.operands import INNER_DIFFERS, RANKS_DIFFER, Operand, check_ranks
 from shapecalc.core.ops.transpose import TRANSPOSE
 from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import FrozenDict
@@ -46,7 +47,7 @@ def linear(
     summed = 0 if in_first else len(held) - 1
     inner, across = shape[last], held[summed]
     message = f"the input ends in {brief(str(inner))}, and the weight {brief(shape_text(held))} takes {across}"
-    conditions = same(inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed))
+    conditions = required(equal, inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed))
     yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))
     for out in range(last):
         yield Step(KEPT_DIM, out, (out,), shape[out])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.conditions import equal, required
 from shapecalc.core.dialects.base import FLOATS, WIDE, Operator, Setting, checked_volume
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Combine, Place
 from shapecalc.core.ops import operands as joint
 from shapecalc.core.ops.op import Op, called, vectors
-from shapecalc.core.ops.operands import Operand
 from shapecalc.core.problem import misuse, refusal
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, number_text, shape_text
@@ -53,38 +53,30 @@ def matmul(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reas
         raise misuse(f"a product has two operands, and these are {len(every)}", "write several products as a chain")
     if at.row.equal_ranks:
         joint.check_ranks(every, f"{at.row.name} {at.operator.name}")
-    return (yield from product_of(every, at))
-
-
-def product_of(every: list[Operand], at: Setting, names: str = "operands") -> Reasons:
-    """Yield the steps of a product of two matrices, and its move; `names` is the argument of the second operand."""
     left, right = every
     for each in every:
         least = 2 if at.row.equal_ranks else 1
         if len(each.shape) < least:
             message = f"{shape_text(each.shape)} is no matrix: it needs {number_text(least, 'dim', 'dims')}"
-            raise refusal(joint.RANKS_DIFFER, message, argument=names if each.number else "input")
+            raise refusal(joint.RANKS_DIFFER, message, argument="operands" if each.number else "input")
     inner, across = left.shape[-1], right.shape[-2:][0]
     message = f"{brief(str(inner))} and {brief(str(across))} are summed together, and are not equal"
-    conditions = joint.same(inner, across, refusal(joint.INNER_DIFFERS, message, argument=names, index=0))
+    conditions = required(equal, inner, across, refusal(joint.INNER_DIFFERS, message, argument="operands", index=0))
     summed = len(left.shape) - 1
     yield Step(
         CONTRACTED, None, (summed,) * (left.number == 0), inner, conditions, FrozenDict(left=inner, right=across)
     )
     output, places = list[Dim](), list[tuple[Place, ...]]()
-    for distance in range(max(len(left.shape), len(right.shape)), 2, -1):
-        agreed = joint.broadcast([each.from_right(distance) for each in every], f"dims {-distance}:")
+    for agreed in joint.broadcast_all(every, kept=2):
         yield joint.aligned_step(len(output), agreed)
         output.append(agreed.dim)
         places.append(agreed.places)
-    kept = [(left, len(left.shape) - 2)] if len(left.shape) > 1 else []
-    kept += [(right, len(right.shape) - 1)] if len(right.shape) > 1 else []
-    for operand, axis in kept:
+    for operand, axis in [(each, len(each.shape) - last) for each, last in ((left, 2), (right, 1)) if each.shape[1:]]:
         dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
         yield Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts)
         output.append(dim)
         places.append(((operand.number, axis),))
-    checked_volume(tuple(output), names)
+    checked_volume(tuple(output), "operands")
     yield Combine(tuple(output), joint.shapes_of(every), tuple(places))
     return tuple(output)
 

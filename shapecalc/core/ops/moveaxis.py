@@ -5,10 +5,10 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.axes import axes_from_zero
 from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.rules import REPEATED_AXIS
 from shapecalc.core.text import number_text
 
@@ -46,11 +46,6 @@ def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
     return tuple([taken[place] if place in taken else next(others) for place in range(rank)])
 
 
-def _axes_of_a_scalar(shape: Shape, _at: Setting, axes: Axes, destination: Axes) -> ShapeError | None:
-    """Return the error for axes of a scalar, which Paddle's moveaxis says has none."""
-    return None if shape or not axes or len(axes) != len(destination) else no_axis_of_a_scalar(axes[0], "axes", 0)
-
-
 def _as_many(shape: Shape, arguments: Arguments) -> Changes:
     """Yield the shorter of the two lists with axes that it does not name behind it, then the longer one cut."""
     (short, few), (long, many) = sorted(arguments.items(), key=lambda each: len(each[1]))
@@ -79,7 +74,7 @@ MOVEAXIS = Op(
     operators={
         "numpy": Operator("moveaxis"),
         "torch": Operator("movedim"),
-        "paddle": Operator("moveaxis", refuses=_axes_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("moveaxis", scalar_axis=False),
     },
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
     vectors=vectors(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from _collections_abc import Generator, Iterable, Sequence
+from _collections_abc import Generator, Iterable, Iterator, Sequence
 
 from shapecalc.core.answers import HERE, Step, StepRule
 from shapecalc.core.conditions import Condition, Conditions, Never, equal
 from shapecalc.core.dialects.base import Holds, Param
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.moves import Place
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.results import Wanted, wanted
 from shapecalc.core.rules import NOT_BROADCASTABLE
@@ -104,6 +104,17 @@ class Agreed(Record):
     """The numbers of the operands, each with its dim."""
 
 
+def ways_of(asked: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
+    """Return the last of three dims where the first two can be equal, with the conditions under which they are."""
+    found = list[tuple[Conditions, Dim]]()
+    for left, right, value in asked:
+        try:
+            found.append((equal(left, right), value))
+        except Never:
+            continue
+    return found
+
+
 def broadcast(found: Iterable[tuple[Place, Dim] | None], names: str, rule: Rule = NOT_BROADCASTABLE) -> Agreed:
     """Return the dim that dims have together: all are equal, or 1.
 
@@ -113,12 +124,7 @@ def broadcast(found: Iterable[tuple[Place, Dim] | None], names: str, rule: Rule 
     dims = [each for each in found if each is not None]
     dim, conditions, others = dims[0][1], list[Condition](), list[Condition]()
     for (number, _), size in dims[1:]:
-        ways = list[tuple[Conditions, Dim]]()
-        for left, right, value in ((dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)):
-            try:
-                ways.append((equal(left, right), value))
-            except Never:
-                continue
+        ways = ways_of([(dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)])
         if not ways:
             message = f"{names} {brief(str(dim))} and {brief(str(size))} are not equal, and neither is 1"
             raise refusal(rule, message, argument="operands", index=number - 1 if number else None)
@@ -149,7 +155,6 @@ ALIGNED = StepRule(
     "neither is 1.",
     "shapecalc broadcast 8,1,6 7,1",
     "NumPy broadcasting, ONNX broadcasting, torch broadcasting semantics",
-    name="align",
     why=_aligned,
 )
 
@@ -165,24 +170,13 @@ def of_input(places: Iterable[Place]) -> tuple[int, ...]:
     return tuple([axis for number, axis in places if number == 0])
 
 
-def broadcast_all(operands: Sequence[Operand], kept: int = 0) -> list[Agreed]:
-    """Return the dims that operands have together, without the last `kept` ones of each; the first dim comes first.
+def broadcast_all(operands: Sequence[Operand], kept: int = 0) -> Iterator[Agreed]:
+    """Yield the dims that operands have together, without the last `kept` ones of each; the first dim comes first.
 
     Raises `ShapeError`: not-broadcastable.
     """
-    rank = max([len(each.shape) for each in operands])
-    return [
-        broadcast([each.from_right(distance) for each in operands], f"dims {-distance}:")
-        for distance in range(rank, kept, -1)
-    ]
-
-
-def same(left: Dim, right: Dim, error: ShapeError) -> Conditions:
-    """Return the conditions under which two dims are equal; raise the error if they never are."""
-    try:
-        return equal(left, right)
-    except Never:
-        raise error from None
+    for distance in range(max([len(each.shape) for each in operands]), kept, -1):
+        yield broadcast([each.from_right(distance) for each in operands], f"dims {-distance}:")
 
 
 def check_ranks(operands: Sequence[Operand], who: str) -> None:

@@ -23,7 +23,6 @@ LENGTHENED = StepRule(
     "end of the last axis first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
-    name="lengthen",
     why=lambda step, dim, begin, end: f"{begin} + {brief(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
 )
 
@@ -59,7 +58,7 @@ PAD = Op(
     summary="Add positions at the ends of axes.",
     params=(
         Param("padding", Holds.SIZES, "one for all ends, or begins and then ends", positional=True, required=True),
-        Param("axes", Holds.AXES, "the axes that are padded, by default all"),
+        Param("axes", Holds.AXES, "the axes that are padded, by default all", placed=True),
     ),
     steps=pad,
     operators={

@@ -9,7 +9,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, divides, equal, required
 from shapecalc.core.dialects.base import NONE, Holds, Param, Setting, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape, plain, product, quotient
-from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.expand import EXPAND, expand
 from shapecalc.core.ops.op import Arguments, Changes, Op, near, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
@@ -142,11 +142,7 @@ def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = Non
     if plan.new:
         shape = yield from _repeated(shape, at, plan.new)
     if any(len(names) != 1 for names in plan.right):
-        yield Stage(Kind.MERGE, "merge", "", shape)
-        axes, parts = iter(range(len(shape))), list[tuple[int, ...]]()
-        for names in plan.right:
-            parts.append(tuple([next(axes) for _ in names]))
-        shape = yield from merge(shape, parts)
+        shape = yield from merge_runs(shape, plan.right)
     return shape
 
 

@@ -49,13 +49,12 @@ def reshape(shape: Shape, at: base.Setting, target: Shape, label: str = "reshape
 class Target:
     """A requested shape while its dims are settled, one after the other."""
 
-    __slots__ = ("argument", "axes", "copied", "dims", "hole", "reading", "row", "shape", "target")
+    __slots__ = ("argument", "copied", "dims", "hole", "reading", "row", "shape", "target")
 
     def __init__(self, shape: Shape, at: base.Setting, target: Shape, argument: str) -> None:
         """Begin with the dims as they are asked for."""
         self.shape, self.target, self.argument = shape, target, argument
         self.row, self.reading = at.row, at.reading
-        self.axes = tuple(range(len(shape)))
         self.dims = list(target)
         self.copied: set[int] = set()
         """The indices at which 0 copies a dim."""
@@ -78,17 +77,14 @@ class Target:
 
     def open_hole(self, out: int, dim: int) -> None:
         """Leave a dim to be inferred. Refuse a second one, and what is below -1."""
-        if dim < -1 and self.reading.infers is base.Infers.MINUS_ONE:
-            raise base.below_minus_one(dim, self.argument, out)
-        if self.hole is not None:
-            raise base.second_infer(self.argument, out)
+        asked = dim if self.reading.infers is base.Infers.MINUS_ONE else -1
+        base.check_hole(out, asked, self.hole, self.argument)
         self.hole = out
         self.dims[out] = 1
 
     def inferred(self, hole: int) -> Step:
         """Settle -1, and return the step: the elements there are, divided by the product of the known dims."""
-        copied = self.copied
-        sources = tuple([axis for axis in self.axes if axis not in copied])
+        sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
         have, known = product(self.shape), base.checked_volume(tuple(self.dims), self.argument)
         rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
         if known == 0:

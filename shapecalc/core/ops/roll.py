@@ -20,7 +20,6 @@ ROLLED_AXIS = StepRule(
     "axis in this order, so a roll copies the data.",
     "shapecalc roll 2,3,4 1 -1",
     "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
-    name="roll axis",
     why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {brief(str(shift))}",
 )
 

@@ -37,7 +37,6 @@ TAKEN_INDEX = StepRule(
     "depends on its size.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
-    name="take index",
     why=_taken_index,
 )
 

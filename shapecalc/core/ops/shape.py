@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Dialect, Holds, Operator, Param, Setting
+from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Dims
 from shapecalc.core.ops.op import Op, vectors
@@ -25,7 +25,6 @@ CLAMPED = StepRule(
     "of rank 3 gives an empty vector.",
     "shapecalc shape 2,3,4 --start 3 --end 9",
     "ONNX Shape 15 and later",
-    name="clamp",
     why=_clamped,
 )
 
@@ -36,7 +35,6 @@ READ_DIM = StepRule(
     "Shape returns the dims themselves: the shape becomes data.",
     "shapecalc shape 2,3,4",
     "ONNX Shape: 'outputs an 1D int64 tensor containing the shape of the input tensor'",
-    name="read dim",
     why="element {step.out} is the size of dim {step.sources[0]}, {step.value}",
 )
 
@@ -47,7 +45,6 @@ SLICED_DIMS = StepRule(
     "A start after the end gives an empty vector.",
     "shapecalc shape 2,3,4 --start 1",
     "ONNX Shape: 'the end axis, if specified, is exclusive'",
-    name="slice",
     why=lambda step, rank: f"{len(step.sources)} of {rank_text(rank)}, as a vector of int64",
 )
 
@@ -72,18 +69,15 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     return output
 
 
-def _slices(row: Dialect) -> bool:
-    return row.slices_shape
-
-
+START_HELP = "the first dim, by default 0; a negative one counts from the end"
 END_HELP = "the dim to stop before, by default the rank; a negative one counts from the end"
 SHAPE = Op(
     name="shape",
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
-        Param("start", Holds.INT, "the first dim, by default 0; a negative one counts from the end", taken_by=_slices),
-        Param("end", Holds.INT, END_HELP, taken_by=_slices),
+        Param("start", Holds.INT, START_HELP, placed=True, taken_by=lambda row: row.slices_shape),
+        Param("end", Holds.INT, END_HELP, placed=True, taken_by=lambda row: row.slices_shape),
     ),
     steps=shape,
     operators={

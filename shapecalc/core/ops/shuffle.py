@@ -36,9 +36,9 @@ SHUFFLE = Op(
     name="shuffle",
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
     params=(
-        Param("first", Holds.PERM, f"the first transpose: {PERM}"),
-        Param("to", Holds.TARGET, f"the reshape: {TARGET}"),
-        Param("second", Holds.AXES, f"the second transpose: {PERM}"),
+        Param("first", Holds.PERM, f"the first transpose: {PERM}", placed=True),
+        Param("to", Holds.TARGET, f"the reshape: {TARGET}", placed=True),
+        Param("second", Holds.AXES, f"the second transpose: {PERM}", placed=True),
     ),
     steps=shuffle,
     operators=NONE,

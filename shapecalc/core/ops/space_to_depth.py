@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage
+from shapecalc.core.answers import Reasons
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
-from shapecalc.core.ops.axes import merge
 from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.rules import INDIVISIBLE
 
 
@@ -19,7 +17,7 @@ def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR
     Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     blocks.check_blocks(shape, at, block, 1)
-    return (yield from _into_depth(shape, at, block, mode))
+    return (yield from blocks.moved_blocks(shape, at, block, blocks.SPACE, blocks.DEPTH[mode]))
 
 
 def pixel_unshuffle(shape: Shape, at: Setting, block: int) -> Reasons:
@@ -30,26 +28,7 @@ def pixel_unshuffle(shape: Shape, at: Setting, block: int) -> Reasons:
     device the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     blocks.check_blocks(shape, at, block, None)
-    return (yield from _into_depth(shape, at, block, blocks.CRD))
-
-
-def _into_depth(shape: Shape, at: Setting, block: int, mode: str) -> Reasons:
-    """Split height and width into blocks and places, move the places beside the channels, merge them."""
-    channels = len(shape) - blocks.SPACE
-    front = tuple(range(channels))
-    space = (
-        blocks.Cut(channels + 1, "rows of blocks"),
-        blocks.Cut(channels + 1, "rows of a block", block),
-        blocks.Cut(channels + 2, "columns of blocks"),
-        blocks.Cut(channels + 2, "columns of a block", block),
-    )
-    shape = yield from blocks.split(shape, (*map(blocks.Cut, front), blocks.Cut(channels), *space), block)
-    down, row, across, column = range(channels + 1, channels + 1 + len(space))
-    depth = (row, column, channels) if mode == blocks.DCR else (channels, row, column)
-    shape = yield from transpose(shape, at, (*front, *depth, down, across), "move", "")
-    yield Stage(Kind.MERGE, "merge", "", shape)
-    merged = tuple(range(channels, channels + len(depth)))
-    return (yield from merge(shape, [*((axis,) for axis in front), merged, (channels + 3,), (channels + 4,)]))
+    return (yield from blocks.moved_blocks(shape, at, block, blocks.SPACE, blocks.DEPTH[blocks.CRD]))
 
 
 MODE_HELP = (

@@ -71,7 +71,6 @@ SPLIT_AXIS = StepRule(
     "where a framework would cut other sizes, too.",
     "shapecalc split 6,4 0 3 --part 1",
     SOURCE,
-    name="split axis",
     why=_split_axis,
 )
 
@@ -252,7 +251,7 @@ SPLIT = Op(
     params=(
         Param("axis", Holds.INT, "the axis that is cut", positional=True, required=True),
         Param("parts", Holds.INT, "how many parts there are", positional=True),
-        Param("part", Holds.INT, "the part that is kept, by default 0"),
+        Param("part", Holds.INT, "the part that is kept, by default 0", placed=True),
         Param("sizes", Holds.TARGET, "in place of PARTS, the size of each part"),
         Param("size", Holds.INT, "in place of PARTS, their size; the last may be smaller", taken_by=_by_size),
         Param("uneven", Holds.FLAG, "the first parts are longer by one if there is a rest", taken_by=_unevenly),

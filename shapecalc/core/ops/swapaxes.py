@@ -5,10 +5,9 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
-from shapecalc.core.ops.axes import axis_from_zero, no_axis_of_a_scalar
+from shapecalc.core.ops.axes import axis_from_zero
 from shapecalc.core.ops.op import Op, called, vectors
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import ShapeError
 
 
 def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
@@ -25,11 +24,6 @@ def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
     return (yield from transpose(shape, at, order, "swapaxes", ""))
 
 
-def _axes_of_a_scalar(shape: Shape, _at: Setting, axis1: int, **_: int) -> ShapeError | None:
-    """Return the error for axes of a scalar, which Paddle's swapaxes says has none."""
-    return None if shape else no_axis_of_a_scalar(axis1, "axis1")
-
-
 SWAPAXES = Op(
     name="swapaxes",
     summary="Swap two axes.",
@@ -39,7 +33,7 @@ SWAPAXES = Op(
     ),
     steps=swapaxes,
     operators={
-        "paddle": Operator("swapaxes", refuses=_axes_of_a_scalar, heeds_empty=False),
+        "paddle": Operator("swapaxes", scalar_axis=False),
         **called(swapaxes="numpy torch"),
     },
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),

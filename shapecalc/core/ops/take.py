@@ -27,7 +27,6 @@ TAKEN_POSITIONS = StepRule(
     "with a name has a first and a last position; whether it has others depends on its size.",
     "shapecalc take 2,3,4 1 2,0,0",
     "ONNX Gather with indices of one axis, numpy.take, PyTorch and JAX indexing, tf.gather, OpenVINO Gather",
-    name="take positions",
     why=_taken,
 )
 

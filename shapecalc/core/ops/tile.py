@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.moves import Expand
-from shapecalc.core.ops.axes import merge
+from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record
@@ -48,9 +48,7 @@ def tile(shape: Shape, at: base.Setting, repeats: Shape) -> Reasons:
     if any(each.count != 1 for each in every):
         shape = yield from _repeated(shape, every)
     if len(every) > len(parts):
-        yield Stage(Kind.MERGE, "merge", "", shape)
-        axes = iter(range(len(shape)))
-        shape = yield from merge(shape, [tuple([next(axes) for _ in part]) for part in parts])
+        shape = yield from merge_runs(shape, parts)
     return shape
 
 
@@ -128,11 +126,6 @@ def _fitting(shape: Shape, arguments: Arguments) -> Changes:
         yield "repeats", (*(1,) * place, count, *(1,) * (rank - place - 1))
 
 
-def _once(_shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the repeats that leave the tensor as it is."""
-    yield "repeats", (1,) * len(arguments["repeats"])
-
-
 TILE = Op(
     name="tile",
     summary="Repeat the whole tensor along its axes.",
@@ -140,7 +133,7 @@ TILE = Op(
     steps=tile,
     operators={
         "onnx": base.Operator("Tile", {1: base.FLOATS, 6: base.UP_TO_12, 13: base.SINCE_13}),
-        "paddle": base.Operator("tile", refuses=_many_dims, heeds_empty=False),
+        "paddle": base.Operator("tile", refuses=_many_dims),
         **called(tile="numpy", repeat="torch", Tile="openvino"),
     },
     examples=("tile 2,3 2,2", "tile N,C 2,1 --explain", "tile 2,3 4,1,1 -d torch"),
@@ -156,5 +149,5 @@ TILE = Op(
     ),
     keeps_count=False,
     rules=(BAD_REPEATS,),
-    changes={BAD_REPEATS: _fitting, OVERFLOW: _once},
+    changes={BAD_REPEATS: _fitting, OVERFLOW: lambda _, given: iter([("repeats", (1,) * len(given["repeats"]))])},
 )

@@ -40,7 +40,6 @@ MOVED_AXES = StepRule(
     "Without a permutation the dims reverse; in TensorRT's Shuffle they stay; oneDNN requires one.",
     "shapecalc transpose 2,3,4",
     "ONNX Transpose: 'by default, reverse the dimensions'",
-    name="move axes",
     why="{order.value}",
 )
 

@@ -92,11 +92,6 @@ def _other_sizes(_shape: Shape, arguments: Arguments) -> Changes:
         yield from (("sizes", (*sizes[:place], other, *sizes[place + 1 :])) for other in others)
 
 
-def _whole(_shape: Shape, _arguments: Arguments) -> Changes:
-    """Yield the sizes that leave the axis whole."""
-    yield "sizes", (-1,)
-
-
 UNFLATTEN = Op(
     name="unflatten",
     summary="Cut one axis into several.",
@@ -119,6 +114,6 @@ UNFLATTEN = Op(
     default_dialect="torch",
     changes={
         **dict.fromkeys((INDIVISIBLE, VOLUME_MISMATCH, ZERO_VOLUME_INFER), _other_sizes),
-        MISSING_ARGUMENT: _whole,
+        MISSING_ARGUMENT: lambda *_: iter([("sizes", (-1,))]),
     },
 )

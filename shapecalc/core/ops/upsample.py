@@ -27,7 +27,6 @@ SCALED = StepRule(
     "The new positions are copies of the nearest old ones, or lie between them; the shape is the same either way.",
     "shapecalc upsample 1,64,28,28 2",
     SOURCE,
-    name="scale",
     why=_scaled,
 )
 

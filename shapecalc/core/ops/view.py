@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from collections.abc import Iterable, Sequence
+
+from shapecalc.core.answers import Kind, Reasons, Request, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
 from shapecalc.core.dims import Axes, Shape, all_known
-from shapecalc.core.moves import Reshape
-from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
+from shapecalc.core.layout import Atom, View, contiguous_strides, merge
+from shapecalc.core.moves import Dims, Move, Reshape, Roll, Take
+from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.reshape import reshape
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NEEDS_SIZE
 from shapecalc.core.text import brief, rank_text, shape_text
 
@@ -90,10 +93,6 @@ def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None)
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
-    from shapecalc.core.layout import contiguous_strides
-    from shapecalc.core.strides import view_after
-    # An answer without its steps starts without them.
-
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
     if all_known((*shape, *strides, *target)):
@@ -175,11 +174,6 @@ def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
     )
 
 
-def _copied_first(_shape: Shape, _arguments: Arguments) -> Changes:
-    """Yield the strides left out: those of a copy."""
-    yield "strides", None
-
-
 VIEW = Op(
     name="view",
     summary="Read the same memory as another shape, without a copy.",
@@ -206,5 +200,67 @@ VIEW = Op(
     ),
     default_dialect="torch",
     rules=(VIEW_STRIDES, STRIDE_INCOMPATIBLE, BAD_STRIDES),
-    changes={STRIDE_INCOMPATIBLE: _copied_first, BAD_STRIDES: _copied_first},
+    changes=dict.fromkeys((STRIDE_INCOMPATIBLE, BAD_STRIDES), lambda *_: iter([("strides", None)])),
 )
+
+
+# Strides as axes move and are cut anew. What has none is a copy, and lies in memory in C order.
+
+
+def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
+    """Return the strides of the view that a move makes of a tensor; None if there is no view for all sizes.
+
+    >>> from shapecalc.core.moves import Permute
+    >>> view_after((3, 4), (1, 3), Permute((1, 0)), Known())
+    (3, 1)
+    """
+    if isinstance(move, (Roll, Take, Dims)):
+        return None
+    left_out = 1 if isinstance(move, Reshape) else None  # elsewhere a dim of 1 keeps its stride
+    pairs = zip(shape, strides, strict=True)
+    view = View(tuple([() if dim == left_out else (Atom(dim, stride),) for dim, stride in pairs]))
+    made = [merge(atoms) for atoms in view.after(move, shape, known).axes]
+    if any(len(atoms) > 1 or atoms[0].base for atoms in made if atoms):
+        return None
+    return tuple([atoms[0].stride if atoms else 1 for atoms in made])
+
+
+# After the stages of a PyTorch chain: what `view` asks, and nothing else does.
+
+
+COPYING = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
+"""The ops whose output PyTorch writes anew. All others read the same memory if they can."""
+
+
+def with_strides(request: Request, before: Sequence[Trace]) -> Request:
+    """Return a request for a view with the strides that its input has after other stages, unless it names its own."""
+    strides = request.arguments.get("strides") or strides_after(before)
+    return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
+
+
+def strides_after(traces: Iterable[Trace]) -> Shape | None:
+    """Return the strides of a tensor after some stages; None if it is contiguous.
+
+    It begins contiguous, or with the strides that the first stage names. Source: PyTorch's notes on tensor views.
+    """
+    strides: Shape | None = None
+    for trace in traces:
+        strides = trace.request.arguments.get("strides") or strides
+        if trace.request.dialect != "torch" or trace.op in COPYING or trace.output is None:
+            strides = None
+            continue
+        known = Known(trace.request.dims)
+        for stage in trace.stages:
+            if stage.move is None or 0 in stage.before:
+                return None
+            if strides is not None or not isinstance(stage.move, Reshape):
+                strides = view_after(stage.before, strides or contiguous_strides(stage.before), stage.move, known)
+            if strides and _reads_in_order(stage.move.after(stage.before), strides):
+                strides = None
+    return strides
+
+
+def _reads_in_order(shape: Shape, strides: Shape) -> bool:
+    """Say whether these strides are those of a contiguous tensor, wherever a dim is not 1."""
+    found = zip(shape, strides, contiguous_strides(shape), strict=True)
+    return all(dim == 1 or stride == expected for dim, stride, expected in found)

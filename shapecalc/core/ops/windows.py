@@ -122,7 +122,6 @@ SLIDES = StepRule(
     "that begins in the padding there, Paddle, OpenVINO and TensorRT count it. With same there are H/s, rounded up.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
-    name="slide",
     why=_slides,
 )
 
@@ -142,7 +141,6 @@ SPREADS = StepRule(
     "same it is H*s. Keras' layers give H*s + max(d*(k - 1) + 1 - s, 0) if nothing is said of what is added.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
-    name="spread",
     why=_spreads,
 )
 NO_PLACES: Places = {}

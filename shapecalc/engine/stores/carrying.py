@@ -23,7 +23,8 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import moving_stages
 from shapecalc.core.moves import index_before
 from shapecalc.core.record import Record
-from shapecalc.engine.arrays import FileError, path_and_member
+from shapecalc.core.text import path_and_member
+from shapecalc.engine.arrays import FileError
 from shapecalc.engine.copying import tile_in_order
 from shapecalc.engine.headers import reason_of
 from shapecalc.engine.plan import concrete_moves

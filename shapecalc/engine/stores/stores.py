@@ -29,8 +29,10 @@ from zlib import crc32
 import numpy as np
 
 from shapecalc.core.limits import LONGEST_METADATA
+from shapecalc.core.packages import missing
 from shapecalc.core.record import Record
-from shapecalc.engine.arrays import FileError, open_array, path_and_member, raise_file_errors, split_store
+from shapecalc.core.text import path_and_member
+from shapecalc.engine.arrays import FileError, open_array, raise_file_errors
 from shapecalc.engine.headers import FOREIGN, Unreadable, first_bytes, read_object, reason_of, stamp, unreadable_on
 from shapecalc.engine.stores.axis_map import AxisMap, Sizes
 from shapecalc.engine.stores.plan import READ, rows_of
@@ -143,7 +145,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def _open_store(text: str, _: tuple[int, ...]) -> Store:
-    path, member = split_store(text)
+    path, member = path_and_member(text)
     try:
         with raise_file_errors(text):
             if path.endswith(".zarr"):
@@ -152,9 +154,8 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
                 return _open_hdf5(path, member)
         source = open_array(text)
     except ImportError as error:
-        library = error.name or "zarr"
-        extra = library if library in ("zarr", "h5py") else "zarr"
-        raise FileError(f"{text}: {library} is not installed; pip install 'shapecalc[{extra}]'") from None
+        said = missing(error.name or "zarr", "h5py" if error.name == "h5py" else "zarr")
+        raise FileError(f"{text}: {said}") from None
     scratch = source.array.nbytes if source.mapped is None else 0
     return _in_blocks(source.array, text, rows_of(source.shape, source.kind.itemsize), None, scratch)
 

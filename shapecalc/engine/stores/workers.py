@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import islice
 from math import prod
 from pathlib import Path
 from socket import gethostname
 from typing import Any
 
 import shapecalc
+from shapecalc.core.packages import missing
 from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.headers import reason_of
@@ -102,21 +104,28 @@ def _grid_from(region: Region, steps: Sizes) -> Iterator[Region]:
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
 
+def _in_turn(
+    submit: Callable[[int], Future[Written]], most: int, numbers: Iterable[int], check: Callable[[int], object] = int
+) -> Iterator[tuple[int, Written]]:
+    """Do tasks, so many begun at once; `check` is called about once a second with how many have been done since."""
+    waiting, begun = iter(numbers), dict[Future[Written], int]()
+    while True:
+        begun |= {submit(number): number for number in islice(waiting, most - len(begun))}
+        if not begun:
+            return
+        done = wait(begun, 1, FIRST_COMPLETED).done
+        for each in done:
+            yield begun.pop(each), each.result()
+        check(len(done))
+
+
 def on_threads(count: int) -> Runner:
     """Return what does tasks on so many threads. When it is closed, those that have begun are finished first."""
 
     def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
-            waiting = iter(numbers)
-            begun: dict[Future[Written], int] = {}
             try:
-                while True:
-                    while len(begun) < count and (number := next(waiting, None)) is not None:
-                        begun[threads.submit(do_task, work, number)] = number
-                    if not begun:
-                        return
-                    for done in wait(begun, return_when=FIRST_COMPLETED).done:
-                        yield begun.pop(done), done.result()
+                yield from _in_turn(lambda number: threads.submit(do_task, work, number), count, numbers)
             finally:
                 threads.shutdown(cancel_futures=True)
 
@@ -145,44 +154,27 @@ class Cluster:
                     raise FileError(f"worker {worker}: its {name} is {found.get(name)}, and here {own}")
 
     def run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
-        """Do tasks, twice as many waiting as there are threads."""
-        from distributed import as_completed
+        """Do tasks, twice as many waiting as there are threads.
 
-        waiting, names = iter(numbers), dict[str, int]()
+        Raises `FileError` if the scheduler is gone, or nobody has been there to do them for a while.
+        """
+        seen = time.monotonic()
 
-        def begun() -> Iterator[Any]:
-            number = next(waiting, None)
-            if number is not None:
-                future = self.client.submit(do_as_seen, work, number, pure=False, retries=RETRIES)
-                names[future.key] = number
-                yield future
+        def check(done: int) -> None:
+            nonlocal seen
+            with suppress(OSError):  # while the scheduler does not answer, nobody is there
+                seen = time.monotonic() if done or self.client.nthreads() else seen
+            if time.monotonic() - seen >= LOST:
+                raise FileError(f"{self.address}: it has had no workers for {LOST} s; go on with --resume")
 
-        first = [future for _ in range(2 * sum(self.threads)) for future in begun()]
-        doing = as_completed(first)
+        executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
         try:
-            for future in self._ready(doing):
-                yield names.pop(future.key), future.result()
-                doing.update(begun())
+            yield from _in_turn(lambda number: executor.submit(do_as_seen, work, number), most, numbers, check)
         except CancelledError:
             raise FileError(f"{self.address}: the scheduler is gone; go on with --resume") from None
         finally:
-            if names and self.client.status == "running":
-                self.client.cancel([*doing.futures])
-
-    def _ready(self, doing: Any) -> Iterator[Any]:
-        """Yield what is done as it comes; raise `FileError` if nobody has been there to do it for a while."""
-        asked = seen = time.monotonic()
-        while not doing.is_empty():
-            if doing.has_ready():
-                yield next(doing)
-            elif time.monotonic() < asked + 1:
-                time.sleep(0.01)
-            else:
-                asked = time.monotonic()
-                with suppress(OSError):  # while the scheduler does not answer, nobody is there
-                    seen = asked if self.client.nthreads() else seen
-                if asked - seen >= LOST:
-                    raise FileError(f"{self.address}: it has had no workers for {LOST} s; go on with --resume")
+            if self.client.status == "running":
+                executor.shutdown(wait=False)
 
 
 def greeting(source: str, folder: str) -> dict[str, object]:
@@ -218,7 +210,7 @@ def cluster_at(where: str, memory: int) -> Iterator[Cluster]:
         from distributed import Client, LocalCluster
         from distributed.utils import silence_logging_cmgr
     except ImportError:
-        raise FileError("distributed is not installed; pip install 'shapecalc[cluster]'") from None
+        raise FileError(missing("distributed", "cluster")) from None
     if kind == "local":
         with (
             tempfile.TemporaryDirectory() as scratch,

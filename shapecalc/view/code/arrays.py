@@ -11,7 +11,7 @@ from functools import partial
 
 from shapecalc.core.answers import Chain, Kind, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Flattens, check_rank
+from shapecalc.core.dialects.base import Flattens
 from shapecalc.core.dims import Dim
 from shapecalc.core.moves import Dims, Permute, Roll, Take
 from shapecalc.core.problem import misuse
@@ -172,18 +172,6 @@ class Program(Writer):
         in_tuple = f"({joined},)" if len(texts) == 1 else f"({joined})"
         return template.format(x=tensor, args=joined or "()", tuple=in_tuple, list=f"[{joined}]")
 
-    def put(self, expression: str) -> None:
-        """Write the line that makes a tensor of an expression, if that is not the tensor itself."""
-        if expression != self.tensor:
-            super().put(expression)
-
-    def add(self, call: Call) -> None:
-        """Write the line of a call; raise `ShapeError` for more dims than the framework has."""
-        if self.name in DIALECTS:
-            check_rank(call.stage.before, DIALECTS[self.name], "input")
-            check_rank(call.after, DIALECTS[self.name], "input")
-        super().add(call)
-
     def transpose(self, call: Call) -> None:
         """Write what moves axes."""
         self.put(self.written(self.rows.transpose, call.move(Permute).axes))
@@ -269,10 +257,7 @@ class Program(Writer):
 
 def write(framework: Framework, answer: Trace | Chain) -> Code:
     """Return one line for each stage that does something; raise `ShapeError` for more dims than a framework has."""
-    program = Program(answer, framework)
-    for call in calls_of(answer, folds=False):
-        program.add(call)
-    return program.code()
+    return Program(answer, framework).code(calls_of(answer, folds=False))
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from keyword import iskeyword
@@ -15,8 +14,10 @@ from operator import gt
 from typing import ClassVar, TypeVar, assert_never
 
 from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
-from shapecalc.core.ask import DEFAULT_OPSET, ask
+from shapecalc.core.ask import ask
 from shapecalc.core.conditions import Never, differ
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import check_rank
 from shapecalc.core.dims import (
     INT64_MAX,
     Dim,
@@ -30,7 +31,7 @@ from shapecalc.core.dims import (
     quotient,
     rewrite,
 )
-from shapecalc.core.moves import Combine, Dims, Expand, Permute, Pick, Reshape, Roll, Take
+from shapecalc.core.moves import Combine, Dims, Expand, Permute, Pick, Roll, Take
 from shapecalc.core.ops.split import SPLIT_AXIS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
@@ -57,6 +58,14 @@ IMPORTS = {
 """The modules that programs use, each with the line that imports it, in the order of these lines."""
 CUTS = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE, Kind.SQUEEZE, Kind.UNSQUEEZE)
 """The kinds of stage that keep the elements in order."""
+WRITES = {
+    Kind.PERMUTE: "transpose",
+    **dict.fromkeys((Kind.RESHAPE, Kind.VIEW, Kind.MERGE), "reshape"),
+    **dict.fromkeys((Kind.SELECT, Kind.SLICE, Kind.FLIP), "pick"),
+    **{kind: kind.name.lower() for kind in (Kind.SQUEEZE, Kind.UNSQUEEZE, Kind.EXPAND, Kind.SPLIT)},
+    **{kind: kind.name.lower() for kind in (Kind.TAKE, Kind.ROLL, Kind.SHAPE)},
+}
+"""The method of a `Writer` that writes each kind of call; all others combine operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,18 +257,15 @@ def _changes_nothing(call: Call) -> bool:
 
 def _folded(first: Call, second: Call) -> Call | None:
     """Return two calls as one; None if they are not of one kind, or if a dim is 0, which -1 cannot stand beside."""
-    one, two = first.stage, second.stage
-    if isinstance(one.move, Permute) and isinstance(two.move, Permute):
-        move = Permute(tuple(one.move.axes[axis] for axis in two.move.axes))
-        return Call(first.trace, _stage_of(Kind.PERMUTE, one, two, move))
-    if one.kind not in CUTS or two.kind not in CUTS or 0 in one.before:
+    one, two, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
+    kind, move = Kind.RESHAPE, two.move
+    if isinstance(one.move, Permute) and isinstance(move, Permute):
+        kind, move = Kind.PERMUTE, Permute(tuple(one.move.axes[axis] for axis in move.axes))
+    elif one.kind in CUTS and two.kind in CUTS and 0 not in one.before:
+        dims = _with_one_hole([_read_through(dim, first.dims) for dim in second.dims])
+    else:
         return None
-    dims = _with_one_hole([_read_through(dim, first.dims) for dim in second.dims])
-    return Call(first.trace, _stage_of(Kind.RESHAPE, one, two, Reshape(second.after)), dims)
-
-
-def _stage_of(kind: Kind, one: Stage, two: Stage, move: Permute | Reshape) -> Stage:
-    return Stage(kind, one.label, one.argument, one.before, (), (), two.after, move)
+    return Call(first.trace, Stage(kind, one.label, one.argument, one.before, (), (), two.after, move), dims)
 
 
 def _with_one_hole(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
@@ -389,8 +395,7 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dim.value}")
     if literal and zeros and rules.switch:
         warnings.append(f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.on else 'off'}")
-    if not _was_asked(call, tuple(dims), literal, rules):
-        _check(before, tuple(dims), literal, rules)
+    _check(before, tuple(dims), literal, rules)
     return RequestedShape(tuple(map(readings.read, dims)), literal, tuple(warnings))
 
 
@@ -415,15 +420,6 @@ def _hole(asked: Sequence[RequestedDim], copied: Sequence[bool], readings: Readi
 def _was_literal(call: Call, rules: Rules) -> bool:
     """Say whether the request itself takes 0 for a size."""
     return rules.switch is not None and call.trace.options.get(rules.switch) is rules.on
-
-
-def _was_asked(call: Call, dims: Shape, literal: bool, rules: Rules) -> bool:
-    """Say whether the stage was asked for just this under the framework's own rules, which did not refuse it."""
-    stage, trace = call.stage, call.trace
-    if stage.kind is not Kind.RESHAPE or stage.asked != dims or trace.dialect != rules.dialect:
-        return False
-    opset = rules.opset and (trace.request.opset or DEFAULT_OPSET)
-    return opset == rules.opset and literal == _was_literal(call, rules)
 
 
 def _check(before: Shape, dims: Shape, literal: bool, rules: Rules) -> None:
@@ -543,11 +539,13 @@ def is_computed(dims: Iterable[Dim]) -> bool:
     return any(name.startswith("[") for name in names(dims))
 
 
-class Writer(ABC):
-    """A program while it is written: its lines so far, and the name of the tensor that the last one makes."""
+class Writer:
+    """A program while it is written: its lines so far, and the name of the tensor that the last one makes.
+
+    It has a method for each kind of call that it writes, of the name that `WRITES` gives to it.
+    """
 
     name: str
-    node_name: ClassVar[str] = "operator"
     intro: ClassVar[tuple[str, ...]] = ()
     """The lines before the comment with the shapes."""
 
@@ -560,80 +558,22 @@ class Writer(ABC):
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
-    def add(self, call: Call) -> None:  # noqa: C901 - one case a kind
-        """Write a call."""
-        match call.kind:
-            case Kind.PERMUTE:
-                self.transpose(call)
-            case Kind.RESHAPE | Kind.VIEW | Kind.MERGE:
-                self.reshape(call)
-            case Kind.SQUEEZE:
-                self.squeeze(call)
-            case Kind.UNSQUEEZE:
-                self.unsqueeze(call)
-            case Kind.EXPAND:
-                [self.expand, self.tile][bool(call.repeats)](call)
-            case Kind.SELECT | Kind.SLICE | Kind.FLIP:
-                self.pick(call)
-            case Kind.SPLIT:
-                self.split(call)
-            case Kind.TAKE | Kind.ROLL:
-                (self.roll if call.kind is Kind.ROLL else self.take)(call)
-            case Kind.SHAPE:
-                self.shape(call)
-            case Kind.BROADCAST | Kind.PRODUCT | Kind.JOIN | Kind.WINDOW | Kind.LENGTHEN:
-                self.combine(call)
-            case _:
-                assert_never(call.kind)
+    def add(self, call: Call) -> None:
+        """Write a call; raise `ShapeError` (usage) for more dims than there are, and if nothing is written for it."""
+        if self.name in DIALECTS:
+            check_rank(call.stage.before, DIALECTS[self.name], "input")
+            check_rank(call.after, DIALECTS[self.name], "input")
+        name = "tile" if call.repeats else WRITES.get(call.kind, "combine")
+        write = getattr(self, name, None)
+        if write is None:
+            raise misuse(f"{name} is not written as {self.name} code")
+        write(call)
 
     def put(self, expression: str) -> None:
-        """Write the line that makes a tensor of an expression."""
-        self.lines.append(f"y = {expression}")
-        self.tensor = "y"
-
-    @abstractmethod
-    def transpose(self, call: Call) -> None:
-        """Write what moves axes."""
-
-    @abstractmethod
-    def reshape(self, call: Call) -> None:
-        """Write what cuts the elements anew."""
-
-    @abstractmethod
-    def squeeze(self, call: Call) -> None:
-        """Write what drops dims of 1."""
-
-    @abstractmethod
-    def unsqueeze(self, call: Call) -> None:
-        """Write what inserts dims of 1."""
-
-    @abstractmethod
-    def expand(self, call: Call) -> None:
-        """Write what repeats dims of 1."""
-
-    def tile(self, call: Call) -> None:
-        """Write what repeats a whole tensor; raise `TypeError` if it is not to be one call."""
-        raise TypeError(f"{self.name} has no {self.node_name} that tiles")
-
-    @abstractmethod
-    def pick(self, call: Call) -> None:
-        """Write what keeps positions of axes."""
-
-    @abstractmethod
-    def split(self, call: Call) -> None:
-        """Write what keeps one of the parts of an axis."""
-
-    def take(self, call: Call) -> None:
-        """Write what takes positions of an axis; raise `ShapeError` (usage) if nothing is written that does."""
-        raise misuse(f"take is not written as {self.name} code")
-
-    def roll(self, call: Call) -> None:
-        """Write what rolls an axis; raise `ShapeError` (usage) if nothing does."""
-        raise misuse(f"{self.name} has no {self.node_name} that rolls")
-
-    @abstractmethod
-    def shape(self, call: Call) -> None:
-        """Write what returns the dims."""
+        """Write the line that makes a tensor of an expression, if that is not the tensor itself."""
+        if expression != self.tensor:
+            self.lines.append(f"y = {expression}")
+            self.tensor = "y"
 
     def combine(self, call: Call) -> None:
         """Write what several operands make; raise `ShapeError` (usage) if nothing is known to write."""
@@ -656,8 +596,10 @@ class Writer(ABC):
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, title(self.answer), *lines])
 
-    def code(self, *batch: str) -> Code:
-        """Return the whole code with its warnings, those about the batch among them."""
+    def code(self, calls: Iterable[Call], *batch: str) -> Code:
+        """Return the whole code of calls with its warnings, those about the batch among them."""
+        for call in calls:
+            self.add(call)
         text, answer = self.text(), self.answer
         about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
         return Code(text, (*about, *given_warnings(text, answer), *self.warnings))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import groupby
 from typing import ClassVar
@@ -40,28 +40,17 @@ REPEATS = 6
 """The first opset in which a Tile takes repeats as a vector."""
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """How a framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`."""
-
-    sizes: str
-    """The shape of `x`, which the others call `sizes`."""
-    constant: str
-    """The items `{0}`, `{1}` of them."""
-    axis: str
-    """Item `{0}` of `sizes`."""
-    multiply: str
-    divide: str
-    concat: str
-    """All items of the tensors `{0}`."""
-    quote: str = ""
-    """What stands around the name of a tensor in `concat`."""
-
-
 class Graph(code.Writer):
     """A graph while code for it is written. Each node that computes sizes is written once."""
 
-    forms: ClassVar[Forms]
+    forms: ClassVar[Mapping[str, str]]
+    """How the framework writes the nodes that compute sizes, as templates. Each makes a tensor of one axis, `{name}`.
+
+    `sizes` is the shape of `x`, `axis` item `{0}` of it, `constant` the items `{0}`, `{1}` of them, and `concat` all
+    items of the tensors `{0}`.
+    """
+    quote: ClassVar[str] = ""
+    """What stands around the name of a tensor in `concat`."""
 
     def __init__(self, answer: Trace | Chain) -> None:
         """Start at the input `x`."""
@@ -83,9 +72,9 @@ class Graph(code.Writer):
         for computed, run in groupby(dims, lambda dim: code.is_computed([dim])):
             row = tuple(run)
             parts += map(self._size, row) if computed else [self._constant(row)]
-        quote = self.forms.quote
+        quote = self.quote
         joined = ", ".join(f"{quote}{part}{quote}" for part in parts)
-        return parts[0] if len(parts) == 1 else self._make(self.forms.concat, joined)
+        return parts[0] if len(parts) == 1 else self._make("concat", joined)
 
     def _size(self, dim: Dim) -> str:
         whole = monomial(dim)
@@ -93,28 +82,28 @@ class Graph(code.Writer):
         below = {name: -power for name, power in whole.powers if power < 0}
         if whole.denominator == 1 and not below:
             return above
-        return self._make(self.forms.divide, above, self._product(whole.denominator, below))
+        return self._make("divide", above, self._product(whole.denominator, below))
 
     def _product(self, number: int, powers: Mapping[str, int]) -> str:
         """Return the name of the tensor that holds a product of axes, names that are given, and a number."""
         axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
         given = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
-        factors = [self._make(self.forms.axis, axis) for axis in axes]
+        factors = [self._make("axis", axis) for axis in axes]
         if given != 1 or not factors:
             factors.append(self._constant((given,)))
-        return reduce(lambda first, second: self._make(self.forms.multiply, first, second), factors)
+        return reduce(lambda first, second: self._make("multiply", first, second), factors)
 
     def _constant(self, dims: Shape) -> str:
-        return self._make(self.forms.constant, texts_of(dims), str(len(dims)))
+        return self._make("constant", texts_of(dims), str(len(dims)))
 
     def _make(self, form: str, *inputs: str) -> str:
         """Return the name of what a node makes; the node is written when it is first asked for."""
-        if form == self.forms.axis and not any(key[0] == form for key in self.made):
-            self.lines.append(self.forms.sizes)
+        if form == "axis" and not any(key[0] == form for key in self.made):
+            self.lines.append(self.forms["sizes"])
         key = (form, *inputs)
         if key not in self.made:
             self.made[key] = f"size{len(self.made) + 1}"
-            self.lines.append(form.format(*inputs, name=self.made[key]))
+            self.lines.append(self.forms[form].format(*inputs, name=self.made[key]))
         return self.made[key]
 
 
@@ -122,17 +111,17 @@ class OnnxModel(Graph):
     """The nodes of an ONNX model, with the constants that they read."""
 
     name = "onnx"
-    forms = Forms(
-        sizes='helper.make_node("Shape", ["x"], ["sizes"]),',
-        constant='helper.make_node("Constant", [], ["{name}"], value=helper.make_tensor("", TensorProto.INT64, '
+    forms: ClassVar[Mapping[str, str]] = {
+        "sizes": 'helper.make_node("Shape", ["x"], ["sizes"]),',
+        "constant": 'helper.make_node("Constant", [], ["{name}"], value=helper.make_tensor("", TensorProto.INT64, '
         "[{1}], [{0}])),",
-        axis='helper.make_node("Constant", [], ["{name}_at"], value=helper.make_tensor("", TensorProto.INT64, [1], '
+        "axis": 'helper.make_node("Constant", [], ["{name}_at"], value=helper.make_tensor("", TensorProto.INT64, [1], '
         '[{0}])),\n    helper.make_node("Gather", ["sizes", "{name}_at"], ["{name}"]),',
-        multiply='helper.make_node("Mul", ["{0}", "{1}"], ["{name}"]),',
-        divide='helper.make_node("Div", ["{0}", "{1}"], ["{name}"]),',
-        concat='helper.make_node("Concat", [{0}], ["{name}"], axis=0),',
-        quote='"',
-    )
+        "multiply": 'helper.make_node("Mul", ["{0}", "{1}"], ["{name}"]),',
+        "divide": 'helper.make_node("Div", ["{0}", "{1}"], ["{name}"]),',
+        "concat": 'helper.make_node("Concat", [{0}], ["{name}"], axis=0),',
+    }
+    quote = '"'
 
     def __init__(self, answer: Trace | Chain, opset: int) -> None:
         """Start at the input `x`."""
@@ -315,8 +304,8 @@ class OnnxModel(Graph):
             self.node("Identity")
         self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
         answer = self.answer
-        kind, after = _element_type(answer.traces[0].request.dtype), answer.output or ()
-        vector = OPS[answer.traces[-1].op].ends_chain
+        kind = _element_type(next((trace.request.dtype for trace in answer.traces), None))
+        after, vector = answer.output or (), any(OPS[trace.op].ends_chain for trace in answer.traces)
         inputs = {"x": answer.input, **operand_names(answer.traces)}
         output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declared(after)}"
         lines = [
@@ -344,11 +333,9 @@ def onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
     """
     opset, *others = [opset] if opset else _model_opsets(answer)
     model = OnnxModel(answer, opset)
-    for call in code.calls_of(answer):
-        model.add(call)
     if others:
         model.warnings.append(f"a model has one opset: {opset} for all stages")
-    return model.code(*batch_warnings(answer, declared=True))
+    return model.code(code.calls_of(answer), *batch_warnings(answer, declared=True))
 
 
 def _model_opsets(answer: Trace | Chain) -> list[int]:
@@ -377,14 +364,14 @@ class OpenVinoGraph(Graph):
     """Nodes of an OpenVINO model, made by its Python operators."""
 
     name = "openvino"
-    forms = Forms(
-        sizes="sizes = ops.shape_of(x)",
-        constant="{name} = ops.constant([{0}])",
-        axis="{name} = ops.gather(sizes, [{0}], 0)",
-        multiply="{name} = ops.multiply({0}, {1})",
-        divide="{name} = ops.divide({0}, {1})",
-        concat="{name} = ops.concat([{0}], 0)",
-    )
+    forms: ClassVar[Mapping[str, str]] = {
+        "sizes": "sizes = ops.shape_of(x)",
+        "constant": "{name} = ops.constant([{0}])",
+        "axis": "{name} = ops.gather(sizes, [{0}], 0)",
+        "multiply": "{name} = ops.multiply({0}, {1})",
+        "divide": "{name} = ops.divide({0}, {1})",
+        "concat": "{name} = ops.concat([{0}], 0)",
+    }
     intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
     rules = code.Rules("openvino", "special_zero", on=False, required=True)
 
@@ -397,11 +384,6 @@ class OpenVinoGraph(Graph):
         if not dims:
             return "np.array([], dtype=np.int64)"
         return self.computed(dims) if code.is_computed(dims) else f"[{texts_of(dims)}]"
-
-    def add(self, call: code.Call) -> None:
-        """Write the operators of a call."""
-        check_rank(call.stage.before, DIALECTS["openvino"], "input")
-        super().add(call)
 
     def transpose(self, call: code.Call) -> None:
         """Write a Transpose."""
@@ -471,25 +453,21 @@ def openvino(answer: Trace | Chain) -> Code:
     >>> print(openvino(sc.reshape("N,C,H,W", "0,-1")).text.splitlines()[-1])
     y = ops.reshape(x, [0, -1], special_zero=True)
     """
-    graph = OpenVinoGraph(answer)
-    for call in code.calls_of(answer):
-        graph.add(call)
-    return graph.code(*batch_warnings(answer))
+    return OpenVinoGraph(answer).code(code.calls_of(answer), *batch_warnings(answer))
 
 
 class TensorRTNetwork(Graph):
     """Layers of a TensorRT network, for its Python API. One Shuffle transposes, reshapes and transposes."""
 
     name = "tensorrt"
-    node_name = "layer"
-    forms = Forms(
-        sizes="sizes = network.add_shape(x).get_output(0)",
-        constant="{name} = network.add_constant(({1},), np.array([{0}], dtype=np.int64)).get_output(0)",
-        axis="{name} = network.add_slice(sizes, start=({0},), shape=(1,), stride=(1,)).get_output(0)",
-        multiply="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.PROD).get_output(0)",
-        divide="{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
-        concat="{name} = network.add_concatenation([{0}]).get_output(0)",
-    )
+    forms: ClassVar[Mapping[str, str]] = {
+        "sizes": "sizes = network.add_shape(x).get_output(0)",
+        "constant": "{name} = network.add_constant(({1},), np.array([{0}], dtype=np.int64)).get_output(0)",
+        "axis": "{name} = network.add_slice(sizes, start=({0},), shape=(1,), stride=(1,)).get_output(0)",
+        "multiply": "{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.PROD).get_output(0)",
+        "divide": "{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
+        "concat": "{name} = network.add_concatenation([{0}]).get_output(0)",
+    }
     intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
     rules = code.Rules("tensorrt", "zero_is_placeholder", on=False)
 
@@ -592,7 +570,7 @@ def tensorrt(answer: Trace | Chain) -> Code:
             network.shuffle(run)
         else:
             network.add(run[0])
-    return network.code(*batch_warnings(answer))
+    return network.code((), *batch_warnings(answer))
 
 
 def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
@@ -622,7 +600,7 @@ def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str
     'this code is right for a first dim of 8 only, as the input N,3,4 shows'
     """
     batch, *others = answer.input or (None,)
-    if not isinstance(batch, int) or not others:
+    if not isinstance(batch, int) or not others or not answer.traces:
         return []
     requests = [trace.request for trace in answer.traces]
     used = names([dim for request in requests for dim in request.dims])

@@ -1,0 +1,351 @@
+"""Whatever somebody holds, read as a command line: a file, shapes, a message, a chain, a pattern, a line of code.
+
+The readings stand in a table, in the order in which they are tried. A text that two of them would take is the first
+one's.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from shlex import join, quote
+from textwrap import dedent
+
+from shapecalc.core.cases import read_case
+from shapecalc.core.commands import MADE, SPELLINGS, split
+from shapecalc.core.limits import LONGEST_CODE
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.record import Record
+from shapecalc.core.text import brief, is_file, read_target, shape_text, visible
+
+STARTS = ("-", "?", "[", "(", "{")
+"""What a shape begins with, if that is no digit and no name."""
+ARROW = re.compile(" ?(?:->|=>|→) ?")
+INTO = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
+SIGNS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
+"""What stands between two tensors, with the op that finds their shape together."""
+INPUT = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
+"""A tensor's name and shape, behind code."""
+LONGEST_SHOWN = 200
+"""The characters of a word that is shown again, and of a file's name."""
+MOST_SHOWN = 20
+"""The words of a line that is shown again."""
+MOST_READ = 1 << 20
+"""The characters of a text that are looked through for what it is."""
+
+
+class Held(Record):
+    """What somebody holds: the words and the options that were typed, and what tells a message from other text."""
+
+    typed: tuple[str, ...]
+    words: tuple[str, ...]
+    """Those that are no options."""
+    is_message: Callable[[str], bool]
+
+    @property
+    def text(self) -> str:
+        """The words as one text."""
+        return " ".join(self.words)
+
+    @property
+    def line(self) -> str:
+        """The text with single blanks, if it is no longer than a line may be; else nothing."""
+        return " ".join(self.text.split()) if len(self.text) <= LONGEST_CODE else ""
+
+
+def read_held(held: Held, options: Sequence[str] = ()) -> list[str] | None:
+    """Return the command line that something is read as; None if nothing reads it. A `-` stands for its text.
+
+    >>> read_held(Held((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
+    ['reshape', '2,3,4', '6,4', '--json']
+    >>> read_held(Held((), ("(2,3,4).reshape(6,4)",), lambda text: False))
+    ['code', 'x.reshape(6,4)', '--input', 'x=2,3,4']
+    """
+    line = _file(held)
+    if line is not None:
+        return line
+    line = next((line for read in READINGS if (line := read(held)) is not None), None)
+    return None if line is None else [*line, *options]
+
+
+OTHER_WORDS = {
+    **dict.fromkeys(("same", "diff", "prove"), "equiv"),
+    "shorten": "simplify",
+    "convert": "chain",
+    "draw": "film",
+    "numel": "size",
+    "cat": "concat",
+    "lint": "model --lint",
+}
+"""Words that other programs have for commands of this one."""
+
+
+def named_line(words: Sequence[str]) -> list[str] | None:
+    """Return the line with our own word of a command in place of another program's; None if it begins with none.
+
+    Raises `ShapeError` (usage) for a chain that is to be converted to nothing.
+
+    >>> named_line(["lint", "yolo.onnx"]), named_line(["reshape", "2,3", "6"])
+    (['model', '--lint', 'yolo.onnx'], None)
+    """
+    own = OTHER_WORDS.get(words[0]) if words else None
+    if words[:1] == ["convert"] and not any(word.startswith("--as") for word in words):
+        raise misuse("convert needs what to write", "add --as torch, onnx, tensorrt ...")
+    return None if own is None else [*own.split(), *words[1:]]
+
+
+def is_shape(text: str) -> bool:
+    """Say whether a text is a shape, and no word: it begins as one, or it has a comma.
+
+    >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
+    (True, True, True, False, False)
+    """
+    text = text.strip()
+    if not (text[:1] in STARTS or text[:1].isdigit() or "," in text):
+        return False
+    try:
+        read_target(text)
+    except ShapeError:
+        return False
+    return True
+
+
+def said(line: Iterable[str]) -> str:
+    r"""Return in one line how something was read; what has several lines is written `-`, as standard input is.
+
+    >>> said(["code", "two\nlines"]), said(["reshape", "2,3", "6"])
+    ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
+    """
+    words = [word if "\n" not in word and len(word) < LONGEST_SHOWN else "-" for word in line]
+    more = f" ... and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""
+    return visible(f"read as: shapecalc {' '.join(map(_quoted, words[:MOST_SHOWN]))}{more}")
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell reads it, in double quotes where it has single ones."""
+    return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
+
+
+def likely_line(words: Sequence[str]) -> str:
+    """Return the line that words may mean: two shapes in a sentence, or one that a shell has split; else nothing.
+
+    >>> likely_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
+    'write shapecalc 2x3x4 6x4'
+    """
+    if len(words) > 1 and is_shape(" ".join(words)):
+        return f'in quotes it stays whole: shapecalc "{shape_text(read_target(" ".join(words)))}"'
+    if len(words) in (3, 4) and all(map(is_shape, words)):
+        if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
+            return f"write shapecalc {visible(join(words[:2]))} --expect {visible(join(words[2:3]))}"
+        return f"write shapecalc shuffle {visible(join(words))}"
+    said = [word for text in words if len(text) < LONGEST_SHOWN for word in text.split()][:MOST_SHOWN]
+    for before, between, after in zip(said, said[1:], said[2:], strict=False):
+        if between in ("to", "into") and is_shape(before) and is_shape(after):
+            return f"write shapecalc {visible(join([before, after]))}"
+    return ""
+
+
+# Files and folders.
+
+
+ARRAYS = (".npy", ".npz", ".safetensors", ".h5", ".hdf5", ".zarr")
+MOST_NAMES = 50_000
+"""The names in a folder that are looked at."""
+COMMANDS = {".onnx": "model", ".py": "code"}
+"""The commands that read files, by how these end."""
+
+
+def _file(held: Held) -> list[str] | None:
+    """Read a file that exists by its name, and a text by its first line; arrays, and a pattern beside them."""
+    name, *others = held.words
+    if all(map(is_shape, held.words)):
+        return None
+    arrays = [word for word in held.words if is_file(word) or _is_folder(word)]
+    patterns = [word for word in held.words if word not in arrays]
+    if len(arrays) > 1 or (arrays and (_is_folder(arrays[0]) or patterns[:1] == [name])):
+        if len(patterns) > 1:
+            return None
+        found = [array for word in arrays for array in (_arrays_in(Path(word)) if _is_folder(word) else [word])]
+        return ["match", *(patterns or ["..."]), *found, *[word for word in held.typed if word not in held.words]]
+    if arrays:
+        return None if others else ["shape", *held.typed]
+    known = COMMANDS.get(Path(name).suffix)
+    if len(name) > LONGEST_SHOWN or "\n" in name or not (Path(name).exists() or (known and " " not in name)):
+        return None
+    if Path(name).exists() and not Path(name).is_file():
+        raise misuse(f"{visible(brief(name))} is no regular file", f"write shapecalc < {visible(brief(name))}")
+    if known is None and "\0" in _beginning(Path(name)):
+        raise misuse(f"{visible(brief(name))} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
+    if known == "code" and others:
+        options = [word for word in held.typed if word not in others]
+        return ["code", *options, "--input", " ".join(others)]
+    return [known or ("check" if _is_case(_beginning(Path(name))) else "doctor"), *held.typed]
+
+
+def _is_folder(word: str) -> bool:
+    return len(word) <= LONGEST_SHOWN and not is_file(word) and Path(word).is_dir()
+
+
+def _arrays_in(folder: Path) -> list[str]:
+    """Return the arrays in a folder and below it; raise `ShapeError` (usage) if there is none."""
+    every = list(islice(folder.rglob("*"), MOST_NAMES + 1))
+    if len(every) > MOST_NAMES:
+        raise misuse(f"{visible(brief(str(folder)))} holds more than {MOST_NAMES} names", "name the arrays")
+    found = {path for path in every if path.suffix in ARRAYS}
+    inner = sorted(f"./{path}" if str(path)[0] == "-" else str(path) for path in found if not found & {*path.parents})
+    if not inner:
+        raise misuse(f"there is no array in {visible(brief(str(folder)))}", f"arrays end in {', '.join(ARRAYS)}")
+    return inner
+
+
+def _beginning(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_READ).decode("utf-8", "replace")
+    except OSError:
+        return ""  # what opens it tells why it cannot be read
+
+
+def _is_case(text: str) -> bool:
+    """Say whether the first line of a text that is no comment is a case of `shapecalc check`."""
+    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MOST_READ].splitlines())
+    first = next((line for line in lines if line and line[0] != "#"), "")
+    if "=>" not in first and first[:1] != "{" and first.partition(" ")[0] not in OPS:
+        return False
+    try:
+        read_case(first, {})
+    except ShapeError:
+        return False
+    return True
+
+
+def _cases(held: Held) -> list[str] | None:
+    """Read lines of cases; a line without an expectation is the command that it would be."""
+    text = held.text
+    if "\n" not in text and "=>" not in text and len(held.words) == 1 and text.partition(" ")[0] in OPS and " " in text:
+        return split(text)
+    return ["check", "-"] if _is_case(text) else None
+
+
+# Shapes, with a word or a sign between them.
+
+
+def _shapes(held: Held) -> list[str] | None:
+    """Read two shapes as a reshape; raise `ShapeError` (usage) where a shell has taken an arrow apart."""
+    if len(held.words) == 2 and held.words[1] == "-" and is_shape(held.words[0]):
+        hint = f"quote the arrow: shapecalc '{visible(brief(held.words[0]))} -> ...'"
+        raise misuse("the shell has taken > and the word behind it for a file to write", hint)
+    for pieces in (held.words, INTO.split(held.line), held.line.split(" ")):
+        if len(pieces) == 2 and all(is_file(piece) or is_shape(piece) for piece in pieces):
+            return ["reshape", *map(str.strip, pieces)]
+    return None
+
+
+def _operands(held: Held) -> list[str] | None:
+    """Read two shapes with a sign of arithmetic between them."""
+    match re.split(" ([@+*/-]) ", held.line):
+        case [first, sign, second] if is_shape(first) and is_shape(second):
+            return [SIGNS[sign], first.strip(), second.strip()]
+    return None
+
+
+def _one_shape(held: Held) -> list[str] | None:
+    return ["size", held.text.strip()] if len(held.words) == 1 and is_shape(held.text) else None
+
+
+# Messages, chains, patterns and code.
+
+
+LAYER = {"first": r"first_?transpose", "to": r"reshape_?dim(?:ension)?s", "second": r"second_?transpose"}
+"""What TensorRT calls the parts of a Shuffle, in C++, in Python and in its logs, by our own words for them."""
+LIST = r"\W{0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})"
+
+
+def _layer(held: Held) -> list[str] | None:
+    """Read the parts of a TensorRT Shuffle by their names there; the other list is the input."""
+    text, line = held.line, list[str]()
+    for option, name in LAYER.items():
+        part = re.search(name + LIST, text, re.IGNORECASE)
+        if part is not None:
+            line += [f"--{option}", part[1]]
+            text = text.replace(part[0], " ")
+    shape = re.search(r"(?<!\d)\d+(?:\s?[,x]\s?\d+)+", text) if line else None
+    return ["shuffle", re.sub(r"\s", "", shape[0]), *line] if shape else None
+
+
+def _message(held: Held) -> list[str] | None:
+    """Read what a runtime may have said."""
+    text = held.text
+    known = "Traceback" in text or "Error" in text or (" " in text and held.is_message(text))
+    return ["doctor", "-"] if known else None
+
+
+def _chain(held: Held) -> list[str] | None:
+    """Read ops with bars or arrows between them; if they are written as calls, as code."""
+    for stages in (split(held.text, "|"), ARROW.split(held.line)):
+        first, *others = map(str.strip, stages)
+        names = {re.split(r"[\s(]", stage)[0] for stage in others}
+        if not others or not (is_shape(first) or is_file(first)) or not names <= {*OPS, *SPELLINGS, *MADE}:
+            continue
+        if any(re.fullmatch(r"\w+\(.*\)", stage, re.DOTALL) for stage in others):
+            return ["code", ".".join(["x", *others]), "--input", f"x={first}"]
+        return ["chain", " | ".join([first, *others])]
+    return ["chain", held.text] if "|" in held.text and is_shape(held.text.partition("|")[0]) else None
+
+
+def _pattern(held: Held) -> list[str] | None:
+    """Read a pattern and its shapes, in any order; with a comma it is einsum's."""
+    patterns = [word for word in held.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
+    others = [word for word in held.words if word not in patterns]
+    shapes = [word for word in others if is_shape(word)]
+    lengths = [word for word in others if re.fullmatch(r"\w+=\d+", word)]
+    if len(patterns) != 1 or not shapes or len(shapes) + len(lengths) < len(others):
+        return None
+    if "," in patterns[0]:
+        return ["einsum", patterns[0], *shapes]
+    return ["rearrange", *shapes, patterns[0], *lengths]
+
+
+TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
+"""A shape that stands where a tensor would, in front of a method or an index."""
+
+
+def _code(held: Held) -> list[str] | None:
+    """Read Python about a tensor: a call, an index, a method, an assignment, a function."""
+    code, *others = held.words
+    while others and not (INPUT.fullmatch(others[0]) or is_shape(others[0])):
+        code = f"{code} {others.pop(0)}"
+    start = TENSOR.match(code)
+    if start and is_shape(start[1]):
+        code, others = f"x{code[start.end() :]}", [f"x={start[1].strip('()[]')}"]
+    last = _last_statement(code)
+    if last is None:
+        return None
+    makes_layer = isinstance(last, ast.Call) and re.fullmatch(r"(\w+\.)*[A-Z]\w*", ast.unparse(last.func))
+    return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
+
+
+def _last_statement(text: str) -> ast.AST | None:
+    """Return the last statement of a text that is Python about a tensor, or the expression that it is."""
+    try:
+        parsed = ast.parse(dedent(text[:MOST_READ]).strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, ast.MatMult)
+    if is_shape(text) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
+        return None
+    last = parsed.body[-1]
+    return last.value if isinstance(last, ast.Expr) else last
+
+
+def _lines(held: Held) -> list[str] | None:
+    """Read several lines that are nothing else."""
+    return ["doctor", "-"] if "\n" in held.text.strip() else None
+
+
+READINGS = (_shapes, _operands, _layer, _cases, _message, _chain, _pattern, _code, _lines, _one_shape)
+"""What reads a thing that is no file, in this order: each returns None for what is not its own."""

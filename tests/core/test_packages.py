@@ -1,0 +1,137 @@
+"""What is missing is named with its versions and the command of this environment, never under a name of our own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+
+import pytest
+
+from shapecalc.core import packages
+from shapecalc.view.mdoc import unescaped
+from tests.sessions import MARKDOWN, PAGES, ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+INSTALLS = re.compile(
+    r"(?:pip3? install|pipx (?:install|inject|run|upgrade)|uv (?:pip install|add|tool install)|uvx)\b([^\n`;&]*)"
+)
+OWN = {packages.DISTRIBUTION, PROJECT["name"], "shapecalc"}
+TEXTS = {
+    str(path.relative_to(ROOT)): path.read_text("utf-8")
+    for path in (
+        *MARKDOWN,
+        *PAGES,
+        ROOT / ".pre-commit-hooks.yaml",
+        *(ROOT / "shapecalc").rglob("*.py"),
+        *(ROOT / "shapecalc").rglob("*.toml"),
+    )
+}
+
+
+def strangers(text):
+    """Return the commands in a text that install our own name from an index."""
+    found = []
+    for command in INSTALLS.finditer(unescaped(text)):
+        words = [word.strip("'\"{}(),") for word in command[1].split() if not word.startswith("-")]
+        words = words[1:] if "pipx inject" in command[0] else words  # an environment, which is here already
+        found += [command[0] for word in words if re.split(r"[\[<>=!~]", word)[0] in OWN and "@" not in words]
+    return found
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_command_that_is_shown_installs_our_own_name_from_an_index(name):
+    assert strangers(TEXTS[name]) == []
+
+
+def test_such_a_command_would_be_seen():
+    shown = (
+        "pip install 'shapecalc[onnx]'",
+        "uv tool install tensor-shapecalc",
+        "pipx install shapecalc",
+        "uvx shapecalc",
+    )
+    assert [bool(strangers(text)) for text in shown] == [True] * len(shown)
+    allowed = (
+        "pip install '.[onnx]'",
+        "pip install 'tensor-shapecalc @ git+REPO'",
+        "pipx inject tensor-shapecalc onnx",
+    )
+    assert [strangers(text) for text in allowed] == [[]] * len(allowed)
+    assert sum(len(INSTALLS.findall(text)) for text in TEXTS.values()) > 6
+
+
+@pytest.fixture
+def stated(monkeypatch):
+    """Let the package state what it needs as its metadata do, whatever is installed under its name."""
+    extras = [
+        f"{line}; extra == '{name}'" for name, lines in PROJECT["optional-dependencies"].items() for line in lines
+    ]
+    names = {packages.DISTRIBUTION: [*PROJECT["dependencies"], *extras]}
+    monkeypatch.setattr("importlib.metadata.requires", names.__getitem__)
+
+
+@pytest.mark.usefixtures("stated")
+@pytest.mark.parametrize(
+    ("module", "extra", "there", "wanted"),
+    [
+        ("onnx", "onnx", set(), ["onnx>=1.23"]),
+        ("PIL", "film", set(), ["Pillow>=10.3", "resvg-py>=0.3.2"]),
+        ("resvg_py", "film", {"PIL"}, ["resvg-py>=0.3.2"]),
+        ("textual_serve", "serve", {"aiohttp"}, ["textual-serve>=1.1"]),
+        ("h5py", "h5py", {"zarr"}, ["h5py>=3.11"]),
+        ("cupy", "cupy12", {"cupy_cuda12x"}, ["cupy-cuda13x"]),
+        ("cupy", "cupy13", set(), ["cupy-cuda13x[ctk]>=14"]),
+        ("httpx", "mcp", {"mcp"}, ["httpx"]),
+        ("typer", "", {"textual", "rich", "numpy", "prompt_toolkit", "platformdirs"}, ["typer>=0.27.2"]),
+    ],
+)
+def test_what_is_missing_is_named_with_its_versions(monkeypatch, module, extra, there, wanted):
+    monkeypatch.setattr(packages, "find_spec", lambda name: name in there or None)
+    fault, _, command = packages.missing(module, extra).partition("; ")
+    assert (fault, shlex.split(command)[-len(wanted) - 1 :]) == (f"{module} is not installed", ["install", *wanted])
+    monkeypatch.setattr(packages, "find_spec", lambda name: name == module or None)
+    assert packages.missing(module, extra).startswith(f"{module} is too old; ")
+
+
+def test_without_metadata_the_names_stand_alone(monkeypatch):
+    monkeypatch.setattr(packages, "DISTRIBUTION", "no-such-distribution")
+    assert packages.missing("resvg-py", "film").endswith(" install resvg-py")
+    assert packages.missing("cupy", "cupy13").endswith(" install cupy-cuda13x")
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "begins"),
+    [
+        ({"pipx_metadata.json": "{}", "pyvenv.cfg": "uv = 0.9"}, {}, "pipx inject made x"),
+        ({"uv-receipt.toml": "", "pyvenv.cfg": "uv=1"}, {}, "uv pip install --python {python} x"),
+        ({"pyvenv.cfg": "home = /usr/bin\nuv = 0.9.5"}, {}, "uv pip install --python {python} x"),
+        ({"pyvenv.cfg": "uv = 0.9.5"}, {"VIRTUAL_ENV": "{made}"}, "uv pip install x"),
+        ({"pyvenv.cfg": "home = /opt/uv = 1"}, {}, "{python} -m pip install x"),
+        ({"bin/python3": ""}, {"PATH": "{made}/bin"}, "python3 -m pip install x"),
+        ({}, {"PATH": ""}, "{python} -m pip install x"),
+    ],
+)
+def test_the_command_is_the_one_of_this_environment(tmp_path, monkeypatch, files, environment, begins):
+    made = tmp_path / "made"
+    (made / "bin").mkdir(parents=True)
+    for name, text in files.items():
+        (made / name).write_text(text)
+        (made / name).chmod(0o755)
+    monkeypatch.setattr(sys, "prefix", str(made))
+    monkeypatch.setattr(sys, "executable", str(made / "bin" / "python"))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.format(made=made))
+    assert packages.install_command("x") == begins.format(python=made / "bin" / "python")
+
+
+def test_what_is_installed_is_stated_under_the_names_of_its_modules():
+    try:
+        requires(packages.DISTRIBUTION)
+    except PackageNotFoundError:
+        pytest.skip("it is not installed, only on the path")
+    for name in packages.requirements():
+        __import__(name)

@@ -178,7 +178,7 @@ def _run_held(words: Sequence[str], app: TerminalApp, text: str = "") -> int:
     finally:
         sys.stdin = stdin
     if line[0] == "reshape" and code == Exit.YES and not (quiet or {"--json", "--expect", "--as"} & {*options}):
-        _tell_other_ways(line)
+        _tell_other_ways(*line[1:3])
     return code
 
 
@@ -206,20 +206,15 @@ def is_message(text: str) -> bool:
     return knows(text)
 
 
-def _tell_other_ways(line: Sequence[str]) -> None:
-    """Tell chains that lead to the shape of a reshape, too, with the elements in another order."""
-    from shapecalc.core.ask import ask
+def _tell_other_ways(before: str, after: str) -> None:
+    """Tell chains that lead from one shape to another, too, with the elements in another order."""
     from shapecalc.core.find import ways_between
-    from shapecalc.core.resolve import resolve
+    from shapecalc.core.text import read_shape
 
-    given = commands.read_op(OPS["reshape"], line[1:], _printing_options())
-    printing = Output.__match_args__
     try:
-        shape = str(given.pop("input"))
-        answer = resolve(ask("reshape", shape, {name: each for name, each in given.items() if name not in printing}))
-        ways = [way for way in ways_between(answer.input, answer.output or ()).ways if way.moves]
+        ways = [way for way in ways_between(read_shape(before), read_shape(after)).ways if way.moves]
     except ShapeError:
-        return  # a file, or shapes that no chain is looked for
+        return  # a file, or a dim that is computed
     for way in ways[:2]:
         tell(f"shapecalc: {way.layout or 'with the elements in another order'}: {way.chain}")
 

@@ -372,7 +372,6 @@ Three commands to know:
 NEXT = """\
 shapecalc -h lists all commands, shapecalc help tutorial begins at the beginning.
 On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
-USAGE = "Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS..."
 
 
 def all_commands() -> str:
@@ -383,7 +382,7 @@ def all_commands() -> str:
     listed = "\n".join(["Commands:", *groups, "Ops:", *families])
     more = "shapecalc COMMAND -h explains one, shapecalc help topics lists what else there is.\n"
     more += "-V tells the version, --install-completion lets the shell complete words."
-    return f"{USAGE}\n\n{FIRST_SCREEN}\n{listed}\n\n{more}"
+    return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{listed}\n\n{more}"
 
 
 CI = "continuous integration"

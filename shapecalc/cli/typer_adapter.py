@@ -236,13 +236,9 @@ def _has(op: Op, row: Dialect, param: Param | None, name: str) -> bool:
 
 
 class AllCommands(TyperGroup):
-    """All commands, listed in the order in which they were added."""
+    """All commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options that stand before the command as they were typed, `--show-completion` among them."""
         _take_as_typed(self, ctx)
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands as they were added."""
-        return list(self.commands)

@@ -408,8 +408,7 @@ def _counted(call: Call) -> Shape:
 
 
 MAKING: dict[str, Callable[[Call], Shape]] = {
-    **dict.fromkeys(("zeros", "ones", "empty", "rand", "randn", "random", "standard_normal"), _asked),
-    **dict.fromkeys(("full", "randint", "integers", "normal", "uniform"), _asked),
+    **dict.fromkeys(("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _asked),
     "arange": _counted,
 }
 """The functions that make a tensor of a shape."""
@@ -959,7 +958,7 @@ class Reader:
 
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
         """Begin with nothing assigned."""
-        self.text, self.dialect, self.sizes = text, dialect, sizes
+        self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.given: dict[str, Tensor] = {}
         self.unnamed = False
         """Whether a shape is given without a name, which nothing has claimed yet."""
@@ -988,6 +987,9 @@ class Reader:
         try:
             self.body(statements)
         except Refused as refused:
+            if "\n" in self.text.strip():
+                said = self.text.splitlines()[self.line - 1].strip()
+                self.notes[visible(f"refused in line {self.line}: {brief(said)}")] = None
             return CodeChain(refused.args[0], refused.args[1], self.noted(known), True)
         if self.unnamed:
             raise Claimed(first_name(statements))
@@ -1030,6 +1032,7 @@ class Reader:
             self.count += 1
             if self.count > MOST_STATEMENTS:
                 raise MOST_STATEMENTS.passed(f"{self.count} statements of code", PASTE, argument="line")
+            self.line = statement.lineno
             try:
                 self.statement(statement)
             except ShapeError as error:

@@ -152,7 +152,7 @@ def likely_line(words: Sequence[str]) -> str:
 # Files and folders.
 
 
-ARRAYS = (".npy", ".npz", ".safetensors", ".h5", ".hdf5", ".zarr")
+ARRAYS = (".npy", ".npz", ".safetensors", ".zarr")
 MOST_NAMES = 50_000
 """The names in a folder that are looked at."""
 COMMANDS = {".onnx": "model", ".py": "code"}
@@ -162,7 +162,7 @@ COMMANDS = {".onnx": "model", ".py": "code"}
 def _file(held: Held) -> list[str] | None:
     """Read a file that exists by its name, and a text by its first line; arrays, and a pattern beside them."""
     name, *others = held.words
-    if all(map(is_shape, held.words)):
+    if not name or all(map(is_shape, held.words)):
         return None
     arrays = [word for word in held.words if is_file(word) or _is_folder(word)]
     patterns = [word for word in held.words if word not in arrays]
@@ -187,7 +187,7 @@ def _file(held: Held) -> list[str] | None:
 
 
 def _is_folder(word: str) -> bool:
-    return len(word) <= LONGEST_SHOWN and not is_file(word) and Path(word).is_dir()
+    return 0 < len(word) <= LONGEST_SHOWN and not is_file(word) and Path(word).is_dir()
 
 
 def _arrays_in(folder: Path) -> list[str]:

@@ -234,6 +234,8 @@ def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
         yield OFF_BY_ONE
     elif read.op == "matmul" and {have, wanted} <= FEATURES:
         yield f"take the encoder of this model: this one gives {have} features, and the weights take {wanted}"
+    elif read.op == "matmul" and read.framework == "torch" and small > 1 and wanted % have:
+        yield f"make the second operand for {have} features, or give it the {wanted} that it is made for"
 
 
 def turned(read: Reading) -> tuple[int | None, Sizes]:

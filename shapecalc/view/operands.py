@@ -372,10 +372,11 @@ def _lines(rows: Sequence[Row], places: range, wide: int, width: int, strokes: S
     """Return rows of what stands at each of some places; those in the middle are left out if there are too many."""
     left = max(len(head) for head, _ in rows) + 2
     room, lines = max(3, (width - left) // (wide + 1)), []
-    cut = room // 2 if len(places) > room else len(places)
+    count = places.stop - places.start  # more than Python's own `len` can tell, where a dim is refused for its size
+    cut = room // 2 if count > room else count
     for head, text in rows:
         cells = [text(place).rjust(wide) for place in places[:cut]]
-        if cut < len(places):
+        if cut < count:
             cells.append((strokes.dots[:wide] if text(places[cut]) else "").center(wide))
             cells += [text(place).rjust(wide) for place in places[cut - room + 1 :]]
         lines.append(Text(head.ljust(left)).append(" ".join(cells)))

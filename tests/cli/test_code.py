@@ -69,6 +69,13 @@ def test_a_file_is_read_to_its_last_function(shapecalc, tmp_path):
     assert (ran.code, ran.err.count("\n")) == (2, 1)
 
 
+def test_a_refusal_in_several_lines_names_its_own(shapecalc):
+    ran = shapecalc("code", "def f(x):\n    y = x.T  # turned\n    return y.view(2, 2)", "--input", "x=2,3")
+    assert ran.err.startswith(
+        "shapecalc: refused in line 3: return y.view(2, 2)\nshapecalc: volume-mismatch: stage 2, "
+    )
+
+
 def test_a_mistake_is_one_line_and_json_has_its_place(shapecalc):
     ran = shapecalc("code", "x.view(C + 1)", "--input", "x=C")
     assert ran.err == (

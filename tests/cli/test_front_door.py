@@ -131,7 +131,7 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
     ran = shapecalc("empty")
     assert (ran.code, ran.err) == (
         2,
-        "shapecalc: usage: there is no array in empty (arrays end in .npy, .npz, .safetensors, .h5, .hdf5, .zarr)\n",
+        "shapecalc: usage: there is no array in empty (arrays end in .npy, .npz, .safetensors, .zarr)\n",
     )
 
 

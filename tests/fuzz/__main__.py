@@ -8,6 +8,7 @@ What ends in a way that no line of the corpus did is drawn from later on; `--kee
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from random import Random
@@ -57,12 +58,17 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true")
     asked = parser.parse_args()
+    told = os.fdopen(os.dup(sys.stdout.fileno()), "w")  # an attempt may let this process's own go nowhere
     start = perf_counter()
     count, findings, new = fuzz(asked.seconds, asked.seed)
     for attempt, complaints in findings:
-        print(attempt.line(), *complaints, sep="\n", end="\n\n")
+        print(attempt.line(), *complaints, sep="\n", end="\n\n", file=told)
     each = 1000 * (perf_counter() - start) / max(count, 1)
-    print(f"{count} command lines, {each:.2f} ms each, {len(new)} of new kinds, {len(findings)} findings")
+    print(
+        f"{count} command lines, {each:.2f} ms each, {len(new)} of new kinds, {len(findings)} findings",
+        file=told,
+        flush=True,
+    )
     if asked.keep:
         short = [line for line in (attempt.line() for attempt in new) if len(line) <= SHORT]
         CORPUS.write_text("".join(f"{line}\n" for line in sorted({*CORPUS.read_text("ascii").splitlines(), *short})))

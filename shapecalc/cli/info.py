@@ -415,8 +415,6 @@ def topic_hint(word: str) -> str:
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
     """
     shown = word.lower().removeprefix(f"{OVERVIEW}-")
-    if not shown:
-        return ""
     if shown == "version":
         return "shapecalc --version"
     return f"shapecalc help {shown} tells of it" if shown in ALSO or told_about(shown) else ""
@@ -448,7 +446,7 @@ def _option_text(word: str) -> str:
 
     name = re.escape(word.strip("-").replace("_", "-"))
     entry = re.search(
-        rf"^\.It Fl [^\n]*?-{name}\b[^\n]*\n(?:(?!\.It |\.El|\.S[hs] ).*\n)*", page_source(OVERVIEW), re.M
+        rf"^\.It Fl [^\n]*?-{name}(?![\w-])[^\n]*\n(?:(?!\.It |\.El|\.S[hs] ).*\n)*", page_source(OVERVIEW), re.M
     )
     return page_text(f".Sh OPTIONS\n.Bl -tag -width Ds\n{entry[0]}.El") if entry else ""
 

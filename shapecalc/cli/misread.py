@@ -10,9 +10,8 @@ from shapecalc.cli.options import PRINTING
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import ask
 from shapecalc.core.commands import Spellings, is_value, op_options, read_op
-from shapecalc.core.dialects.base import Holds
 from shapecalc.core.dims import names
-from shapecalc.core.ops import OPS, params_of
+from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
@@ -165,7 +164,8 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
         (line for line, request in asked.items() if resolve(request).output is not None), next(iter(asked), "")
     )
     extra = visible(brief(" ".join(bare[places:])))
-    return misuse(f"{op.name} has no place for '{extra}'", f"write {visible(meant)}" if meant else _listed_options(op))
+    hint = f"write {visible(meant)}" if meant else f"see shapecalc {op.name} -h"
+    return misuse(f"{op.name} has no place for '{extra}'", hint)
 
 
 def _joined_lines(bare: Sequence[str], places: int) -> Iterator[list[str]]:
@@ -180,12 +180,6 @@ def _joined_lines(bare: Sequence[str], places: int) -> Iterator[list[str]]:
         yield [*bare[: places - 1], ",".join(last)]
 
 
-def _options(op: Op) -> list[str]:
-    """Return the options of an op that take a value."""
-    named = [each for each in params_of(op) if not (each.positional or each.placed or each.holds is Holds.FLAG)]
-    return [f"--{each.name.replace('_', '-')}" for each in named]
-
-
 def _request_of(op: Op, words: Sequence[str]) -> Request | None:
     """Return the request that a line asks; None if it cannot be read."""
     asked = _read(op, words)
@@ -193,9 +187,3 @@ def _request_of(op: Op, words: Sequence[str]) -> Request | None:
         return None if asked is None else ask(op.name, *asked)
     except ShapeError:
         return None
-
-
-def _listed_options(op: Op) -> str:
-    """Return the options of an op in words, and where all are told."""
-    names = _options(op)
-    return "; ".join([*([f"its options are {', '.join(names)}"] if names else []), f"see shapecalc {op.name} -h"])

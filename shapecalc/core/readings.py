@@ -1,7 +1,6 @@
 """Whatever somebody holds, read as a command line: a file, shapes, a message, a chain, a pattern, a line of code.
 
-The readings stand in a table, in the order in which they are tried. A text that two of them would take is the first
-one's.
+The readings stand in the order in which they are tried. A text that two of them would take is the first one's.
 """
 
 from __future__ import annotations
@@ -142,8 +141,8 @@ def likely_line(words: Sequence[str]) -> str:
         if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
             return f"write shapecalc {visible(join(words[:2]))} --expect {visible(join(words[2:3]))}"
         return f"write shapecalc shuffle {visible(join(words))}"
-    said = [word for text in words if len(text) < LONGEST_SHOWN for word in text.split()][:MOST_SHOWN]
-    for before, between, after in zip(said, said[1:], said[2:], strict=False):
+    spoken = [word for text in words if len(text) < LONGEST_SHOWN for word in text.split()][:MOST_SHOWN]
+    for before, between, after in zip(spoken, spoken[1:], spoken[2:], strict=False):
         if between in ("to", "into") and is_shape(before) and is_shape(after):
             return f"write shapecalc {visible(join([before, after]))}"
     return ""
@@ -178,12 +177,13 @@ def _file(held: Held) -> list[str] | None:
         return None
     if Path(name).exists() and not Path(name).is_file():
         raise misuse(f"{visible(brief(name))} is no regular file", f"write shapecalc < {visible(brief(name))}")
-    if known is None and "\0" in _beginning(Path(name)):
+    beginning = "" if known else _beginning(Path(name))
+    if "\0" in beginning:
         raise misuse(f"{visible(brief(name))} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
     if known == "code" and others:
         options = [word for word in held.typed if word not in others]
         return ["code", *options, "--input", " ".join(others)]
-    return [known or ("check" if _is_case(_beginning(Path(name))) else "doctor"), *held.typed]
+    return [known or ("check" if _is_case(beginning) else "doctor"), *held.typed]
 
 
 def _is_folder(word: str) -> bool:
@@ -266,7 +266,7 @@ LIST = r"\W{0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})"
 
 
 def _layer(held: Held) -> list[str] | None:
-    """Read the parts of a TensorRT Shuffle by their names there; the other list is the input."""
+    """Read the parts of a TensorRT Shuffle by their names there, if it is no error; the other list is the input."""
     text, line = held.line, list[str]()
     for option, name in LAYER.items():
         part = re.search(name + LIST, text, re.IGNORECASE)
@@ -274,7 +274,7 @@ def _layer(held: Held) -> list[str] | None:
             line += [f"--{option}", part[1]]
             text = text.replace(part[0], " ")
     shape = re.search(r"(?<!\d)\d+(?:\s?[,x]\s?\d+)+", text) if line else None
-    return ["shuffle", re.sub(r"\s", "", shape[0]), *line] if shape else None
+    return ["shuffle", re.sub(r"\s", "", shape[0]), *line] if shape and not _message(held) else None
 
 
 def _message(held: Held) -> list[str] | None:
@@ -286,7 +286,7 @@ def _message(held: Held) -> list[str] | None:
 
 def _chain(held: Held) -> list[str] | None:
     """Read ops with bars or arrows between them; if they are written as calls, as code."""
-    for stages in (split(held.text, "|"), ARROW.split(held.line)):
+    for stages in (_between_bars(held.text), ARROW.split(held.line)):
         first, *others = map(str.strip, stages)
         names = {re.split(r"[\s(]", stage)[0] for stage in others}
         if not others or not (is_shape(first) or is_file(first)) or not names <= {*OPS, *SPELLINGS, *MADE}:
@@ -295,6 +295,14 @@ def _chain(held: Held) -> list[str] | None:
             return ["code", ".".join(["x", *others]), "--input", f"x={first}"]
         return ["chain", " | ".join([first, *others])]
     return ["chain", held.text] if "|" in held.text and is_shape(held.text.partition("|")[0]) else None
+
+
+def _between_bars(text: str) -> list[str]:
+    """Return what stands between bars; where quotes are open, as in a comment, the text is whole."""
+    try:
+        return split(text, "|")
+    except ShapeError:
+        return [text]
 
 
 def _pattern(held: Held) -> list[str] | None:
@@ -322,10 +330,10 @@ def _code(held: Held) -> list[str] | None:
     start = TENSOR.match(code)
     if start and is_shape(start[1]):
         code, others = f"x{code[start.end() :]}", [f"x={start[1].strip('()[]')}"]
-    last = _last_statement(code)
+    last, name = _last_statement(code), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
     if last is None:
         return None
-    makes_layer = isinstance(last, ast.Call) and re.fullmatch(r"(\w+\.)*[A-Z]\w*", ast.unparse(last.func))
+    makes_layer = isinstance(last, ast.Call) and name and name.end() == last.func.end_col_offset
     return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
 
 

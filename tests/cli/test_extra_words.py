@@ -21,7 +21,7 @@ MEANT = [
 ]
 NOT_MEANT = [
     ("swapaxes 2,3,4 0 1 2", "swapaxes has no place for '2' (see shapecalc swapaxes -h)"),
-    ("upsample 1,1,3,4 2 \x1b[2J", "upsample has no place for '\\x1b[2J' (its options are --size; see "),
+    ("upsample 1,1,3,4 2 \x1b[2J", "upsample has no place for '\\x1b[2J' (see shapecalc upsample -h)"),
     ("dialects x", "dialects does not take 'x' (see shapecalc dialects -h)"),
 ]
 
@@ -39,7 +39,7 @@ def test_a_line_that_is_answered_comes_before_one_that_is_refused():
 
 
 @pytest.mark.parametrize(("typed", "said"), NOT_MEANT)
-def test_where_no_line_can_be_read_the_options_are_listed(typed, said, shapecalc):
+def test_where_no_line_can_be_read_the_help_is_named(typed, said, shapecalc):
     ran = shapecalc(*typed.split(" "))
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert said in ran.err

@@ -45,6 +45,9 @@ READ = [
     ("'x.view(2, -1)' x=2,3,4", "code 'x.view(2, -1)' --input x=2,3,4"),
     ("'x @ w' x=2,3 w=3,4", "code 'x @ w' --input 'x=2,3 w=3,4'"),
     ("'x[:, None]' 2,3 -q", "code 'x[:, None]' --input 2,3 -q"),
+    ('"x.view(3, -1)  # it doesn\'t move" x=2,3', 'code "x.view(3, -1)  # it doesn\'t move" --input x=2,3'),
+    ("'Error: Shuffle layer: reshapeDimensions [1,2,3] of 2,3,4'", "doctor -"),
+    ("'nn.Conv2d(3, 4, 1)(x).flatten(1)' x=1,3,5,5", "code 'nn.Conv2d(3, 4, 1)(x).flatten(1)' --input x=1,3,5,5"),
     ("'y = x.T' x=2,3", "code 'y = x.T' --input x=2,3"),
     ("'np.zeros((2,3,4)).transpose(2,0,1)'", "code 'np.zeros((2,3,4)).transpose(2,0,1)'"),
     ("'nn.Conv2d(3, 64, 7)' '(1, 3, 24, 24)'", "code 'nn.Conv2d(3, 64, 7)(x)' --input '(1, 3, 24, 24)'"),
@@ -198,7 +201,15 @@ def test_a_pipe_in_place_of_a_file_is_not_read_twice(shapecalc, tmp_path):
     assert (ran.code, "is no regular file (write shapecalc < " in ran.err) == (2, True)
 
 
-LONG = ["9" * 20000, "2" + " " * 50000 + "x", "2," * 200000, "x" + "[0]" * 5000, "(2," * 5000, "x" + ".t()" * 5000]
+LONG = [
+    "9" * 20000,
+    "2" + " " * 50000 + "x",
+    "2," * 200000,
+    "x" + "[0]" * 5000,
+    "(2," * 5000,
+    "x" + ".t()" * 5000,
+    "x" + ".t()" * 300,
+]
 
 
 @pytest.mark.parametrize("text", LONG, ids=lambda text: text[:8])

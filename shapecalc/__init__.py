@@ -23,8 +23,8 @@ from shapecalc.core.ask import ask
 from shapecalc.core.compare import Comparison
 from shapecalc.core.compare import compare as _compare
 from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.text import brief, shape_text, visible
-from shapecalc.core.values import read_sizes
+from shapecalc.core.text import brief, read_shape, shape_text, visible
+from shapecalc.core.values import read_sizes, shape_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -623,8 +623,6 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     {'N': 8, 'C': 4}
     """
     from shapecalc.core.pattern import Matcher, element_type_of, pattern_of
-    from shapecalc.core.text import read_shape
-    from shapecalc.core.values import shape_of
 
     matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
     dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
@@ -652,7 +650,8 @@ Answer.shown_as = _shown_as
 
 def _stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
-        from shapecalc.core.commands import read_stage, split
+        from shapecalc.core.commands import read_stage
+        from shapecalc.core.text import split
 
         read = read_stage(split(stage), with_input=False)
         return read.op, read.options

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests import changed_sentences, doctests
 from tests.man import dialects, limits
-from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page
+from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page, script
 from tests.tui import scenes
 from tests.view import film_picture, golden_pictures
 
@@ -28,6 +28,7 @@ Expected = Iterator[tuple[Path, str | None]]
 def renewed(files: Iterable[Path], renew: Callable[[str], str]) -> Expected:
     """Yield files with the sessions in them run anew, several at a time."""
     files = list(files)
+    script()
     with ThreadPoolExecutor() as pool:
         yield from zip(files, pool.map(lambda file: renew(file.read_text("utf-8")), files), strict=True)
 

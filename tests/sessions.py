@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, mkdtemp
 
 from shapecalc.view.mdoc import unescaped
 from tests.models import detector
@@ -97,12 +100,21 @@ def escaped_line(line):
 
 def folder_with_shapecalc(folder, files):
     """Put this checkout's `shapecalc` and some files into a folder, and return it."""
-    script = folder / "shapecalc"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
-    script.chmod(0o755)
+    (folder / "shapecalc").symlink_to(script())
     for name, text in files:
         (folder / name).write_text(text)
     return folder
+
+
+@cache
+def script():
+    """Return the script that runs this checkout: one, since none can run while another thread's child has it open."""
+    folder = Path(mkdtemp())
+    atexit.register(rmtree, folder)
+    made = folder / "shapecalc"
+    made.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
+    made.chmod(0o755)
+    return made
 
 
 def environment(folder):

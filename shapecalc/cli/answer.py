@@ -18,8 +18,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
 from shapecalc.core.results import shown
-from shapecalc.core.text import shape_text, visible
-from shapecalc.core.values import operand_texts
+from shapecalc.core.text import shape_text, split, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.data import Paths
     from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.pattern import Unexpected
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
 
@@ -45,7 +43,7 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
         return print_error(error, op, texts, out)
     if str(texts["input"]).strip() == "-":
         return answer_lines(lambda line, placed: _answer_text(op, line, options, placed), op, texts, out)
-    words = operand_texts(str(options.get("operands") or ""))
+    words = split(str(options.get("operands") or ""))
     if "-" in words:
         place = words.index("-")
 
@@ -129,8 +127,8 @@ def print_answer(
         paths = checked_paths(answer, out, source, others)
     wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
     coded = code_of(answer, out, opset)
-    code = exit_code_of(answer, differs=wrong is not None, strict=out.strict)
-    if code == Exit.YES and source is not None and out.about_data:
+    code = exit_code_of(answer, wrong, strict=out.strict)
+    if answer.output is not None and code == Exit.YES and source is not None and out.about_data:
         from shapecalc.cli.data import carry
 
         if carry(answer, source, out, others):
@@ -143,8 +141,8 @@ def print_answer(
 
     if output.asks_text(out, as_json):
         _print_text(answer, out, source, coded, paths, others)
-        if wrong is not None:
-            tell(f"shapecalc: {out.place}{wrong.text}")
+        if wrong:
+            tell(f"shapecalc: {out.place}{wrong}")
     return code
 
 
@@ -179,15 +177,17 @@ def _shapes_text(answer: Trace | Chain) -> str:
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
-def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> Unexpected | None:
-    """Return what is wrong with an answer; None if it is what a text expects, or if it is refused.
+def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> str | None:
+    """Return what is wrong with an answer; nothing if it is what a text expects, None if it is refused in its place.
 
-    Raises `ShapeError` (usage) if the text is neither a shape nor a pattern.
+    Raises `ShapeError` (usage) if the text is no expectation.
     """
-    from shapecalc.core.pattern import read_pattern, sized_names, unexpected
+    from shapecalc.core.cases import difference, expectation, met
 
-    expected = read_pattern(text, "expect")
-    return None if answer.output is None else unexpected(expected, answer, sized_names(asked))
+    expected = expectation(text, asked)
+    if answer.output is None and expected.output is not None:
+        return None
+    return "" if met(expected, answer) else difference(expected, answer)
 
 
 def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
@@ -231,11 +231,11 @@ def _lasting_hint(answer: Trace | Chain) -> str:
     return lasting_hint(answer)
 
 
-def exit_code_of(answer: Trace | Chain, *, differs: bool, strict: bool) -> int:
-    """Return the exit code of an answer, which may differ from what was expected: the largest of those that apply."""
+def exit_code_of(answer: Trace | Chain, wrong: str | None, *, strict: bool) -> int:
+    """Return the exit code of an answer, by what is wrong with it: nothing if it is what was expected."""
     if answer.output is None:
-        return Exit.UNRESOLVED
-    return Exit.NO if differs or (strict and answer.conditions) else Exit.YES
+        return Exit.YES if wrong == "" else Exit.UNRESOLVED
+    return Exit.NO if wrong or (strict and answer.conditions) else Exit.YES
 
 
 def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
@@ -283,6 +283,7 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     others: dict[str, dict[str, object]] = {
         "chain": asked | {"stages": []},
         "code": asked | {"stages": []},
+        "equiv": {"verdict": None, "conditions": [], "defined": [[], []], "counterexample": None, "tested": 0},
         "find": {"chains": [], "fits": None, "complete": False, "bounds": None},
         "simplify": {"chain": None, "before": None, "after": None, "proved": False},
         "model": {"model": texts.get("model"), "nodes": [], "summary": {}, "fixed": None},

@@ -15,7 +15,7 @@ from shapecalc.cli.output import Exit, Output, holds_input, problem_line, put, p
 from shapecalc.core import commands
 from shapecalc.core.commands import HELP, Option, Takes
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import FILE, ShapeError, misuse
 from shapecalc.core.record import replace
 
 TYPE_CHECKING = False
@@ -156,6 +156,10 @@ def _run_held(words: Sequence[str], app: TerminalApp, text: str = "") -> int:
     from shapecalc.core import readings
 
     plain, options = _parted(words)
+    if len(plain) == 1 and plain[0].endswith(".onnx") and (beside := _beside()) and is_message(beside):
+        plain, options = [beside], ["--model", *plain, *options]
+    if plain and all("=" in word and readings.is_shape(word.rpartition("=")[2]) for word in plain) and holds_input():
+        plain.insert(0, "-")
     if plain[:1] == ["-"] and len(plain) == 2 and readings.is_shape(plain[1]):
         return run_line(["reshape", *words], app)  # of every line
     if plain[:1] == ["-"]:
@@ -180,6 +184,14 @@ def _run_held(words: Sequence[str], app: TerminalApp, text: str = "") -> int:
     if line[0] == "reshape" and code == Exit.YES and not (quiet or {"--json", "--expect", "--as"} & {*options}):
         _tell_other_ways(*line[1:3])
     return code
+
+
+def _beside() -> str:
+    """Return what a file on standard input holds, and leave it there; nothing of a pipe, which may never end."""
+    try:
+        return os.pread(sys.stdin.fileno(), LONGEST_TEXT, 0).decode("utf-8", "replace")
+    except (AttributeError, OSError, ValueError):  # it is no file, or there is no such call
+        return ""
 
 
 def _parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -231,11 +243,13 @@ def _no_command(words: Sequence[str]) -> ShapeError:
     """Return the error to raise (usage) for words that are no command and nothing else, with what they may mean."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMANDS
-    from shapecalc.core.readings import likely_line
+    from shapecalc.core.readings import is_shape, likely_line
     from shapecalc.core.text import brief, suggestion, visible
 
     word = words[0] if words else ""
     hint = likely_line(words) or topic_hint(word) or suggestion(word, [*OPS, *COMMANDS])
+    if not hint and word.isidentifier() and is_shape(" ".join(words[1:2])):
+        hint = f"if it is a function: shapecalc '{word}(x)' {words[1]}"
     return commands.elsewhere_error(word) or misuse(
         f"no such command or file '{visible(brief(word))}'", hint or "what is read: shapecalc help readings"
     )
@@ -253,9 +267,9 @@ def _tell_misuse(error: ShapeError, words: Sequence[str]) -> int:
         known = f"{first} " if first in OPS or first in COMMANDS else ""
         needed = first in OPS and problem.message.startswith("missing")
         example = f"as in shapecalc {OPS[first].examples[0]}; " if needed else ""
-        problem = replace(problem, hint=f"{example}see shapecalc {known}-h")
+        problem = replace(problem, hint=f"{example}see shapecalc {known}-h") if problem.rule != FILE else problem
     if "--json" not in words:
         tell(problem_line(problem))
     elif not {"-q", "--quiet"} & {*words}:
         put_json(unread_json(problem, first, {}))
-    return Exit.USAGE
+    return Exit.FILE if problem.rule == FILE else Exit.USAGE

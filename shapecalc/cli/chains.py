@@ -12,8 +12,9 @@ from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, command_words, printing_options
 from shapecalc.cli.output import Exit, Output
 from shapecalc.core import commands
-from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.answers import Chain
 from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
+from shapecalc.core.cases import expectation, met
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.conditions import Never, equal
@@ -22,18 +23,16 @@ from shapecalc.core.dims import Shape, product
 from shapecalc.core.equiv import Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
 from shapecalc.core.find import Found, named_shape
 from shapecalc.core.fixing import STILL, answer_chain
-from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops import OPS
 from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.pattern import ShapePattern, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
-from shapecalc.core.simplify import Simplification, goal_called, simplify
-from shapecalc.core.text import number_text
+from shapecalc.core.simplify import goal_called, simplify
+from shapecalc.core.text import number_text, split
 from shapecalc.core.values import read_sizes
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
-    from shapecalc.view.code import Code
 
 
 # `shapecalc chain`: several ops in a row.
@@ -92,7 +91,7 @@ def place_in_chain(problem: Problem, stages: str) -> Problem:
     texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
     for stage in stages.split("|")[1:]:
         try:
-            options = commands.read_stage(commands.split(stage), with_input=False).options
+            options = commands.read_stage(split(stage), with_input=False).options
         except ShapeError:
             continue
         texts += [str(options[name]) for name in options if name == problem.argument]
@@ -133,31 +132,26 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
     try:
         _check_printing(words)
         dialects = list(dict.fromkeys(dialect or []))
-        options |= _default_opset(dialects, options, out)
-        if "|" in words[-1]:
+        asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
+        options |= output.told_defaults(asked, {**options, "dialect": "every"}, out)  # none but the opset
+        if "|" in words[-1] or words[0] == "chain":
             shape, stages = _asked_chain(words)
             comparison = compare_chain(shape, stages, dialects, options)
         else:
             op, shape, arguments = _asked(words)
             texts = {"input": shape, **arguments}
             comparison = compare(op, shape, arguments, dialects, options)
-        expected = None if out.expect is None else read_pattern(out.expect, "expect")
+        expected = None if out.expect is None else expectation(out.expect, [options])
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
     counted = [row.trace for row in comparison.rows if row.default]
-    as_expected = expected is None or all(_is_expected(expected, trace, options) for trace in counted)
+    as_expected = expected is None or all(met(expected, trace) for trace in counted)
     agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
     if output.asks_text(out, comparison.as_json):
         _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
             output.tell(f"shapecalc: not every dialect answers {expected}")
     return Exit.YES if agreed else Exit.NO
-
-
-def _default_opset(dialects: Sequence[str], options: Mapping[str, object], out: Output) -> dict[str, object]:
-    """Return the default of the opset, if it was not given; raise `ShapeError` (usage, file) if it cannot be read."""
-    asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
-    return output.told_defaults(asked, {**options, "dialect": "every"}, out)
 
 
 def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
@@ -180,8 +174,8 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
     Raises `ShapeError`: usage if it cannot be read, file if the input cannot be used.
     """
     *before, text = words
-    if before not in ([], ["chain"]):
-        said = f"a chain is one word in quotes, and here are {len(words)} words"
+    if before not in ([], ["chain"]) or "|" not in text:
+        said = f"a chain is one word in quotes, with |, and here are {len(words)} words"
         raise misuse(said, "write compare chain 'INPUT | OP ...'")
     shape, stages = commands.read_chain(text)
     for _, given in stages:
@@ -205,10 +199,6 @@ def _check_printing(words: Sequence[str]) -> None:
             raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(each.spelling for each in OPTIONS)}")
 
 
-def _is_expected(expected: ShapePattern, trace: Trace | Chain, options: Mapping[str, object]) -> bool:
-    return trace.output is not None and unexpected(expected, trace, sized_names([options])) is None
-
-
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     """Print the table; tell whether the dialects agree, and with `explain` the steps of every row."""
     from shapecalc.view.story import comparison_table, steps_text
@@ -216,17 +206,19 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     for row in comparison.rows if explain else ():
         output.show(steps_text(row.trace))
     output.show_table(comparison_table(comparison))
-    if comparison.unasked:
-        output.tell(f"shapecalc: left out, because they do not have these arguments: {', '.join(comparison.unasked)}")
+    reasons = {name: why.removeprefix(f"{name} ") for name, why in comparison.unasked.items()}
+    for why in dict.fromkeys(reasons.values()):
+        output.tell(f"shapecalc: left out ({why}): {', '.join([name for name in reasons if reasons[name] == why])}")
     output.tell(f"shapecalc: {_told(comparison)}")
 
 
 def _told(comparison: Comparison) -> str:
     """Return in words whether the dialects agree, and what the stars of the table mean."""
-    having = dialects_with(OPS[comparison.op]) if comparison.op in OPS else []
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
-    told = f"only {having[0].name} has {comparison.op}" if len(having) == 1 else "the dialects agree"
+    asked = list(dict.fromkeys(row.dialect for row in comparison.rows))
+    told = f"{', '.join(asked)} agree" if comparison.unasked else "the dialects agree"
+    told = told if len(asked) > 1 else f"nothing is compared: only {asked[0]} is asked"
     if len({row.verdict for row in comparison.rows}) == 1:
         return told
     return f"{told} (* marks the answers at other settings than the default)"
@@ -252,9 +244,8 @@ same answer. * marks rows that differ from the most common answer.""",
 
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
+SHOWN = ("explain", "json", "quiet", "strict", "no_config")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
-UNREAD = dict[str, object](verdict=None, conditions=[], defined=[[], []], counterexample=None, tested=0)
-"""The JSON object of a question that has no verdict, without its problem."""
 
 
 def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
@@ -265,13 +256,15 @@ def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
         answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
         found = equivalence(*answers)
     except ShapeError as error:
-        problem = error.problem
         if isinstance(error, LackingError):
-            problem = replace(problem, hint=f"{problem.hint}; write --dialect NAME in its own stage")
-        if output.asks_text(out, lambda: UNREAD | {"problem": problem.as_json()}):
-            output.tell_problem(problem, [(None, "equiv"), ("first", first), ("second", second)])
-        return output.problem_code(problem)
+            hint = f"{error.problem.hint}; write --dialect NAME in its own stage"
+            error = ShapeError(replace(error.problem, hint=hint))
+        return print_error(error, "equiv", {"first": first, "second": second}, out)
     if output.asks_text(out, found.as_json):
+        for answer in answers if out.explain else ():
+            from shapecalc.view.story import steps_text
+
+            output.show(steps_text(answer))
         output.put(str(found))
         for reason in found.reasons:
             output.tell(f"shapecalc: {reason}")
@@ -313,7 +306,7 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
 
 EQUIV_COMMAND = Command(
     run=run_equiv,
-    parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options("json", "quiet", "strict", "no_config")],
+    parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options(*SHOWN)],
     summary="Say whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
@@ -356,16 +349,11 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
     if output.asks_text(out, lambda: found.as_json() | ({"code": fields(coded)} if coded else {})):
         output.put(coded.text if coded else found.text)
-        _tell_costs(found, coded)
+        for limit in coded.warnings if coded else found.chain.limits:
+            output.tell(f"shapecalc: {limit}")
+        costs = f"; now {found.after}" if found.shorter else ", and none is shorter"
+        output.tell(f"shapecalc: {found.before}{costs}")
     return Exit.NO if check and found.shorter else Exit.YES
-
-
-def _tell_costs(found: Simplification, coded: Code | None) -> None:
-    """Tell what limits the chain or its code, and what it takes, beside what it took."""
-    limits = coded.warnings if coded else found.chain.limits
-    for limit in limits:
-        output.tell(f"shapecalc: {limit}")
-    output.tell(f"shapecalc: {found.before}" + (f"; now {found.after}" if found.shorter else ", and none is shorter"))
 
 
 SIMPLIFY_COMMAND = Command(
@@ -398,10 +386,12 @@ PAIRS = (
 
 def run_find(before: list[str] | None, after: list[str] | None, out: Output, **texts: str | None) -> int:
     """Print the chains, or their JSON; return whether there are any as an exit code."""
+    from shapecalc.engine.finding import answer_of, chains_between, chains_for
+
     try:
         shapes = _shapes(texts["input"], texts["output"], needed=not before)
         arrays = _arrays(before or [], after or [])
-        found = _found(shapes, arrays)
+        found = chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
     except ShapeError as error:
         return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
     if output.asks_text(out, found.as_json):
@@ -409,7 +399,9 @@ def run_find(before: list[str] | None, after: list[str] | None, out: Output, **t
             output.put(way.chain)
             if way.layout:
                 output.tell(f"shapecalc: chain {number}: {way.layout}")
-        _tell_limits(found)
+        for way in found.ways[:1]:  # all have the same shapes, so they hold under the same conditions
+            for condition in answer_of(way, {}).conditions:
+                output.tell(f"shapecalc: holds when {condition.words}")
         output.tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
     return Exit.YES if found.ways else Exit.NO
 
@@ -438,22 +430,6 @@ def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     except FileError as error:
         raise output.file_error(error) from None
     return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]
-
-
-def _found(shapes: tuple[Shape, Shape] | None, arrays: list[tuple[Any, Any]]) -> Found:
-    """Return the chains between shapes, or those that do what pairs of arrays show."""
-    from shapecalc.engine.finding import chains_between, chains_for
-
-    return chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
-
-
-def _tell_limits(found: Found) -> None:
-    """Tell under which conditions the chains hold; they are the same for all, since all have the same shapes."""
-    from shapecalc.engine.finding import answer_of
-
-    for way in found.ways[:1]:
-        for condition in answer_of(way, {}).conditions:
-            output.tell(f"shapecalc: holds when {condition.words}")
 
 
 def _counts(found: Found) -> str:

@@ -19,20 +19,21 @@ from threading import Thread
 from typing import IO
 
 from shapecalc.cli.answer import print_error
+from shapecalc.cli.data import meter
 from shapecalc.cli.options import Argument, Command, printing_options
-from shapecalc.cli.output import BOM, Exit, Meter, Output, asks_text, holds_input, problem_code, put, stream_error, tell
+from shapecalc.cli.output import BOM, Exit, Output, asks_text, holds_input, problem_code, put, stream_error, tell
 from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.cases import Case, Expectation
+from shapecalc.core.cases import Case
 from shapecalc.core.commands import Option, Takes
 from shapecalc.core.dims import plain
 from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.pattern import Matcher, ShapePattern, pattern_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, is_file, shape_text, visible
+from shapecalc.core.text import brief, is_file, visible
 from shapecalc.engine.headers import Found, found_in, stamp
-from shapecalc.engine.processes import Endings, child_starting, count_cores, leave_to_parent
+from shapecalc.engine.processes import Endings, child_starting, count_cores, endings_waiting, leave_to_parent
 from shapecalc.engine.whole_files import report_file, whole_file
 
 # Lines of files and streams, in blocks of those that have come.
@@ -163,7 +164,7 @@ def answered_row(line: int, text: str, case: Case, answer: Trace | Chain, passed
     verdict, message = Verdict.ANSWERED, ""
     if passed is not None:
         verdict = Verdict.PASSED if passed else Verdict.FAILED
-        message = "" if passed or not case.expected else _difference(case.expected, answer)
+        message = "" if passed or not case.expected else cases.difference(case.expected, answer)
     elif answer.problem:
         verdict, message = Verdict.UNRESOLVED, str(answer.problem)
     elif strict and answer.conditions:
@@ -183,39 +184,6 @@ def testcase(classname: str, name: str, message: str = "", *, failed: bool = Fal
     kind = "failure" if failed else "error"
     inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
     return f'<testcase classname="{xml(classname)}" name="{xml(name)}"{inside}\n'
-
-
-def _difference(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return what was expected, what was got, and why in one line."""
-    if expected.same_as is not None and answer.problem is None:
-        verdict = cases.verdict_on(expected.same_as, expected.options, answer)
-        return f"expected {brief_end(str(expected))}, got {verdict}"
-    wrong = cases.wrong_output(expected, answer) if answer.output is not None else None
-    if wrong is not None and wrong.by_pattern:
-        return wrong.text
-    named = answer.conditions and (
-        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
-    )
-    got = cases.answer_text(answer, conditions=bool(named))
-    return f"expected {brief_end(str(expected))}, got {brief_end(got)}{_reason(expected, answer)}"
-
-
-def _reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return why the first dim that differs is what it is, or why the case is refused."""
-    if answer.problem:
-        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
-    if expected.output is None or answer.output is None:
-        return ""
-    wanted = str(expected.output).split(",")
-    differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
-    steps = [step for trace in answer.traces[-1:] for step in trace.steps]
-    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
-    return f" ({why[-1]})" if why else ""
-
-
-def brief_end(text: str, most: int = 200) -> str:
-    """Return `text`, cut if it is too long: a message repeats so much of a shape."""
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def xml(text: str) -> str:
@@ -291,7 +259,7 @@ class _Judge:
         self.file, self.style, self.defaults = file, style, defaults
         self.counts, self.changed = dict.fromkeys(Verdict, 0), dict[int, str]()
         self.shown, self.junit = list[str](), list[str]()
-        self.stopped, self.readable = False, True
+        self.stopped = False
 
     def add(self, row: Row) -> None:
         """Write what the style asks for about a row, and count it."""
@@ -307,10 +275,6 @@ class _Judge:
     def judge_lines(self, whole: str, first: int) -> str | None:
         """Judge every line of a text; return the text with expectations rewritten, None if none were."""
         lines = whole.split("\n")
-        try:
-            _check_bytes(whole)
-        except ShapeError:
-            self.readable = False
         for number, line in enumerate(lines, first):
             text = line.strip(BLANK)
             if text and text[0] != "#":
@@ -328,8 +292,7 @@ class _Judge:
             if _is_default(text):
                 self.defaults = cases.read_default(text, self.defaults)
                 return
-            if not self.readable:
-                _check_bytes(text)
+            _check_bytes(text)
             if cases.is_object(text):
                 given = cases.read_object(text)
                 name = given.get("id")
@@ -455,33 +418,7 @@ def summary(counts: Mapping[Verdict, int]) -> str:
     '1,200 passed, 1 failed'
     """
     said = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
-    return ", ".join(said) or "no cases"
-
-
-class WholeLines(Endings):
-    """Writing that an interrupt does not cut: it waits for the lines at hand, a second one does not."""
-
-    _writing = _waiting = False
-
-    def put(self, lines: str) -> None:
-        """Write lines to stdout; raise `RunEnded` if that fails."""
-        if not lines:
-            return
-        self._writing = True
-        try:
-            put(lines.removesuffix("\n"))
-        finally:
-            self._writing = False
-        if self._waiting:
-            self.asked = True
-            raise KeyboardInterrupt
-
-    def end(self, number: int, frame: object) -> None:
-        """Take a signal."""
-        if self._writing and not self._waiting:
-            self._waiting = True
-        else:
-            super().end(number, frame)
+    return ", ".join(said) or "no cases (what is one: shapecalc help cases)"
 
 
 @contextmanager
@@ -535,13 +472,16 @@ MOST_JOBS = 8
 """The most processes that are started without being asked for."""
 
 
-FILES = Argument("files", "files of cases; without one, or for -, standard input", "[FILE...]", False, repeated=True)
+FILES = Argument("files", "case files, folders of them, - for standard input", "[FILE...]", False, repeated=True)
 JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
+GITHUB = Option("github", "Print failures as annotations of GitHub Actions.", Takes.NOTHING)
+CASE_FILES = (".txt", ".jsonl")
+"""What the case files of a folder end in."""
 OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
     Option("update", "Replace the expectations in the files by the actual answers.", Takes.NOTHING),
     JUNIT,
-    Option("github", "Print failures as annotations of GitHub Actions.", Takes.NOTHING),
+    GITHUB,
     Option(
         "jobs",
         "How many processes, 1 to 256; by default all cores for large files.",
@@ -567,7 +507,7 @@ def run_check(
     """Judge the files in turn; print failures and answers, and tell the summary."""
     if not files and not holds_input():
         return print_error(misuse("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, out)
-    files = files or ["-"]
+    files = [each for file in files or ["-"] for each in _files_in(file)]
     clash = [name for name, both in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and both]
     clash += ["--github"] if out.json and github else []
     if clash:
@@ -575,34 +515,41 @@ def run_check(
         return print_error(error, "check", {}, out)
     style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
     gc.freeze()  # what is here now stays: collections need not look at it
-    shows = not out.quiet and sys.stdout is not None and not sys.stdout.isatty()
-    meter = Meter(sum(os.path.getsize(file) for file in files if os.path.isfile(file)), "checking", shows=shows)  # noqa: PTH113, PTH202
-    with WholeLines() as lines:
-        return _Run(style, jobs, lines, meter).judge_files(files, junit)
+    with Endings():
+        return _Run(style, jobs).judge_files(files, junit)
+
+
+def _files_in(name: str) -> list[str]:
+    """Return the case files in a folder and below it, and the folder if it has none; any other name alone."""
+    every = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
+    return [str(path) for path in every if path.suffix in CASE_FILES and path.is_file()] or [name]
 
 
 class _Run:
     """One run over several files."""
 
-    def __init__(self, style: Style, jobs: int | None, out: WholeLines, meter: Meter) -> None:
-        self.style, self.jobs, self.out, self.meter = style, jobs, out, meter
+    def __init__(self, style: Style, jobs: int | None) -> None:
+        self.style, self.jobs = style, jobs
         self.counts = dict.fromkeys(Verdict, 0)
         self.worst: int = Exit.YES
 
     def judge_files(self, files: list[str], junit: str | None) -> int:
         """Judge the files, tell the summary and return the exit code."""
+        total = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
+        shows = not self.style.quiet and sys.stdout is not None and not sys.stdout.isatty()
         try:
-            with self.meter, junit_file(junit, files, self.counts) as cases:
+            with meter(total, "checking", shows=shows) as tick, junit_file(junit, files, self.counts) as cases:
                 for file in files:
-                    if self._judge_file(file, cases):
+                    if self._judge_file(file, cases, tick):
                         break
         except OSError as error:
             self._tell_unusable(junit or "", error)
+        none = Exit.YES if any(self.counts.values()) else Exit.USAGE
         if not self.style.quiet:
             tell(f"shapecalc: {summary(self.counts)}")
-        return max([self.worst, *(code for verdict, code in CODES.items() if self.counts[verdict])])
+        return max([self.worst, none, *(code for verdict, code in CODES.items() if self.counts[verdict])])
 
-    def _judge_file(self, file: str, cases: IO[str] | None) -> bool:
+    def _judge_file(self, file: str, cases: IO[str] | None, tick: Callable[[int], None]) -> bool:
         """Judge one file; return whether a failure in it ends the run."""
         updated_before = self.counts[Verdict.UPDATED]
         try:
@@ -614,8 +561,10 @@ class _Run:
                 changed = updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > updated_before)
                 updated = closing_all.enter_context(changed) if self.style.update else None
                 for block, result in closing_all.enter_context(closing(self._results(file, stream, size))):
-                    self.out.put(result.shown)
-                    self.meter.tick(len(block.data))
+                    with endings_waiting():  # an interrupt cuts no line
+                        if result.shown:
+                            put(result.shown.removesuffix("\n"))
+                    tick(len(block.data))
                     if updated is not None:
                         updated.write(block.data if result.data is None else result.data)
                     if self._count(result, cases):
@@ -647,6 +596,8 @@ class _Run:
         """Tell that a file cannot be read or written."""
         self.worst = Exit.FILE
         reason = error.strerror or str(error)
+        if isinstance(error, IsADirectoryError):
+            reason = f"no file in it ends in {' or '.join(CASE_FILES)}; name its files"
         if not self.style.quiet:
             tell(visible(f"shapecalc: file: {file}: {reason[:1].lower()}{reason[1:]}"))
 
@@ -717,16 +668,18 @@ class Judged(Record):
         return {"file": self.found.name, **read, "ok": self.problem is None, "problem": problem}
 
 
-def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None) -> int:
+def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None, github: bool = False) -> int:
     """Print each array that differs, or all as JSON; return the largest exit code."""
     try:
+        if out.json and github:
+            raise misuse("--json cannot be combined with --github")
         matcher = Matcher(_read_pattern(pattern, files))
         counts = dict.fromkeys(Verdict, 0)
         judged: list[Judged] = []
         with junit_file(junit, files, counts, "match") as cases:
             for each in _judged(matcher, files):
                 counts[VERDICTS[each.code]] += 1
-                _tell(each, out)
+                _tell(each, out, github=github)
                 if cases is not None:
                     said, failed = each.problem.message if each.problem else "", each.code == Exit.NO
                     cases.write(testcase("shapecalc match", each.found.name, said, failed=failed))
@@ -765,11 +718,13 @@ def _judged(matcher: Matcher, files: list[str]) -> Iterator[Judged]:
                 yield Judged(found, matcher.problem(found.shape, found.dtype, found.name))
 
 
-def _tell(judged: Judged, out: Output) -> None:
+def _tell(judged: Judged, out: Output, *, github: bool) -> None:
     """Print an array that differs; tell one that cannot be read."""
     if judged.problem is None or out.json or out.quiet:
         return
-    if judged.found.problem:
+    if github:
+        put(annotation(judged.found.name, judged.problem.message))
+    elif judged.found.problem:
         tell(visible(f"shapecalc: {judged.problem}"))
     else:
         put(visible(f"{judged.found.name}: {judged.problem.message}"))
@@ -792,7 +747,7 @@ def _as_json(matcher: Matcher, judged: list[Judged]) -> dict[str, object]:
 
 MATCH_COMMAND = Command(
     run=run_match,
-    parameters=[PATTERN, ARRAY_FILES, *printing_options("json", "quiet"), JUNIT],
+    parameters=[PATTERN, ARRAY_FILES, *printing_options("json", "quiet"), JUNIT, GITHUB],
     summary="Say whether the arrays in files have the shapes of a pattern.",
     examples="""\
   shapecalc match N,3,H,W *.npy

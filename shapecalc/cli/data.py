@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from shapecalc.cli.output import Meter, Output, asks_text, file_error, put, tell
+from shapecalc.cli.output import Output, asks_text, file_error, put, tell
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow, follow_back, index_text
 from shapecalc.core.moves import Combine, Dims, Take
@@ -154,8 +156,8 @@ def carry(answer: Trace | Chain, source: Source, out: Output, others: Sequence[S
         elif out.out is not None:
             from shapecalc.engine.execute import carry_out
 
-            with Meter(source.array.nbytes) as meter:
-                carry_out(answer, source, Path(out.out), force=out.force, tick=meter.tick, others=others)
+            with meter(source.array.nbytes) as tick:
+                carry_out(answer, source, Path(out.out), force=out.force, tick=tick, others=others)
     return out.plan
 
 
@@ -304,8 +306,8 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
         if cluster is not None:
             cluster.check(job.source, target.absolute())
         try:
-            with Meter(job.plan.written) as meter:
-                carry_job(job, target.absolute(), run, meter.tick, force=out.force, resume=out.resume)
+            with meter(job.plan.written) as tick:
+                carry_job(job, target.absolute(), run, tick, force=out.force, resume=out.resume)
         except KeyboardInterrupt:
             if unfinished_folder(target).exists():
                 tell(f"shapecalc: interrupted; {unfinished_folder(target)} holds what is done: go on with --resume")
@@ -320,9 +322,43 @@ def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) ->
     total = source.kind.itemsize
     for size in source.shape:
         total *= size
-    with raise_file_errors(str(target)), Meter(total) as meter:
-        wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), meter.tick)
+    with raise_file_errors(str(target)), meter(total) as tick:
+        wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), tick)
     if wrong is not None:
         place = f"element {shape_text(wrong.index)} is" if wrong.index else "it is"
         message = visible(f"{target}: {place} {brief(wrong.found)}, and should be {brief(wrong.expected)}")
         raise ShapeError(Problem(DIFFERS, message, argument="out"))
+
+
+# A bar for work that takes a while.
+
+
+PATIENCE = 1.0
+"""Seconds after which a bar shows how far the work has come."""
+
+
+@contextmanager
+def meter(total: int, what: str = "writing", *, shows: bool = True) -> Iterator[Callable[[int], None]]:
+    """Yield what is called with how many bytes are done; a bar on the terminal shows them if the work takes a while.
+
+    If nobody knows how many bytes there are, the total is 0.
+    """
+    if not shows or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
+    task, start = bar.add_task(what, total=total or None), monotonic()
+
+    def tick(done: int) -> None:
+        bar.advance(task, done)
+        if monotonic() - start > PATIENCE:
+            bar.start()
+
+    try:
+        yield tick
+    finally:
+        bar.live.stop()

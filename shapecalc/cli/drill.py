@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 
 from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.options import Argument, Command
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shapecalc.teaching.progress import Progress
 
 LONGEST_SEED = 40
-OPENING = "shapecalc: type the output shape, or error; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
+OPENING = "shapecalc: type {}; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
 
 
 def run_drill(
@@ -82,17 +83,14 @@ def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None
 
 
 def _format_of(file: str | None) -> str:
-    """Return the format that a file's name ends with, text if it has no ending.
-
-    Raises `ShapeError` (usage) for another ending.
-    """
+    """Return the format that a file's name ends with, text if it has no ending; raise `ShapeError` for another."""
     from shapecalc.teaching.exercises import ENDINGS
 
-    ending = Path(file or "").suffix.lower()
-    if ending and ending not in ENDINGS:
-        said = f"the name of a worksheet ends with {', '.join(ENDINGS)}, not '{visible(brief(ending))}'"
-        raise misuse(said, "or write --format")
-    return ENDINGS.get(ending, "text")
+    if not Path(file or "").suffix:
+        return "text"
+    from shapecalc.view.files import ending_of  # it draws pictures, which a text has none of
+
+    return ENDINGS[ending_of(str(file), ENDINGS, "worksheet")]
 
 
 def _print_faults(file: str) -> int:
@@ -110,13 +108,14 @@ def _print_faults(file: str) -> int:
 def _ask(topics: str, seed: str | None) -> int:
     """Ask exercises and judge the answers, a line each, until the input ends; tell the score."""
     from shapecalc.teaching.exercises import Drill, new_seed
+    from shapecalc.teaching.judging import BUILDING
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
     drill = Drill(topics, seed or new_seed(), {} if seed else progress.tally.boxes)
     typing = sys.stdin is not None and sys.stdin.isatty()
     if typing:
-        tell(_fitted(OPENING))
+        tell(_fitted(OPENING.format(BUILDING if drill.exercise.task.builds else "the output shape, or error")))
     _print_question(drill, typing=typing)
     helped = 0
     while (line := _line(typing=typing)) is not None:
@@ -145,12 +144,11 @@ def _line(*, typing: bool) -> str | None:
 
 def _print_question(drill: Drill, *, typing: bool) -> None:
     asked = drill.exercise
-    put("\n" * typing + f"{drill.answered + 1}. level {asked.level}   {asked.task.question}")
+    put("\n" * typing + f"{drill.answered + 1}. level {asked.level}   {asked.task.shown}")
 
 
 def _fitted(text: str) -> str:
     """Return a line with its words wrapped to the terminal."""
-    from shutil import get_terminal_size
     from textwrap import fill
 
     return fill(text, get_terminal_size().columns)
@@ -168,14 +166,17 @@ def _help(drill: Drill, number: int) -> str:
 def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> bool:
     """Judge an answer and say so; what is none is asked for again at a keyboard, and is wrong in a pipe."""
     from shapecalc.teaching.exercises import judge_exercise
-    from shapecalc.teaching.judging import unread
+    from shapecalc.teaching.judging import beside_truth, unread
 
-    if typing and line and (problem := unread(drill.exercise.task, line)):
+    task = drill.exercise.task
+    if typing and line and (problem := unread(task, line)):
         put(_fitted(visible(problem)))
         return False
     judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
     said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"{'wrong: ' * bool(line)}{judged.said}")
     put(_fitted(said) if typing else said)
+    if task.builds and (drawn := beside_truth(task, line, width=get_terminal_size().columns)):
+        put(drawn.plain)
     progress.score(kind, drill.mark(right=judged.right), right=judged.right)
     return True
 
@@ -205,9 +206,12 @@ DRILL_COMMAND = Command(
     examples="""\
   shapecalc drill
   shapecalc drill zero perm --seed monday
+  shapecalc drill build
   shapecalc drill all --print 20 --with-answers -o sheet.html
   shapecalc drill --check-lessons week3.toml""",
-    more=""" Each line is an answer: an output shape, or error if the request is refused. ? gives a hint, a stronger
-one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon, known ones later and
-harder. The same seed gives the same questions. Exit 0: all right; 1: some wrong, or lessons with a mistake.""",
+    more=""" Each line is an answer: an output shape, or error if the request is refused; for build, a chain of ops.
+? gives a hint, a stronger one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon,
+known ones later and harder. The same seed gives the same questions. A worksheet asks about each topic in turn; as .html
+it has pictures to complete, and the answers on a page of their own. Exit 0: all right; 1: some wrong, or lessons with a
+mistake.""",
 )

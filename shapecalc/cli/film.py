@@ -50,7 +50,7 @@ FILM_COMMAND = Command(
   shapecalc film reshape 4,6 3,8 -o cuts.svg --theme dark
   shapecalc film chain '2,3,4 | transpose 1,0,2 | reshape 0,-1' -o chain.gif""",
     more="""
-.svg moves without a script, .gif needs the extra film, .html is a page with a slider.
+.svg moves without a script, .gif needs the extra film, .html is a page that asks before a dim is filled.
 A refused request is drawn up to the step that fails. The answer is printed as always.
 For a still picture, use an op's --picture.""",
     takes_unknown=True,

@@ -39,16 +39,14 @@ LEGEND = """\
 
 def run_dialects(out: Output) -> int:
     """Print the tables of dialects, of operators and of their versions."""
-    if out.json:
-        put_json([dialect_as_json(row) for row in DIALECTS.values()])
-        return Exit.YES
-    from shapecalc.view.story import dialects_table, operators_table, versions_table
+    if asks_text(out, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
+        from shapecalc.view.story import dialects_table, operators_table, versions_table
 
-    show_table(dialects_table())
-    put(LEGEND)
-    show_table(operators_table())
-    put("")
-    show_table(versions_table())
+        show_table(dialects_table())
+        put(LEGEND)
+        show_table(operators_table())
+        put("")
+        show_table(versions_table())
     return Exit.YES
 
 
@@ -138,9 +136,7 @@ def rules_about(word: str) -> list[Rule]:
     rules = every_rule()
     if word in rules or not word.strip():
         return [rules[word]] if word in rules else []
-    from re import IGNORECASE, compile, escape
-
-    whole = compile(rf"(?<![\w-]){escape(word.strip())}(?!\w)", IGNORECASE)
+    whole = re.compile(rf"(?<![\w-]){re.escape(word.strip())}(?!\w)", re.IGNORECASE)
     texts = {
         rule: f"{rule.sentence}\n{rule} {rule.replace('-', ' ')}\n{rule.explanation}\n{rule.source}"
         for rule in rules.values()
@@ -192,10 +188,7 @@ def run_backends(out: Output) -> int:
     from shapecalc.engine.execute import list_backends
 
     rows = list_backends()
-    if out.json:
-        put_json(rows)
-        return Exit.YES
-    for row in rows:
+    for row in rows if asks_text(out, lambda: rows) else ():
         memory = "" if row["memory"] is None else f", {int(str(row['memory'])) / 2**30:.1f} GiB"
         said = row["problem"] or f"{row['version']} on {row['device']}{memory}"
         put(f"{row['name']}: {said}")
@@ -367,7 +360,7 @@ Three commands to know:
 
   shapecalc doctor    what an error message means, and what would mend it
   shapecalc model     which Reshape of a model breaks at another batch size
-  shapecalc tui       every step as a picture, and lessons
+  shapecalc tui       every step as a picture; first, ten minutes that teach
 """
 NEXT = """\
 shapecalc -h lists all commands, shapecalc help tutorial begins at the beginning.
@@ -415,8 +408,6 @@ def topic_hint(word: str) -> str:
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
     """
     shown = word.lower().removeprefix(f"{OVERVIEW}-")
-    if shown == "version":
-        return "shapecalc --version"
     return f"shapecalc help {shown} tells of it" if shown in ALSO or told_about(shown) else ""
 
 

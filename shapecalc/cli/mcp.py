@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -105,6 +104,9 @@ class AgentTool(Record):
             if name not in known:
                 shown = visible(brief(name))
                 raise misuse(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
+            is_text = self.name not in OPS and known[name].get("type") == "string"  # ops check their own
+            if is_text and not isinstance(value, str | None):
+                raise misuse(f"{name} is a text, not {describe(value)}", argument=name)
             most = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else output.LONGEST_INPUT
             if isinstance(value, str | list) and len(value) > most:
                 raise misuse(f"{name} is longer than {most}", argument=name)
@@ -173,11 +175,12 @@ def _answer_chain(given: Arguments, folder: Path) -> Answered:
     return _answered(answer_chain(shape, stages, read_sizes(given.get("where") or {})))
 
 
-def _read_chain(text: object) -> tuple[str, list[Stage]]:
+def _read_chain(text: str) -> tuple[str, list[Stage]]:
     """Return the input and the stages of a chain; raise `ShapeError` (usage) for what is none."""
-    if not isinstance(text, str) or "|" not in text:
-        shown = describe(text)
-        raise misuse(f"a chain is a text with an input and stages, not {shown}", "INPUT | OP ...", argument="chain")
+    if "|" not in text:
+        raise misuse(
+            f"a chain is a text with an input and stages, not {describe(text)}", "INPUT | OP ...", argument="chain"
+        )
     return read_chain(text)
 
 
@@ -209,8 +212,6 @@ def _compared(comparison: Comparison) -> Answered:
 def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
     from shapecalc.doctor.report import diagnosis
 
-    if not isinstance(given["message"], str):
-        raise misuse(f"a message is a text, not {describe(given['message'])}", argument="message")
     found = diagnosis(given["message"])
     return Answered("\n".join(found.lines()), {"messages": found.as_json()})
 
@@ -220,9 +221,6 @@ def _answer_model(given: Arguments, folder: Path) -> Answered:
     from shapecalc.models.judge import report_of
     from shapecalc.models.report import found_node, worst_first
 
-    for name in ("file", "node", "batch"):
-        if not isinstance(given.get(name, ""), str | None):
-            raise misuse(f"{name} is a text, not {describe(given[name])}", argument=name)
     names = [given["node"]] if given.get("node") is not None else []
     report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), ()), names)
     if names:
@@ -333,7 +331,6 @@ def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
 async def _serve(folder: Path) -> None:
     """Answer the calls of one client, with files of a folder."""
     import anyio
-    from anyio import to_thread
     from anyio.from_thread import BlockingPortal
     from mcp.shared.message import SessionMessage
 
@@ -356,10 +353,12 @@ async def _serve(folder: Path) -> None:
             await given.aclose()
 
     async def write() -> None:
+        put = anyio.wrap_file(sys.stdout.buffer)
         async with written:
             async for said in written:
                 line = said.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await to_thread.run_sync(_put_line, f"{line}\n".encode())
+                await put.write(f"{line}\n".encode())
+                await put.flush()
 
     async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
         tasks.start_soon(write)
@@ -408,12 +407,7 @@ def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
     return answered
 
 
-# The lines of the protocol: each that has an id is answered, whatever else is in it.
-
-
-LONE = re.compile(r"(\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|\\u[dD][89a-fA-F]..")
-"""An escape of half a character, such as a log has that was cut inside an emoji, or in group 1 any other escape."""
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
+# The lines of the protocol: each that can be read is answered, and any other with an error.
 
 
 def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
@@ -426,48 +420,32 @@ def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCErro
         while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
             rest = lines.readline(LONGEST_MESSAGE)
         if not line.isspace():
-            hand_on(read_message(line.decode("utf-8-sig", "replace")))
+            hand_on(read_message(line))
     hand_on(None)
 
 
-def _put_line(line: bytes) -> None:
-    sys.stdout.buffer.write(line)
-    sys.stdout.flush()
+def read_message(line: bytes) -> SessionMessage | JSONRPCError:
+    """Return the message in a line, or the answer to a line that is none, with its id if that can be read.
 
-
-def read_message(line: str) -> SessionMessage | JSONRPCError:
-    """Return the message in a line, or the answer to a line that is none."""
+    Half a character, such as a log has that was cut inside an emoji, is a question mark.
+    """
     from mcp import types
     from mcp.shared.message import SessionMessage
-    from pydantic import ValidationError
 
-    line = LONE.sub(lambda escape: escape[1] or "\\ufffd", line)
-    code, why = types.INVALID_REQUEST, "no message of JSON-RPC 2.0; one stands alone on its line"
+    id, code, why = None, types.PARSE_ERROR, f"no JSON; a line has at most {int(LONGEST_MESSAGE)} bytes"
     try:
-        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        if not (isinstance(message, types.JSONRPCNotification) and _id_text(line)):
+        read = json.loads(line.decode("utf-8-sig", "replace"))
+        whole = json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")
+        found, code = json.loads(whole), types.INVALID_REQUEST
+        why = "no message of JSON-RPC 2.0; one stands alone on its line"
+        id = found.get("id") if isinstance(found, dict) else None
+        message = types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
+        if not (isinstance(message, types.JSONRPCNotification) and "id" in found):
             return SessionMessage(message)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            code, why = types.PARSE_ERROR, f"{first['msg']}; a line has at most {int(LONGEST_MESSAGE)} bytes"
-    try:
-        id = json.loads(_id_text(line))
-    except ValueError:
-        id = None
+    except (ValueError, RecursionError):  # this answers it
+        pass
     known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=why))
-
-
-def _id_text(line: str) -> str:
-    """Return how a line writes its id, also one that is no JSON; empty if it has none."""
-    depth, before = 0, ("", "")
-    for found in TOKEN.finditer(line):
-        if depth == 1 and before == ('"id"', ":"):
-            return found[0]
-        depth += (found[0] in "{[") - (found[0] in "]}")
-        before = before[1], found[0]
-    return ""
 
 
 MCP_COMMAND = Command(

@@ -22,6 +22,7 @@ OPERATORS = names_in("models.operators", "LISTED")
 DIALECTS = ("tensorrt",)
 """The dialects in whose layers a model can be written."""
 FILE = Argument("file", "the ONNX model", "FILE.onnx")
+BATCH = Argument("batch", "a batch size to judge, as --batch", "[BATCH]", False)
 ASKED = (
     Option(
         "batch", "The batch's name, and the sizes to judge: N,1,2,8; none if there is none.", metavar="NAME[,SIZE...]"
@@ -59,21 +60,19 @@ FIXING = (
 def run_model(file: str, out: Output, **given: Any) -> int:
     """Print what is asked for of a model, or write it mended; return the exit code."""
     from shapecalc.cli.model_report import size_options, targets_of
-    from shapecalc.models.judge import uncollected
 
+    gc.disable()  # a report is of many values and no circles, and is done with soon
     try:
         _check_together(given, out)
         options = size_options(given["batch"], given["shapes"] or (), given["where"] or ())
         targets = targets_of(given["fix_as"] or ())
-        with uncollected():
-            try:
-                if given["fix"]:
-                    return _fix(file, options, out, targets, prove=not given["no_prove"])
-                return _show(file, options, out, given)
-            finally:
-                gc.freeze()  # what is here now stays: collections need not look at it
+        if given["fix"]:
+            return _fix(file, options, out, targets, prove=not given["no_prove"])
+        return _show(file, options, out, given)
     except ShapeError as error:
         return print_error(error, "model", {"model": file}, out)
+    finally:
+        gc.enable()
 
 
 def _check_together(given: Mapping[str, Any], out: Output) -> None:
@@ -168,7 +167,7 @@ def _put_lines(lines: Sequence[str]) -> None:
 
 MODEL_COMMAND = Command(
     run=run_model,
-    parameters=[FILE, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING],
+    parameters=[FILE, BATCH, *ASKED, *SHOWN, *printing_options("json", "quiet"), *FIXING],
     summary="Say which Reshape of an ONNX model breaks at another batch size, and mend it.",
     examples="""\
   shapecalc model yolo.onnx

@@ -8,14 +8,14 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shapecalc.cli.check import annotation, brief_end
+from shapecalc.cli.check import annotation
 from shapecalc.core.answers import Request
 from shapecalc.core.commands import command_pieces, texts_of
 from shapecalc.core.dims import Monomial
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, fields, replace
-from shapecalc.core.text import brief, number_text, read_target, shape_text, tokens, visible
+from shapecalc.core.text import LONGEST_REPEATED, brief, number_text, read_target, shape_text, tokens, visible
 from shapecalc.core.values import read_sizes
 from shapecalc.models import report as reports
 from shapecalc.models.file import Node, read_model
@@ -80,14 +80,13 @@ def size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str])
 
 def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     """Return the batch's name and the sizes to judge, of which there are two or more."""
-    words = [word.strip() for word in text.split(",")]
+    words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
     name = words.pop(0) if words[0] and is_name else None
     sizes = [_size(word) for word in words]
     if name == NO_BATCH and sizes:
         raise misuse("without a batch there are no sizes of it", f"write {NO_BATCH}", argument="batch")
-    if words and len({*sizes}) < 2:
-        raise misuse("one size is not enough: write two sizes or more", "write N,1,8", argument="batch")
+    sizes += [1] * (len({*sizes}) == 1)
     return name, tuple(sorted({*sizes})) or SizeOptions().sizes
 
 
@@ -227,12 +226,12 @@ def _told_row(told: reports.Told, judged: reports.Judged | None, report: reports
 def _words(shape: NamedShape | None, words: dict[int, str]) -> str:
     """Return the text of a shape; `words` keeps the texts, most of which stand in two rows."""
     if id(shape) not in words:
-        words[id(shape)] = brief_end(reports.shape_words(shape), LONGEST_CELL)
+        words[id(shape)] = brief(reports.shape_words(shape), LONGEST_CELL)
     return words[id(shape)]
 
 
 def _node_cells(node: Node) -> Row:
-    return brief_end(visible(node.path), LONGEST_CELL), brief_end(visible(node.name), LONGEST_CELL), brief(node.op)
+    return brief(visible(node.path), LONGEST_CELL), brief(visible(node.name), LONGEST_CELL), brief(node.op)
 
 
 def _totals(report: reports.Report) -> Iterator[str]:
@@ -240,14 +239,14 @@ def _totals(report: reports.Report) -> Iterator[str]:
     every = report.every
     assert every is not None
     for name, definition in every.results.items():
-        yield f"{name} is {brief_end(definition, LONGEST_TEXT)}"
+        yield f"{name} is {brief(definition, LONGEST_TEXT)}"
     dims = number_text(every.unknown, "size is", "sizes are")
     tensors = number_text(every.shapeless, "tensor has", "tensors have")
     yield f"{dims} not known (?), {tensors} no known rank."
     at = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
     yield f"The largest{f' at {at}' if at else ''}:"
     for node, tensor in every.largest:
-        shape = brief_end(reports.shape_words(tensor.shape), LONGEST_CELL)
+        shape = brief(reports.shape_words(tensor.shape), LONGEST_CELL)
         yield f"  {number_text(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.name_of(node)}"
 
 
@@ -328,14 +327,14 @@ def node_lines(report: reports.Report, judged: reports.Judged) -> list[str]:
     node, (read, _) = judged.node, judged.tensors
     head = f"{reports.name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
     rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
-    lines = [f"{head}   in  {read[0] if read else ''}   ({brief_end(reports.shape_words(judged.input), LONGEST_TEXT)})"]
+    lines = [f"{head}   in  {read[0] if read else ''}   ({brief(reports.shape_words(judged.input), LONGEST_TEXT)})"]
     lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
     return [printable(line) for line in lines]
 
 
 def _labelled(rows: Iterable[Row]) -> list[str]:
     """Return rows as lines, with what is said of their texts in one column; a minus stands before the column."""
-    signed = [(label, brief_end(" " * (text[:1] != "-") + text, LONGEST_TEXT), said) for label, text, said in rows]
+    signed = [(label, brief(" " * (text[:1] != "-") + text, LONGEST_TEXT), said) for label, text, said in rows]
     width = max((len(text) for _, text, said in signed if said), default=0)
     return [
         f"  {label.ljust(6)} {text.ljust(width) if said else text}  {said}".rstrip() for label, text, said in signed
@@ -447,7 +446,7 @@ def _offence(judged: reports.Judged, report: reports.Report) -> str:
 
 
 def _brief_shape(shape: NamedShape | None) -> str:
-    return brief_end(reports.shape_words(shape))
+    return brief(reports.shape_words(shape), LONGEST_REPEATED)
 
 
 class Layers(Record):

@@ -112,7 +112,7 @@ PRINTING = commands.by_name(
         short="-e",
     ),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
-    Option("expect", "Exit 1 unless the answer is this shape, or fits this pattern: N,?,...", metavar="SHAPE"),
+    Option("expect", "Exit 1 unless the answer is this: a shape, a pattern (N,?,...), error RULE.", metavar="SHAPE"),
     Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),
     Option("strict", "Exit 1 if the answer holds only under conditions.", Takes.NOTHING),
     Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),
@@ -140,7 +140,7 @@ PRINTING = commands.by_name(
         lists_completions=True,
     ),
     Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),
-    Option("step", "The step of the picture; without it, the main one.", Takes.NUMBER, "N", least=1, most=MOST_STEPS),
+    Option("step", "The picture's step, 0 for the question; else the main one.", Takes.NUMBER, "N", most=MOST_STEPS),
     THEME,
     Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
     Option("no_config", "Use no defaults from the environment or pyproject.toml.", Takes.NOTHING),
@@ -186,7 +186,8 @@ GROUPS = {
         "size": "info",
     },
     "chains and frameworks": dict.fromkeys(("chain", "equiv", "simplify", "find", "compare"), "chains"),
-    "to see and to learn": {"tui": "terminal", "serve": "terminal", "drill": "drill", "film": "film", "repl": "repl"},
+    "to see and to learn": {"tui": "terminal", "serve": "terminal"}
+    | {name: name for name in ("drill", "film", "site", "repl")},
     "to look up": dict.fromkeys(("help", "why", "dialects"), "info"),
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }

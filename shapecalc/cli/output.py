@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from time import monotonic
 
 from shapecalc.core.ask import Default, Options, Stage, changing, operator_in, read_default, read_table
 from shapecalc.core.commands import without_padding
@@ -16,8 +15,7 @@ from shapecalc.core.limits import LONGEST_LINE
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import is_file, shape_text, visible
-from shapecalc.core.values import operand_texts
+from shapecalc.core.text import is_file, shape_text, split, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rich.console import Console, RenderableType
-    from rich.progress import Progress
 
     from shapecalc.engine.arrays import Source
 
@@ -403,7 +400,7 @@ def read_operands(options: dict[str, object]) -> list[Source]:
     """
     found: list[Source] = []
     for name in ("operands", "weight"):
-        words = operand_texts(str(options.get(name) or ""))
+        words = split(str(options.get(name) or ""))
         files = {word: _opened(word) for word in words if is_file(word)}
         if files:
             options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])
@@ -487,45 +484,3 @@ def _text_of(path: str) -> bytes:
             return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))
     except OSError as error:
         raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None
-
-
-# A bar for work that takes a while.
-
-
-PATIENCE = 1.0
-"""Seconds after which a bar shows how far the work has come."""
-
-
-class Meter:
-    """A bar on the terminal for work that takes a while."""
-
-    def __init__(self, total: int, what: str = "writing", *, shows: bool = True) -> None:
-        """Start to wait; of nobody knows how many bytes, the total is 0. Nothing is shown where others write."""
-        self.total, self.what, self.done, self.start = total or None, what, 0, monotonic()
-        self.shows = shows and sys.stderr is not None and sys.stderr.isatty()
-        self.bar: Progress | None = None
-
-    def __enter__(self) -> Meter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def tick(self, done: int) -> None:
-        """Note that so many bytes are done."""
-        self.done += done
-        if self.bar is None and self.shows and monotonic() - self.start > PATIENCE:
-            self.bar = self._make_bar()
-        if self.bar is not None:
-            self.bar.update(self.bar.task_ids[0], completed=self.done)
-
-    def _make_bar(self) -> Progress:
-        from rich.console import Console
-        from rich.progress import Progress, TimeRemainingColumn, TransferSpeedColumn
-
-        columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
-        bar.add_task(self.what, total=self.total)
-        bar.start()
-        return bar

@@ -6,16 +6,18 @@ import re
 import sys
 from os.path import isfile
 from pathlib import Path
+from shlex import quote
 
 from shapecalc.cli.answer import advised, print_answer, print_error
 from shapecalc.cli.options import PRINTING, Argument, Command, printing_options
 from shapecalc.cli.output import Exit, Output, asks_text, put, read_input, read_stdin, tell
 from shapecalc.core.ask import chain_with_options
-from shapecalc.core.commands import ASKING, Option, split
+from shapecalc.core.commands import ASKING, Option
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.text import read_shape, tokens
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import replace
+from shapecalc.core.text import read_shape, split, tokens, visible
 from shapecalc.core.values import read_sizes
 
 # `shapecalc doctor`: what a runtime's error message means, and what would mend it.
@@ -140,10 +142,11 @@ def run_code(
     """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
     from shapecalc.core.code import cleaned, read_code  # it imports Python's own parser
 
-    text, source = line, None
+    text, source, file = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:
-        held = line.strip() == "-" or isfile(line)  # noqa: PTH113 - it never raises
-        text = cleaned(_text_of(line.strip()) if held else line)
+        text = cleaned(_text_of(line.strip()) if file or line.strip() == "-" else line)
+        if "add_shuffle" in text:
+            raise misuse("this builds TensorRT layers", "leave out the word code: shapecalc FILE, or 'TEXT'")
         inputs = {name.strip(): dims for name, _, dims in (each.rpartition("=") for each in _inputs(input or ""))}
         for name, dims in [*inputs.items()][:1]:
             given = read_input(dims, {"dialect": dialect}, "reshape")
@@ -157,7 +160,11 @@ def run_code(
         answer = answer_chain(read.shape, stages, {})
         return print_answer(answer, out, source if read.main else None, asked=[{"where": numbers}])
     except ShapeError as error:
-        return print_error(advised(error), "code", {"line": text, "input": input}, out)
+        error = advised(error)
+        if file:
+            hint = error.problem.hint.replace("--input ", f"shapecalc {visible(quote(line))} ")
+            error = ShapeError(replace(error.problem, hint=hint))
+        return print_error(error, "code", {"line": text, "input": input}, out)
 
 
 CODE_COMMAND = Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.readings import OTHER_WORDS, Held, is_shape, read_held
 from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.text import brief, lookup, read_shape, shape_text, suggestion, visible
+from shapecalc.core.text import brief, read_shape, shape_text, split, suggestion, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ COMMANDS = {
     "help": "this list",
     "quit": "leave; so does ^D",
 }
+SAME = {"?": "help", "exit": "quit"}
 HELP = """\
   2,3,4               set the current shape; every answer becomes the new one, also called ans
   transpose 1,0,2     carry the current shape through an op; its options are the command's
@@ -100,7 +101,7 @@ class Session:
     def reply(self, line: str) -> Reply:
         """Return the reply to one line, whatever it holds."""
         try:
-            words = commands.respelled(commands.split(line))
+            words = commands.respelled(split(line))
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
             if is_message(line):
@@ -110,6 +111,8 @@ class Session:
 
     def _reply(self, line: str, words: list[str]) -> Reply:
         """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
+        if words[0] == "chain" and len(words) > 1:
+            line, words = " ".join(words[1:]), split(" ".join(words[1:]))
         if "|" in line:
             shape, stages = commands.read_chain(f"ans | {line}" if words[0] in OPS else line)
             return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
@@ -120,15 +123,12 @@ class Session:
             typed = commands.read_stage(words, with_input=_names_input(words, self.shape is not None))
             options = with_defaults(typed.op, self._defaults, typed.options)
             return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
-        if words[0] in {name.split()[0] for name in COMMANDS}:
-            reply: Reply = getattr(self, f"_reply_to_{words[0]}")(words[1:])
-            return reply
-        if words == ["?"]:
-            return self._reply_to_help(words)
+        name = SAME.get(words[0], words[0])
+        own: Callable[[list[str]], Reply] | None = getattr(self, f"_reply_to_{name}", None)
+        if own is not None:
+            return own(words[1:])
         if words == ["ans"]:
             return Reply(self._input("ans"))
-        if words[0] == "exit":
-            return Reply(done=True)
         if is_shape(line):
             self._past.append(read_shape(line))
             return Reply(self._input("ans"))
@@ -191,14 +191,6 @@ class Session:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
         self._defaults["dialect"] = dialect_called(words[0]).name
         return Reply(story=f"asking {self.dialect}")
-
-    def _reply_to_why(self, words: list[str]) -> Reply:
-        from shapecalc.cli.info import rule_text, rules_about
-
-        rules = rules_about(words[0]) or [lookup(words[0], every_rule(), "rule")] if words else [*every_rule().values()]
-        if len(rules) == 1:
-            return Reply(rule_text(rules[0]))
-        return Reply("\n".join(f"{rule}: {rule.sentence}" for rule in rules))
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
         lines = [

@@ -29,25 +29,7 @@ if TYPE_CHECKING:
 
 TerminalApp = Any
 """The terminal app, that of `__main__`, which hands it over: nothing here may import it."""
-NAME = "tui"
 INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
-
-
-def open_at(app: TerminalApp, words: Sequence[str], out: Output, *, place: int | None, big: bool, **course: Any) -> int:
-    """Run the app at the question that some words ask, and print the answer if it was left with F10."""
-    try:
-        question = opening_question(app, words, out, _shape_from_stdin)
-        lessons = opening_course(**course)
-        check_terminal()
-    except ShapeError as error:
-        return _print_refusal(error, NAME, words, out)
-    with stdout_at_terminal():
-        result, code = app.open(question, place, lessons, big=big)
-    if result is None:
-        return int(code)
-    if result.answer is not None:
-        return print_answer(result.answer, out)
-    return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
 
 
 def _print_refusal(error: ShapeError, command: str, words: Sequence[str], out: Output) -> int:
@@ -71,15 +53,26 @@ def opening_question(
     return question.with_text("input", shape()) if question.texts.get("input", "").strip() == "-" else question
 
 
-def opening_course(lesson_file: str | None, *, lesson: bool, notes: bool = False) -> Course | None:
+def opening_course(
+    lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, alone: bool = False
+) -> Course | None:
     """Return the course that the app opens with; None if it opens with none.
+
+    If nothing else is asked for, it opens `alone`: that is the path, for those who have not been on it.
 
     Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
     """
-    if not (lesson_file or lesson or notes):
+    asked = lesson_file or lesson or notes or path
+    if not (asked or alone):
         return None
-    from shapecalc.teaching.lessons import Course, lessons, own_lessons, read_lesson_file
+    from shapecalc.teaching.lessons import Course, first_course, lessons, own_lessons, path_lessons, read_lesson_file
 
+    if not asked:
+        return first_course()
+    if path and lesson_file:
+        raise misuse("--path and --lesson-file cannot be combined")
+    if path:
+        return Course(path_lessons(), notes, path=True)
     return Course(own_lessons(lesson_file, read_lesson_file(lesson_file)) if lesson_file else lessons(), notes)
 
 
@@ -159,6 +152,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     command_words("any op's command line, or that of chain or equiv", "[OP ARGS...]", "chain", "equiv", required=False),
     STEP,
     *LESSONS,
+    Option("path", "Open with the first ten minutes again: what a dim is, 0, -1, a permutation.", Takes.NOTHING),
     Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
     Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
@@ -175,15 +169,25 @@ def run_tui(
     Raises `ShapeError` (usage) for a step that there cannot be.
     """
     words, place = words or [], _place(given.pop("place"))
-    if model is None and node is None:
-        return open_at(app, words, out, place=place, **given)
     try:
-        if model is None or words or any(given.values()):
+        if model is not None and not words and not any(given.values()):
+            return _run_model(app, model, node)
+        if model is not None or node is not None:
             only = "the only option that --model takes here is --node"
             raise misuse(only, "shapecalc tui --model FILE.onnx --node NAME")
-        return _run_model(app, model, node)
+        question = opening_question(app, words, out, _shape_from_stdin)
+        big = given.pop("big")
+        course = opening_course(**given, alone=place == 0 and not (words or big))
+        check_terminal()
     except ShapeError as error:
-        return print_error(error, NAME, {"command": " ".join(words) or None}, out)
+        return _print_refusal(error, "tui", words, out)
+    with stdout_at_terminal():
+        result, code = app.open(question, place, course, big=big)
+    if result is None:
+        return int(code)
+    if result.answer is not None:
+        return print_answer(result.answer, out)
+    return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
 
 
 def _place(step: str | None) -> int | None:
@@ -248,20 +252,18 @@ def run_serve(
     **course: Any,
 ) -> int:
     """Serve until interrupted; every visitor gets an app of their own."""
-    from shapecalc.serving.door import is_loopback, new_door, url_host
-
-    words = words or []
-    try:
-        command = _visit_command(app, words, opening_course(**course), out)
-        door = new_door(host, allow_host or [])
-    except ShapeError as error:
-        return _print_refusal(error, "serve", words, out)
     try:
         import asyncio
 
-        from shapecalc.serving.server import Serving, serve
+        from shapecalc.serving.server import Serving, is_loopback, new_door, serve, url_host
     except ImportError as error:
         raise stream_error("serve", missing(str(error.name), "serve")) from None
+    words = words or []
+    try:
+        command = list(app.visit(opening_question(app, words, out), opening_course(**course)))
+        door = new_door(host, allow_host or [])
+    except ShapeError as error:
+        return _print_refusal(error, "serve", words, out)
     with _listening(host, port) as listening:
         address = f"http://{url_host(host)}:{port}/?token={door.token}"
         put(address)
@@ -274,11 +276,6 @@ def run_serve(
         finally:
             entered()
     return Exit.YES
-
-
-def _visit_command(app: TerminalApp, words: list[str], course: Course | None, out: Output) -> list[str]:
-    """Return what starts an app at the question of some words; raise `ShapeError` (usage, file) if there is none."""
-    return list(app.visit(opening_question(app, words, out), course))
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -1,19 +1,16 @@
 """Help and completion, which Typer makes of the table of commands. Typer reads no line, and nobody imports it for one.
 
-From 0.29 on Typer imports pydantic before it reads the first value, even one that was left out, and that takes longer
-than most answers. All values are texts to it, and its parameters take them as they were typed. Only names that are
-public in Click and in all versions of Typer since 0.27.2 are overridden.
+Only names that are public in Click and in all versions of Typer since 0.27.2 are overridden.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.exceptions import TyperException
 from typer.main import get_command
 
@@ -62,7 +59,6 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all."""
     made = typer.Typer(
         name="shapecalc",
-        cls=AllCommands,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         invoke_without_command=True,
@@ -97,18 +93,13 @@ def _function_of(command: Command) -> Callable[..., None]:
         """Do nothing: the line was read before."""
 
     made: list[inspect.Parameter] = []
-    for each in map(_typer_parameter, command.parameters):
-        twofold = any(each.name == other.name for other in made)
-        made.append(each.replace(name=f"{each.name}_by_name") if twofold else each)
+    for parameter in command.parameters:
+        kind, default = _typer_argument(parameter) if isinstance(parameter, Argument) else _typer_option(parameter)
+        name = f"{parameter.name}_by_name" if any(parameter.name == other.name for other in made) else parameter.name
+        made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     told.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
     told.__annotations__ = {each.name: each.annotation for each in made}
     return told
-
-
-def _typer_parameter(parameter: Argument | Option) -> inspect.Parameter:
-    """Return how Typer sees an argument or an option."""
-    kind, default = _typer_argument(parameter) if isinstance(parameter, Argument) else _typer_option(parameter)
-    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _typer_argument(argument: Argument) -> tuple[Any, Any]:
@@ -145,11 +136,10 @@ def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None
     names = parameter.completions
     if names is None:
         return None
-    if isinstance(parameter, Argument) and parameter.completes_first:
-        return lambda ctx, incomplete: (  # Typer looks at these names
-            [] if ctx.params.get(parameter.name) else names_starting(names(), incomplete)
-        )
-    return lambda incomplete: names_starting(names(), incomplete)
+    first = isinstance(parameter, Argument) and parameter.completes_first
+    return lambda ctx, incomplete: (  # Typer looks at these names
+        [] if first and ctx.params.get(parameter.name) else names_starting(names(), incomplete)
+    )
 
 
 def names_starting(names: Iterable[str], text: str) -> list[str]:
@@ -161,26 +151,8 @@ def names_starting(names: Iterable[str], text: str) -> list[str]:
     return [name for name in names if name.startswith(text)]
 
 
-def _take_as_typed(command: Any, context: Any) -> None:
-    """Let every parameter of a command, `--help` among them, take its value as it was typed."""
-    for param in command.get_params(context):
-        param.process_value = partial(_process_value, param)
-
-
-def _process_value(param: Any, context: Any, value: Any) -> Any:
-    """Return the value of a parameter: a text, texts, or a switch."""
-    if value is None and (param.multiple or param.nargs == -1):
-        value = ()
-    return value if param.callback is None else param.callback(context, param, value)
-
-
 class ShapeCommand(TyperCommand):
     """A command whose help is the same in every version of Typer."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words before the one that is completed."""
-        _take_as_typed(self, ctx)
-        return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return what a shell offers for a word: of an option that can ask for everything, both ways to write it."""
@@ -233,12 +205,3 @@ def _has(op: Op, row: Dialect, param: Param | None, name: str) -> bool:
         return switch_name(op, row) == name
     operator = operator_of(op, row)
     return param.is_taken_by(row) and (param in op.params or (operator is not None and param in operator.params))
-
-
-class AllCommands(TyperGroup):
-    """All commands."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options that stand before the command as they were typed, `--show-completion` among them."""
-        _take_as_typed(self, ctx)
-        return super().parse_args(ctx, args)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shapecalc.core.conditions import Condition, Conditions, Never, combine, solved_names
-from shapecalc.core.dims import Dim, Monomial, Shape, all_known, plain, rewrite
+from shapecalc.core.dims import Dim, Shape, all_known, plain, rewrite
 from shapecalc.core.moves import Combine, Dims, Move, Permute, Pick, Reshape
 from shapecalc.core.problem import Problem, Rule, misuse
-from shapecalc.core.record import Choice, FrozenDict, Record
+from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.text import shape_text
 
 TYPE_CHECKING = False
@@ -59,12 +59,7 @@ class Request(Record):
     @property
     def symbolic(self) -> bool:
         """Whether a name occurs among the dims."""
-        for value in (self.input, *self.arguments.values()):
-            if type(value) is tuple:
-                for dim in value:
-                    if type(dim) is Monomial or (type(dim) is tuple and not all_known(dim)):
-                        return True
-        return False
+        return not all_known(self.dims)
 
 
 HERE = "_"
@@ -117,32 +112,7 @@ class Kind(Choice):
 class StepRule(Rule):
     """A rule that settles something, with the sentence of its steps."""
 
-    __slots__ = ("name", "why")
-
-    name: str
-    """The name of what its steps do, in a word or two."""
-    why: str | Callable[..., str]
-    """The sentence: a text with the step and its facts put in, or what makes it of these."""
-
-    def __new__(
-        cls,
-        id: str,
-        sentence: str,
-        explanation: str,
-        example: str,
-        source: str,
-        why: str | Callable[..., str],
-        name: str = "",
-    ) -> Self:
-        """Make a rule from its id and its texts; its name is its id, unless it has another."""
-        made = super().__new__(cls, id, sentence, explanation, example, source)
-        object.__setattr__(made, "name", name or id.replace("-", " "))
-        object.__setattr__(made, "why", why)
-        return made
-
-    def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
-        made, texts = super().__reduce__()
-        return made, (*texts, self.why, self.name)
+    __slots__ = ()
 
 
 class Step(Record):
@@ -240,26 +210,12 @@ class Answer(Record):
 
     __slots__ = ("_assumes", "_concrete", "_moves", "_origins")
 
-    output: Shape | None
-    """The shape of the result; None if the request is refused."""
-    problem: Problem | None
-    conditions: Conditions
-    """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
     shown_as: ClassVar[Callable[..., str]]
     """What shows an answer as a MIME type. The package sets it, since pictures are made on a floor above."""
 
-    def __init__(
-        self,
-        output: Shape | None,
-        problem: Problem | None,
-        conditions: Conditions,
-        assumes: Names | Callable[[], Names],
-    ) -> None:
-        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        self._output = output
-        self._problem = problem
-        self._conditions = conditions
-        self._assumes = assumes
+    def __post_init__(self) -> None:
+        """Find the rest when it is first read."""
+        self._assumes: Names | Callable[[], Names] = ()
         self._moves: tuple[Move, ...] | None = None
         self._concrete: bool | None = None
         self._origins: Origins | None = None
@@ -281,11 +237,31 @@ class Answer(Record):
         raise TypeError(f"{type(self).__name__} has no traces")
 
     @property
+    def output(self) -> Shape | None:
+        """The shape of the result; None if the request is refused."""
+        raise TypeError(f"{type(self).__name__} has no output")
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the request is refused; None if it is not."""
+        raise TypeError(f"{type(self).__name__} has no problem")
+
+    @property
+    def conditions(self) -> Conditions:
+        """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
+        raise TypeError(f"{type(self).__name__} has no conditions")
+
+    @property
     def assumes(self) -> Names:
         """The names that must not be 0 for the answer to hold; they are found when they are first read."""
         if callable(self._assumes):
             self._assumes = self._assumes()
         return self._assumes
+
+    def assuming(self, assumes: Callable[[], Names]) -> Self:
+        """Set what finds the names that it assumes and return the answer, which nothing but the caller has seen yet."""
+        self._assumes = assumes
+        return self
 
     @property
     def stages(self) -> Stages:
@@ -370,11 +346,8 @@ class Answer(Record):
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json
 
-        found: dict[str, object] = {
-            "conditions": [str(condition) for condition in self.conditions],
-            "assumes": list(self.assumes),
-            "origins": origins_json(self.origins),
-        }
+        conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
+        found = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
         if self.results:
             from shapecalc.core.results import shown  # few answers have named results
 
@@ -385,50 +358,32 @@ class Answer(Record):
 class Trace(Answer):
     """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
 
-    __slots__ = ("_request", "_stages", "_tells")
+    __slots__ = ("_tells",)
 
-    version: int | None
+    request: Request
+    """The question."""
+    version: int | None = None
     """The operator's version; None if operators of the dialect have no versions."""
-    options: Mapping[str, object]
+    options: Mapping[str, object] = NONE
     """The settings in force, such as the switch, whether the request gave them or not."""
-    given: tuple[Step, ...]
+    stages: Stages = ()
+    """The stages of the op, in order, as far as the request got."""
+    output: Shape | None = None
+    problem: Problem | None = None
+    conditions: Conditions = ()
+    given: tuple[Step, ...] = ()
     """The steps that come before the op's own: what the request itself says of the sizes."""
-    results: Mapping[str, Result]
+    results: Mapping[str, Result] = NONE
     """What the names are that the answer is the first of its chain to have."""
 
-    def __init__(
-        self,
-        request: Request,
-        version: int | None = None,
-        options: Mapping[str, object] | None = None,
-        stages: Stages = (),
-        output: Shape | None = None,
-        problem: Problem | None = None,
-        conditions: Conditions = (),
-        assumes: Names | Callable[[], Names] = (),
-        given: tuple[Step, ...] = (),
-        results: Mapping[str, Result] = NONE,
-    ) -> None:
-        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        super().__init__(output, problem, conditions, assumes)
-        self._request = request
-        self._version = version
-        self._options = options if type(options) is FrozenDict else FrozenDict(options or {})
-        self._stages = stages
-        self._given = given
-        self._results = FrozenDict(results) if results else NONE
+    def __post_init__(self) -> None:
+        """Freeze the mappings."""
+        super().__post_init__()
+        self._options, self._results = map(FrozenDict, (self.options, self.results))
         self._tells: Callable[[Trace], Mapping[str, object]] | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) is True and self.request == other.request  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash((Trace, self.request, self.output))
-
-    @property
-    def request(self) -> Request:
-        """The question."""
-        return self._request
 
     @property
     def input(self) -> Shape:
@@ -451,14 +406,9 @@ class Trace(Answer):
         return (self,)
 
     @property
-    def stages(self) -> Stages:
-        """The stages of the op, in order, as far as the request got."""
-        return self._stages
-
-    @property
     def steps(self) -> tuple[Step, ...]:
         """What the request itself says of the sizes, and the steps of the op's stages, in order."""
-        steps = self._given
+        steps = self.given
         for stage in self.stages:
             steps += stage.steps
         return steps
@@ -475,8 +425,7 @@ class Trace(Answer):
 
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with `problem` in place of its output."""
-        stages, given = self.stages, self.given
-        return Trace(self.request, self.version, self.options, stages, None, problem, (), (), given, self.results)
+        return replace(self, output=None, problem=problem, conditions=())
 
     def as_json(self) -> dict[str, object]:
         """Return the trace as the JSON object that the command line documents."""
@@ -499,40 +448,17 @@ class Trace(Answer):
 class Chain(Answer):
     """Several requests, each on the output of the one before."""
 
-    __slots__ = ("_traces",)
-
     input: Shape
-    """The shape of the input tensor."""
-
-    def __init__(
-        self,
-        input: Shape,
-        traces: tuple[Trace, ...],
-        output: Shape | None = None,
-        problem: Problem | None = None,
-        conditions: Conditions = (),
-        assumes: Names | Callable[[], Names] = (),
-    ) -> None:
-        """Set the fields. `assumes` may be a function, which is called when the field is first read."""
-        super().__init__(output, problem, conditions, assumes)
-        self._input = input
-        self._traces = traces
-
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) is True and self.traces == other.traces  # type: ignore[attr-defined]
+    traces: tuple[Trace, ...]
+    """The trace of each op in turn, up to the one that was refused."""
+    output: Shape | None = None
+    problem: Problem | None = None
+    conditions: Conditions = ()
+    op: ClassVar = "chain"
+    """The name of a chain, which stands where other answers have the name of an op."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
-
-    @property
-    def op(self) -> str:
-        """The name of a chain, which stands where other answers have the name of an op."""
-        return "chain"
-
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The trace of each op in turn, up to the one that was refused."""
-        return self._traces
 
     def as_json(self) -> dict[str, object]:
         """Return the chain as the JSON object that the command line documents."""
@@ -553,11 +479,12 @@ def moves_of(answer: Answer) -> Moves:
     """
     from shapecalc.core.layout import Moves  # a bare question asks for no layout
 
-    for move in answer.moves:
-        if isinstance(move, Dims):
+    for stage in answer.stages:
+        if isinstance(stage.move, Dims):
             raise misuse("shape returns dims, so no element moves")
-        if isinstance(move, Combine):
-            raise misuse("elements of several operands, or of windows, cannot be followed", "ask for the shape alone")
+        if isinstance(stage.move, Combine):
+            message = f"elements of {stage.label} come from several operands or places, and cannot be followed"
+            raise misuse(message, "ask for the shape alone")
     return Moves(answer.input, answer.moves)
 
 
@@ -568,13 +495,12 @@ def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Condi
     if any(isinstance(move, Dims) for move in moves):
         return (None,) * len(output)
     if any(isinstance(move, Combine) for move in moves):
-        from shapecalc.core.combining import combined_origins  # most requests have one operand
+        from shapecalc.core.origins import combined_origins  # most requests have one operand
 
-        return combined_origins(
-            shape,
-            moves,
-            lambda before, start, end: _plain_origins(before, finished[start:end], moves[start:end], conditions),
-        )
+        def between(before: Shape, start: int, end: int) -> Origins:
+            return _plain_origins(before, finished[start:end], moves[start:end], conditions)
+
+        return combined_origins(shape, moves, between)
     return _plain_origins(shape, stages, moves, conditions)
 
 
@@ -582,7 +508,8 @@ def _plain_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], condit
     from shapecalc.core.layout import Moves  # a bare question asks for no origins
     from shapecalc.core.origins import origins
 
-    return origins(Moves(shape, moves), conditions, _carried_ones(shape, stages, solved_names(conditions)))
+    ones = _carried_ones(shape, stages, solved_names(conditions))
+    return origins(Moves(shape, moves), conditions, tuple(ones.items()))
 
 
 def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
@@ -602,7 +529,7 @@ def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> di
         elif isinstance(move, Permute):
             pairs = [*enumerate(move.axes)]
         elif isinstance(move, Reshape):
-            pairs = [*carried_ones(before, after).items()]
+            pairs = [*carried_ones(before, after)]
         elif isinstance(move, Pick):
             pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
         else:

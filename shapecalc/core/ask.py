@@ -23,6 +23,7 @@ from shapecalc.core.text import (
     read_shape,
     read_target,
     shape_text,
+    split,
     suggestion,
     tokens,
     visible,
@@ -221,7 +222,7 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
             if isinstance(value, str):
                 written[name] = value
         elif param.required:
-            raise misuse(f"{op} needs a {name}", argument=name)
+            raise misuse(f"{op} needs a {name}", f"as in {spec.examples[0]}", argument=name)
     given = {name: value for name, value in options.items() if value is not None and name not in arguments}
     given.pop("dialect", None)
     if not given:
@@ -327,8 +328,8 @@ def _word(value: object, param: Param, _: Shape) -> str:
 
 def read_flag(value: object, name: str) -> bool:
     """Return a yes or no from 0, 1, a truth value or the text of a number; raise `ShapeError` (usage) otherwise."""
-    if value in ("0", "1"):
-        return value == "1"
+    if value in ("0", "1", "False", "True"):
+        return value in ("1", "True")
     if isinstance(value, int) and value in (0, 1):
         return bool(value)
     raise misuse(f"{name} is 0 or 1, not {values.describe(value)}", argument=name)
@@ -343,7 +344,7 @@ def _shape(value: object, param: Param, _: Shape, place: object = "") -> Shape:
 
 def _operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
     """Return the shapes of operands from a text or a list of them; `_` stays, for the tensor of a chain."""
-    each = values.operand_texts(value) if isinstance(value, str) else value
+    each = split(value) if isinstance(value, str) else value
     if not isinstance(each, (list, tuple)) or not each:
         raise misuse(f"{param.name} is a list of shapes, not {values.describe(value)}", argument=param.name)
     pairs = enumerate(each)
@@ -354,7 +355,7 @@ def operand_words(request: Request) -> list[str]:
     """Return the other operands of a request as they are typed, or as shapecalc writes them."""
     written = request.written.get("operands")
     if written:
-        return values.operand_texts(written)
+        return split(written)
     return [one if isinstance(one, str) else shape_text(one) for one in request.arguments.get("operands", ())]
 
 
@@ -387,19 +388,18 @@ READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
 
 def with_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
     """Return the request with sizes put in for names; raise `ShapeError` if a dim cannot take them."""
-    arguments = {
-        name: _filled_value(value, sizes, name) if isinstance(value, tuple) else value
-        for name, value in request.arguments.items()
-    }
+    arguments = {name: _filled_value(value, sizes, name) for name, value in request.arguments.items()}
     dims = _with_sizes(request.input, sizes, "input")
     return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
 
 
-def _filled_value(value: tuple[Any, ...], sizes: Mapping[str, int], name: str) -> tuple[Any, ...]:
-    """Return an argument with sizes put in: a shape, or the shapes of operands."""
+def _filled_value(value: Any, sizes: Mapping[str, int], name: str) -> Any:
+    """Return an argument with sizes put in, if it is a shape or the shapes of operands."""
+    if not isinstance(value, tuple):
+        return value
     if shapes_in(value) == (value,):
         return _with_sizes(value, sizes, name)
-    return tuple([_with_sizes(each, sizes, name) if isinstance(each, tuple) else each for each in value])
+    return tuple([_filled_value(each, sizes, name) for each in value])
 
 
 def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -547,15 +547,9 @@ def read_default(name: str, value: object, place: str) -> Default:
     'dialect torch, set in SHAPECALC_DIALECT'
     """
     try:
-        return Default(name, _dialect(value) if name == "dialect" else _opset(value), place)
+        return Default(name, dialect_called(str(value)).name if name == "dialect" else _opset(value), place)
     except ShapeError as error:
         raise misuse(f"{place}: {error.problem.message}", error.problem.hint, argument=name) from None
-
-
-def _dialect(value: object) -> str:
-    if not isinstance(value, str):
-        raise misuse(f"dialect is a name, not {values.describe(value)}")
-    return dialect_called(value).name
 
 
 def _opset(value: object) -> int:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.answers import NONE, Chain, Request, Trace
 from shapecalc.core.ask import ask, common_options, dialect_called, with_defaults
-from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, respelled, split
-from shapecalc.core.conditions import Conditions, Never, at_least, combine, differ, divides, equal
+from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, respelled
+from shapecalc.core.conditions import RELATIONS, Conditions, Never, at_least, combine, differ, divides, equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
 from shapecalc.core.dims import Dim, plain
@@ -18,12 +18,12 @@ from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.limits import MOST_WHEN
 from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
 from shapecalc.core.ops.op import Op, accepted_types
-from shapecalc.core.pattern import ShapePattern, Unexpected, pattern_of_dims, read_pattern, sized_names, unexpected
+from shapecalc.core.pattern import ShapePattern, pattern_of_dims, read_pattern, sized_names, unexpected
 from shapecalc.core.problem import USAGE, ShapeError, misuse
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import shown
-from shapecalc.core.text import brief, lookup, read_dims, shape_text, suggestion, visible
+from shapecalc.core.text import LONGEST_REPEATED, brief, lookup, read_dims, shape_text, split, suggestion, visible
 from shapecalc.core.values import describe, whole_number
 
 # Expectations: what a case says that its answer must be, and how answers are written as expectations.
@@ -44,7 +44,6 @@ SAME_AS = "same as"
 """What an expectation of another chain starts with."""
 SAME = "same"
 """What the words of a verdict start with if two chains are the same."""
-NONE: FrozenDict = FrozenDict()
 
 
 class Expectation(Record):
@@ -95,6 +94,17 @@ def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expecta
     return Expectation(read_pattern(shape, "expect"), named, results=FrozenDict(results))
 
 
+def expectation(text: str, asked: Iterable[Mapping[str, object]]) -> Expectation:
+    """Return what a text expects of the answer to a question that is asked with these options.
+
+    Raises `ShapeError` (usage) where it cannot be read.
+
+    >>> sorted(expectation("N,3", [{"where": "N=2"}]).sized)
+    ['N']
+    """
+    return replace(read_expectation(text), sized=frozenset(sized_names(asked)))
+
+
 def _definition(text: object) -> tuple[str, str]:
     """Return the name and the definition that a text states; raise `ShapeError` (usage) if it states none."""
     name, there, definition = str(text).partition("==")
@@ -122,12 +132,11 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
             return _refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
             return _same_as(chain, options)
-        case {"output": list(output), "conditions": list(conditions), **rest} if not rest:
-            return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions))
-        case {"output": list(output), "conditions": list(conditions), "results": dict(results), **rest} if not rest:
-            named = dict([_definition(f"{name} == {each}") for name, each in results.items()])
-            listed = _condition_texts(conditions)
-            return Expectation(pattern_of_dims(output, "expect"), listed, results=FrozenDict(named))
+        case {"output": list(output), "conditions": list(conditions), **rest} if rest.keys() <= {"results"}:
+            results = rest.get("results", {})
+            if isinstance(results, dict):
+                named = FrozenDict([_definition(f"{name} == {each}") for name, each in results.items()])
+                return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions), results=named)
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
@@ -136,7 +145,7 @@ def _refusal(words: list[str]) -> Expectation:
     if len(words) > 1:
         raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
     for rule in words:
-        lookup(rule, refusals(), "rule")
+        lookup(rule, refusals(), "rule", all_by="shapecalc why")
     return Expectation(None, None, words[0] if words else None)
 
 
@@ -160,17 +169,13 @@ def _alike(conditions: Iterable[str]) -> frozenset[str]:
     return frozenset([each if "%" in each else " == ".join(sorted(each.split(" == "))) for each in conditions])
 
 
-RELATIONS: dict[str, Callable[[Dim, Dim], Conditions]] = {
-    "%": divides,
-    "!=": differ,
-    ">=": at_least,
-    "==": equal,
+IN_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is at least ": at_least,
     " divides ": lambda by, dim: divides(dim, by),
     " is not ": differ,
     " is ": equal,
 }
-"""The relations in the order in which they are looked for: a divisibility ends in == 0."""
+"""The relations as a person says them, in the order in which they are looked for behind those of code."""
 
 
 def read_conditions(texts: Iterable[str]) -> Conditions:
@@ -195,18 +200,15 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
 
 
 def _condition(text: str) -> Conditions:
-    for sign, relation in RELATIONS.items():
+    for sign, relation in (RELATIONS | IN_WORDS).items():
         left, there, right = text.partition(sign)
         if sign == "%" and there:
             right, there, zero = right.partition("==")
             there = there if zero.strip() == "0" else ""
         if there:
             return relation(_dim(left, text), _dim(right, text))
-    raise misuse(
-        f"'{visible(brief(text))}' is not a condition",
-        "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1",
-        argument="expect",
-    )
+    hint = "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1"
+    raise misuse(f"'{visible(brief(text))}' is not a condition", hint, argument="expect")
 
 
 def _dim(text: str, condition: str) -> Dim:
@@ -248,7 +250,7 @@ def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
     )
 
 
-def wrong_output(expected: Expectation, answer: Trace | Chain) -> Unexpected | None:
+def wrong_output(expected: Expectation, answer: Trace | Chain) -> str | None:
     """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
     return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
 
@@ -284,6 +286,39 @@ def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
         return f"{REFUSED} {answer.problem.rule}" if answer.problem else REFUSED
     listed = map(str, answer.conditions) if conditions else ()
     return _conditional(shape_text(answer.output), listed, shown(answer.results) if conditions else NONE)
+
+
+def difference(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return what was expected, what was got, and why in one line.
+
+    >>> import shapecalc as sc
+    >>> difference(read_expectation("error"), sc.reshape("2,3", "6"))
+    'expected error, got 6'
+    """
+    if expected.same_as is not None and answer.problem is None:
+        verdict = verdict_on(expected.same_as, expected.options, answer)
+        return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {verdict}"
+    wrong = wrong_output(expected, answer) if answer.output is not None else None
+    if wrong:
+        return wrong
+    named = answer.conditions and (
+        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
+    )
+    got = brief(answer_text(answer, conditions=bool(named)), LONGEST_REPEATED)
+    return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {got}{_reason(expected, answer)}"
+
+
+def _reason(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return why the first dim that differs is what it is, or why the case is refused."""
+    if answer.problem:
+        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
+    if expected.output is None or answer.output is None:
+        return ""
+    wanted = str(expected.output).split(",")
+    differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
+    steps = [step for trace in answer.traces[-1:] for step in trace.steps]
+    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
+    return f" ({why[-1]})" if why else ""
 
 
 def _conditional(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
@@ -373,7 +408,7 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     else:
         stage = read_stage(words, with_input=True)
         if stage.input is None:
-            raise misuse(f"{stage.op} needs an input", argument="input")
+            raise misuse(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
         shape, read = stage.input, [(stage.op, stage.options)]
     stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in read])
     return Case(shape, stages, chained, _with_sized(expected, stages))
@@ -394,9 +429,9 @@ def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     if not isinstance(op, str):
         raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
-        lookup(op, OPS, "operation")
+        lookup(op, OPS, "operation", all_by="shapecalc -h")
     if shape is None:
-        raise misuse(f"{op} needs an input", argument="input")
+        raise misuse(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
     expected = None if expect is None else expectation_of(expect, defaults)
     options = {name: value for name, value in given.items() if name not in NO_OPTIONS}
     stages = ((op, with_defaults(op, defaults, options)),)
@@ -511,17 +546,11 @@ def _expect_span(line: str) -> tuple[int, int]:
     """Return where the value of a JSON object's key `expect` starts and ends."""
     place = line.index("{") + 1
     while True:
-        name, place = _DECODER.raw_decode(line, _past(line, place, BLANKS + ","))
-        start = _past(line, place, BLANKS + ":")
+        name, place = _DECODER.raw_decode(line, len(line) - len(line[place:].lstrip(BLANKS + ",")))
+        start = len(line) - len(line[place:].lstrip(BLANKS + ":"))
         _, place = _DECODER.raw_decode(line, start)
         if name == "expect":
             return start, place
-
-
-def _past(line: str, place: int, chars: str) -> int:
-    while line[place] in chars:
-        place += 1
-    return place
 
 
 def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
@@ -626,18 +655,12 @@ def _examples() -> Iterator[tuple[str, Request]]:
 
 def vector(name: str, request: Request) -> dict[str, object]:
     """Return a request as a JSON case, with the answer it has."""
-    trace = resolve(request)
-    switch = DIALECTS[request.dialect].switch
-    case: dict[str, object] = {"id": name, "source": _source(trace), "op": request.op, "dialect": request.dialect}
-    if request.opset is not None:
-        case["opset"] = request.opset
-    if request.dtype is not None:
-        case["dtype"] = request.dtype
-    case["input"] = plain(request.input)
-    case |= {argument: plain(value) for argument, value in request.arguments.items()}
-    if switch and request.switch is not None:
-        case[switch.name] = int(request.switch)
-    return case | {"expect": answer_value(trace)}
+    trace, switch = resolve(request), DIALECTS[request.dialect].switch
+    case = {"id": name, "source": _source(trace), "op": request.op, "dialect": request.dialect}
+    given = {"opset": request.opset, "dtype": request.dtype, "input": plain(request.input)}
+    given |= {argument: plain(value) for argument, value in request.arguments.items()}
+    given |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
+    return case | {name: value for name, value in given.items() if value is not None} | {"expect": answer_value(trace)}
 
 
 def _source(trace: Trace) -> str:

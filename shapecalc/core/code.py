@@ -149,6 +149,8 @@ class Tensor(Record):
     """Its shape before all stages."""
     main: bool = False
     """Whether it is made of the tensor that the code is about."""
+    size: int | None = None
+    """What it is where a size is meant: the one number that was given for its name."""
 
     @property
     def rank(self) -> int:
@@ -162,7 +164,7 @@ class Tensor(Record):
         trace = resolve(ask(op, self.shape, named))
         if trace.output is None:
             raise Refused(self.given, stages)
-        return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace))
+        return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
 
     def reshaped(self, *target: Dim) -> Tensor:
         """Return the tensor after a reshape."""
@@ -186,10 +188,8 @@ class Tensor(Record):
 
     def viewed(self, target: Shape) -> Tensor:
         """Return PyTorch's view of the tensor. The chain knows its strides, but for a copy by `contiguous`."""
-        if not self.copied_at:
-            return self.after("view", target=target)
-        strides = strides_after(self.traces[self.copied_at :])
-        if strides is None:
+        strides = strides_after(self.traces[self.copied_at :]) if self.copied_at else None
+        if self.copied_at and strides is None:
             return self.reshaped(*target)
         return self.after("view", target=target, strides=strides)
 
@@ -214,6 +214,11 @@ class Chunks(Record):
     def together(self) -> Tensor | None:
         """The tensor after the split that prints all parts; None if the axis goes."""
         return None if self.cut is None else self.tensor.after("split", axis=self.axis, all=True, **self.cut)
+
+
+def as_size(value: Value) -> Value:
+    """Return the size that was given as a tensor; other values as they are."""
+    return value if not isinstance(value, Tensor) or value.size is None else value.size
 
 
 def begun(dims: Shape, dialect: str) -> Tensor:
@@ -334,6 +339,7 @@ class Call(Record):
 
     def whole(self, value: Value, default: int | None = None) -> int:
         """Return a whole number; raise `ShapeError` (usage) for anything else."""
+        value = as_size(value)
         if value is None and default is not None:
             return default
         if not isinstance(value, int) or isinstance(value, bool):
@@ -346,6 +352,7 @@ class Call(Record):
 
     def dim(self, value: Value) -> Dim:
         """Return a size; raise `ShapeError` (usage) for anything else."""
+        value = as_size(value)
         if not is_dim(value):
             raise self.error(f"{self.name} needs sizes here")
         return value
@@ -525,9 +532,10 @@ def _moveaxis(tensor: Tensor, call: Call) -> Tensor:
     sources, places = ([call.axis(tensor, axis) for axis in each] for each in lists)
     if len({len(sources), len(places), len({*sources}), len({*places})}) > 1:
         raise call.error("each axis moves to one place")
-    rest = iter([axis for axis in range(tensor.rank) if axis not in sources])
-    source_of = dict(zip(places, sources, strict=True))
-    return tensor.moved([source_of[out] if out in source_of else next(rest) for out in range(tensor.rank)])
+    order = [axis for axis in range(tensor.rank) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return tensor.moved(order)
 
 
 def _flatten(tensor: Tensor, call: Call, start: int = 0) -> Tensor:
@@ -792,13 +800,13 @@ def dialect_of(tree: ast.AST) -> str:
 def subject_of(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
     """Return the lines to read, and what they call their tensor if that is clear: a function's only argument.
 
-    Where nothing but functions does something, it is the last of them; of a class that which a call runs.
+    Where nothing but functions does something, it is the last of them, or that which a call of their class runs.
     """
     defined = [each for each in statements if isinstance(each, DEFINED)]
     lines = [each for each in statements if not isinstance(each, DEFINED)]
     if not defined or does_something(lines):
         return lines, ""
-    held = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined[-1:]
+    held = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
     methods = {each.name: each for each in held if isinstance(each, ast.FunctionDef)}
     last = next((methods[name] for name in (*FORWARD, *reversed(methods)) if name in methods), None)
     taken = list[str]()
@@ -972,8 +980,8 @@ class Reader:
         self.notes: dict[str, None] = {}
         self.met: set[str] = set()
         """The names of sizes that were read."""
-        self.count, self.ended = 0, False
-        """How many statements were read, and whether the code has returned."""
+        self.count, self.ended, self.asking = 0, False, False
+        """How many statements were read, whether the code has returned, and whether a shape is asked for here."""
 
     def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
         """Return what statements do to the first of the tensors; raise `Claimed` for a shape that has no name."""
@@ -981,7 +989,8 @@ class Reader:
         self.unnamed = "" in inputs
         for name, dims in inputs.items() if not self.unnamed else ():
             tensor = begun(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
-            self.given[as_written(name)] = replace(tensor, main=not self.given)
+            size = tensor.shape[0] if tensor.rank == 1 and isinstance(tensor.shape[0], int) else None
+            self.given[as_written(name)] = replace(tensor, main=not self.given, size=size)
         self.assigned.update(self.given)
         known = names([dim for dims in inputs.values() for dim in dims])
         try:
@@ -1032,7 +1041,7 @@ class Reader:
             self.count += 1
             if self.count > MOST_STATEMENTS:
                 raise MOST_STATEMENTS.passed(f"{self.count} statements of code", PASTE, argument="line")
-            self.line = statement.lineno
+            self.line, self.asking = statement.lineno, False
             try:
                 self.statement(statement)
             except ShapeError as error:
@@ -1083,12 +1092,20 @@ class Reader:
         if value is None and isinstance(inner, ast.Constant) and name in self.sizes:
             value = self.size(inner, name)
         elif value is None:
+            self.check_shape_known(inner, targets[0])
             value = self.value(inner)
         if hasattr(targets[0], "elts"):
             self.check_known([inner])
         for target in targets:
             self.assign(target, value)
         return value
+
+    def check_shape_known(self, inner: ast.expr, target: ast.expr) -> None:
+        """Raise the error for a tensor of which all that is known is `B, T, C = x.shape`."""
+        name, dims = dotted_name(inner), ",".join(filter(None, map(dotted_name, getattr(target, "elts", ()))))
+        if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
+            assert isinstance(inner, ast.Attribute)
+            raise self.lacking(inner.value, dims)
 
     def assign(self, target: ast.expr, value: Value) -> None:
         """Give a name its value, or each of several names its part, a starred one the list of what the others leave."""
@@ -1154,7 +1171,7 @@ class Reader:
             case ast.Subscript(value=inner, slice=index):
                 return self.subscript(node, inner, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
-                ends = [None if end is None else self.value(end) for end in (lower, upper, step)]
+                ends = [None if end is None else as_size(self.value(end)) for end in (lower, upper, step)]
                 return slice(*ends)
             case ast.Call():
                 return self.called(node)
@@ -1223,6 +1240,8 @@ class Reader:
 
     def computed(self, node: ast.expr | ast.AugAssign, left: Value, sign: str, right: Value) -> Value:
         """Return what an operator makes of two values."""
+        if sign in ("//", "%") or self.asking:
+            left, right = as_size(left), as_size(right)
         if sign == "@" and isinstance(node, ast.BinOp):
             self.check_known([node.left, node.right])
         if sign == "@" or (isinstance(left, Tensor) and isinstance(right, Tensor)):
@@ -1230,7 +1249,7 @@ class Reader:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Tensor):
                 if is_number(other):
-                    return one
+                    return replace(one, size=None)
                 raise self.error(node, f"{sign} is read between tensors and numbers only")
         found = arithmetic(left, sign, right, self.error_at(node))
         if sign == "//" and isinstance(found, Monomial):
@@ -1264,6 +1283,7 @@ class Reader:
         if isinstance(held, Held):
             if not (held.name == "Sequential" or keeps(held.name) or is_known(held.name)):
                 raise self.unknown(node)
+            self.check_known(node.args[:1])
             return self.applied(held, *self.arguments(node, node.args), self.error_at(node))
         base = whole.rpartition(".")[0]
         if keeps(whole) and node.args and (base or not is_known(name)):
@@ -1279,7 +1299,10 @@ class Reader:
         method = isinstance(function, ast.Attribute) and base.partition(".")[0] not in MODULES - self.given.keys()
         method = method and not capital and (name not in MAKING or self.is_assigned(base))
         operands = [function.value, *node.args] if method else node.args  # type: ignore[attr-defined]
-        values, keywords = self.arguments(node, operands[:1] if name in SHAPE_KEEPING else operands)
+        first = [*self.values(operands[: name not in MAKING])]
+        self.asking, asked = name in SHAPE_CHANGING or name in MAKING, self.asking
+        others, keywords = self.arguments(node, [] if name in SHAPE_KEEPING else operands[name not in MAKING :])
+        self.asking, values = asked, [*first, *others]
         if capital and not any(isinstance(each, Tensor) for each in values):
             return Held(name, tuple(values), keywords)
         if method or (
@@ -1312,13 +1335,15 @@ class Reader:
         called = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
         if self.unnamed and dotted_name(node.func) in (called, f"self.{called}"):
             raise Claimed(ast.unparse(node))
-        return self.error(node, f"{brief(called)} is not known here", self.asked_for(node, "B,256,H,W"))
+        given, of_class = self.asked_for(node, "B,256,H,W"), dotted_name(node.func).startswith("self.")
+        hint = f"paste its class, too, with __init__; or {given}" if of_class else given
+        return self.error(node, f"{brief(called)} is not known here", hint)
 
-    def lacking(self, node: ast.expr) -> ShapeError:
+    def lacking(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
         """Return the error for a tensor whose shape is not known, with what to give."""
         if self.unnamed:
             raise Claimed(ast.unparse(node))
-        return self.error(node, "the shape of this tensor is not known", self.asked_for(node, "N,C,H,W"))
+        return self.error(node, "the shape of this tensor is not known", self.asked_for(node, example))
 
     def asked_for(self, node: ast.expr, example: str) -> str:
         """Return what gives the shape of an expression, beside what is given."""

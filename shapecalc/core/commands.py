@@ -28,10 +28,11 @@ from shapecalc.core.text import (
     read_axes,
     read_shape,
     shape_text,
+    split,
     suggestion,
     visible,
 )
-from shapecalc.core.values import operand_texts, read_axis_pattern, whole_number
+from shapecalc.core.values import read_axis_pattern, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class ExtraWordError(ShapeError):
 # The reader: words become values and options.
 
 
-AXES = ("--axis", "--axes", "--dim", "--dims")
+AXES = ("--axis", "--axes", "--dim", "--dims", "--perm")
 """The words of frameworks for the axes of an op, which mean one option here."""
 LAYER = {"--first-transpose": "--first", "--reshape-dims": "--to", "--second-transpose": "--second"}
 """TensorRT's words for the parts of a Shuffle."""
@@ -202,11 +203,12 @@ def without_padding(text: str) -> str:
 
 
 def sort_words(
-    words: Iterable[str], known: Spellings, owner: str, *, takes_unknown: bool = False
+    words: Iterable[str], known: Spellings, owner: str, *, takes_unknown: bool = False, named: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the plain values among words, and the options by name; behind `--` every word is a value.
 
-    `takes_unknown` makes values of options that there are not. Raises `ShapeError` (usage) for them otherwise.
+    `takes_unknown` makes values of options that there are not. Raises `ShapeError` (usage) for them otherwise. With
+    `named`, values are options that are written as in Python, `axis=1`.
 
     >>> sort_words(["1,3,1", "--axes", "-1", "-donnx"], op_spellings(OPS["squeeze"]), "squeeze")
     (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
@@ -218,7 +220,8 @@ def sort_words(
         if word == "--":
             values += waiting
         elif is_value(word):
-            values.append(without_padding(word))
+            if not (named and "=" in word and _read_option(f"--{word}", waiting, known, given)):
+                values.append(without_padding(word))
         elif not _read_option(word, waiting, known, given):
             if not takes_unknown:
                 raise known.error(word, owner)
@@ -250,13 +253,11 @@ def _read_option(word: str, waiting: Iterator[str], known: Spellings, given: dic
     return not text or _read_option(f"-{text}", waiting, known, given)
 
 
-def place_values(
-    values: Sequence[str], arguments: Sequence[str], given: Mapping[str, Any], owner: str
-) -> dict[str, Any]:
+def place_values(values: Sequence[str], places: Sequence[str], given: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """Return what was given, with the values by the names of their places; raise `ShapeError` (usage) for others."""
-    if len(values) > len(arguments):
-        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{visible(values[len(arguments)][:40])}'"))
-    placed = dict(zip(arguments, values, strict=False))
+    if len(values) > len(places):
+        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{visible(values[len(places)][:40])}'"))
+    placed = dict(zip(places, values, strict=False))
     for name in placed.keys() & given.keys():
         raise misuse(f"{name} is given twice, by its place and by its name", argument=name)
     return {**given, **placed}
@@ -361,7 +362,8 @@ def read_op(op: Op, words: Sequence[str], others: Iterable[Option] = ()) -> dict
     >>> read_op(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
     {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
     """
-    values, given = sort_words(words, Spellings(chain(others, [HELP], op_options(op))), op.name)
+    known = Spellings(chain(others, [HELP], op_options(op)))
+    values, given = sort_words(words, known, op.name, named="lengths" not in op.places)
     if HELP.name in given:
         return given
     places = ("input", *op.places)
@@ -591,42 +593,11 @@ def elsewhere_error(name: str) -> ShapeError | None:
 # Lines and chains, read.
 
 
-OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
-
-
-def split(text: str, separator: str | None = None) -> list[str]:
-    """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
-
-    Raises `ShapeError` (usage) for a quote that is never closed.
-
-    >>> split("reshape [2, 3, 4] '0, -1'")
-    ['reshape', '[2, 3, 4]', '0, -1']
-    """
-    pieces, piece, depth, quote = list[str](), list[str](), 0, ""
-    started = False
-    for char in text:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in QUOTES:
-            quote, started = char, True
-        elif char in OPENING:
-            depth += 1
-        elif char in CLOSING:
-            depth -= 1
-        if not quote and depth <= 0 and (char == separator if separator else char.isspace()):
-            if started or separator:
-                pieces.append("".join(piece))
-            piece, started = [], False
-        elif separator or char not in QUOTES:
-            piece.append(char)
-            started = True
-    if quote:
-        raise misuse(f"the quote {quote} is never closed")
-    return [*pieces, "".join(piece)] if started or separator else pieces
-
-
 def op_called(name: str) -> Op:
     """Return the op of that name; raise `ShapeError` (usage) if there is none."""
+    if "," in name or name[:1].isdigit():
+        shown = visible(brief(name))
+        raise misuse(f"'{shown}' stands where an op is expected", f"write reshape {shown} ..., or {shown} | OP ...")
     return lookup(name, OPS, "operation", others=SPELLINGS, all_by="shapecalc -h")
 
 
@@ -643,7 +614,7 @@ def read_stage(words: Sequence[str], *, with_input: bool) -> Typed:
     if elsewhere is not None:
         raise elsewhere
     op = op_called(words[0])
-    values, given = sort_words(words[1:], op_spellings(op), op.name)
+    values, given = sort_words(words[1:], op_spellings(op), op.name, named="lengths" not in op.places)
     if with_input and values:
         values = in_places(values, ("input", *op.places))
     shape = values.pop(0) if with_input and values else None
@@ -805,7 +776,7 @@ def _requests(answer: Trace | Chain) -> list[Request]:
 
 def _words(op: str, texts: Mapping[str, object]) -> list[str]:
     pieces = command_pieces(op, texts)
-    return [word for name, text in pieces for word in (operand_texts(text) if name == "operands" else [text])]
+    return [word for name, text in pieces for word in (split(text) if name == "operands" else [text])]
 
 
 # Where a token stands in the stages of a chain.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from _collections_abc import Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called
+from shapecalc.core.ask import Options, Stage, ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Dialect
+from shapecalc.core.dialects.base import NONE, Dialect
 from shapecalc.core.dims import Shape, plain
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.core.values import read_sizes, shape_of
@@ -53,8 +53,8 @@ class Comparison(Record):
     input: Shape
     arguments: Mapping[str, object]
     rows: tuple[Compared, ...]
-    unasked: tuple[str, ...] = ()
-    """The dialects that have the op but not these arguments."""
+    unasked: Mapping[str, str] = NONE
+    """The dialects that lack an op or an argument of this, and what they lack."""
 
     @property
     def agree(self) -> bool:
@@ -75,11 +75,7 @@ class Comparison(Record):
 
 
 def compare(
-    op: str,
-    shape: str | Iterable[object],
-    arguments: Mapping[str, object],
-    dialects: Sequence[str],
-    options: Mapping[str, object],
+    op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
 ) -> Comparison:
     """Return the answers to one request under every setting of the named dialects, or of all that have the op.
 
@@ -112,12 +108,15 @@ def compare(
             rows.append(Compared(answer(limited) if isinstance(limited, Request) else limited, default))
     if unread and (not rows or dialects or spec.name == "reshape"):
         raise next(iter(unread.values()))
-    return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), tuple(unread))
+    return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _lacks(unread))
 
 
-def _limited(
-    request: Request, given: Mapping[str, object], row: Dialect, options: Mapping[str, object]
-) -> Request | Trace:
+def _lacks(unread: Mapping[str, ShapeError]) -> FrozenDict:
+    """Return what dialects lack, in the words of their refusals."""
+    return FrozenDict((name, error.problem.message) for name, error in unread.items())
+
+
+def _limited(request: Request, given: Options, row: Dialect, options: Options) -> Request | Trace:
     """Return the request in the opset and element type asked for; a refusal if the dialect does not know them."""
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or row.newest_opset}
     try:
@@ -131,9 +130,7 @@ def _limited(
 # Comparisons of chains: the same chain under every dialect and switch setting, side by side.
 
 
-def compare_chain(
-    shape: str, stages: Sequence[Stage], dialects: Sequence[str], options: Mapping[str, object]
-) -> Comparison:
+def compare_chain(shape: str, stages: Sequence[Stage], dialects: Sequence[str], options: Options) -> Comparison:
     """Return the answers to one chain under every setting of the named dialects, or of all that have its ops.
 
     Raises `ShapeError` (usage) for what no dialect can read.
@@ -155,4 +152,4 @@ def compare_chain(
     if unread and (not rows or dialects):
         raise next(iter(unread.values()))
     lines = [stage_text(op, arguments) for op, arguments in stages]
-    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), tuple(unread))
+    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _lacks(unread))

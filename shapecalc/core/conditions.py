@@ -134,9 +134,7 @@ def divides(a: dims.Dim, b: dims.Dim) -> Conditions:
     return (Condition(over, "%", under),)
 
 
-def required(
-    make: Callable[[dims.Dim, dims.Dim], Conditions], left: dims.Dim, right: dims.Dim, error: ShapeError
-) -> Conditions:
+def required(make: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return the conditions that two dims must meet; raise the error if no sizes meet them."""
     try:
         return make(left, right)
@@ -176,6 +174,10 @@ def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     elif isinstance(below, int):
         above, below = dims.lowest_terms(1, 1, dict(ratio.powers)), -(-ratio.denominator // ratio.numerator)
     return (Condition(above, ">=", below),)
+
+
+RELATIONS = {"%": divides, "!=": differ, ">=": at_least, "==": equal}
+"""What each relation asks of two dims, in the order in which they are looked for: a divisibility ends in == 0."""
 
 
 def combine(conditions: Iterable[Condition], shared: Work | None = None) -> Conditions:
@@ -266,8 +268,7 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     Raises `Never` if it cannot hold any more, and `ZeroDivisionError` if a size that divides is 0.
     """
     left, right = dims.substitute(condition.left, sizes), dims.substitute(condition.right, sizes)
-    relation = {"==": equal, "%": divides, "!=": differ, ">=": at_least}[condition.relation]
-    return relation(left, right)
+    return RELATIONS[condition.relation](left, right)
 
 
 def solved_names(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
@@ -292,9 +293,8 @@ def _solution(ratio: dims.Monomial) -> dict[str, dims.Dim]:
     if not single:
         return {}
     name, power = min(single, key=lambda each: above if each[1] == 1 else below)
-    return {
-        name: dims.quotient(dims.named_dim(name), ratio) if power == 1 else dims.product((dims.named_dim(name), ratio))
-    }
+    own = dims.named_dim(name)
+    return {name: dims.quotient(own, ratio) if power == 1 else dims.product((own, ratio))}
 
 
 def _numerator(ratio: dims.Monomial) -> dims.Dim:
@@ -424,9 +424,8 @@ class Known:
         """Return a monomial in the names that the equalities leave free."""
         while any(name in self.solved for name, _ in ratio.powers):
             self.work.add(len(ratio.powers))
-            ratio = _product(
-                [(self.solved.get(name) or dims.named_dim(name), power) for name, power in ratio.powers], ratio
-            )
+            factors = [(self.solved.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
+            ratio = _product(factors, ratio)
         return ratio
 
     def settle(self) -> list[dims.Monomial]:
@@ -550,11 +549,7 @@ class Known:
         """
         ratios = [self.put_in(ratio) for ratio in differing]
         self._know_names(ratios)
-        tight = [
-            ratio
-            for ratio in ratios
-            if not any(self._has_exponents(NO_PRIME, each) for each in (ratio, _inverse(ratio)))
-        ]
+        tight = [one for one in ratios if not any(self._has_exponents(NO_PRIME, each) for each in (one, _inverse(one)))]
         if len(tight) > MOST_APART:
             raise Undecided
         primes = _primes([*self.wholes, *tight])
@@ -688,6 +683,8 @@ def _without(rows: Rows, name: str, work: Work) -> Rows:
 
 if TYPE_CHECKING:
     Kept = TypeVar("Kept")
+    Relation = Callable[[dims.Dim, dims.Dim], Conditions]
+    """Returns the conditions under which two dims stand in a relation; raises `Never` if they never do."""
     Row = tuple[tuple[str, int], ...]
     """The factors of names. With a number they are an inequality: the sum of all is not below 0."""
     Rows = dict[Row, int]

@@ -149,6 +149,11 @@ def all_known(dims: Iterable[Dim]) -> bool:
     return True
 
 
+def numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
+    """Return those of `dims` that are numbers."""
+    return tuple([dim for dim in dims if isinstance(dim, int)])
+
+
 def names(dims: Iterable[Dim]) -> tuple[str, ...]:
     """Return the names that occur in `dims`, in order of first appearance."""
     return tuple(dict.fromkeys(name for dim in dims if isinstance(dim, Monomial) for name, _ in dim.powers))

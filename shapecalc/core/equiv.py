@@ -21,7 +21,7 @@ from shapecalc.core.moves import Combine, Index, Roll, unravel
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.resolve import ask_chain
-from shapecalc.core.results import Result, put_in, settled
+from shapecalc.core.results import put_in, settled
 from shapecalc.core.text import shape_text
 
 # Where two chains of numbers differ: the first output index at which they read other elements of the input.
@@ -48,9 +48,8 @@ class Counterexample(Record):
         if self.index is None or self.elements is None:
             return f"{at}the outputs are {' and '.join(map(shape_text, self.outputs))}"
         one, other = self.elements
-        return (
-            f"{at}element [{shape_text(self.index)}] is element {one} of the input in the first, {other} in the second"
-        )
+        place = f"{at}element [{shape_text(self.index)}]"
+        return f"{place} is element {one} of the input in the first, {other} in the second"
 
 
 def volume(chain: Moves) -> int:
@@ -219,11 +218,8 @@ class Equivalence(Record):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What there is to say of the verdict: when each is defined, and where they differ or how much was tried."""
-        said = [
-            f"the {which} is defined when {condition.words}"
-            for which, conditions in zip(("first", "second"), self.defined, strict=True)
-            for condition in conditions
-        ]
+        pairs = zip(("first", "second"), self.defined, strict=True)
+        said = [f"the {which} is defined when {each.words}" for which, conditions in pairs for each in conditions]
         if self.counterexample:
             said.append(str(self.counterexample))
         elif self.verdict is Verdict.UNDECIDED and self.by_shape:
@@ -241,12 +237,7 @@ class Equivalence(Record):
             "conditions": [[*map(str, each)] for each in self.conditions],
             "defined": [[*map(str, each)] for each in self.defined],
             "counterexample": found
-            and {
-                "sizes": dict(found.sizes),
-                "index": dims.plain(found.index),
-                "elements": dims.plain(found.elements),
-                "outputs": dims.plain(found.outputs),
-            },
+            and {name: dims.plain(getattr(found, name)) for name in ("sizes", "index", "elements", "outputs")},
             "tested": self.tested,
             "problem": None,
         }
@@ -271,8 +262,7 @@ def equivalence(first: Trace | Chain, second: Trace | Chain, most: int = MOST_EL
         raise misuse(f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's")
     if any(isinstance(move, Combine) for move in (*first.moves, *second.moves)):
         return _by_shape(first, second)
-    moved = moves_of(first), moves_of(second)
-    return _Pair(moved, (first.conditions, second.conditions), (first.results, second.results), most).equivalence()
+    return _Pair(first, second, most).equivalence()
 
 
 def _by_shape(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
@@ -296,26 +286,20 @@ def stands_for(answer: Trace | Chain, other: Trace | Chain) -> bool:
 
     Raises `ShapeError` (usage) as `equivalence` does.
     """
-    moved, defined = (moves_of(other), moves_of(answer)), (other.conditions, answer.conditions)
-    pair = _Pair(moved, defined, (other.results, answer.results))
+    pair = _Pair(other, answer)
     return pair.proof(()) is not None and not pair.missing(1, 0, ())
 
 
 class _Pair:
     """Two chains, the conditions under which each is defined, and how many elements may be compared."""
 
-    def __init__(
-        self,
-        moved: tuple[Moves, Moves],
-        defined: tuple[Conditions, Conditions],
-        results: tuple[Mapping[str, Result], Mapping[str, Result]],
-        most: int = MOST_ELEMENTS,
-    ) -> None:
-        self.moved, self.defined, self.results, self.most = moved, defined, results, most
-        self.dims = tuple(dict.fromkeys(moved[0].dims + moved[1].dims))
-        every = [*self.dims, *(side for each in sum(defined, ()) for side in (each.left, each.right))]
-        every += [term for each in {**results[0], **results[1]}.values() for term in each.terms + each.inside]
-        self.names = tuple([name for name in dims.names(every) if not any(name in each for each in results)])
+    def __init__(self, first: Trace | Chain, second: Trace | Chain, most: int = MOST_ELEMENTS) -> None:
+        self.moved, self.most = (moves_of(first), moves_of(second)), most
+        self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
+        self.dims = tuple(dict.fromkeys(self.moved[0].dims + self.moved[1].dims))
+        every = [*self.dims, *(side for each in sum(self.defined, ()) for side in (each.left, each.right))]
+        every += [term for each in {**first.results, **second.results}.values() for term in each.terms + each.inside]
+        self.names = tuple([name for name in dims.names(every) if not any(name in each for each in self.results)])
 
     def equivalence(self) -> Equivalence:
         """Return the verdict on the two."""
@@ -359,10 +343,8 @@ class _Pair:
         """Yield for small sizes where they differ, or the sizes if they do not, while few elements were compared."""
         room = self.most
         for sizes in self._sizes():
-            first, second = (
-                chain.rewritten(settled(results, sizes))
-                for chain, results in zip(self.moved, self.results, strict=True)
-            )
+            pairs = zip(self.moved, self.results, strict=True)
+            first, second = (chain.rewritten(settled(results, sizes)) for chain, results in pairs)
             if not dims.all_known(first.dims + second.dims) or volume(first) > dims.INT64_MAX:
                 continue
             lined_up = False
@@ -380,9 +362,8 @@ class _Pair:
             yield FrozenDict()
             return
         least = multiplied_sizes(self.names, defined)
-        multiples = (
-            {name: size * least[name] for name, size in sizes.items()} for sizes in ascending_sizes(self.names, 1)
-        )
+        small = ascending_sizes(self.names, 1)
+        multiples = ({name: size * least[name] for name, size in sizes.items()} for sizes in small)
         seen = set()
         for some in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
             tried = islice(some, MOST_PUT_IN // len(self.dims))
@@ -405,11 +386,9 @@ class _Pair:
         for givens in (combinations(candidates, 1), combinations(several, 2)):
             proved: list[Conditions] = []
             for given in givens:
-                if any(holds(given, sizes) for sizes in differing) or not any(
-                    holds(given, sizes) for sizes in agreeing
-                ):
-                    continue
-                needed = self.proof(given)
+                apart = any(holds(given, sizes) for sizes in differing)
+                fits = not apart and any(holds(given, sizes) for sizes in agreeing)
+                needed = self.proof(given) if fits else None
                 if needed and not _follows(needed, proved):
                     proved.append(needed)
             if proved:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
-from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.answers import Chain, Kind, Trace, moves_of
 from shapecalc.core.conditions import Conditions, holds
 from shapecalc.core.dims import Shape, monomial, names, substitute
-from shapecalc.core.moves import Combine, Dims, Index, Move, index_after, index_before
+from shapecalc.core.moves import Index, Move, index_after, index_before
 from shapecalc.core.origins import mixing, reshaped
 from shapecalc.core.problem import misuse
 from shapecalc.core.results import settled
@@ -129,14 +129,8 @@ def moving_stages(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
         raise misuse("the request is refused, so no element moves")
     if not answer.concrete:
         raise misuse("names have no size, so no element has an index", "give the sizes with --where")
-    path = []
-    for stage in answer.stages:
-        if stage.move is None or isinstance(stage.move, Dims):
-            raise misuse("shape returns dims, so there is no element to follow")
-        if isinstance(stage.move, Combine):
-            raise misuse(f"elements of {stage.label} come from several operands or places, and cannot be followed")
-        path.append((stage.label, stage.before, stage.move))
-    return tuple(path)
+    moves = moves_of(answer).moves
+    return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, moves, strict=True)])
 
 
 def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]]:

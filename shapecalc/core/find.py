@@ -541,10 +541,8 @@ SIDES = "source", "out"
 
 def _merged_dims(pieces: Sequence[PairAtom], dims: Sequence[Dim], side: str, rank: int) -> Shape:
     """Return the dims of the axes that pieces make up on one side."""
-    return tuple(
-        product([dim for piece, dim in zip(pieces, dims, strict=True) if getattr(piece, side) == axis])
-        for axis in range(rank)
-    )
+    placed = [*zip([getattr(piece, side) for piece in pieces], dims, strict=True)]
+    return tuple(product([dim for place, dim in placed if place == axis]) for axis in range(rank))
 
 
 def _dims(sizes: Sequence[Sizes], model: Sequence[PairAtom]) -> list[Dim]:
@@ -575,10 +573,8 @@ def _by_stride(pieces: Sequence[PairAtom]) -> list[int]:
 
 def _way(before: Shape, after: Shape, pieces: Sequence[PairAtom], dims: Sequence[Dim]) -> Way:
     """Return the way that moves pieces of these dims, with the dims of 1 kept in place if both shapes have as many."""
-    placed = [
-        (piece.source, -piece.stride, piece.out, -piece.out_stride, dim)
-        for piece, dim in zip(pieces, dims, strict=True)
-    ]
+    pairs = zip(pieces, dims, strict=True)
+    placed = [(piece.source, -piece.stride, piece.out, -piece.out_stride, dim) for piece, dim in pairs]
     placed += [(part.source, 0, part.out, 0, 1) for part in _ones(before, after)]
     row = sorted(placed, key=lambda each: each[:2])
     column = sorted(placed, key=lambda each: each[2:4])

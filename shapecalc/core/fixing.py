@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from shapecalc.core.ask import Stage as Asked
+
     Values = Iterator[Any]
     Changes = Iterator[Change]
     Answers = Iterator[tuple["Fix", Trace]]
@@ -67,11 +69,10 @@ def divisors_near(number: int, wanted: int) -> list[int]:
     >>> divisors_near(24, 5), divisors_near(7, 3)
     ([4, 6], [1, 7])
     """
-    below = next(
-        (size for size in range(min(wanted - 1, number), max(0, wanted - SEARCHED), -1) if number % size == 0), None
-    )
-    above = next((size for size in range(wanted + 1, min(number, wanted + SEARCHED) + 1) if number % size == 0), None)
-    return [size for size in (below, above) if size]
+    below = range(min(wanted - 1, number), max(0, wanted - SEARCHED), -1)
+    above = range(wanted + 1, min(number, wanted + SEARCHED) + 1)
+    found = [next((size for size in sizes if number % size == 0), None) for sizes in (below, above)]
+    return [size for size in found if size]
 
 
 def _room(volume: Dim, settled: Dim, dim: int) -> int | None:
@@ -333,16 +334,6 @@ def _own(at: Refused) -> Values:
     return (at.put(dim) for dim in at.own(at.place))
 
 
-def _own_first(at: Refused) -> Values:
-    """Yield the target with the input's own dim there, and -1 for what is left."""
-    return (at.put(dim, -1) for dim in at.own(at.place))
-
-
-def _lengthened(at: Refused) -> Values:
-    """Yield the target with the input's dims in front of it, if it is too short."""
-    yield (*at.shape[: len(at.shape) - len(at.value)], *at.value)
-
-
 def _token(*dims: int) -> Callable[[Refused], Values]:
     """Return the change that writes `dims` in place of the token at fault."""
     return lambda at: iter([at.put(*dims)] if isinstance(at.value, tuple) else [])
@@ -406,7 +397,7 @@ CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.ZERO_OUT_OF_RANGE: (DROP, INFER, ONE),
     rules.ZERO_BESIDE_INFER: (_counted,),
     rules.ZERO_VOLUME_INFER: (copied_zeros, _counted),
-    rules.INFER_LIMIT: (_own_first,),
+    rules.INFER_LIMIT: (lambda at: (at.put(dim, -1) for dim in at.own(at.place)),),
     rules.OVERFLOW: (_own,),
     rules.RANK_LIMIT: (_cut,),
     rules.NOT_A_PERMUTATION: (_completed, LEFT_OUT),
@@ -416,7 +407,7 @@ CHANGES: Mapping[Rule, tuple[Callable[[Refused], Values], ...]] = {
     rules.REPEATED_AXIS: (DROP,),
     rules.AXIS_NOT_ONE: (_one, DROP),
     rules.START_AFTER_END: (lambda at: iter([at.trace.request.arguments["end_dim"]]),),
-    rules.NOT_BROADCASTABLE: (_own, ONE, _lengthened),
+    rules.NOT_BROADCASTABLE: (_own, ONE, lambda at: iter([(*at.shape[: len(at.shape) - len(at.value)], *at.value)])),
     rules.NEGATIVE_SIZE: (_own, ONE, DROP),
     rules.NEEDS_SIZE: (_own,),
     rules.NO_SUCH_ATTRIBUTE: (LEFT_OUT,),
@@ -685,7 +676,7 @@ def hint(trace: Trace) -> str:
     '4 and 6 would divide: try 4,-1'
     """
     problem = trace.problem
-    if problem is None or problem.rule in (USAGE, FILE):
+    if problem is None or problem.hint or problem.rule in (USAGE, FILE):
         return problem.hint if problem else ""
     request = trace.request
     return "; ".join(filter(None, (_near_hint(trace, problem), _switch_hint(request, problem), _zeros(request))))
@@ -831,9 +822,7 @@ def answer(request: Request) -> Trace:
     return trace.with_problem(replace(trace.problem, hint=hint(trace)))
 
 
-def answer_chain(
-    shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
-) -> Chain:
+def answer_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> Chain:
     """Return the answers of several ops, each on the output of the one before; of none, the input as it is.
 
     `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`

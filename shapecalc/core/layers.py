@@ -78,12 +78,10 @@ def _each(names: str, op: str, arguments: str, options: Make) -> dict[str, Layer
 
 def _ranked(names: str, op: str, arguments: str, options: Callable[[int], Make]) -> dict[str, Layer]:
     """Return layers for one, two and three spatial dims."""
-    return {
-        each: layer
-        for rank in (1, 2, 3)
-        for name in names.split()
-        for each, layer in _each(f"{name}{rank}d", op, arguments, options(rank)).items()
-    }
+    found = dict[str, Layer]()
+    for rank in (1, 2, 3):
+        found |= _each(" ".join([f"{name}{rank}d" for name in names.split()]), op, arguments, options(rank))
+    return found
 
 
 HELD, FORM = "in_channels out_channels kernel_size stride padding", "padding_mode device dtype"
@@ -111,6 +109,10 @@ LAYERS: Mapping[str, Layer] = {
     **_ranked("AdaptiveAvgPool adaptive_avg_pool", "pool", "output_size", lambda _: MEAN),
     **_each("MaxPooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool(None, "nhwc")),
     **_each("AveragePooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool("average", "nhwc")),
+    **_each(
+        "Reshape", "reshape", "target_shape", lambda shape, given: {"target": (*shape[:1], *given["target_shape"])}
+    ),
+    **_each("Permute", "transpose", "dims", lambda _, given: {"perm": (0, *given["dims"])}),  # which count from 1
     **_each("pad", "pad", "pad/pad_width/paddings mode value", _pad),
     **_each(
         "interpolate Upsample", "upsample", UP, lambda _, given: {"size": given["size"], "scale": given["scale_factor"]}

@@ -111,9 +111,8 @@ def contiguous_strides(shape: Shape) -> Shape:
 def _expanded(axes: Axes, before: Shape, after: Shape) -> Axes:
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
-    return tuple(
-        [(Atom(to, 0),) if size == 1 and to != 1 else axis for axis, size, to in zip(old, sizes, after, strict=True)]
-    )
+    every = zip(old, sizes, after, strict=True)
+    return tuple([(Atom(to, 0),) if size == 1 and to != 1 else axis for axis, size, to in every])
 
 
 def merge(atoms: Iterable[Atom]) -> Atoms:
@@ -365,10 +364,8 @@ class View(Record):
         """
         if isinstance(move, Pick):
             picking = _Picking(known)
-            axes = [
-                picking.of_axis(atoms, dim, *picked)
-                for atoms, dim, picked in zip(self.axes, before, move.axes, strict=True)
-            ]
+            every = zip(self.axes, before, move.axes, strict=True)
+            axes = [picking.of_axis(atoms, dim, *picked) for atoms, dim, picked in every]
             return picking.view([axis for axis, size in zip(axes, move.sizes, strict=True) if size is not None], self)
         if isinstance(move, Roll):
             return _rolled(self, move.axis, move.shift, known)
@@ -783,14 +780,14 @@ def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
     return tuple(sizes)
 
 
-def carried_ones(before: Shape, after: Shape) -> dict[int, int]:
-    """Return the axis of 1 that each dim of 1 after a reshape is: those between the same elements, in their order.
+def carried_ones(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
+    """Return dims of 1 after a reshape with the axes of 1 that they are: those between the same elements, in order.
 
     >>> carried_ones((2, 3, 1), (6, 1))
-    {1: 2}
+    ((1, 2),)
     """
     sources, outs = map(_ones, _level(before, after) if 1 in after else ((), ()))
-    return {out: axis for place, row in outs.items() for out, axis in zip(row, sources.get(place, ()), strict=False)}
+    return tuple([pair for place, row in outs.items() for pair in zip(row, sources.get(place, ()), strict=False)])
 
 
 def _ones(shape: Shape) -> dict[Dim, list[int]]:

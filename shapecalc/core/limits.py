@@ -9,9 +9,9 @@ from shapecalc.core.problem import misuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Self, Unpack
 
-    from shapecalc.core.problem import ShapeError
+    from shapecalc.core.problem import Place, ShapeError
 
 REFUSED = "refused"
 
@@ -39,7 +39,7 @@ class Limit(int):
         """Return the line that refuses what was found, for a file; `passed` has it for words."""
         return f"{found}, and the limit '{self.name}' is {int(self)}"
 
-    def passed(self, found: str, hint: str = "shapecalc help limits", **place: Any) -> ShapeError:
+    def passed(self, found: str, hint: str = "shapecalc help limits", **place: Unpack[Place]) -> ShapeError:
         """Return the error (usage) to raise for a question that passes the limit, at a place of it."""
         return misuse(self.said(found), hint, **place)
 

@@ -5,6 +5,7 @@ Nothing here says that a change helps: `fixing` asks again, and ranks them in th
 
 from __future__ import annotations
 
+from _collections_abc import Callable, Iterator, Mapping, Sequence
 from math import isqrt
 
 from shapecalc.core.answers import HERE, Request, Trace
@@ -12,18 +13,15 @@ from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, shape_text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
-Way: TypeAlias = "Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]"
+Way = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """Yields what may be done to a shape, `{}` standing for it, and the shape after that; given the one that it meets."""
 
 
 # How a shape may become one that goes with another.
 
 
+MOST_CHANNELS = 4096
+"""How many channels a map has at most."""
 MOST_OBLONG = 8
 """How many times as long as the other a side of an image may be."""
 
@@ -107,9 +105,10 @@ def cut(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 def _side(large: Dim, small: Dim) -> int:
     """Return the side of a square map if one size has its pixels, each with channels of the other size; 0 if not."""
-    if not isinstance(large, int) or not isinstance(small, int) or small < 2 or large % small or large == small:
+    if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MOST_CHANNELS or large == small:
         return 0
-    return isqrt(large // small) if isqrt(large // small) ** 2 == large // small else 0
+    times, left = divmod(large, small)
+    return isqrt(times) if not left and isqrt(times) ** 2 == times else 0
 
 
 def _is_next(large: Dim, small: Dim) -> bool:
@@ -124,12 +123,15 @@ def _to_each(*ways: Way) -> tuple[tuple[str, Way], ...]:
 
 
 WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
-    "broadcast": _to_each(reshaped, unsqueezed, channels_moved, transposed, cut),
+    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, cut),
     "matmul": (
         *(("operands", transposed), ("input", transposed), ("input", flattened), ("operands", unsqueezed)),
         *(("operands", widened), ("input", pooled)),
     ),
-    "linear": (("weight", transposed), ("input", flattened), ("weight", widened), ("input", pooled)),
+    "linear": (
+        *(("weight", transposed), ("input", flattened), ("input", channels_moved)),
+        *(("weight", widened), ("input", pooled)),
+    ),
     "concat": _to_each(unsqueezed, cut, channels_moved, transposed),
     "stack": _to_each(squeezed, unsqueezed, channels_moved, transposed),
     "conv": (("input", channels_first), ("input", unsqueezed)),
@@ -192,7 +194,12 @@ def _widest(operands: Sequence[Shape | str]) -> Shape:
 
 
 def keeps_batch(before: Request, after: Trace) -> bool:
-    """Say whether an answer has the first dim of the operand with most dims first, or a new 1 in front of it."""
+    """Say whether an answer has the first dim of the operand with most dims first, or a new 1 in front of it.
+
+    One that holds only at some sizes does not.
+    """
+    if after.conditions:
+        return False
     widest = _widest((before.input, *before.arguments.get("operands", ())))
     if len(widest) < 2 or (before.op in ("concat", "stack") and after.request.arguments.get("axis", 0) == 0):
         return True

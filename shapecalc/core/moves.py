@@ -203,11 +203,8 @@ def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, -move.shift)
     if isinstance(move, Pick):
-        places = iter(index)
-        return tuple(
-            start % dim + (0 if size is None else step * next(places))
-            for (start, step, size), dim in zip(move.axes, shape, strict=True)
-        )
+        places, every = iter(index), zip(move.axes, shape, strict=True)
+        return tuple(start % dim + (0 if size is None else step * next(places)) for (start, step, size), dim in every)
     if isinstance(move, Take):
         place = _looked_up(move.places, index[move.axis]) % shape[move.axis]
         return (*index[: move.axis], place, *index[move.axis + 1 :])

@@ -19,12 +19,12 @@ from math import gcd, prod
 from shapecalc.core import dims, layout
 from shapecalc.core.conditions import Conditions, Known, Never, Undecided, equal
 from shapecalc.core.dims import Dim, Shape, Sum
-from shapecalc.core.moves import Expand, Move, Pick, Place, Reshape, Take
-from shapecalc.core.record import Record, replace
+from shapecalc.core.moves import Combine, Expand, Move, Pick, Place, Reshape, Take
+from shapecalc.core.record import Record, fields, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
 MOST_TRIED = 1 << 16
@@ -110,20 +110,16 @@ Origins = tuple[Origin | None, ...]
 """The origin of each dim; None for a dim that holds nothing of the input."""
 
 
-def origins(moves: layout.Moves, conditions: Conditions, ones: Mapping[int, int]) -> Origins:
+@lru_cache(maxsize=64)
+def origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[int, int], ...]) -> Origins:
     """Return the origin of each output dim of moves, for all sizes that meet the conditions.
 
-    `ones` are the input axes of 1 that output dims are of which there is nothing else to say.
+    `carried` are output dims of which there is nothing else to say, each with the input axis of 1 that it is. A
+    picture, its words and its JSON ask for the same origins.
 
-    >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), {})[0]
+    >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
-    return _origins(moves, conditions, tuple(ones.items()))
-
-
-@lru_cache(maxsize=64)
-def _origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[int, int], ...]) -> Origins:
-    """Return the origins of `origins`. A picture, its words and its JSON ask for the same ones."""
     known, ones = Known(moves.dims, conditions), dict(carried)
     if known.settled:
         moves = moves.rewritten(known.settled)
@@ -179,10 +175,9 @@ def _emptied(atom: Atom) -> Atom:
     """Return an atom with 0 for the name that stood for it."""
     if not isinstance(atom, (AxisAtom, Repeats)):
         return atom
-    size = _emptied_dim(atom.size)
-    if isinstance(atom, Repeats):
-        return Repeats(size)
-    return AxisAtom(atom.axis, size, _emptied_dim(atom.stride), dims.total([_emptied_dim(term) for term in atom.start]))
+    start = {} if isinstance(atom, Repeats) else {"start": dims.total(map(_emptied_dim, atom.start))}
+    sizes = {name: _emptied_dim(size) for name, size in fields(atom).items() if name in ("size", "stride")}
+    return replace(atom, **sizes, **start)
 
 
 def _emptied_dim(dim: Dim) -> Dim:
@@ -194,6 +189,10 @@ def _emptied_dim(dim: Dim) -> Dim:
 
 
 # What becomes of axes: origins read from the axes' side, and in words.
+
+
+VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
+"""What one axis or several do that become one or several."""
 
 
 class Group(Record):
@@ -209,22 +208,32 @@ class Group(Record):
     @property
     def verb(self) -> str:
         """What happened to the axes of the group."""
-        match len(self.sources), len(self.outs):
-            case _ if self.part:
-                return "become"
-            case (1, 1):
-                return "stays"
-            case (_, 0):
-                return "is dropped"
-            case (0, _):
-                return "is inserted"
-            case _ if self.mixes:
-                return "mix into"
-            case (_, 1):
-                return "merge into"
-            case (1, _):
-                return "splits into"
-        return "split and merge into"
+        if self.part:
+            return "become"
+        if not self.sources or not self.outs:
+            return "is inserted" if self.outs else "is dropped"
+        several = len(self.sources) > 1, len(self.outs) > 1
+        return "mix into" if self.mixes and any(several) else VERBS[several[0]][several[1]]
+
+
+def places_of(origin: Origin | None) -> list[Place]:
+    """Return the operands and axes on which a dim depends.
+
+    >>> places_of((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
+    [(0, 1), (2, 0)]
+    """
+    found = list[Place]()
+    for atom in origin or ():
+        match atom:
+            case AxisAtom():
+                found.append((atom.operand, atom.axis))
+            case Mixes():
+                found += [(0, axis) for axis in atom.axes]
+            case Reads():
+                found += atom.places
+            case Joins():
+                found += [place for part in atom.parts for place in places_of(part)]
+    return found
 
 
 def axes_read(origin: Origin | None) -> tuple[int, ...]:
@@ -233,20 +242,7 @@ def axes_read(origin: Origin | None) -> tuple[int, ...]:
     >>> axes_read((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), axes_read((Mixes((0, 1)),)), axes_read((Repeats(2),))
     ((0, 2), (0, 1), ())
     """
-    return tuple(sorted({axis for atom in origin or () for axis in _axes_of(atom)}))
-
-
-def _axes_of(atom: Atom) -> Iterable[int]:
-    match atom:
-        case AxisAtom():
-            return [atom.axis] * (atom.operand == 0)
-        case Mixes():
-            return atom.axes
-        case Reads():
-            return [axis for operand, axis in atom.places if operand == 0]
-        case Joins():
-            return chain(*map(axes_read, atom.parts))
-    return ()
+    return tuple(sorted({axis for operand, axis in places_of(origin) if operand == 0}))
 
 
 def linked(rank: int, wires: Sequence[tuple[int, ...]], mixed: Collection[int] = ()) -> tuple[Group, ...]:
@@ -543,9 +539,8 @@ class _Reading:
 
     def _passed(self) -> set[int]:
         """Return the axes whose end is passed by the steps on them together, or by those on the axis inside."""
-        passed = {
-            digit.axis for base, _ in self.unknown for atom in base if atom.stride != 0 for digit in self._digits(atom)
-        }
+        unknown = [atom for base, _ in self.unknown for atom in base if atom.stride != 0]
+        passed = {digit.axis for atom in unknown for digit in self._digits(atom)}
         own: dict[int, list[layout.Atom]] = {}
         for step in self._reach(INPUT).steps:
             for digit in self._digits_of_input(step):
@@ -700,7 +695,7 @@ class _Reading:
             return not divides(dims.product((along.size, along.stride)), stride)
         if others.numbers is None or not dims.all_known((along.size, along.stride, size, stride)):
             return None
-        count, step, count_of_digit, turn = _numbers((along.size, along.stride, size, stride))
+        count, step, count_of_digit, turn = dims.numbers((along.size, along.stride, size, stride))
         return changes_along(count, step, count_of_digit, turn, *others.numbers)
 
     def _digits_read(self, base: layout.Atoms) -> list[_Digit]:
@@ -743,7 +738,7 @@ class _Reading:
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
         if self._tried is None and fits and dims.all_known(self.moves.dims):
-            most = max([prod(_numbers(shape)) for shape in self.moves.shapes])
+            most = max([prod(dims.numbers(shape)) for shape in self.moves.shapes])
             self._tried = _Tried(self.moves) if most <= MOST_TRIED else None
         return self._tried
 
@@ -754,21 +749,18 @@ class _Reading:
             if isinstance(atom, AxisAtom):
                 start, dim = starts.get(atom.axis, ()), self.shape[atom.axis]
                 if isinstance(dim, int) and dims.all_known(start):
-                    start = dims.total((sum(_numbers(start)) % dim,))
+                    start = dims.total((sum(dims.numbers(start)) % dim,))
                 atom = replace(atom, start=start)
             match (made[-1] if made else None), atom:
-                case AxisAtom() as last, AxisAtom() if _are_joined(last, atom):
+                case AxisAtom() as last, AxisAtom() if last.axis == atom.axis and last.stride == dims.product(
+                    (atom.size, atom.stride)
+                ):
                     made[-1] = replace(atom, size=dims.product((last.size, atom.size)))
                 case Repeats() as last, Repeats():
                     made[-1] = Repeats(dims.product((last.size, atom.size)))
                 case _:
                     made.append(atom)
         return tuple(made)
-
-
-def _are_joined(outer: AxisAtom, inner: AxisAtom) -> bool:
-    """Say whether one atom can stand for two neighbours."""
-    return outer.axis == inner.axis and outer.stride == dims.product((inner.size, inner.stride))
 
 
 def _forward(atom: layout.Atom) -> layout.Atom:
@@ -822,17 +814,12 @@ def residues(offset: int, steps: Iterable[tuple[int, int]], within: int) -> int:
     return marks
 
 
-def _numbers(shape: Iterable[Dim]) -> tuple[int, ...]:
-    """Return dims that are all numbers."""
-    return tuple([dim for dim in shape if isinstance(dim, int)])
-
-
 class _Tried:
     """The positions of all elements of a tensor of numbers, on each axis of the input."""
 
     def __init__(self, moves: layout.Moves) -> None:
-        self.output = _numbers(moves.output)
-        shape = _numbers(moves.input)
+        self.output = dims.numbers(moves.output)
+        shape = dims.numbers(moves.input)
         flat = layout.positions(moves, array("q", range(prod(shape))))
         self.places = [
             array("q", [place // prod(shape[axis + 1 :]) % size for place in flat]) for axis, size in enumerate(shape)
@@ -845,12 +832,10 @@ class _Tried:
 
     def says(self, out: int, below: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Say whether the digit of an atom, with others of `below` values inside it, is told by the positions."""
-        within, size, stride, first = _numbers((below, atom.size, atom.stride, *(start or (0,))))
+        within, size, stride, first = dims.numbers((below, atom.size, atom.stride, *(start or (0,))))
         dim, inner = self.output[out], prod(self.output[out + 1 :])
-        return all(
-            (place - first) // stride % size == index // inner % dim // within % size
-            for index, place in enumerate(self.places[atom.axis])
-        )
+        every = enumerate(self.places[atom.axis])
+        return all((place - first) // stride % size == index // inner % dim // within % size for index, place in every)
 
 
 def _changes(places: array[int], size: int, inner: int) -> bool:
@@ -860,3 +845,75 @@ def _changes(places: array[int], size: int, inner: int) -> bool:
         if any(places[start + at * inner : start + (at + 1) * inner] != first for at in range(1, size)):
             return True
     return False
+
+
+# Stages that read several operands: what each dim is of the input and of the other operands.
+
+
+def combined_origins(shape: Shape, moves: Sequence[Move], of_plain: Callable[[Shape, int, int], Origins]) -> Origins:
+    """Return the origins of moves of which some combine operands, each of which counts on behind those before.
+
+    `of_plain` returns the origins of the moves from one place to another, which combine nothing, on a shape.
+    """
+    found: Origins = tuple([_whole(dim, axis, 0) for axis, dim in enumerate(shape)])
+    start, others = 0, 0
+    for place, move in enumerate(moves):
+        if isinstance(move, Combine):
+            found = _composed(of_plain(shape, start, place), found, shape)
+            found = tuple([_of_dim(out, move, found, others) for out in range(len(move.shape))])
+            start, others, shape = place + 1, others + len(move.operands) - 1, move.shape
+    return _composed(of_plain(shape, start, len(moves)), found, shape)
+
+
+def _whole(dim: Dim, axis: int, operand: int) -> Origin:
+    return (AxisAtom(axis, dim, 1, (), operand),)
+
+
+def _of_dim(out: int, move: Combine, found: Origins, others: int) -> Origin:
+    """Return the origin of one dim of a combination; `found` is that of its input, `others` the operands before."""
+    parts = [
+        found[axis] or () if operand == 0 else _whole(move.operands[operand][axis], axis, operand + others)
+        for operand, axis in move.places[out]
+    ]
+    if out == move.joined:
+        return (Joins(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # a stack counts its operands
+    if out in move.windows or len(parts) > 1:
+        return _read(parts)
+    return parts[0] if parts else ()
+
+
+def _read(parts: Iterable[Origin]) -> Origin:
+    places = tuple(dict.fromkeys(place for part in parts for place in places_of(part)))
+    return (Reads(places),) if places else ()
+
+
+def _composed(found: Origins, inner: Origins, shape: Shape) -> Origins:
+    """Return origins over a tensor of `shape` as origins over what this is made of."""
+    return tuple([None if origin is None else _through(origin, inner, shape) for origin in found])
+
+
+def _through(origin: Origin, inner: Origins, shape: Shape) -> Origin:
+    made = list[Atom]()
+    for atom in origin:
+        base = _base_of(atom, inner, shape)
+        if base is None:
+            return _read([inner[axis] or () for _, axis in places_of(origin)])
+        made += base
+    alone = len(made) == 1 or not any(isinstance(each, (Reads, Joins, Mixes)) for each in made)
+    return tuple(made) if alone else _read([tuple(made)])
+
+
+def _base_of(atom: Atom, inner: Origins, shape: Shape) -> Origin | None:
+    """Return what an atom is made of; None if no atoms say it."""
+    if isinstance(atom, Repeats):
+        return (atom,)
+    if not isinstance(atom, AxisAtom):
+        return None
+    base = inner[atom.axis] or ()
+    if not atom.start and atom.stride == 1 and atom.size == shape[atom.axis]:
+        return base
+    match base:
+        case (AxisAtom() as only,) if not only.start:
+            start = dims.total([dims.product((term, only.stride)) for term in atom.start])
+            return (replace(only, size=atom.size, stride=dims.product((atom.stride, only.stride)), start=start),)
+    return None

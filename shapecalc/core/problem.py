@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.record import Record
+from shapecalc.core.record import Record, fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from collections.abc import Callable
+    from typing import Any, Self, TypedDict, Unpack
+
+    class Place(TypedDict, total=False):
+        """Where a problem is: the argument, the index of its token, and the characters of that."""
+
+        argument: str | None
+        index: int | None
+        span: tuple[int, int] | None
 
 
 # `Rule`: one rule, with the texts about it. The rules themselves are in the room `rules`.
@@ -20,7 +28,7 @@ class Rule(str):
     ('two-infers', 'more than one dim to infer')
     """
 
-    __slots__ = ("example", "explanation", "sentence", "source")
+    __slots__ = ("example", "explanation", "name", "sentence", "source", "why")
 
     sentence: str
     """The rule in one line."""
@@ -29,19 +37,35 @@ class Rule(str):
     """A command line in which the rule acts."""
     source: str
     """Where the rule is written down, or which library was run."""
+    why: str | Callable[..., str]
+    """The sentence of its steps: a text with the step and its facts put in, or what makes it of these; empty if it
+    settles nothing."""
+    name: str
+    """The name of what it does, in a word or two."""
 
-    def __new__(cls, id: str, sentence: str, explanation: str, example: str, source: str) -> Self:
-        """Make a rule from its id and its texts."""
+    def __new__(
+        cls,
+        id: str,
+        sentence: str,
+        explanation: str,
+        example: str,
+        source: str,
+        why: str | Callable[..., str] = "",
+        name: str = "",
+    ) -> Self:
+        """Make a rule from its id and its texts; its name is its id, unless it has another."""
         made = super().__new__(cls, id)
-        for name, text in zip(Rule.__slots__, (example, explanation, sentence, source), strict=True):
-            object.__setattr__(made, name, text)
+        texts = (example, explanation, name or id.replace("-", " "), sentence, source, why)
+        for slot, text in zip(Rule.__slots__, texts, strict=True):
+            object.__setattr__(made, slot, text)
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a rule cannot be changed")
 
     def __reduce__(self) -> tuple[type[Rule], tuple[object, ...]]:
-        return type(self), (str(self), self.sentence, self.explanation, self.example, self.source)
+        texts = (self.sentence, self.explanation, self.example, self.source, self.why, self.name)
+        return type(self), (str(self), *texts)
 
     def as_json(self) -> dict[str, str]:
         """Return the rule as the JSON object that `shapecalc why --json` prints."""
@@ -96,12 +120,7 @@ class Problem(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the problem as the JSON object that the command line documents."""
-        span = list(self.span) if self.span else None
-        return {"rule": str(self.rule), "message": self.message, "hint": self.hint} | {
-            "argument": self.argument,
-            "index": self.index,
-            "span": span,
-        }
+        return fields(self) | {"rule": str(self.rule), "span": list(self.span) if self.span else None}
 
 
 class ShapeError(ValueError):
@@ -126,18 +145,11 @@ class ShapeError(ValueError):
         self.trace = trace
 
 
-def refusal(rule: Rule, message: str, *, argument: str | None = None, index: int | None = None) -> ShapeError:
+def refusal(rule: Rule, message: str, **place: Unpack[Place]) -> ShapeError:
     """Return the error to raise if `rule` refuses a request."""
-    return ShapeError(Problem(rule, message, "", argument, index))
+    return ShapeError(Problem(rule, message, **place))
 
 
-def misuse(
-    message: str,
-    hint: str = "",
-    *,
-    argument: str | None = None,
-    index: int | None = None,
-    span: tuple[int, int] | None = None,
-) -> ShapeError:
+def misuse(message: str, hint: str = "", **place: Unpack[Place]) -> ShapeError:
     """Return the error to raise if a question cannot be read: usage or syntax."""
-    return ShapeError(Problem(USAGE, message, hint, argument, index, span))
+    return ShapeError(Problem(USAGE, message, hint, **place))

@@ -14,12 +14,12 @@ from shlex import join, quote
 from textwrap import dedent
 
 from shapecalc.core.cases import read_case
-from shapecalc.core.commands import MADE, SPELLINGS, split
+from shapecalc.core.commands import MADE, SPELLINGS
 from shapecalc.core.limits import LONGEST_CODE
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import Record
-from shapecalc.core.text import brief, is_file, read_target, shape_text, visible
+from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import brief, is_file, read_target, shape_text, split, visible
 
 STARTS = ("-", "?", "[", "(", "{")
 """What a shape begins with, if that is no digit and no name."""
@@ -79,6 +79,7 @@ OTHER_WORDS = {
     "numel": "size",
     "cat": "concat",
     "lint": "model --lint",
+    "version": "--version",
 }
 """Words that other programs have for commands of this one."""
 
@@ -175,14 +176,18 @@ def _file(held: Held) -> list[str] | None:
     known = COMMANDS.get(Path(name).suffix)
     if len(name) > LONGEST_SHOWN or "\n" in name or not (Path(name).exists() or (known and " " not in name)):
         return None
+    if known == "code" and not Path(name).exists():
+        raise ShapeError(Problem(FILE, f"{visible(brief(name))}: No such file or directory"))
     if Path(name).exists() and not Path(name).is_file():
         raise misuse(f"{visible(brief(name))} is no regular file", f"write shapecalc < {visible(brief(name))}")
-    beginning = "" if known else _beginning(Path(name))
+    beginning = "" if known == "model" else _beginning(Path(name))
     if "\0" in beginning:
         raise misuse(f"{visible(brief(name))} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
-    if known == "code" and others:
-        options = [word for word in held.typed if word not in others]
-        return ["code", *options, "--input", " ".join(others)]
+    if known == "code":
+        options = [word for word in held.typed if word not in held.words]
+        layer = _layer(replace(held, words=(beginning, *others)))
+        given = ["--input", " ".join(others)] if others else []
+        return [*layer, *options] if layer else ["code", name, *options, *given]
     return [known or ("check" if _is_case(beginning) else "doctor"), *held.typed]
 
 
@@ -192,13 +197,14 @@ def _is_folder(word: str) -> bool:
 
 def _arrays_in(folder: Path) -> list[str]:
     """Return the arrays in a folder and below it; raise `ShapeError` (usage) if there is none."""
-    every = list(islice(folder.rglob("*"), MOST_NAMES + 1))
+    every, shown = list(islice(folder.rglob("*"), MOST_NAMES + 1)), visible(brief(str(folder)))
     if len(every) > MOST_NAMES:
-        raise misuse(f"{visible(brief(str(folder)))} holds more than {MOST_NAMES} names", "name the arrays")
+        raise misuse(f"{shown} holds more than {MOST_NAMES} names", "name the arrays")
     found = {path for path in every if path.suffix in ARRAYS}
     inner = sorted(f"./{path}" if str(path)[0] == "-" else str(path) for path in found if not found & {*path.parents})
     if not inner:
-        raise misuse(f"there is no array in {visible(brief(str(folder)))}", f"arrays end in {', '.join(ARRAYS)}")
+        hint = f"arrays end in {', '.join(ARRAYS)}; for cases: shapecalc check FOLDER"
+        raise misuse(f"there is no array in {shown}", hint)
     return inner
 
 
@@ -260,21 +266,39 @@ def _one_shape(held: Held) -> list[str] | None:
 # Messages, chains, patterns and code.
 
 
-LAYER = {"first": r"first_?transpose", "to": r"reshape_?dim(?:ension)?s", "second": r"second_?transpose"}
+LAYER = {
+    "first": r"first[_ ]?transpose",
+    "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
+    "second": r"second[_ ]?transpose",
+}
 """What TensorRT calls the parts of a Shuffle, in C++, in Python and in its logs, by our own words for them."""
 LIST = r"\W{0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})"
 
 
+PRINTED = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
+"""The input's shape in a comment of code that `--as` prints, or another list of numbers."""
+
+
 def _layer(held: Held) -> list[str] | None:
-    """Read the parts of a TensorRT Shuffle by their names there, if it is no error; the other list is the input."""
+    """Read the parts of a TensorRT Shuffle by their names there, if it is no error; a shape beside them is the input.
+
+    Raises `ShapeError` (usage) for more layers, and for a shape that is computed.
+    """
     text, line = held.line, list[str]()
     for option, name in LAYER.items():
         part = re.search(name + LIST, text, re.IGNORECASE)
         if part is not None:
             line += [f"--{option}", part[1]]
             text = text.replace(part[0], " ")
-    shape = re.search(r"(?<!\d)\d+(?:\s?[,x]\s?\d+)+", text) if line else None
-    return ["shuffle", re.sub(r"\s", "", shape[0]), *line] if shape and not _message(held) else None
+    own = [word for word in held.words if not re.search("|".join(LAYER.values()), word, re.IGNORECASE)]
+    shapes = [shape for _, _, shape in (word.rpartition("=") for word in own) if is_shape(shape)]
+    shapes += [printed or numbers for printed, numbers in PRINTED.findall(text)]
+    if not line or not shapes or _message(held):
+        return None
+    if "set_input" in text or text.count("network.add_") > 1:
+        raise misuse("this is more than one Shuffle of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
+    literal = re.search(r"zero_?is_?placeholder\W{1,5}(false|0)", text, re.IGNORECASE)
+    return ["shuffle", re.sub(r"\s", "", shapes[0]), *line, *(["--no-zero-is-placeholder"] if literal else [])]
 
 
 def _message(held: Held) -> list[str] | None:
@@ -355,5 +379,5 @@ def _lines(held: Held) -> list[str] | None:
     return ["doctor", "-"] if "\n" in held.text.strip() else None
 
 
-READINGS = (_shapes, _operands, _layer, _cases, _message, _chain, _pattern, _code, _lines, _one_shape)
+READINGS = (_shapes, _operands, _layer, _message, _cases, _chain, _pattern, _code, _lines, _one_shape)
 """What reads a thing that is no file, in this order: each returns None for what is not its own."""

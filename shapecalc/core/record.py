@@ -53,8 +53,8 @@ class _Fields(type):
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
         body["_field_values"] = attrgetter(*own) if own else type
         if "__init__" not in body:
-            last = "self.__post_init__()" if "__post_init__" in body else "pass"
-            body["__init__"] = _init_of(name, own, defaults, last)
+            found = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
+            body["__init__"] = _init_of(name, own, defaults, "self.__post_init__()" if found else "pass")
         return super().__new__(meta, name, bases, body)
 
 

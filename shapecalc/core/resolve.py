@@ -8,6 +8,7 @@ from __future__ import annotations
 from _collections_abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import NONE, Chain, Reasons, Request, Stage, Step, Trace, shapes_in
+from shapecalc.core.ask import Stage as Asked
 from shapecalc.core.ask import ask, check_attributes, check_names_known, operand_words, setting_of, with_sizes
 from shapecalc.core.conditions import Conditions, Never, Work, combine, divides, holds, put_sizes_in, required
 from shapecalc.core.dialects import DIALECTS
@@ -60,7 +61,7 @@ def _same_at_every_setting(request: Request) -> Trace | None:
     if same.output is None or any((each.output, each.conditions) != (same.output, same.conditions) for each in others):
         return None
     options = {name: None if isinstance(value, bool) else value for name, value in same.options.items()}
-    found = Trace(request, same.version, options, same.stages, same.output, given=same.given, results=same.results)
+    found = replace(same, request=request, options=options)
     return _with_conditions(found) if request.symbolic else found
 
 
@@ -91,20 +92,14 @@ def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...]
 
 def _with_conditions(trace: Trace) -> Trace:
     """Return an answer that has names with what its steps need, and what it assumes."""
-    request, version, options, stages, given = trace.request, trace.version, trace.options, trace.stages, trace.given
-    results = trace.results
+    request = trace.request
     conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
         conditions = conditions and combine(conditions)
     except Never:
-        problem = placed(contradiction(conditions).problem, request)
-        return Trace(request, version, options, stages, problem=problem, given=given, results=results)
-
-    def assumes() -> tuple[str, ...]:
-        return _zero_sensitive(found, request.dims, lambda sizes: with_zeros(request, sizes))
-
-    found = Trace(request, version, options, stages, trace.output, None, conditions, assumes, given, results)
-    return found
+        return trace.with_problem(placed(contradiction(conditions).problem, request))
+    found = replace(trace, conditions=conditions)
+    return found.assuming(lambda: _zero_sensitive(found, request.dims, lambda sizes: with_zeros(request, sizes)))
 
 
 def _fractions(request: Request) -> tuple[Step, ...]:
@@ -183,15 +178,13 @@ def placed(problem: Problem, request: Request) -> Problem:
 def operand_span(request: Request, index: int | None) -> tuple[int, int]:
     """Return the characters of one of the operands as they are written, or of all."""
     words = operand_words(request)
-    starts = [sum([len(word) + 1 for word in words[:at]]) for at in range(len(words))]
     if index is None or index >= len(words):
-        return 0, sum(map(len, words)) + len(words) - 1
-    return starts[index], starts[index] + len(words[index])
+        return 0, len(" ".join(words))
+    start = sum([len(word) + 1 for word in words[:index]])
+    return start, start + len(words[index])
 
 
-def ask_chain(
-    shape: str | Iterable[object], stages: Sequence[tuple[str, Mapping[str, object]]], sizes: Mapping[str, int]
-) -> tuple[Request, ...]:
+def ask_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> tuple[Request, ...]:
     """Return the requests of a chain; the inputs of all but the first are not known yet.
 
     `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`
@@ -239,8 +232,7 @@ def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], 
     answer, dims = _chained(requests, resolve_one), _dims(requests)
     if answer.problem or all_known(dims):
         return answer
-    assumes = lambda: _zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero))  # noqa: E731
-    return Chain(answer.input, answer.traces, answer.output, None, answer.conditions, assumes)
+    return answer.assuming(lambda: _zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero)))
 
 
 def _dims(requests: Sequence[Request]) -> Shape:

@@ -155,6 +155,5 @@ def _known(results: Mapping[str, Result], sizes: Mapping[str, int]) -> dict[str,
 
 def _put(dim: Dim, sizes: Mapping[str, int], known: Mapping[str, Dim]) -> Dim:
     zero = {name: 0 for name, each in known.items() if each == 0}
-    return dims.rewrite(
-        dims.substitute(dim, {**sizes, **zero}), {name: each for name, each in known.items() if each != 0}
-    )
+    others = {name: each for name, each in known.items() if each != 0}
+    return dims.rewrite(dims.substitute(dim, {**sizes, **zero}), others)

@@ -374,17 +374,13 @@ NEW_DIM = StepRule(
 )
 
 
-def _broadcasted(step: Step) -> str:
-    return f"the tensor is read as {shape_text(step.shape)}"
-
-
 BROADCASTED = StepRule(
     "broadcast",
     "the tensor is read as if it had the larger shape",
     "No element is copied: those along a dim of 1 are read again and again.",
     "shapecalc expand 8,1,1 1,2",
     "ONNX Expand",
-    why=_broadcasted,
+    why=lambda step: f"the tensor is read as {shape_text(step.shape)}",
 )
 
 

@@ -36,13 +36,6 @@ MOST_DIMS = DIALECTS["tensorrt"].max_rank or 0
 """The most dims of a tensor that goes through a Shuffle."""
 
 
-class Placed(Record):
-    """A move, and the shape of the tensor that it is made of."""
-
-    before: Shape
-    move: Move
-
-
 def runs(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
     """Return the items in runs: each is what one Shuffle can do, or a single item of another kind.
 
@@ -71,15 +64,15 @@ def shuffles(shape: Shape, moves: Iterable[Move]) -> int:
     >>> shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))]), shuffles((2, 3), [Permute((1, 0)), Reshape((6,))])
     (0, 1)
     """
-    return sum(_takes_shuffle(run[0]) for run in runs(_folded(shape, moves), lambda placed: placed.move))
+    return sum(_takes_shuffle(run[0]) for run in runs(_folded(shape, moves), lambda placed: placed[1]))
 
 
 def _takes_shuffle(placed: Placed) -> bool:
-    move = placed.move
+    before, move = placed
     if isinstance(move, Pick):
         return None in move.sizes
     if isinstance(move, Expand):
-        return len(move.shape) > len(placed.before)
+        return len(move.shape) > len(before)
     return not isinstance(move, (Roll, Take, Dims, Combine))
 
 
@@ -87,7 +80,7 @@ def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
     """Return the moves with neighbours of one kind as one, and without those that change nothing."""
     made: list[Placed] = []
     for move in moves:
-        placed, shape = Placed(shape, move), move.after(shape)
+        placed, shape = (shape, move), move.after(shape)
         both = _both(made[-1], placed) if made else None
         if both:
             made.pop()
@@ -98,17 +91,17 @@ def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
 
 def _both(first: Placed, second: Placed) -> Placed | None:
     """Return two moves as one; None if they are not of one kind, or a reshape of a tensor that holds nothing."""
-    one, two = first.move, second.move
+    (before, one), (_, two) = first, second
     if isinstance(one, Permute) and isinstance(two, Permute):
-        return Placed(first.before, Permute(tuple([one.axes[axis] for axis in two.axes])))
-    if isinstance(one, Reshape) and isinstance(two, Reshape) and 0 not in first.before:
-        return Placed(first.before, two)
+        return before, Permute(tuple([one.axes[axis] for axis in two.axes]))
+    if isinstance(one, Reshape) and isinstance(two, Reshape) and 0 not in before:
+        return before, two
     return None
 
 
 def _is_idle(placed: Placed) -> bool:
     """Say whether a move changes nothing."""
-    before, move = placed.before, placed.move
+    before, move = placed
     if isinstance(move, Permute):
         return move.axes == tuple(range(len(before)))
     if isinstance(move, Pick):
@@ -117,6 +110,8 @@ def _is_idle(placed: Placed) -> bool:
 
 
 Entry = TypeVar("Entry")
+Placed = tuple[Shape, Move]
+"""The shape of a tensor, and a move that is made of it."""
 
 
 # Costs: how many transposes and Shuffles a chain takes, and how many bytes the stages that copy read and write.
@@ -166,9 +161,8 @@ class Cost(Record):
         """
         if goal is Goal.BYTES:
             return _covers(other.copies, self.copies)
-        if goal is Goal.SHUFFLES:
-            return self.shuffles <= other.shuffles
-        return self.transposes <= other.transposes
+        ours, theirs = (getattr(cost, goal.value) for cost in (self, other))
+        return bool(ours <= theirs)
 
 
 def _covers(more: Shape, less: Shape) -> bool:
@@ -439,9 +433,8 @@ class Words:
         """Keep the first request of each dialect; the dialect of the most stages comes first."""
         requests = [trace.request for trace in chain.traces]
         said = [request.dialect for request in requests]
-        self.models = {
-            name: requests[said.index(name)] for name in sorted(dict.fromkeys(said), key=lambda name: -said.count(name))
-        }
+        order = sorted(dict.fromkeys(said), key=lambda name: -said.count(name))
+        self.models = {name: requests[said.index(name)] for name in order}
         self.has_shuffles = any(request.op == "shuffle" for request in requests)
 
     def stages(self, moves: Sequence[Move]) -> list[list[Move]]:
@@ -478,9 +471,8 @@ class Words:
                 arguments["to" if op == "shuffle" else "target"] = target
             shape = move.after(shape)
         opset, dtype, switch = (model.opset, model.dtype, model.switch) if model else (None, None, None)
-        switch = _switch(
-            op, dialect, switch, literal=any(isinstance(move, Reshape) and 0 in move.shape for move in stage)
-        )
+        literal = any(isinstance(move, Reshape) and 0 in move.shape for move in stage)
+        switch = _switch(op, dialect, switch, literal=literal)
         return Request(op, (), arguments, dialect, opset, dtype, switch)
 
 
@@ -541,13 +533,8 @@ class Simplification(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return it as the JSON object that the command line documents."""
-        return {
-            "chain": self.text,
-            "before": self.before.as_json(),
-            "after": self.after.as_json(),
-            "proved": self.proved,
-            "problem": None,
-        }
+        costs = {"before": self.before.as_json(), "after": self.after.as_json()}
+        return {"chain": self.text, **costs, "proved": self.proved, "problem": None}
 
 
 class Section(Record):
@@ -580,7 +567,7 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
         raise ShapeError(answer.problem, answer)
     traces = answer.traces
     dtype = dtype or next((trace.request.dtype for trace in traces if trace.request.dtype), "float32")
-    chain = Chain(answer.input, traces, answer.output, None, answer.conditions, lambda: answer.assumes)
+    chain = Chain(answer.input, traces, answer.output, None, answer.conditions).assuming(lambda: answer.assumes)
     return _Search(chain, goal, bytes_of(dtype)).simplification()
 
 

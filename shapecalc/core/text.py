@@ -29,6 +29,8 @@ MOST_BITS = 3320
 LOG2 = 0.30103
 LONGEST_SHOWN = 40
 """The most characters of a text that a message repeats."""
+LONGEST_REPEATED = 200
+"""The most characters of a shape that a message repeats."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 """Characters that change the direction or the lines of the text around them."""
 
@@ -96,13 +98,13 @@ def dim_text(dim: Dim) -> str:
     return "too many" if too_long else brief(str(dim))
 
 
-def brief(text: str) -> str:
-    """Return `text`, cut after `LONGEST_SHOWN` characters.
+def brief(text: str, most: int = LONGEST_SHOWN) -> str:
+    """Return `text`, cut after so many characters.
 
     >>> brief("1,1"), brief("1," * 40)
     ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
     """
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def visible(text: str) -> str:
@@ -238,9 +240,9 @@ def _meant(word: str, misfit: str) -> str:
     """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
-    from re import split  # only what is mistyped is looked at so closely
+    import re  # only what is mistyped is looked at so closely
 
-    dims = split(SEPARATING, dashed)
+    dims = re.split(SEPARATING, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
     known = all(is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
     meant = ",".join(dims) if known and not decimal and len(word) <= MOST_MISTYPED else ""
@@ -456,3 +458,40 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]}?"
     return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""
+
+
+# Lines and chains, cut into words and stages.
+
+
+OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
+
+
+def split(text: str, separator: str | None = None) -> list[str]:
+    """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
+
+    Raises `ShapeError` (usage) for a quote that is never closed.
+
+    >>> split("reshape [2, 3, 4] '0, -1'")
+    ['reshape', '[2, 3, 4]', '0, -1']
+    """
+    pieces, piece, depth, quote = list[str](), list[str](), 0, ""
+    started = False
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote, started = char, True
+        elif char in OPENING:
+            depth += 1
+        elif char in CLOSING:
+            depth -= 1
+        if not quote and depth <= 0 and (char == separator if separator else char.isspace()):
+            if started or separator:
+                pieces.append("".join(piece))
+            piece, started = [], False
+        elif separator or char not in QUOTES:
+            piece.append(char)
+            started = True
+    if quote:
+        raise misuse(f"the quote {quote} is never closed")
+    return [*pieces, "".join(piece)] if started or separator else pieces

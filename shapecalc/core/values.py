@@ -410,32 +410,14 @@ def _term(text: str, start: int, argument: str) -> list[Token]:
     return tokens
 
 
-def operand_texts(text: str) -> list[str]:
-    """Return the texts of the shapes of operands, which blanks outside of brackets separate.
-
-    >>> operand_texts("2,3 [4, 5] _")
-    ['2,3', '[4, 5]', '_']
-    """
-    found = list[str]()
-    for word in text.split():
-        if found and sum(found[-1].count(each) for each in "[({") > sum(found[-1].count(each) for each in "])}"):
-            found[-1] += f" {word}"
-        else:
-            found.append(word)
-    return found
-
-
 def read_scales(value: object, argument: str = "scale") -> str:
     """Return factors of axes as a text such as `2` or `0.5,2`; raise `ShapeError` (usage) for what is none.
 
     >>> read_scales([2, 0.5]), read_scales("2, 3")
     ('2,0.5', '2,3')
     """
-    texts = (
-        str(value).strip("[]()").split(",")
-        if isinstance(value, str)
-        else map(str, elements_of(value, argument) if isinstance(value, (list, tuple)) else [value])
-    )
+    listed = elements_of(value, argument) if isinstance(value, (list, tuple)) else [value]
+    texts = value.strip("[]()").split(",") if isinstance(value, str) else map(str, listed)
     words = [text.strip() for text in texts]
     for word in words:
         whole, _, part = word.partition(".")

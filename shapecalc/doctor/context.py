@@ -21,8 +21,6 @@ class Framework(Record):
     """Whether it repeats sentences of NumPy or JAX, so that only its signs tell."""
     signs: tuple[str, ...] = ()
     """What stands near its messages: its folders, its modules."""
-    hides: str = ""
-    """What it may hide in a message about a request that looks right, behind a colon."""
     shapes_in: str | None = None
     """Where the shapes stand that its messages do not tell, if no code does."""
 
@@ -76,52 +74,26 @@ class Line(Record):
 
 COPYING = partial(Framework, own_rules=True, zero_copies=True)
 FRAMEWORKS: Mapping[str, Framework] = {
-    "keras": Framework(repeats=True, signs=("/keras/", "keras.layers", "keras/src", "\\keras\\", "keras_core")),
-    "dask": Framework(repeats=True, signs=("/dask/", "dask.array", "\\dask\\")),
+    "keras": Framework(repeats=True, signs=("/keras/", "keras.layers", "keras/src", "keras_core")),
+    "dask": Framework(repeats=True, signs=("/dask/", "dask.array")),
     "cupy": Framework(repeats=True, signs=("/cupy/", "cupy.", "cupyx")),
     "jax": Framework(repeats=True, signs=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
     "mxnet": Framework(repeats=True, zero_copies=True, signs=("mxnet",)),
     "theano": Framework(repeats=True, signs=("apply node that caused the error", "/theano/")),
-    "torch": Framework(own_rules=True, signs=("/torch/", "\\torch\\", "torch."), hides=": the strides of the tensor"),
-    "tensorflow": Framework(own_rules=True, signs=("/tensorflow/", "\\tensorflow\\", "tensorflow.")),
-    "onnxruntime": COPYING(
-        signs=("/onnxruntime/", "\\onnxruntime\\", "onnxruntime."),
-        hides=": a 0 that was replaced before it was printed, or allowzero",
-        shapes_in="the model file, and the shapes that are fed to it",
-    ),
-    "openvino": COPYING(
-        signs=("/openvino/", "\\openvino\\", "openvino."),
-        hides=": special_zero",
-        shapes_in="the constant that is the node's second input",
-    ),
-    "numpy": Framework(
-        own_rules=True,
-        signs=("/numpy/", "\\numpy\\", "numpy."),
-        hides=": a -1, which is not printed where it stands first",
-    ),
-    "onnx": COPYING(
-        hides=": a size that is known only at run time, or allowzero",
-        shapes_in="the model file",
-    ),
-    "tensorrt": COPYING(
-        hides=": a 0 that was replaced before it was printed",
-        shapes_in="the log of trtexec --verbose, or the model file",
-    ),
-    "onednn": COPYING(
-        hides=": special_zero",
-        shapes_in="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of the graph's tensors",
-    ),
-    "paddle": Framework(zero_copies=True),
+    "torch": Framework(own_rules=True, signs=("/torch/", "torch.")),
+    "tensorflow": Framework(own_rules=True, signs=("/tensorflow/", "tensorflow.")),
+    "onnxruntime": COPYING(signs=("/onnxruntime/", "onnxruntime."), shapes_in="the model file, and what is fed to it"),
+    "openvino": COPYING(signs=("/openvino/", "openvino."), shapes_in="the constant that is the node's second input"),
+    "numpy": Framework(own_rules=True, signs=("/numpy/", "numpy.")),
+    "onnx": COPYING(shapes_in="the model file"),
+    "tensorrt": COPYING(shapes_in="the log of trtexec --verbose, or the model file"),
+    "onednn": COPYING(shapes_in="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of its tensors"),
+    "opencv": Framework(zero_copies=True, shapes_in="the model file"),
     "tflite": Framework(own_rules=True, shapes_in="the model file"),
-    "tvm": Framework(zero_copies=True),
-    "coreml": Framework(zero_copies=True),
-    **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mnn"), Framework()),
+    **dict.fromkeys(("coreml", "paddle", "tvm"), Framework(zero_copies=True)),
+    **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), Framework()),
 }
 """The frameworks by name. Where no sentence tells which it is, the first whose signs stand near it is the one."""
-UNNAMED = Framework()
-"""What is known of a message whose framework nothing tells."""
-REPEATED = frozenset({"numpy", "jax"})
-"""The frameworks whose sentences others repeat."""
 OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
 """The type and the shape of an input, as OpenVINO prints them."""
 OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
@@ -164,8 +136,8 @@ CHAIN = re.compile(rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{KEEPING})\()[A-Za-z_]\
 NUMBER = re.compile(r"-?\d{1,18}")
 NUMBERED = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
 """The number of a line before which a call was broken."""
-PRINTED = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\()(?=[\[(])")
-"""What stands before a shape that is printed in a log."""
+PRINTED = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
+"""What stands before a shape that is printed in a log, or in a comment."""
 
 
 def _signs(frameworks: str, *patterns: str, before: bool = True) -> tuple[Sign, ...]:
@@ -210,7 +182,9 @@ NODES = (
         before=False,
     ),
     *_signs("tensorflow keras", r"layer '?\"?(?P<name>[\w/]{1,200})'?\"? \(type (?P<op>\w{1,40})\)"),
+    *_signs("keras", r"(?:of|with) layer '?\"?(?P<name>[\w/]{1,200})"),
     *_signs("paddle", r"\[operator < (?P<op>\w{1,40}) > error\]", before=False),
+    *_signs("opencv", r"\[reshape\]:\((?P<name>[^()]{1,200})\): getm", before=False),
     *_signs("mxnet", r"error in operator (?P<name>[^\s:]{1,200}):"),
     *_signs("numpy dask cupy jax", r", in (?P<op>transpose|squeeze|expand_dims|broadcast_to|split) "),
     *_signs("einops", r"processing (?P<op>rearrange)-reduction"),
@@ -242,8 +216,8 @@ def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[i
 def framework_near(match: Match, folded: Folded) -> str | None:
     """Return the framework that says a sentence, by the frames around it if several say the same."""
     framework = match.sentence.framework
-    near = folded.lower[max(0, match.start - 3 * NEARBY) : match.end + NEARBY]
-    if not framework or framework in REPEATED:
+    near = folded.lower[max(0, match.start - 3 * NEARBY) : match.end + NEARBY].replace("\\", "/")
+    if framework in ("", "numpy", "jax"):  # whose sentences others repeat
         thought_of = (name for name, known in FRAMEWORKS.items() if known.repeats or not framework)
         shown = (name for name in thought_of if any(sign in near for sign in FRAMEWORKS[name].signs))
         return next(shown, framework or None)
@@ -263,13 +237,14 @@ def inputs_of_node(match: Match, folded: Folded) -> list[Sizes]:
     return [sizes for found in OV_INPUT.finditer(line) if (sizes := read_list(line, found.start())[0])]
 
 
-def shapes_near(match: Match, folded: Folded) -> Iterator[Sizes]:
-    """Yield the shapes that are printed around a sentence, as those of fake tensors or of locals."""
+def shapes_near(match: Match, folded: Folded, tensor: str | None = None) -> Iterator[Sizes]:
+    """Yield the shapes that are printed around a sentence, as those of fake tensors or of locals; perhaps of one."""
     start = max(0, match.start - 3 * NEARBY)
-    for found in PRINTED.finditer(folded.text, start, match.end + NEARBY):
-        sizes, _ = read_list(folded.text, found.end())
-        if sizes and not match.start < found.start() < match.end:
-            yield sizes
+    named = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
+    pattern = re.compile(named if tensor else PRINTED)
+    for begin, end in ((start, match.start), (match.end, match.end + NEARBY)):
+        listed = (read_list(folded.text, found.end())[0] for found in pattern.finditer(folded.text, begin, end))
+        yield from filter(None, listed)
 
 
 def line_before(near: str, op: str | None, target: Sizes | None = None) -> Line | None:

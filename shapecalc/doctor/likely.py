@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import isqrt, prod
 
 from shapecalc.core.dims import Shape
-from shapecalc.core.fixing import Fix, differing
-from shapecalc.core.meeting import FEWEST, channels_moved, squeezed, transposed, unsqueezed
+from shapecalc.core.fixing import Fix, differing, divisors_near
+from shapecalc.core.meeting import FEWEST, MOST_CHANNELS, channels_moved, squeezed, transposed, unsqueezed
 from shapecalc.doctor.match import Sizes, text_of
 from shapecalc.doctor.reading import Reading, as_dims, known_count
 
@@ -29,6 +29,8 @@ DROPPED = "drop a dim of 1 that is one too many, x.squeeze(0)"
 OFF_BY_ONE = "pad the image until all strides divide it, often to a multiple of 32, or cut the larger by one"
 ONE_SIZE = "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 COLOURS = (3, 4)
+POSITIONS = (77, 512)
+"""For how many tokens well-known models have positions."""
 WAYS = (channels_moved, squeezed, unsqueezed, transposed)
 FLAT = 64
 """From how many features on an axis may be a flattened map."""
@@ -49,6 +51,8 @@ def guesses(read: Reading, shape: Shape) -> Iterator[Fix]:
     if read.op == "expand" and read.input and target:
         for said, after in (each for way in WAYS for each in way(shape, target)):
             yield Fix("input", text_of(after), f"{said.format('the input')}: write {text_of(after)}")
+    elif read.op == "rearrange" and read.pair:
+        yield from _divided(read, given, *read.pair)
     elif (
         read.framework == "torch"  # which prints operands with their first dims merged
         and len(given) == 2 == len(other)
@@ -58,7 +62,8 @@ def guesses(read: Reading, shape: Shape) -> Iterator[Fix]:
         rows = text_of((have // other[0], other[0]))
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
     elif read.op in ("reshape", "shuffle") and len(target) > 1 and have > 0 and known_count(target):
-        changed = () if -1 in target else (*_batches(read, have, target), *_computed(read, have, target))
+        ways = () if -1 in target else (_batches, _computed, _one_other)
+        changed = [each for way in ways for each in way(read, have, target)]
         name = "to" if read.op == "shuffle" else "target"
         yield from (Fix(name, text_of(value), f"write {text_of(value)}: {why}") for value, why in changed)
         yield from _padded(given, target) if read.input else ()
@@ -75,7 +80,7 @@ def _batches(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Number
     first, sample = target[0], target[1:]
     held, left = divmod(have, prod(sample))
     times = 0 if left or held % first else held // first
-    image = min(target) >= FLAT if len(target) == 2 else len(target) == 3 and first in COLOURS
+    image = min(target) >= FLAT if len(target) == 2 else len(target) == 3 and first in (*COLOURS, target[1])
     if times == COLOURS[0] and 1 in sample:  # an image has colours where a grey one is meant
         return
     if not left and not image and read.input is None and prod(sample) > 1:
@@ -98,6 +103,32 @@ def _computed(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbe
         less, name = (int(summand[1]), summand[2]) if summand else (0, text)
         value = tuple(size if at in places else asked for at, asked in enumerate(target))
         yield value, f"{name} is {target[places[0]] - less} in that line, and {size - less} would fit"
+
+
+def _one_other(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbers, str]]:
+    """Yield targets with one other size, near to the one that is asked for or a side like the next; never a batch."""
+    for at, size in enumerate(target if read.input is None else ()):
+        room, left = divmod(have, prod((*target[:at], *target[at + 1 :])))
+        is_near, beside = abs(room - size) * NEARLY <= size, (*target[at + 1 :][:1], *target[:at][-1:])
+        if not left and room > 1 and (at or len(target) == 2) and (room in beside or (at and is_near)):
+            yield (*target[:at], room, *target[at + 1 :]), f"{room} in place of {size}"
+
+
+def _divided(read: Reading, shape: Numbers, have: int, wanted: int) -> Iterator[Fix]:
+    """Yield inputs and lengths that may fit a pattern: with a batch, with an axis padded, with other lengths."""
+    if have == len(shape) == wanted - 1:
+        yield Fix("input", text_of((1, *shape)), "insert a batch in front, x[None]")
+    if wanted < 1 or -have % wanted * NEARLY >= have or read.cause != "indivisible":
+        return
+    up, down = have + -have % wanted, have - have % wanted
+    padded = text_of([up if dim == have else dim for dim in shape])
+    yield Fix("input", padded, f"pad that axis from {have} to {up}, the next multiple of {wanted}, or cut it to {down}")
+    lengths = re.findall(r"'(\w+)': (\d{1,18})", read.quote)
+    names = [name for name, size in lengths if int(size) == wanted]
+    for size in sorted(divisors_near(have, wanted), key=lambda size: abs(size - wanted)) if names else ():
+        value = ",".join(f"{name}={size if name in names else old}" for name, old in lengths)
+        if 1 < size < have:
+            yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {have}")
 
 
 def _padded(shape: Numbers, target: Numbers) -> Iterator[Fix]:
@@ -180,8 +211,10 @@ def _between(have: int, target: Numbers) -> tuple[list[int], list[int], int, lis
 
 def remedies(read: Reading, pair: tuple[int, int] | None) -> Iterator[str]:
     """Yield what is likely to be done, in words; `pair` are the sizes that do not go together."""
-    if read.op == "reshape" and (read.elements or 0) > 0 and (target := numbers(read.target)):
-        yield from _of_counts(read.elements or 0, target)
+    if read.op == "reshape" and read.elements and (target := numbers(read.target))[:1] == (-1,):
+        _, between, _, _ = _between(read.elements, target)
+        if between == [*target] and between[-1] >= FLAT:
+            yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
     elif read.op == "stack":
         yield ONE_SIZE
     elif read.op == "transpose":
@@ -201,39 +234,26 @@ def _is_side(shape: Sizes, axes: Sizes) -> bool:
     return any(shape[at] == shape[at + 1] and {at, at + 1} & {*axes} for at in (1, 2))
 
 
-def _of_counts(have: int, target: Numbers) -> Iterator[str]:
-    """Yield what the elements of an input are likely to lack for a target: a pad, or no fixed number of features.
-
-    >>> [*_of_counts(274576, (1, 16, 65, 2, 65, 2))]
-    ['pad the image until its map has 132 in place of 131, the next multiple of 2']
-    """
-    _, between, rest, _ = _between(have, target)
-    if len(between) == 1 and (rest, between[0]) in IMAGE_CHANNELS:
-        yield IMAGE_CHANNELS[rest, between[0]]
-    side, edge = isqrt(rest), between[1] if len(between) == 4 and between[:2] == between[2:] else 0
-    if edge > 0 and side**2 == rest and side // edge == between[0] and side % edge:
-        yield f"pad the image until its map has {side + -side % edge} in place of {side}, the next multiple of {edge}"
-    if target[0] == -1 and between[:1] == [-1] and between[1:] == [*target[1:]] and between[-1] >= FLAT:
-        yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
-
-
 def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
     """Yield what two sizes that do not go together are known for."""
     large, small = max(have, wanted), min(have, wanted)
     texts = read.op == "broadcast" and re.search("dimension [01]$", read.quote)  # tokens or a batch, and no image
-    images = all(len(each) > 2 for each in (read.input, *(read.operands or ())) if each)
-    pair = (have, wanted) if read.op in ("conv", "expand") or small == 1 else (large, small)
+    layer = read.op == "linear"
+    images = all(len(each) != 2 for each in (read.input, *(() if layer else read.operands or ())) if each)
+    pair = (have, wanted) if layer or read.op in ("conv", "expand") or small == 1 else (large, small)
+    known = len(read.input or ()) == 2 and small in POSITIONS
     latent = read.op == "conv" and pair[0] == COLOURS[1] and max(numbers(read.input)[2:], default=0) <= LATENT
-    if images and read.op in ("conv", "broadcast", "expand") and pair in IMAGE_CHANNELS and not latent:
+    if images and read.op in ("conv", "linear", "broadcast", "expand") and pair in IMAGE_CHANNELS and not latent:
         yield IMAGE_CHANNELS[pair]
-    elif read.op == "rearrange" and small > 0 and -have % wanted * NEARLY < have:
-        yield f"pad that axis from {have} to {have + -have % wanted}, or cut it to {have - have % wanted}"
-    elif read.op == "broadcast" and "position" in read.near.lower():
+    elif known or (read.op == "broadcast" and "position" in read.near.lower()):
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
     elif images and not texts and read.op in ("broadcast", "concat") and large == small + 1 > FEWEST:
         yield OFF_BY_ONE
     elif read.op == "matmul" and {have, wanted} <= FEATURES:
         yield f"take the encoder of this model: this one gives {have} features, and the weights take {wanted}"
+    elif layer and small > MOST_CHANNELS and large % small == 0 == large // small - isqrt(large // small) ** 2:
+        longer = f"{'' if have > wanted else '1/'}{isqrt(large // small)} times as long"
+        yield f"give it images of the size that it was built for: here each side may be {longer}"
     elif read.op == "matmul" and read.framework == "torch" and small > 1 and wanted % have:
         yield f"make the second operand for {have} features, or give it the {wanted} that it is made for"
 
@@ -252,5 +272,3 @@ def _of_rank(there: int | None, perm: Sizes, shape: Sizes | None) -> Iterator[st
         yield "the image is grey: read it in colour, or give it a dim for its channels, x[..., None]"
     elif there == len(perm) - 1 and perm[:1] == (0,) and (shape is None or shape[0] != 1):
         yield "insert a batch of 1 in front, x[None]: the permutation leaves the first axis where it is"
-    elif there == len(perm) + 1:
-        yield f"name the batch in front, too: {text_of((0, *(axis + 1 for axis in perm if isinstance(axis, int))))}"

@@ -2,7 +2,12 @@
 
     cannot reshape array of size {elements} into shape {target}
 
-They are the rows of `sentences.txt`. A hole's name says what it holds and how it is read: `HOLES`.
+They are the rows of `sentences.txt`, in small letters. "-" stands there where only the text around the words tells
+who, or of which op. The framework is a row of `context.FRAMEWORKS`, which knows its dialect. A cause is a row of
+`reading.CAUSES`; "counts" and "asked" let the numbers decide; "about" and what it is about stand for words about
+something else, which is taken for an error of a shape. What changes from message to message is a hole: its name says
+what it holds, and `HOLES` how it is read. "{}" keeps a blank at an end. What stands before "^", or between two, is
+known without the rest, too. A line in brackets says which versions say the rows below it.
 
 The rest of a log need not be read. A long text is first searched for the words of errors, since the search for a word
 takes no time. Around these a sentence is thought of where all its words stand. The text around its place is cut out,
@@ -28,7 +33,7 @@ Sizes = tuple[int | str, ...]
 HOLES: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
     "shapes": "lists",  # of all operands
-    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups"), "count"),
+    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups", "features"), "count"),
     "known": "count",  # the product of the known dims of the target
     "there": "count",  # what the tensor has, beside
     "wanted": "count",  # what is asked for
@@ -126,7 +131,9 @@ def sentences_of(rows: str) -> Iterator[Sentence]:
             if len(columns) < 4:
                 raise ValueError(f"this row of sentences.txt is incomplete: {row}")
             framework, op, cause, template = columns
-            yield Sentence(template.replace("{}", ""), framework.strip("-"), op.strip("-") or None, cause, source)
+            parts = template.replace("{}", "").split("^")
+            for text in dict.fromkeys(("".join(parts), parts[-2].strip() if parts[1:] else parts[0])):
+                yield Sentence(text, framework.strip("-"), op.strip("-") or None, cause, source)
 
 
 SENTENCES = (*sentences_of(files("shapecalc.doctor").joinpath("sentences.txt").read_text("utf-8")),)
@@ -219,7 +226,8 @@ def read_lists(text: str, place: int) -> tuple[tuple[Sizes, ...] | None, int]:
         found.append(sizes)
         between = BETWEEN.match(text, after)
         end, place = after, between.end() if between else after
-    return (tuple(found), end + bracketed) if len(found) > 1 else (None, end)
+    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be cut before it
+    return (tuple(found), end) if len(found) > 1 else (None, end)
 
 
 READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {

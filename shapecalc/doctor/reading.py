@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from math import prod
 from typing import Any
 
@@ -23,6 +24,7 @@ NODE_OF = "node of the operator"
 """What a message is about of which only the node is known."""
 DECLARED = "model's input as declared"
 """What a message is about that tells a declared shape."""
+INFERRED = "declared shape that the node does not give"
 MOST_READ = 16
 MEETING = ("not-broadcastable", "inner-differs", "dims-differ", "ranks-differ", "channels-differ", "window-too-large")
 """The causes of which several shapes are told."""
@@ -48,13 +50,10 @@ CAUSES: Mapping[str, Cause] = {
     "count-mismatch": Cause(
         "the element counts differ, and a reshape keeps the count",
         explained=(
-            "A reshape only writes the same elements in other dims, so the sizes of the target multiplied must give "
-            "the count of the input.\n\n"
             "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
             "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
-            "If one size of the target is wrong, write -1 in its place: a reshape computes it, if the others divide "
-            "the count. If the target is what you meant, the input is wrong before: print its shape. Often a layer "
-            "before has another stride or padding, the image has another size, or a batch or channel is missing.",
+            "If one size of the target is wrong, write -1 in its place. If the target is what you meant, print the "
+            "input's shape: a stride, a padding or the image's size differs, or a batch or channel is missing.",
             "shapecalc reshape 1600 8,3,64 --dialect torch",
         ),
     ),
@@ -67,17 +66,13 @@ CAUSES: Mapping[str, Cause] = {
         "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
         "that exports it, x.shape[0] in its place",
         (
-            "A model is exported with an example, often of one sample, and the exporter writes the example's batch "
-            "size into the target of a reshape. At another batch size the target asks for too few elements or too "
-            "many.\n\n"
-            "An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 elements, 197*768 "
-            "and 197*12*64, and the first dims are 4 and 1.\n\n"
+            "A model is exported with an example, often of one sample, and its batch size is written into the target "
+            "of a reshape. An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 "
+            "elements, 197*768 and 197*12*64.\n\n"
             "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
-            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. 4,197,12,64 is right for "
-            "this batch alone. Do not put the -1 behind the 1: 1,-1,12,64 runs, takes the batch into axis 1, and "
-            "nothing says so.\n\n"
-            "Where the target is in a model's file, export it again with a dynamic batch, or mend the file: shapecalc "
-            "model FILE.onnx tells every such node, shapecalc model FILE.onnx --fix -o fixed.onnx mends them.",
+            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. Do not put the -1 behind "
+            "the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says so.\n\n"
+            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx mends every such node.",
             "shapecalc reshape 4,197,768 1,197,12,64",
         ),
     ),
@@ -121,7 +116,7 @@ CAUSES: Mapping[str, Cause] = {
     ),
     "dims-differ": Cause("the operands differ along an axis along which they must not"),
     "ranks-differ": Cause("the operands have no ranks that go together"),
-    "channels-differ": Cause("the input has other channels than the weight takes"),
+    "channels-differ": Cause("the input has other channels or features than the weights take"),
     "window-too-large": Cause(
         "the window does not fit into the padded input", "pad the input, or take a smaller window"
     ),
@@ -133,6 +128,7 @@ CAUSES: Mapping[str, Cause] = {
         "fold the constants of the model before it is loaded, or use a newer engine",
     ),
     "unspecified": Cause("the message does not say what went wrong"),
+    "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
     "not-about-shape": Cause("the message is not about the shape of one tensor"),
 }
 
@@ -165,13 +161,15 @@ class Reading:
     """The groups of a convolution."""
     line: context.Line | None = field(default=None, compare=False)
     """The call that failed, if the text shows it."""
+    stated: Sizes | None = field(default=None, compare=False)
+    """The shape of its tensor, if the text states it."""
     near: str = field(default="", compare=False)
     """The text before it, in which code may stand."""
 
     @property
     def traits(self) -> context.Framework:
         """What is true of all messages of its framework."""
-        return context.FRAMEWORKS.get(self.framework or "", context.UNNAMED)
+        return context.FRAMEWORKS.get(self.framework or "", context.Framework())
 
     @property
     def dialect(self) -> str | None:
@@ -278,17 +276,19 @@ def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
     quote = _quote(match, clean)
     behind = clean.text[match.end : match.end + context.NEARBY]
     op, cause, unrelated = _op(sentence, framework, node), sentence.cause, "not-about-shape"
-    if sentence.about == DECLARED and op == "concat":  # it joins what the model declares
+    if sentence.about in (DECLARED, INFERRED) and op == "concat":  # it joins what the model declares
         cause = "dims-differ"
     elif sentence.about is not None:
-        about = Reading(framework, None, node.name, unrelated, quote, sentence.about, near=behind)
+        cause = "declared-input" if sentence.about == DECLARED else unrelated
+        about = Reading(framework, None, node.name, cause, quote, sentence.about, near=behind)
         return _with_shapes(about, match.values)
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return Reading(framework, None, node.name, unrelated, quote, f"{NODE_OF} {node.op}")
     read = _with_shapes(Reading(framework, op, node.name, cause, quote), match.values)
     near = clean.text[max(room[0], match.start - context.NEARBY) : match.start]  # code may stand there
     line = context.line_before(near, op, read.target) or context.line_before(behind, op, read.target)
-    read = replace(read, line=line, near=near)
+    stated = next(context.shapes_near(match, clean, line.tensor), None) if line and line.tensor else None
+    read = replace(read, line=line, near=near, stated=stated)
     read = _with_printed(read, [*context.shapes_near(match, clean)])
     if read.input is None and framework == "openvino":
         shapes = [_input_sizes(each) for each in context.inputs_of_node(match, clean)]
@@ -313,8 +313,8 @@ def _quote(match: Match, clean: Folded) -> str:
 def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | None:
     """Return the op: the sentence's, or the node's where the sentence is said of several ops."""
     named = context.OPS_BY_NAME.get(node.op or "")
-    if framework == "tensorrt":
-        return sentence.op if named in (None, "reshape", "transpose") else named
+    if framework == "tensorrt" and sentence.op == "shuffle" and named not in ("reshape", "transpose"):
+        return named or sentence.op
     return sentence.op or named
 
 
@@ -322,13 +322,15 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
     """Return a reading with the shapes and counts that the holes of its sentence hold."""
     given = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
     first, *others = [_input_sizes(each) for each in given] or [None]
+    if first and "features" in values and values["axis"] in (-1, len(first) - 1):
+        others = [("?", values["features"])]
     input, operands = (None, [first]) if "operand" in values and len(given) == 1 else (first, others)
     target, axes = values.get("target"), values.get("axes")
     target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
         input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
     # the ops whose messages name an axis that is no argument of theirs
-    if axes is None and "axis" in values and read.op not in ("reshape", "transpose", "expand", "shuffle"):
+    if axes is None and "axis" in values and read.op not in ("linear", "reshape", "transpose", "expand", "shuffle"):
         axes = (values["axis"],)
     return replace(
         read,
@@ -348,20 +350,33 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
 def _pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return what there is and what is wanted; of an axis that is out of range, the dims and the axis."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
+    if "features" in values:
+        there = count_of(values["input"][values["axis"] :][:1])
+        return None if there is None else (there, values["features"])
     names = ("there", "wanted") if "there" in values else ("rank", "axis")
     return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
 
 
 def _with_printed(read: Reading, printed: Sequence[Sizes]) -> Reading:
     """Return a reading with the shape of its input that is printed near: it holds the elements, or has the dims."""
-    if read.input is not None or read.op in ("matmul", "broadcast", "concat"):
+    if read.input is not None or read.op == "concat":
         return read
+    if read.op in ("matmul", "broadcast"):
+        return next(_met(read, printed), read)
     ranked = read.cause in ("bad-perm", "bad-axis")
     there = read.pair[0] if ranked and read.pair else len(printed[-1]) if ranked and printed else None
     alike = (each for each in printed[::-1] if len(each) > 1 and each != read.target)
     fits = (each for each in alike if (count_of(each) == read.elements if read.elements else len(each) == there))
     found = next(fits, None)
     return read if found is None else replace(read, input=found, elements=None)
+
+
+def _met(read: Reading, printed: Sequence[Sizes]) -> Iterator[Reading]:
+    """Yield a reading with two shapes that are printed near, in which the sizes meet that are told."""
+    for one, other in permutations(dict.fromkeys(each for each in printed if each), 2):
+        met = zip(one[::-1], other[::-1], strict=False) if read.op == "broadcast" else [(one[-1], other[-2:][0])]
+        if read.pair in met:
+            yield replace(read, input=one, operands=(other,))
 
 
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
@@ -375,7 +390,7 @@ def _decided(read: Reading) -> Reading:
         read = _with_hidden_infer(read)
     if read.op == "squeeze" and read.framework == "tensorrt":
         return replace(read, cause="not-one")
-    if read.cause == "dims-differ" and read.op in ("matmul", "broadcast"):
+    if read.cause == "dims-differ" and read.framework == "tensorflow" and read.op in ("matmul", "broadcast"):
         return replace(read, cause="inner-differs" if read.op == "matmul" else "not-broadcastable")
     if read.cause == "bad-axis" and read.op == "transpose":
         return replace(read, cause="bad-perm")

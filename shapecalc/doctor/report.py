@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from shlex import quote
 
 from shapecalc.core.answers import Trace
@@ -27,7 +27,8 @@ from shapecalc.doctor.reading import CAUSES, DECLARED, Reading, as_dims, count_o
 
 LARGEST_RATIO = 4096
 KINDS = {
-    **dict.fromkeys(("matmul", "linear"), "a matrix product"),
+    "matmul": "a matrix product",
+    "linear": "a layer and its weights",
     "broadcast": "a broadcast",
     "concat": "a concatenation",
     "stack": "a stack",
@@ -64,8 +65,6 @@ MENDS = {
     "that differ, in PyTorch by hand: strict=False does not",
 }
 """What mends a message that is about the shape of something else, by what it is about."""
-LONE = 1024
-"""From which size on a first dim is no batch."""
 UNCOUNTED = ("memory", "storage", "weights")
 """What a message may be about that has no article."""
 MULTIPLE = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
@@ -73,6 +72,9 @@ MULTIPLE = re.compile(r"(?i)eq\(mod\((.{1,200}?), (\d+)\), 0\)")
 CALLS = re.compile(r"\.(?!view|reshape|expand|repeat)\w+\([^()]*\)")
 RANKS = re.compile(r"(?i)(?:rank .*expected: |ndim=|to have )(\d)\b")
 """How frameworks say which rank they want."""
+INDICES = re.compile(r"(?i)index: (\d{1,3}) got: (-?\d{1,19}) expected: (-?\d{1,19})")
+"""How ONNX Runtime names a dim that is not as declared."""
+HIDDEN = "a 0 or -1 that was replaced before it was printed, strides, or a switch"
 LISTED = re.compile(r"[\[({](?=\s?-?\d)")
 MOST_LISTS = 8
 LAST = 20_000
@@ -104,7 +106,7 @@ class Diagnosis(Record):
     @property
     def understood(self) -> bool:
         """Whether something about a shape was read."""
-        return any(read.about is None for read, _ in self.found)
+        return any(read.about in (None, DECLARED) for read, _ in self.found)
 
     def as_json(self) -> list[dict[str, object]]:
         """Return the list that `--json` prints."""
@@ -115,7 +117,7 @@ class Diagnosis(Record):
 
     def lines(self) -> list[str]:
         """Return the answer as lines to read, with everything that came from the text escaped."""
-        blocks = [_lines(read, advised) for read, advised in self.found] or [[self._unknown()]]
+        blocks = [_lines(*each) for each in self.found] or [[f"{self._unknown()} (paste {WHOLE_TEXT})"]]
         return [visible(line) for number, block in enumerate(blocks) for line in ([""] if number else []) + block]
 
     def _unknown(self) -> str:
@@ -166,7 +168,8 @@ def _listed(value: object) -> object:
 def _lines(read: Reading, advised: Advice) -> list[str]:
     """Return one message as lines."""
     subject = " ".join(filter(None, (read.framework, read.op))) or "unknown"
-    shown = next((command for _, command in advised.fixes if command), advised.command)
+    proposed = next((command for _, command in advised.fixes if command), None)
+    repeats = proposed is None and not (advised.command or "").endswith("=...")  # what is to be filled in may help
     rows = [
         ("message", read.quote),
         ("node", read.node),
@@ -174,7 +177,7 @@ def _lines(read: Reading, advised: Advice) -> list[str]:
         *zip_longest(["why"], advised.said.split("; "), fillvalue=""),
         *(("fits" if text.endswith(WOULD_FIT) else "fix", text) for text, _ in advised.fixes),
         ("missing", advised.ask),
-        ("try", shown),
+        ("shows" if repeats else "try", proposed or advised.command),
     ]
     return [f"{subject}: {read.cause}", *(f"  {name:7}  {text}" for name, text in rows if text)]
 
@@ -196,7 +199,7 @@ def advice(read: Reading) -> Advice:
     if read.about is not None:
         return _beside_shapes(read, read.about)
     trace = _asked(read)
-    if trace is not None and trace.output is not None and read.dialect is None:
+    if trace is not None and trace.output is not None and read.dialect is None and read.op != "concat":
         trace = None  # another framework's rules do not show that the message hides something
     likely, last = (dict.fromkeys(each) for each in (remedies(read, _pair(read, trace)), _in_words(read)))
     found = likely | dict(_fixes(read, trace)) | last
@@ -211,11 +214,11 @@ def advice(read: Reading) -> Advice:
 def _beside_shapes(read: Reading, about: str) -> Advice:
     """Return what follows from a message that is about something else than the shape of one tensor."""
     article = "" if about.startswith(UNCOUNTED) else "an " if about[0] in "aeiou" else "a "
-    said = f"{CAUSES['not-about-shape'].said}: it is about {article}{about}"
+    said = CAUSES[read.cause].said + ("" if about == DECLARED else f": it is about {article}{about}")
     mend, command = MENDS.get(about, ""), None
     given, declared = read.input or (), (read.operands or ((),))[0]
     if about == DECLARED and read.framework in OF_MODEL_FILES:
-        of_batch = 0 in unequal(given, declared) or (read.pair or (0, 1))[1] == 1
+        of_batch = 0 in unequal(given, declared) or "0" in [at for at, *_ in _indices(read)]
         command = FREEING if of_batch else FREEING.partition(" --")[0]
         mend += f", or free the batch in the file: {command}" if of_batch else f"; what it declares: {command}"
     rank = RANKS.search(read.quote)
@@ -233,8 +236,6 @@ def _asked(read: Reading) -> Trace | None:
     if read.strides is not None:
         op, options = "view", {**options, "strides": text_of(read.strides)}
     shape: Sizes | None = read.input if read.elements is None else (read.elements,)
-    if shape is not None and _spatial(read):
-        shape = (1, 1, *shape)
     if shape is None and read.pair is not None and read.op in ("broadcast", "matmul"):
         shape = read.pair[:1]
     if shape is None:
@@ -260,7 +261,7 @@ def _options(read: Reading) -> dict[str, str] | None:
         return {"pattern": pattern[1], "lengths": ",".join(map("=".join, lengths))} if pattern else None
     given: dict[str, Sizes | None] = {NAMES.get(read.op or "", ""): target}
     if read.op in ("transpose", "squeeze", "unsqueeze"):
-        given = {"perm": read.perm} if read.op == "transpose" else {"axes": read.axes}
+        given = {"perm": turned(read)[1] or None} if read.op == "transpose" else {"axes": read.axes}
     elif read.op == "unflatten":
         given = {"axis": read.axes if read.input else (0,), "sizes": target}
     if "" in given or None in given.values():
@@ -271,9 +272,8 @@ def _options(read: Reading) -> dict[str, str] | None:
 def _beside(read: Reading) -> dict[str, str] | None:
     """Return the arguments of an op of several operands; of a message with two sizes alone they are vectors."""
     operands = read.operands or ((read.pair[1:],) if read.pair and read.op in ("broadcast", "matmul") else None)
-    if operands is None or read.op not in OPS or read.op in ("einsum", "pool"):
+    if operands is None or read.op not in OPS or read.op in ("einsum", "pool") or read.cause == "window-too-large":
         return None
-    operands = tuple([(1, 1, *each) for each in operands]) if _spatial(read) else operands
     given = {"weight" if read.op in WEIGHED else "operands": " ".join(map(text_of, operands))}
     if read.op in ("concat", "stack"):
         given["axis"] = text_of(read.axes or (0,))
@@ -289,20 +289,17 @@ def _unlike(shape: Sizes, other: Sizes) -> list[tuple[int, int, int]]:
     return [(axis, one, two) for axis, one, two in pairs if isinstance(one, int) and isinstance(two, int)]
 
 
-def _spatial(read: Reading) -> bool:
-    """Say whether the shapes of a window are told without channels."""
-    return read.cause == "window-too-large" and read.framework == "torch" and read.op == "conv"
-
-
 def _fixes(read: Reading, trace: Trace | None) -> Iterator[tuple[str, str | None]]:
     """Yield what the request may have meant, each asked again: what is likely first, what only fits last and alone."""
     if trace is None or (read.input is None and (read.target is None or read.cause == "infer-with-empty")):
         return
+    if read.op == "concat" and trace.output is not None:
+        yield f"lay them along axis {trace.request.arguments['axis']}, in which alone they differ", command_line(trace)
     literal = read.dialect is None and not read.traits.zero_copies
     likely = [] if trace.problem is None else [*guesses(read, trace.input)]
     told, only_fits = set[str](), list[tuple[str, str]]()
     for fix in (*likely, *fixes(trace)):
-        if fix.name == "strides" or fix.value == "[]" or (literal and str(fix.value).startswith("0,")):
+        if fix.name in ("strides", "weight") or fix.value == "[]" or (literal and str(fix.value).startswith("0,")):
             continue
         try:
             again = answer(apply(trace.request, fix))
@@ -324,6 +321,8 @@ def _keeps(trace: Trace, fix: Fix, again: Trace) -> bool:
     asked, value = (each.request.arguments.get(fix.name) for each in (trace, again))
     if trace.op == "broadcast":  # what is larger than all operands was hardly meant
         return again.output in (again.input, *again.request.arguments["operands"])
+    if trace.op == "transpose" and isinstance(asked, tuple):  # another rank was meant
+        return isinstance(value, tuple) and len(value) == len(asked)
     counted = trace.problem is not None and trace.problem.rule in COUNTED
     if trace.op in ("expand", "rearrange") or not isinstance(asked, tuple) or not isinstance(value, tuple):
         return trace.op not in ("expand", "rearrange")
@@ -349,6 +348,12 @@ def _pair(read: Reading, trace: Trace | None) -> tuple[int, int] | None:
 
 def _in_words(read: Reading) -> list[str]:
     """Return what mends the cause, where no numbers are needed to say it."""
+    shape, other = read.input or (), (read.operands or ((),))[0]
+    differ = _unlike(shape, other) if read.op == "broadcast" and len(shape) == len(other) > 1 else ()
+    if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
+        return ["bring them to one size before: resize, crop or pad one of them"]
+    if read.op == "linear" and read.pair is not None:
+        return ["build the layer for {} features, or give it the {} that it is built for".format(*read.pair)]
     if read.cause not in ("count-mismatch", "indivisible"):
         grows = read.op == "expand" and read.framework in OF_MODEL_FILES
         mend = "" if read.cause == "not-broadcastable" and not grows else CAUSES[read.cause].mend
@@ -365,7 +370,7 @@ def _in_words(read: Reading) -> list[str]:
 def _ask(read: Reading) -> str | None:
     """Return what the message does not hold and the reading needs; None if it holds all."""
     several = read.op in KINDS
-    if read.input is not None and (_options(read) is not None or (several and read.operands)):
+    if read.input is not None and (_options(read) is not None or (several and (read.operands or read.pair))):
         return None
     both = "the line of code, and the shapes of its tensors before it" if several else ""
     wanted = read.traits.shapes_in or both or _shape_before(read)
@@ -378,6 +383,8 @@ def _shape_before(read: Reading) -> str:
     tensor = "x" if read.line is None else read.line.tensor
     shape = f"the shape of {read.line.given}" if read.line and tensor is None else f"{tensor}.shape"
     wanted = f"{shape} and {tensor}.stride()" if strided and tensor else shape
+    if read.stated is not None and strided:
+        return f"{tensor}.stride() before that line, if it is not contiguous"
     if read.line is not None:
         return f"{wanted} before that line"
     explained = "; then shapecalc code 'LINE' --input x=SHAPE shows why" if strided else ""
@@ -389,17 +396,13 @@ def _command_of_line(read: Reading) -> str | None:
     line = read.line
     if read.cause != "stride-incompatible" or line is None or not (line.tensor or "").isidentifier():
         return None
-    return f"shapecalc code {quote(line.text)} --input {line.tensor}=..."
+    return f"shapecalc code {quote(line.text)} --input {line.tensor}={text_of(read.stated) if read.stated else '...'}"
 
 
 def _findings(read: Reading, trace: Trace | None) -> Iterator[str]:
     """Yield what a reading shows; `trace` is the answer to the request that was read, if it is whole."""
-    yield from _compared(read)
-    yield from _met(read, trace)
-    yield from _counts(read)
-    yield from _differing(read)
-    yield from _confirmed(read, trace)
-    yield from _from_code(read)
+    yield from chain(_compared(read), _met(read, trace), _counts(read), _differing(read))
+    yield from chain(_confirmed(read, trace), _from_code(read))
 
 
 def _compared(read: Reading) -> Iterator[str]:
@@ -434,11 +437,11 @@ def _declared(read: Reading) -> Iterator[str]:
         asks = re.search(r"(?:Caused by:|code:) ([^#]{1,100})", read.near)
         line = f", for {asks[1].strip()}" if asks else ""
         yield f"it asks whether {condition[1]} is a multiple of {condition[2]}, as a view or a reshape does{line}"
+    elif places := _indices(read):
+        yield from (f"dim {at} is {got}, and {wanted} is declared" for at, got, wanted in places)
     elif read.pair is not None:
-        lone = read.pair[1] == 1 < LONE < read.pair[0]
-        said = ": perhaps a lone sample, without a batch of 1 in front" if lone else ""
         rank = "a rank of " if RANKS.search(read.quote) else ""
-        yield f"{rank}{read.pair[0]} is given where {rank}{read.pair[1]} was declared{said}"
+        yield f"{rank}{read.pair[0]} is given where {rank}{read.pair[1]} was declared"
     elif read.input is not None and read.operands:
         given, declared = read.input, read.operands[0]
         differ = _unlike(given, declared)
@@ -446,6 +449,12 @@ def _declared(read: Reading) -> Iterator[str]:
             yield "only dim {} differs: {} and {}".format(*differ[0])
         elif count_of(given) == count_of(declared) is not None:
             yield f"both hold {count_of(given)} elements, so one of them was reshaped"
+
+
+def _indices(read: Reading) -> list[tuple[str, str, str]]:
+    """Return the dims that ONNX Runtime names, each with its index, what is given and what is declared."""
+    own = f"{read.quote} {read.near}".partition("invalid dimensions for input: ")[2].partition("invalid dim")[0]
+    return [*dict.fromkeys(INDICES.findall(own))]
 
 
 def _counts(read: Reading) -> Iterator[str]:
@@ -483,17 +492,17 @@ def _differing(read: Reading) -> Iterator[str]:
 def _confirmed(read: Reading, trace: Trace | None) -> Iterator[str]:
     """Yield what the rules say of the request as it was read: why it is refused, or what the message must hide."""
     shows_first = read.line is not None and read.line.arguments[0].isdigit()
-    if trace is None:
+    if trace is None or read.op == "concat":
         return
-    if trace.problem is not None and (read.strides or read.op == "expand"):
-        yield trace.problem.message
+    if trace.problem is not None and (read.strides or read.op in ("expand", "rearrange")):
+        yield ": ".join(filter(None, (trace.problem.message, trace.problem.hint)))
     if trace.output is not None and trace.conditions:
         yield f"it holds when {' and '.join(condition.words for condition in trace.conditions)}"
     elif trace.output is not None:
         if read.op == "broadcast":
             yield f"together they are {text_of(trace.output)}, and the tensor that is to hold them is not"
         elif read.op not in KINDS:
-            yield f"these rules give {text_of(trace.output)}, so the message hides something{read.traits.hides}"
+            yield f"these rules give {text_of(trace.output)}, so the message hides something: {HIDDEN}"
     if read.framework == "numpy" and read.cause == "count-mismatch" and read.target and not shows_first:
         yield "NumPy does not print a -1 that stands first, so the code may begin with one"
 

@@ -122,19 +122,25 @@ class Endings:
 
 
 @contextmanager
+def endings_waiting() -> Iterator[None]:
+    """Let these signals wait meanwhile, where the system can."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def child_starting() -> Iterator[None]:
     """Let these signals wait while a child starts: it must not take one before it has called `leave_to_parent`.
 
     Python warns of the threads that are not in a forked child; none of those here does its work.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            yield
-    finally:
-        if before is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with endings_waiting(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def leave_to_parent() -> None:
@@ -164,7 +170,10 @@ def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
         with there, child_starting():
             child.start()
         try:
-            _take_ticks(here, tick)
+            while (sent := here.recv()) is not None:
+                if isinstance(sent, BaseException):
+                    raise sent
+                tick(sent)
         except EOFError:
             child.join()
             code = child.exitcode or 0
@@ -176,30 +185,18 @@ def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
             child.join()
 
 
-def _take_ticks(here: Connection, tick: Tick) -> None:
-    """Call `tick` as the child does, until it is done; raise what it raised, `EOFError` if it has died."""
-    while (sent := here.recv()) is not None:
-        if isinstance(sent, BaseException):
-            raise sent
-        tick(sent)
-
-
 def _work(work: Callable[[Tick], object], here: Connection, there: Connection) -> None:
     """Do the work and tell of it, from several threads: a pipe does not mix short messages. A gone parent ends it."""
+    import resource
+
     here.close()
     leave_to_parent()
-    _leave_no_core()
+    # the death that is expected leaves no image of the memory in the folder, and no trace on standard error
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    signal.signal(signal.SIGBUS, signal.SIG_DFL)
     with suppress(BrokenPipeError):
         try:
             work(there.send)
             there.send(None)
         except Exception as error:  # whatever it is, it is raised in the parent
             there.send(error)
-
-
-def _leave_no_core() -> None:
-    """Let the death that is expected leave no image of the memory in the folder, and no trace on standard error."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    signal.signal(signal.SIGBUS, signal.SIG_DFL)

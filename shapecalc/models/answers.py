@@ -12,8 +12,7 @@ from typing import Any
 
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import setting_of
-from shapecalc.core.conditions import Conditions as SizeConditions
-from shapecalc.core.conditions import holds
+from shapecalc.core.conditions import Conditions, holds
 from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import FrozenDict
@@ -22,7 +21,7 @@ from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import ABSENT, Node
 from shapecalc.models.free_dims import Lane, NamedShape, columns
 from shapecalc.models.lanes import same_in_all
-from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, Conditions, CoreCall, operator_of
+from shapecalc.models.operators import LARGEST_SIZE, LISTED, Argument, CoreCall, operator_of
 
 Arguments = FrozenDict
 """Core's arguments by name."""
@@ -44,7 +43,7 @@ class Answers:
     """The output's shape; None if it refuses, or if nobody can say."""
     problems: tuple[Problem | None, ...]
     """What it refuses."""
-    conditions: tuple[SizeConditions, ...]
+    conditions: tuple[Conditions, ...]
     """Under which conditions the answer holds, where it was asked with names."""
 
 
@@ -134,7 +133,7 @@ class CoreCalls:
 
     def named(
         self, visit: Visit, input: NamedShape | None, arguments: Mapping[str, Any] | None, lanes: Sequence[Lane]
-    ) -> tuple[Any, SizeConditions] | None:
+    ) -> tuple[Any, Conditions] | None:
         """Return core's output with names, and its conditions; None if it cannot be asked, or if the lanes differ."""
         if input is None or arguments is None or not _is_readable(input):
             return None
@@ -177,7 +176,7 @@ def _answer(question: Question, shape: Any, arguments: Arguments | None) -> Any:
     return trace.output, trace.problem, trace.conditions
 
 
-def _agrees(visit: Visit, output: Any, conditions: SizeConditions, lanes: Sequence[Lane]) -> bool:
+def _agrees(visit: Visit, output: Any, conditions: Conditions, lanes: Sequence[Lane]) -> bool:
     """Say whether core's answer with names is that of the walk in every lane that has a batch."""
     if visit.call.gives_sizes:
         return True
@@ -192,23 +191,13 @@ def _agrees(visit: Visit, output: Any, conditions: SizeConditions, lanes: Sequen
     return True
 
 
-def never_depends(call: CoreCall, input: NamedShape | None, output: NamedShape | None) -> bool:
-    """Say whether an answer holds at all sizes, as can be seen without asking core."""
-    if call.conditions is Conditions.NEVER:
-        return True
-    if input is None or output is None or not _is_readable(input) or not _is_readable(output):
+def keeps_elements(input: NamedShape | None, output: NamedShape | None) -> bool:
+    """Say whether both shapes have as many elements at all sizes, in whole dims: no op asks for conditions then."""
+    if not (_is_readable(input) and _is_readable(output)):
         return False
-    if call.conditions is Conditions.WHERE_NAMED:
-        return not any(isinstance(dim, Monomial) for dim in (*input, *output))
-    same = 0
-    while same < min(len(input), len(output)) and input[same] is output[same]:
-        same += 1
-    return all(map(_is_whole, output)) and product(input[same:]) == product(output[same:])  # type: ignore[arg-type]
-
-
-def _is_whole(dim: object) -> bool:
-    """Say whether a dim is a whole number at all sizes."""
-    return not isinstance(dim, Monomial) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
+    named = [dim for dim in output or () if isinstance(dim, Monomial)]
+    whole = all(dim.denominator == 1 and all(power > 0 for _, power in dim.powers) for dim in named)
+    return whole and product(input or ()) == product(output or ())  # type: ignore[arg-type]  # all are core's
 
 
 def _is_readable(shape: object) -> bool:
@@ -332,7 +321,9 @@ class Inference:
     def _inferred(self, node: Node, form: Form, kinds: tuple[Kind | None, ...], values: tuple[Any, ...]) -> Outputs:
         from_array = self._onnx.numpy_helper.from_array
         unknown: Outputs = tuple([(0, None)] * len(node.outputs))
-        if (node.attributes and _is_dangerous(node)) or any(map(_is_huge, kinds)):
+        dims = [dim for kind in kinds if type(kind) is tuple for dim in kind[1] or ()]
+        sizes = [dim for dim in dims if type(dim) is int]
+        if (node.attributes and _is_dangerous(node)) or any(dim > LARGEST_SIZE for dim in sizes):
             return unknown
         types = {str(place): self._type(each) for place, each in enumerate(kinds) if each is not None}
         known = {str(place): from_array(each) for place, each in enumerate(values) if each is not None}
@@ -362,11 +353,6 @@ class Inference:
             return (tensor.elem_type, None)
         dims = tuple([dim.dim_value if dim.HasField("dim_value") else dim.dim_param or -1 for dim in tensor.shape.dim])
         return (tensor.elem_type, None if -1 in dims else dims)
-
-
-def _is_huge(kind: Kind | None) -> bool:
-    """Say whether the sizes of a tensor are too large for the inference's arithmetic."""
-    return type(kind) is tuple and any(type(dim) is int and dim > LARGEST_SIZE for dim in kind[1] or ())
 
 
 def _is_dangerous(node: Node) -> bool:

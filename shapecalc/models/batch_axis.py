@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from shapecalc.core.record import Record
+
 Sizes = tuple[int, ...]
 """A shape in numbers."""
 Shapes = tuple[Sizes | None, ...]
@@ -23,16 +25,14 @@ LONGEST_AXIS = 1 << 20
 """The longest axis whose positions are looked at one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchAxis:
+class BatchAxis(Record):
     """Position `i` of an axis holds nothing but sample `i // inner % batch`."""
 
     axis: int
     inner: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Record):
     """The batch reaches the tensor, and no axis is known to hold the samples apart."""
 
     why: str
@@ -44,7 +44,6 @@ Mark = BatchAxis | Lost | None
 """None where the batch does not reach."""
 
 
-@dataclass(frozen=True, slots=True)
 class OneForAll(Lost):
     """One sample stands for all, and no error shows it."""
 

@@ -15,13 +15,11 @@ from __future__ import annotations
 import mmap
 import os
 import re
-import sys
 from bisect import bisect_left
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from importlib import util
 from itertools import groupby
 from math import prod
 from pathlib import Path
@@ -340,25 +338,12 @@ def file_error(message: str, hint: str = "") -> ShapeError:
 
 
 def onnx_messages() -> Any:
-    """Return the module of ONNX's protobuf classes without importing the rest of onnx, which takes much longer.
-
-    Raises `ShapeError` (file) if onnx is not installed.
-    """
-    name = "onnx.onnx_ml_pb2"
-    if name in sys.modules:
-        return sys.modules[name]
-    package = util.find_spec("onnx")
-    if package is None or not package.submodule_search_locations:
-        raise file_error(missing("onnx", "onnx"))
-    file = Path(package.submodule_search_locations[0], "onnx_ml_pb2.py")
-    spec = util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None or not file.exists():
+    """Return the module of ONNX's protobuf classes; raise `ShapeError` (file) if onnx is not installed."""
+    try:
         from onnx import onnx_ml_pb2
-
-        return onnx_ml_pb2
-    module = sys.modules[name] = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    except ImportError:
+        raise file_error(missing("onnx", "onnx")) from None
+    return onnx_ml_pb2
 
 
 def _mapped_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
@@ -583,26 +568,19 @@ MOST_ELEMENTS = 4096
 """How many elements a tensor has at most if its elements are followed."""
 MOST_FLOATS = 64
 """How many a constant of floats has: scales and sizes have a handful, weights more."""
-TYPES = {number: (np.dtype(kind).newbyteorder("<"), np.dtype(kind)) for number, kind in KINDS.items()}
-"""The element types of NumPy, as elements lie in a file and as they are computed with."""
-FIELDS = {1: "float_data", 11: "double_data", 7: "int64_data", 13: "uint64_data", 12: "uint64_data"}
-"""The field of a tensor that holds its elements if `raw_data` does not, by element type; others use `int32_data`."""
 
 
 def elements(proto: Any) -> Array | None:
     """Return the elements of a TensorProto; None if they are many, not numbers, or not in it."""
-    number, shape = proto.data_type, tuple(proto.dims)
-    if number not in TYPES or len(shape) > 8 or min(shape, default=0) < 0:
+    shape = tuple(proto.dims)
+    if proto.data_type not in KINDS or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:
         return None
-    written, kind = TYPES[number]
-    count = prod(shape)
-    if count > (MOST_ELEMENTS if kind.kind in "iub" else MOST_FLOATS):
+    kind = np.dtype(KINDS[proto.data_type])
+    if prod(shape) > (MOST_ELEMENTS if kind.kind in "iub" else MOST_FLOATS):
         return None
-    if proto.HasField("raw_data"):
-        raw = proto.raw_data
-        found = np.frombuffer(raw, written) if len(raw) == count * kind.itemsize else None
-    else:
-        numbers = getattr(proto, FIELDS.get(number, "int32_data"))
-        is_half = KINDS[number] == "float16"  # which is written as its bits
-        found = np.array(numbers, np.uint16).view(np.float16) if is_half else np.array(numbers).astype(KINDS[number])
-    return None if found is None or found.size != count else found.astype(kind, copy=False).reshape(shape)
+    from onnx import numpy_helper
+
+    try:
+        return np.asarray(numpy_helper.to_array(proto)).astype(kind, copy=False)
+    except (ValueError, TypeError):
+        return None

@@ -170,7 +170,7 @@ def guesses(model: Model, options: SizeOptions) -> Iterator[Guess]:
     """
     judged = sorted({*options.sizes})
     if len(judged) < 2 or judged[0] < 1:
-        raise misuse("the batch is judged at two sizes or more, each of at least 1", argument="batch")
+        raise misuse("the batch is judged at two sizes or more, each of at least 1", "write N,1,8", argument="batch")
     naming = _Naming(model.inputs, options)
     naming.find_batch(options.batch)
     for shapes, doubtful in naming.guesses():

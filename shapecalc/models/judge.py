@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 from shapecalc.core.conditions import Condition, holds, put_sizes_in
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict, Record, fields, replace
-from shapecalc.models.answers import CoreCalls, Visit, never_depends, reads_argument
+from shapecalc.models.answers import CoreCalls, Visit, keeps_elements, reads_argument
 from shapecalc.models.batch_axis import Shapes
 from shapecalc.models.file import Model, Node, nodes_in, read_model
 from shapecalc.models.free_dims import Guess, InputChoice, NamedShape, Namer, SizeOptions, guesses
@@ -39,14 +37,13 @@ def report_of(
 
     Raises `ShapeError`: file, for a file that cannot be used; usage, for what does not fit the model.
     """
-    with uncollected():
-        found = judged_model(read_model(file), options)
-        report = found.report(str(file))
-        if every:
-            from shapecalc.models.every import every_node
+    found = judged_model(read_model(file), options)
+    report = found.report(str(file))
+    if every:
+        from shapecalc.models.every import every_node
 
-            report = replace(report, every=every_node(found.walk, found.judge))
-        return near(found, report, names)
+        report = replace(report, every=every_node(found.walk, found.judge))
+    return near(found, report, names)
 
 
 class Outcome(Record):
@@ -144,18 +141,6 @@ def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Ou
     return Outcome(walked(model, choice, judge), judge)
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Keep the collector of circles off: a report is of many values and no circles, and is done with soon."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 class _Names:
     """Says of listed nodes in names what the walk found in numbers."""
 
@@ -187,7 +172,7 @@ class _Names:
         input, arguments = self._namer.shape(visit.input), self._arguments(visit)
         output = self._namer.shape(visit.outputs)
         fails = any(visit.problems)
-        if not fails and never_depends(visit.call, input, output):
+        if not fails and keeps_elements(input, output):
             return output, ()
         answer = self._core.named(visit, input, arguments, self._walk.lanes)
         if answer is None:

@@ -69,14 +69,6 @@ class Given(Record):
     """Made of the attributes and of the inputs' shapes; None for a shape that nobody knows."""
 
 
-class Conditions(Enum):
-    """When core is asked under which conditions an answer holds."""
-
-    NEVER = "it runs at all sizes or at none"
-    UNLESS_EQUAL = "it runs at all sizes if it has as many elements before and after whatever they are"
-    WHERE_NAMED = "it runs at all sizes if no dim has a name"
-
-
 class Graphs(Enum):
     """What an operator does with the graphs in its attributes."""
 
@@ -103,7 +95,6 @@ class CoreCall(Record):
 
     op: str
     arguments: tuple[Argument, ...]
-    conditions: Conditions = Conditions.WHERE_NAMED
     elements: Callable[[Array, Sizes, dict[str, Any]], Array] | None = None
     """The elements of a small tensor after it, of those before, the new shape and the arguments."""
     fixes: Candidates | None = None
@@ -445,7 +436,6 @@ BLOCKS = (Argument("block", "blocksize", int, default=0), Argument("mode", "mode
 RESHAPE = CoreCall(
     "reshape",
     (Argument("target", "shape", input_since=5, needed=True),),
-    Conditions.UNLESS_EQUAL,
     lambda array, shape, _: array.reshape(shape),
     reshapes,
     only_moves=True,
@@ -454,18 +444,13 @@ RESHAPE = CoreCall(
 TRANSPOSE = CoreCall(
     "transpose",
     (Argument("perm", "perm"),),
-    Conditions.NEVER,
     lambda array, _, arguments: np.transpose(array, arguments.get("perm")),
     only_moves=True,
 )
-SHAPE = CoreCall(
-    "shape", (Argument("start", "start", int), Argument("end", "end", int)), Conditions.NEVER, gives_sizes=True
-)
-FLATTEN = CoreCall(
-    "flatten", (Argument("axis", "axis", int),), Conditions.NEVER, RESHAPE.elements, flattens, only_moves=True
-)
+SHAPE = CoreCall("shape", (Argument("start", "start", int), Argument("end", "end", int)), gives_sizes=True)
+FLATTEN = CoreCall("flatten", (Argument("axis", "axis", int),), RESHAPE.elements, flattens, only_moves=True)
 SQUEEZE = CoreCall("squeeze", _axes(needed=False), elements=RESHAPE.elements, only_moves=True)
-UNSQUEEZE = CoreCall("unsqueeze", _axes(needed=True), Conditions.NEVER, RESHAPE.elements, only_moves=True)
+UNSQUEEZE = CoreCall("unsqueeze", _axes(needed=True), RESHAPE.elements, only_moves=True)
 EXPAND = CoreCall(
     "expand",
     (Argument("target", input_since=1, needed=True),),
@@ -476,7 +461,6 @@ EXPAND = CoreCall(
 TILE = CoreCall(
     "tile",
     (Argument("repeats", input_since=6, needed=True),),
-    Conditions.NEVER,
     lambda array, _, arguments: np.tile(array, arguments["repeats"]),
     repeats=True,
 )

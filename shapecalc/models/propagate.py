@@ -179,13 +179,16 @@ class Judge:
         if node.bodies:
             self._carry_out(node)
             return
-        reached = [marks for marks in map(self.marks, node.inputs) if marks]
-        if not reached:
+        reached = [(marks, self._walk.shapes[each]) for each in node.inputs if (marks := self.marks(each))]
+        if not reached or not node.outputs:
             return
-        if operator_of(node).pointwise and node.outputs and self._alike(node, reached):
-            self._keep(node.outputs[0], reached[0])
+        own = reached[0][0], self._walk.shapes[node.outputs[0]]
+        if operator_of(node).pointwise and own[1] and None not in own[1] and all(each == own for each in reached):
+            self._keep(node.outputs[0], own[0])
         else:
-            self._carry_marks(node)
+            lanes = list(self._at_sizes(node))
+            for to, tensor in enumerate(node.outputs):
+                self._keep(tensor, self._told(node, [mark_after(each, to) if each else None for each in lanes]))
 
     def marks(self, tensor: int) -> Marks | None:
         """Return the marks of a tensor in all lanes; None if the batch does not reach it."""
@@ -328,24 +331,6 @@ class Judge:
         if maker and inner and None not in inner:
             return tuple([FOLLOWED[op](maker.attributes, shape, *each) for each in zip(*inner, strict=True)])
         return np.full(shape, -ANY), np.full(shape, ANY)
-
-    def _alike(self, node: Node, reached: Sequence[Marks]) -> bool:
-        """Say whether all inputs that the batch reaches have the same marks and the rank of the output."""
-        first, output = reached[0], self._walk.shapes[node.outputs[0]]
-        if output is None or output[0] is None or None in output[: len(self._walk.judged)]:
-            return False
-        if not all(marks is first or marks == first for marks in reached):
-            return False
-        shapes = [self._walk.shapes[tensor] for tensor in node.inputs if self._marks.get(tensor)]
-        rank = len(output[0])
-        return all(shape is not None and shape[0] is not None and len(shape[0]) == rank for shape in shapes)
-
-    def _carry_marks(self, node: Node) -> None:
-        if not node.outputs:
-            return
-        lanes = list(self._at_sizes(node))
-        for to, tensor in enumerate(node.outputs):
-            self._keep(tensor, self._told(node, [None if each is None else mark_after(each, to) for each in lanes]))
 
     def _told(self, node: Node, found: Sequence[Mark]) -> Sequence[Mark]:
         """Return marks; note a node that takes one sample for all in every lane, and go on as if it were so meant."""

@@ -63,11 +63,6 @@ class Run:
         return "ok" if self.output is not None else "fails" if self.refused else "blocked"
 
     @property
-    def shows_samples(self) -> bool:
-        """Whether the samples can be looked for: at a size of 2 or more, in tensors that the batch reaches."""
-        return self.batch > 1 and self.output is not None and self.before is not None and self.after is not None
-
-    @property
     def fate(self) -> Verdict:
         """What becomes of the samples: they stay apart, are swallowed or scrambled, or nobody knows."""
         here, there = self.here, self.there
@@ -100,7 +95,8 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
 
 def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
     """Return the verdict on a node that runs at all sizes."""
-    showing = [run for run in others if run.shows_samples]
+    # they can be looked for at a size of 2 or more, in tensors that the batch reaches
+    showing = [run for run in others if run.batch > 1 and None not in (run.output, run.before, run.after)]
     fates = [run.fate for run in showing]
     if Verdict.SCRAMBLES in fates:
         return Verdict.SCRAMBLES, "no axis of the output separates the samples any more"

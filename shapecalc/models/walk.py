@@ -440,7 +440,7 @@ class Bodies:
         inner, after = body.inputs[2:], body.outputs[1 : 1 + len(carried)]
         self._settle(body, [*zip(carried, inner, after, strict=False)])
         for number, result in zip(node.outputs, after, strict=False):
-            self._leave(number, result)
+            walk.put(number, walk.shapes[result], walk.dtypes[result], CHANGED)
         turns = self._turns(node, body, conditional=conditional)
         for number, result in zip(node.outputs[len(carried) :], body.outputs[1 + len(carried) :], strict=False):
             self._stack(number, result, turns, 0)
@@ -476,7 +476,7 @@ class Bodies:
             self._walker.judge.slice(node, number, inner, axis)
         self._settle(body, [*zip(node.inputs[:states], body.inputs, body.outputs, strict=False)])
         for number, result in zip(node.outputs[:states], body.outputs, strict=False):
-            self._leave(number, result)
+            walk.put(number, walk.shapes[result], walk.dtypes[result], CHANGED)
         along = node.attributes.get("scan_output_axes") or (0,) * len(node.outputs)
         for number, result, axis in zip(node.outputs[states:], body.outputs[states:], along, strict=False):
             self._stack(number, result, turns, axis)
@@ -520,11 +520,6 @@ class Bodies:
             walk.put(inner, each, walk.dtypes[outside], CHANGED)
         self._walker.judge.enter([inner for _, inner, _ in carried], marks)
         self._pass(body)
-
-    def _leave(self, number: int, result: int) -> None:
-        """Put down what a loop carried out."""
-        walk = self._walk
-        walk.put(number, walk.shapes[result], walk.dtypes[result], CHANGED)
 
     def _stack(self, number: int, result: int, turns: Sequence[int | None], axis: int) -> None:
         """Put down what a loop collected: an axis as long as there were turns."""

@@ -9,6 +9,7 @@ import mmap
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -305,17 +306,13 @@ def declare(proto: Any, walk: Walk) -> list[str]:
 def _freed_inputs(proto: Any, walk: Walk) -> Iterator[str]:
     by_name = {each.name: each for each in proto.graph.input}
     for declared, given in zip(walk.model.inputs, walk.inputs, strict=True):
-        dims = _declared_dims(by_name[declared.name])
+        dims = by_name[declared.name].type.tensor_type.shape.dim
         before = [(dim.dim_value, dim.dim_param) for dim in dims]
         for dim, size in zip(dims, given or (), strict=False):
             if isinstance(size, str) and dim.HasField("dim_value"):
                 dim.dim_param = size
         if before != [(dim.dim_value, dim.dim_param) for dim in dims]:
             yield declared.name
-
-
-def _declared_dims(value: Any) -> Any:
-    return value.type.tensor_type.shape.dim
 
 
 def _bodies(proto: Any, walk: Walk) -> Iterator[tuple[Any, Body]]:
@@ -334,7 +331,7 @@ def _bodies(proto: Any, walk: Walk) -> Iterator[tuple[Any, Body]]:
 def _stale(value: Any, shapes: Shapes | None, walk: Walk) -> Iterator[tuple[Any, list[int | None]]]:
     """Yield the declared numbers of a tensor that are not its size at every judged batch, each with its sizes there."""
     judged = [shapes[at] if shapes is not None else None for at in walk.judged]
-    for axis, dim in enumerate(_declared_dims(value)):
+    for axis, dim in enumerate(value.type.tensor_type.shape.dim):
         sizes = [shape[axis] if shape is not None and axis < len(shape) else None for shape in judged]
         if dim.HasField("dim_value") and {*sizes} != {dim.dim_value}:
             yield dim, sizes
@@ -434,10 +431,8 @@ class Editor:
 
     def _free(self, name: str) -> str:
         """Return a name that no tensor has, made of another."""
-        found, count = name, 1
-        while found in self._names_used:
-            count += 1
-            found = f"{name}_{count}"
+        names = chain((name,), (f"{name}_{number}" for number in count(2)))
+        found = next(each for each in names if each not in self._names_used)
         self._names_used.add(found)
         return found
 

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -21,12 +22,14 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from mimetypes import guess_type
 from pathlib import Path
-from secrets import token_urlsafe
+from secrets import compare_digest, token_urlsafe
 from time import monotonic
 from traceback import extract_tb
 from typing import Any
+from urllib.parse import urlsplit
 
 import textual_serve
 from aiohttp import WSMsgType, web
@@ -34,9 +37,9 @@ from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
 
+from shapecalc.core.problem import misuse
 from shapecalc.core.record import Record
-from shapecalc.core.text import visible
-from shapecalc.serving.door import Door
+from shapecalc.core.text import brief, visible
 
 HEAD = 5
 """Seconds within which the head of a request is to be there."""
@@ -118,6 +121,94 @@ def _drop(connection: RequestHandler) -> None:
     assert connection.transport is not None
     connection.transport.abort()
     connection.force_close()
+
+
+# Who is let in: those who have the token, and who come by a name that the server goes by.
+
+
+HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
+"""What the name of a host looks like. Addresses are read by the library."""
+
+
+class Door(Record):
+    """The names that the server goes by, and the token that its address ends in."""
+
+    names: frozenset[str]
+    token: str
+
+    def why_shut(self, host: str, origin: str | None) -> str:
+        """Return why a request is refused for its `Host` and `Origin`; nothing if it is not.
+
+        A page of another site may send requests here, with its own `Origin`. One that moves its own name to this
+        address comes with that name as its `Host`.
+
+        >>> door = Door(frozenset({"box"}), "")
+        >>> door.why_shut("127.0.0.1:8000", None), door.why_shut("box", "http://box")
+        ('', '')
+        >>> door.why_shut("evil.example", None), door.why_shut("box", "https://evil.example")
+        ('this host is not served; its owner can add it: --allow-host NAME', 'another site may not use this one')
+        """
+        name = _host_name(host)
+        if not (name in self.names or is_loopback(name)):
+            return "this host is not served; its owner can add it: --allow-host NAME"
+        if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
+            return "another site may not use this one"
+        return ""
+
+    def opens_with(self, token: str | None) -> bool:
+        """Say whether a token is the right one, in a time that does not tell how much of it is right."""
+        return compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
+
+
+def new_door(host: str, allowed: list[str]) -> Door:
+    """Return a door for the address to listen on and further names; raise `ShapeError` (usage) for what is no name."""
+    names = [_checked_name("--host", host), *(_checked_name("--allow-host", name) for name in allowed)]
+    return Door(frozenset(names), token_urlsafe(32))
+
+
+def _checked_name(option: str, name: str) -> str:
+    if not HOST_NAME.fullmatch(name) and _address(name) is None:
+        raise misuse(f"{option} is a host's name or address, without a port, not '{visible(brief(name))}'")
+    return name.lower()
+
+
+def _address(name: str) -> IPv4Address | IPv6Address | None:
+    with suppress(ValueError):
+        return ip_address(name)
+    return None
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a `Host` header, without its port; nothing if it holds anything else."""
+    try:
+        parts = urlsplit(f"//{host}")
+        return (parts.hostname or "") if parts.netloc == host and parts.username is None and parts.port != -1 else ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(name: str) -> bool:
+    """Say whether a name or address is this machine's own.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    address = _address(name)
+    return name == "localhost" or (address is not None and address.is_loopback)
+
+
+def url_host(host: str) -> str:
+    """Return how an address is written in a browser: where the server listens everywhere, this machine's own.
+
+    >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
+    ('[::1]', 'box', '127.0.0.1')
+    """
+    address = _address(host)
+    if address is None:
+        return host
+    if address.is_unspecified:
+        return "[::1]" if address.version == 6 else "127.0.0.1"
+    return f"[{host}]" if address.version == 6 else host
 
 
 # The server

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
+from itertools import cycle, zip_longest
 from math import prod
 from random import Random, SystemRandom
 from types import MappingProxyType
@@ -17,15 +20,17 @@ from types import MappingProxyType
 from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
+from shapecalc.core.commands import chain_text
 from shapecalc.core.ops.concat import END_TO_END
+from shapecalc.core.ops.einsum import SUMMED
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND
 from shapecalc.core.ops.operands import ALIGNED, DIMS_DIFFER, INNER_DIFFERS
-from shapecalc.core.ops.transpose import MOVED_AXES, TAKEN_AXIS
+from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.ops.windows import SLIDES, WINDOW_TOO_LARGE
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
 from shapecalc.core.text import lookup, shape_text, visible
-from shapecalc.teaching import ALL, TOPICS, judging
+from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.judging import Judgement, Task, account, answer_line
 
 Shape = Sequence[int]
@@ -61,11 +66,13 @@ class Kind(Record):
     topic: str
     since: int
     """The level at which it is first asked."""
-    rule: Rule
-    """The rule that acts in it."""
+    rule: Rule | None
+    """The rule that acts in it; None for a puzzle."""
     least: int
     """The fewest input dims that it needs."""
     draw: Draw
+    builds: str = ""
+    """What a puzzle asks to be built, in words; empty for what is to be predicted."""
 
 
 class Exercise(Record):
@@ -91,8 +98,35 @@ def kinds_of(topics: str) -> tuple[Kind, ...]:
     names = topics.replace(",", " ").split() or [topics]
     for name in names:
         lookup(name, dict.fromkeys(TOPICS), "topic")
-    kinds = (kind for kind in KINDS.values() if ALL in names or kind.topic in names)
+    kinds = [kind for kind in KINDS.values() if ALL in names or kind.topic in names]
+    kinds += puzzles() if BUILD in names else ()
     return tuple(sorted(kinds, key=lambda kind: kind.since))
+
+
+def topic_of(question: str) -> str:
+    """Return the topic of the first rule that acts in a question; that of puzzles if no topic has it.
+
+    >>> topic_of("reshape 2,3,4 2,-1"), topic_of("reshape 2,3 3,2")
+    ('infer', 'build')
+    """
+    acting = {step.rule for step in answer_line(question).steps}
+    return next((kind.topic for kind in KINDS.values() if kind.rule in acting), BUILD)
+
+
+@cache
+def puzzles() -> tuple[Kind, ...]:
+    """Return what is to be built, each a kind of its own that draws one chain; the easiest come first.
+
+    >>> puzzles()[0].builds, exercise(puzzles()[0], 1, "monday").task.question
+    ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
+    """
+    lines = files("shapecalc.teaching").joinpath("puzzles.txt").read_text("utf-8").splitlines()
+    return tuple(_puzzle(at, 1 + at * len(LEVELS) // len(lines), line) for at, line in enumerate(lines))
+
+
+def _puzzle(at: int, level: int, line: str) -> Kind:
+    words, _, chain = line.partition(": ")
+    return Kind(f"{BUILD}-{at}", BUILD, level, None, 0, lambda *_: f"chain '{chain}'", words)
 
 
 def exercise(kind: Kind, level: int, seed: str) -> Exercise:
@@ -101,9 +135,10 @@ def exercise(kind: Kind, level: int, seed: str) -> Exercise:
     >>> exercise(KINDS["inferred"], 1, "monday").task.question == exercise(KINDS["inferred"], 1, "monday").task.question
     True
     """
-    level = max(kind.since, min(level, len(LEVELS)))
+    level = kind.since if kind.builds else max(kind.since, min(level, len(LEVELS)))
     how = LEVELS[level - 1]
-    return Exercise(kind, level, Task(kind.draw(Random(seed), Level(max(kind.least, how.rank), how.most))))
+    question = kind.draw(Random(seed), Level(max(kind.least, how.rank), how.most))
+    return Exercise(kind, level, Task(question, builds=kind.builds))
 
 
 def _kind(name: str, topic: str, since: int, rule: Rule, *, least: int = 2) -> Callable[[Draw], Draw]:
@@ -151,11 +186,6 @@ def _perm(random: Random, rank: int, suits: Callable[[list[int]], bool]) -> list
 def _cycle(random: Random, rank: int) -> list[int]:
     """Return a permutation that is not its own inverse, for three axes or more."""
     return _perm(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
-
-
-def _turned(random: Random, rank: int) -> list[int]:
-    """Return a permutation that moves axis 0 away."""
-    return _perm(random, rank, lambda perm: perm[0] != 0)
 
 
 @_kind("copied", "zero", 1, rules.COPIED_ZERO)
@@ -250,13 +280,6 @@ def inferred_of_nothing(random: Random, level: Level) -> str:
     return _line("reshape", [0, *_shape(random, level)], [0, -1])
 
 
-@_kind("of-nothing-in-openvino", "infer", 5, rules.INFERRED_EMPTY)
-def inferred_empty(random: Random, level: Level) -> str:
-    """Draw the same in OpenVINO, which has an answer."""
-    switch = random.choice(["--special-zero", "--no-special-zero"])
-    return f"{inferred_of_nothing(random, level)} --dialect openvino {switch}"
-
-
 @_kind("swapped", "perm", 1, TAKEN_AXIS)
 def swapped(random: Random, level: Level) -> str:
     """Draw a transpose that swaps two axes."""
@@ -270,12 +293,6 @@ def swapped(random: Random, level: Level) -> str:
 def cycled(random: Random, level: Level) -> str:
     """Draw a transpose whose permutation is not its own inverse."""
     return _line("transpose", _shape(random, level), _cycle(random, level.rank))
-
-
-@_kind("reversed", "perm", 2, MOVED_AXES, least=3)
-def reversed_axes(random: Random, level: Level) -> str:
-    """Draw a transpose without a permutation."""
-    return _line("transpose", _shape(random, level))
 
 
 @_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, least=3)
@@ -298,25 +315,11 @@ def refused_axes(random: Random, level: Level) -> str:
     return _line("transpose", _shape(random, level), perm)
 
 
-@_kind("two-transposes", "perm", 4, TAKEN_AXIS, least=3)
-def two_transposes(random: Random, level: Level) -> str:
-    """Draw a chain of two transposes."""
-    stages = (f"transpose {shape_text(tuple(_cycle(random, level.rank)))}" for _ in range(2))
-    return f"chain '{shape_text(tuple(_shape(random, level)))} | {' | '.join(stages)}'"
-
-
 @_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, least=3)
 def shuffled(random: Random, level: Level) -> str:
     """Draw a Shuffle whose 0 copies a dim that its first transpose has moved."""
-    return _line("shuffle", _shape(random, level), "--first", _turned(random, level.rank), "--to", [0, -1])
-
-
-@_kind("shuffled-to-numbers", "shuffle", 1, TAKEN_AXIS, least=3)
-def shuffled_to_numbers(random: Random, level: Level) -> str:
-    """Draw a Shuffle with a first transpose and a reshape that merges what it brings together."""
-    shape, perm = _shape(random, level), _cycle(random, level.rank)
-    moved = [shape[axis] for axis in perm]
-    return _line("shuffle", shape, "--first", perm, "--to", [moved[0] * moved[1], *moved[2:-1], -1])
+    shape, perm = _shape(random, level), _perm(random, level.rank, lambda perm: perm[0] != 0)
+    return _line("shuffle", shape, "--first", perm, "--to", [0, -1])
 
 
 @_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, least=3)
@@ -341,13 +344,6 @@ def shuffled_unevenly(random: Random, level: Level) -> str:
     shape = _shape(random, level)
     known = _uneven(random, shape, level)
     return _line("shuffle", shape, "--first", _cycle(random, level.rank), "--to", [known, -1])
-
-
-@_kind("shuffled-literally", "shuffle", 4, rules.ZERO_BESIDE_INFER, least=3)
-def shuffled_literally(random: Random, level: Level) -> str:
-    """Draw a Shuffle whose switch makes its 0 a dim beside a -1."""
-    words = ("--first", _turned(random, level.rank), "--to", [0, -1], "--no-zero-is-placeholder")
-    return _line("shuffle", _shape(random, level), *words)
 
 
 def _with_ones(random: Random, shape: Shape) -> list[int]:
@@ -434,6 +430,15 @@ def laid_end_to_end(random: Random, level: Level) -> str:
     return _line("concat", shape, other, "--axis", axis)
 
 
+@_kind("summed", "operands", 2, SUMMED)
+def summed(random: Random, level: Level) -> str:
+    """Draw an einsum of two operands that share letters."""
+    pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
+    sizes = dict(zip(sorted({*pattern} - {*",->"}), random.sample(range(2, level.most + 1), 5), strict=False))
+    one, other = ([sizes[letter] for letter in term] for term in pattern.partition("->")[0].split(","))
+    return _line(f"einsum {pattern}", one, other)
+
+
 @_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def not_aligned(random: Random, level: Level) -> str:
     """Draw a broadcast that would fit if shapes were aligned at the left."""
@@ -468,6 +473,15 @@ def pooled(random: Random, level: Level) -> str:
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [*random.sample(range(2, level.most), 2), *random.sample(range(kernel, kernel + level.most), 2)]
     return _line("pool", shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
+
+
+@_kind("filters", "operands", 3, SLIDES, least=4)
+def filtered(random: Random, level: Level) -> str:
+    """Draw a convolution, whose filters have as many channels as its input."""
+    kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
+    batch, channels, filters = random.sample(range(2, level.most), 3)
+    shape = [batch, channels, *random.sample(range(kernel + 1, kernel + level.most), 2)]
+    return _line("conv", shape, [filters, channels, kernel, kernel], "--stride", stride, "--padding", kernel // 2)
 
 
 @_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, least=4)
@@ -536,7 +550,8 @@ class Drill:
     def mark(self, *, right: bool) -> int:
         """Note how the exercise was answered and go on to the next; return the box that its kind is in now."""
         name = self.exercise.kind.name
-        card = self._cards[name] = card_after(self._cards.get(name), self.answered, right=right)
+        known = Card(len(GAPS), 0) if self.exercise.kind.builds else self._cards.get(name)  # one puzzle is always alike
+        card = self._cards[name] = card_after(known, self.answered, right=right)
         self.answered += 1
         self.right += right
         self.streak = self.streak + 1 if right else 0
@@ -559,11 +574,14 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
     answer = judging.answer_line(asked.task.question)
-    told = f"it is {_answer_text(asked, answer, 'refused')}"
+    told = f"{'one way is' if asked.task.builds else 'it is'} {_answer_text(asked, answer, 'refused')}"
     if not typed.strip():
         return Judgement(False, told)
     if problem := judging.unread(asked.task, typed):
         return Judgement(False, f"{problem}; {told}")
+    if asked.task.builds:
+        mistake = judging.misbuilt(asked.task, typed)
+        return Judgement(mistake is None, f"{mistake.said}; {told}" if mistake else "")
     prediction = judging.read_prediction(typed)
     if prediction == judging.prediction_of(asked.task, answer):
         return Judgement(True, "")
@@ -572,12 +590,12 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
 
 
 def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield the exercises of a run in which all answers are right.
+    """Yield exercises of each topic in turn, each topic's those of a run in which all answers are right.
 
     Raises `ShapeError` (usage) if there is no such topic.
     """
-    drill = Drill(topics, seed)
-    for _ in range(count):
+    runs = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of(topics))]
+    for _, drill in zip(range(count), cycle(runs), strict=False):
         yield drill.exercise
         drill.mark(right=True)
 
@@ -617,18 +635,22 @@ def cards_of(boxes: Mapping[str, int]) -> dict[str, Card]:
     return {name: Card(box, GAPS[box] if box else 0) for name, box in kept.items()}
 
 
-# Exercises for paper: a worksheet as text, Markdown or HTML
+# Exercises for paper: a worksheet as text or HTML
 
 
 ASKED = "Write the output shape, or error if the request is refused."
+BUILT = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
 USUAL = "onnx"
 """The dialect of most ops, where none is named."""
 BLANK = "________________"
+BOX = "[      ]"
+"""What stands in a picture for a dim that is to be written there."""
 STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; }
+@page { margin: 12mm; }
+body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
 code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
 li { break-inside: avoid; margin-bottom: 0.8em; }
+svg { display: block; max-width: 100%; height: auto; }
 .blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
 .answers { break-before: page; }"""
 
@@ -644,15 +666,20 @@ class Sheet(Record):
     """The answers with their reasons; none if they are not to be printed."""
     rules: str = ""
     """Whose rules the questions are asked under."""
+    asked: tuple[Trace | Chain | None, ...] = ()
+    """The answers that pictures to complete are made of; None for a question without one."""
 
 
 def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Sheet:
     """Return the worksheet of some exercises."""
     asked = [*exercises]
     note = f"shapecalc drill {topics} --print {len(asked)} --seed {seed}"
-    told = tuple(_answer_text(each, answer_line(each.task.question)) for each in asked if answers)
-    questions = tuple(each.task.question for each in asked)
-    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, rules_of(questions))
+    right = tuple(answer_line(each.task.question) for each in asked)
+    told = tuple(_answer_text(*each) for each in zip(asked, right, strict=True) if answers)
+    questions = tuple(each.task.shown for each in asked)
+    whose = rules_of([each.task.question for each in asked])
+    drawn = tuple(None if each.task.builds else answer for each, answer in zip(asked, right, strict=True))
+    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, whose, drawn)
 
 
 def rules_of(questions: Sequence[str]) -> str:
@@ -671,7 +698,9 @@ def rules_of(questions: Sequence[str]) -> str:
 
 
 def _answer_text(asked: Exercise, answer: Trace | Chain, refused: str = judging.REFUSED[0]) -> str:
-    """Return an answer with what acts in it."""
+    """Return an answer with what acts in it; of a puzzle, the chain."""
+    if asked.task.builds:
+        return chain_text(answer)
     rule = answer.problem.rule if answer.problem else asked.kind.rule
     said = refused if answer.output is None else shape_text(answer.output)
     return visible(f"{said}: {account(answer)} [{rule}]")
@@ -702,36 +731,17 @@ def text_of(sheet: Sheet) -> str:
 
 def _head(sheet: Sheet) -> list[str]:
     """Return what is said above the questions, a sentence each."""
-    return [ASKED, *([sheet.rules] if sheet.rules else [])]
-
-
-def markdown_of(sheet: Sheet) -> str:
-    """Return a worksheet as Markdown.
-
-    >>> print(markdown_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ())))
-    # Shapes: infer
-    <BLANKLINE>
-    Write the output shape, or error if the request is refused.
-    <BLANKLINE>
-    1. `reshape 2,3 -1` → `________________`
-    <BLANKLINE>
-    <sub>`shapecalc drill`</sub>
-    """
-    asked = [f"{number}. `{text}` → `{BLANK}`" for number, text in enumerate(sheet.questions, 1)]
-    told = [f"{number}. {_escaped(text)}" for number, text in enumerate(sheet.answers, 1)]
-    parts = [f"# {sheet.title}", *_head(sheet), "\n".join(asked), *(["## Answers", "\n".join(told)] if told else [])]
-    return "\n\n".join([*parts, f"<sub>`{sheet.note}`</sub>"])
-
-
-def _escaped(text: str) -> str:
-    """Return a text in which Markdown finds nothing of its own."""
-    return "".join(f"\\{char}" if char in "\\`*_[]<>#|" else char for char in text)
+    builds = None in sheet.asked
+    said = ((ASKED, not builds or any(sheet.asked)), (BUILT, builds), (sheet.rules, sheet.rules))
+    return [sentence for sentence, stands in said if stands]
 
 
 def html_of(sheet: Sheet) -> str:
     """Return a worksheet as a page of HTML that needs nothing else; the answers begin a page when it is printed."""
+    blank = '<span class="blank">&nbsp;</span>'
     asked = [
-        f'<li><code>{escape(text)}</code> &rarr; <span class="blank">&nbsp;</span></li>' for text in sheet.questions
+        f"<li><code>{escape(text)}</code> &rarr; {blank}{_picture_of(text, answer)}</li>"
+        for text, answer in zip_longest(sheet.questions, sheet.asked)
     ]
     told = [f"<li>{escape(text)}</li>" for text in sheet.answers]
     answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *told, "</ol>", "</section>"] if told else []
@@ -740,7 +750,7 @@ def html_of(sheet: Sheet) -> str:
             '<!DOCTYPE html>\n<html lang="en">',
             f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
             f"<style>\n{STYLE}\n</style></head>",
-            f"<body>\n<h1>{escape(sheet.title)}</h1>",
+            f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>Name {blank} Date {blank}</p>",
             *(f"<p>{escape(said)}</p>" for said in _head(sheet)),
             *("<ol>", *asked, "</ol>"),
             *answers,
@@ -749,7 +759,17 @@ def html_of(sheet: Sheet) -> str:
     )
 
 
-WRITERS: Mapping[str, Callable[[Sheet], str]] = {"text": text_of, "markdown": markdown_of, "html": html_of}
+def _picture_of(question: str, answer: Trace | Chain | None) -> str:
+    """Return the picture to complete of an exercise, black on white; nothing where there is none."""
+    from rich.text import Text
+
+    from shapecalc.view.files import svg
+    from shapecalc.view.pictures import asked_picture
+
+    return "\n" + svg(Text(asked_picture(answer, hole=BOX).plain), question, "light") if answer else ""
+
+
+WRITERS: Mapping[str, Callable[[Sheet], str]] = {"text": text_of, "html": html_of}
 """What writes a worksheet, by the name of the format."""
-ENDINGS = {".txt": "text", ".md": "markdown", ".html": "html", ".htm": "html"}
+ENDINGS = {".txt": "text", ".html": "html", ".htm": "html"}
 """The format of a file, by its ending."""

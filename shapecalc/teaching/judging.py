@@ -6,12 +6,14 @@ It is said as a hint, which gives no answer away, or with the arithmetic and the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from shapecalc.core import text
-from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace
+from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace, moves_of
 from shapecalc.core.ask import ask
-from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.commands import chain_text, read_chain, read_stage
 from shapecalc.core.dims import Shape, product
+from shapecalc.core.equiv import Verdict, answers_of, equivalence
 from shapecalc.core.examples import follow, follow_back
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.fixing import answer_chain
@@ -25,8 +27,12 @@ from shapecalc.core.ops.windows import SLIDES
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
-from shapecalc.core.text import brief, number_text, read_axes, shape_text
+from shapecalc.core.text import brief, number_text, read_axes, shape_text, split
 from shapecalc.view.hints import hint_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rich.text import Text
 
 SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
@@ -34,6 +40,8 @@ PERMUTING = ("transpose", "--first", "--second")
 """The words after which a permutation comes; after an op alone, its input comes first."""
 REFUSED = ("error", "refused")
 """What to type for a request that is refused."""
+
+BUILDING = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
 """A shape or an index; None if the request is predicted to be refused."""
@@ -62,6 +70,19 @@ class Task(Record):
     """The stage after which the shape is asked for; empty for the output."""
     follow: str = ""
     """The index of the input element whose place in the output is asked for; empty for a shape."""
+    builds: str = ""
+    """What is to be built of an input, in words; the question is then a chain that does it. Empty to predict."""
+
+    @property
+    def shown(self) -> str:
+        """What is asked about: the question, or what is to be built.
+
+        >>> Task("chain '2,3 | transpose'", builds="turn the table").shown
+        'turn the table: 2,3 -> 3,2'
+        """
+        answer = answer_line(self.question)
+        ends = f"{shape_text(answer.input)} -> {shape_text(answer.output or ())}"
+        return f"{self.builds}: {ends}" if self.builds else self.question
 
     @property
     def form(self) -> str:
@@ -76,7 +97,9 @@ class Task(Record):
 
     @property
     def asks(self) -> str:
-        """The sentence that asks for the prediction."""
+        """The sentence that asks for the prediction, or the chain."""
+        if self.builds:
+            return f"Type {BUILDING}:"
         if self.follow:
             return f"Where does the element at [{self.follow}] go?"
         return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
@@ -151,7 +174,10 @@ def unread(task: Task, typed: str) -> str:
     ('that is not an answer yet: ? is not a size; type the sizes with commas between them, or error', '')
     """
     how = "type a number for each axis" if task.follow else "type the sizes with commas between them, or error"
+    how = f"type {BUILDING}" if task.builds else how
     try:
+        if task.builds:
+            return "" if chain_built(task, typed) else how
         dims = read_prediction(typed) or ()
     except ShapeError as error:
         return f"that is not an answer yet: {error.problem.message}; {how}"
@@ -159,6 +185,43 @@ def unread(task: Task, typed: str) -> str:
     strange = next(names, None)
     kind = "number" if task.follow else "size"
     return "" if strange is None else f"that is not an answer yet: {strange} is not a {kind}; {how}"
+
+
+def chain_built(task: Task, typed: str) -> Chain:
+    """Return the chain that was typed for the input of a task, perhaps after that input.
+
+    Raises `ShapeError`: usage if it cannot be read, the problem if it is refused.
+    """
+    asked = answer_line(task.question)
+    stages = typed.strip().removeprefix(shape_text(asked.input)).lstrip(" |")
+    built = answers_of(chain_text(asked), f"| {stages}", {})[1]
+    if built.problem:
+        raise ShapeError(built.problem)
+    moves_of(built)  # op shape moves no elements
+    return built
+
+
+def misbuilt(task: Task, typed: str) -> Mistake | None:
+    """Return what is wrong with a chain that was typed; None if it does what is asked for, at all sizes.
+
+    Raises `ShapeError` as `chain_built` does.
+
+    >>> misbuilt(Task("chain '2,3 | transpose'", builds="turn it"), "reshape 3,2").said
+    'at [0,1] is element 1 of the input, where element 3 is asked for'
+    """
+    answer, built = answer_line(task.question), chain_built(task, typed)
+    found = equivalence(answer, built)
+    if found.verdict is Verdict.SAME:
+        return None
+    said, differs = "; ".join(found.reasons), found.counterexample
+    if found.conditions:
+        said = f"it is the {found}, not always"
+    elif built.output != answer.output:
+        said = f"it gives {shape_text(built.output or ())}, and {shape_text(answer.output or ())} is asked for"
+    elif differs and differs.elements and differs.index is not None:
+        right, wrong = differs.elements
+        said = f"at [{shape_text(differs.index)}] is element {wrong} of the input, where element {right} is asked for"
+    return Mistake("built", said, built)
 
 
 def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
@@ -196,6 +259,43 @@ def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mis
     return misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
 
 
+def asked_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
+    """Return the picture of what is asked, with holes for what is to be found; the input's elements where it has none.
+
+    A request of one op is drawn as far as it says the sizes itself, so that nothing tells whether it is refused.
+    """
+    from shapecalc.view.canvas import UNICODE
+    from shapecalc.view.flow import flow
+    from shapecalc.view.grid import asked_grid
+    from shapecalc.view.layout import COMBINING, opened, unsettled
+    from shapecalc.view.pictures import picture
+
+    whole = isinstance(answer, Chain) and answer.problem is None
+    drawn = answer if whole else opened(answer)
+    holes = dict.fromkeys(unsettled(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
+    with suppress(ShapeError):  # there may be no elements
+        if task.follow or task.builds:
+            return asked_grid(answer, read_axes(task.follow) if task.follow else None, width=width, height=height)
+        if not holes and drawn.stages[0].kind not in COMBINING:
+            return asked_grid(answer_line(f"chain {shape_text(answer.input)}"), ends=1, width=width, height=height)
+    return (
+        flow(drawn, None, holes=holes, width=width, height=height)
+        if whole
+        else picture(drawn, len(drawn.steps), holes=holes, width=width, height=height)
+    )
+
+
+def beside_truth(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
+    """Return the truth beside what was typed, if that is a chain, or the right answer to another question."""
+    from shapecalc.view.grid import beside  # who only judges draws nothing
+
+    with suppress(ShapeError):  # what was typed may be no answer, and its elements may be none
+        answer = answer_line(task.question)
+        found = misbuilt(task, typed) if task.builds else mistake_in(task, answer, read_prediction(typed))
+        return beside(answer, found.answer, width=width, height=height) if found else None
+    return None
+
+
 def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
     """Return the helps for a task, each telling more than the one before, and none the answer.
 
@@ -204,6 +304,10 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
     >>> rungs(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
+    if task.builds:
+        ops = [trace.op for trace in answer.traces]
+        told = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
+        return f"{number_text(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), told
     stage, right = _stage_of(task, answer), prediction_of(task, answer)
     if stage is None or task.follow:
         return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)

@@ -19,6 +19,13 @@ from shapecalc.engine.headers import Unreadable, first_bytes, reason_of
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 
+PATH = (
+    *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
+    *("reshape-is-not-transpose", "shuffle-stages", "names"),
+)
+"""The lessons of the first ten minutes, in their order."""
+PASSED = "path"
+"""What is noted as done once that path is at its end, or was left."""
 LARGEST = 1 << 16
 """Bytes of the largest file that is read."""
 REQUIRED = ("id", "title", "text", "question", "point")
@@ -80,6 +87,8 @@ class Course(Record):
 
     lessons: tuple[Lesson, ...]
     notes: bool = False
+    path: bool = False
+    """Whether they are gone through one after the other, without a list."""
 
     def without_notes(self) -> Course:
         """Return the course as the class gets it."""
@@ -110,6 +119,24 @@ class Fault(Record):
 def lessons() -> tuple[Lesson, ...]:
     """Return all lessons, in the order in which they are best taken."""
     return lessons_of(files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8"))
+
+
+def path_lessons() -> tuple[Lesson, ...]:
+    """Return the lessons of the first ten minutes, in their order.
+
+    >>> [lesson.id for lesson in path_lessons()][:3]
+    ['dim', 'order', 'plain-zero']
+    """
+    known = {lesson.id: lesson for lesson in lessons()}
+    return tuple(known[name] for name in PATH)
+
+
+def first_course() -> Course | None:
+    """Return the path for those who have learnt nothing but what is on it; None once it is done or left."""
+    from shapecalc.teaching.progress import Progress
+
+    progress = Progress()
+    return None if progress.tally.asked or not progress.done <= {*PATH} else Course(path_lessons(), path=True)
 
 
 def lessons_of(text: str) -> tuple[Lesson, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.resources import files
+from os import devnull
 from pathlib import Path
 from shlex import split
 from typing import Any
@@ -142,6 +143,10 @@ class WholeWords(SystemCommandsProvider):
                 yield Hit(max(matcher.match(name), LEAST_SCORE), matcher.highlight(name), run, help=about)
 
 
+NOWHERE = Path(devnull, "app.json")
+"""The file of those of whom nothing is kept longer than the app runs."""
+
+
 def app_file() -> Path:
     """Return where it is: `shapecalc/app.json` under XDG_DATA_HOME, or what the platform has for it."""
     return user_data_path("shapecalc", appauthor=False) / "app.json"
@@ -150,8 +155,7 @@ def app_file() -> Path:
 class UserFile:
     """The theme, the mode, the questions, the last one first. If the file cannot be used, they last as long as the app.
 
-    >>> from os import devnull
-    >>> kept = UserFile(Path(devnull, "app.json"))
+    >>> kept = UserFile(NOWHERE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
     ...     kept.add_question(line)
     >>> kept.questions
@@ -207,16 +211,6 @@ def _questions_in(kept: dict[str, Any]) -> tuple[str, ...]:
 def _kept(lines: Iterable[str]) -> tuple[str, ...]:
     """Return those of some lines that are kept, each once."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_QUESTION))[:MOST_QUESTIONS]
-
-
-class VisitorFile(UserFile):
-    """What is remembered of a visitor of a served app: nothing longer than the app runs."""
-
-    def _read(self) -> dict[str, Any]:
-        return {}
-
-    def _write(self) -> None:
-        """Write nothing."""
 
 
 class ShapecalcApp(App[Result]):
@@ -332,6 +326,12 @@ class ShapecalcApp(App[Result]):
             self.screen.dismiss()
         elif isinstance(self.screen, Room):
             self.push_screen(Help(*self.screen.help()))
+
+    def action_save_screen(self, kind: str) -> None:
+        """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
+        from shapecalc.tui.files import save_screen
+
+        save_screen(self.screen, as_text=kind == "text")
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open."""

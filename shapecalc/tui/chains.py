@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import zip_longest
 from shlex import join
-from textwrap import wrap
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -83,20 +82,19 @@ def pair_of(first: Trace | Chain, text: str) -> Pair:
         return Pair(first, result.answer, text, None, error.problem)
 
 
-def verdict_text(pair: Pair, width: int) -> Text:
+def verdict_text(pair: Pair) -> Text:
     """Return the verdict in words, with its reasons; or what is wrong with a chain and what would help."""
     if pair.typing:
         return Text("...", "dim")
     if pair.problem is not None:
-        return problem_text(pair.problem, width)
+        return problem_text(pair.problem)
     if pair.equivalence is None:
         return Text()
     mark, style = MARKS[pair.equivalence.verdict]
-    text = Text("\n".join(wrap(f"{mark} {pair.equivalence}", width)), "bold")
+    text = Text(f"{mark} {pair.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
     more = (MORE,) if pair.equivalence.verdict is Verdict.UNDECIDED else ()
-    reasons = [line for reason in (*pair.equivalence.reasons, *more) for line in wrap(visible(reason), width)]
-    return Text("\n").join([text, *map(Text, reasons)])
+    return Text("\n").join([text, *(Text(visible(reason)) for reason in (*pair.equivalence.reasons, *more))])
 
 
 def equiv_line(pair: Pair) -> str:
@@ -135,6 +133,7 @@ class Equiv(Dialog[str]):
         """Begin in the field."""
         self.query_one(Pane).can_focus = False
         self.query_one(Input).focus()
+        self.show()
 
     @on(Input.Changed)
     def take_text(self, event: Input.Changed) -> None:
@@ -143,14 +142,9 @@ class Equiv(Dialog[str]):
         self.pair = pair_of(self.answer, self.text)
         self.show()
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.call_after_refresh(self.show)
-
     def show(self) -> None:
         """Draw the verdict and the outputs."""
-        verdict = self.query_one("#verdict", Static)
-        verdict.update(verdict_text(self.pair, max(1, verdict.size.width)))
+        self.query_one("#verdict", Static).update(verdict_text(self.pair))
         self.query_one("#line", Static).update(visible(f"$ {equiv_line(self.pair)}"))
         self.query_one(Pane).draw(self._outputs)
 
@@ -177,47 +171,20 @@ class Equiv(Dialog[str]):
 # The short form
 
 
-def chains_text(answer: Trace | Chain, found: Simplification, width: int) -> Text:
-    """Return a chain beside its short form if there is one, a line for every stage.
-
-    Where they are too wide the shapes after the stages go, and then the short form stands over the chain.
-
-    >>> import shapecalc as sc
-    >>> from shapecalc.core.simplify import simplify
-    >>> chain = sc.chain("2,3,4", "transpose 2,0,1", "transpose 1,2,0")
-    >>> print(chains_text(chain, simplify(chain), 60))
-    as it is, 2 stages          short form, 0 stages
-    2,3,4                       2,3,4
-    transpose 2,0,1  → 4,2,3
-    transpose 1,2,0  → 2,3,4
-    """
-    if not found.shorter:
-        return Text("\n").join(_column("as it is", answer))
-    for with_shapes in (True, False):
-        left, right = _column("as it is", answer, with_shapes), _column("short form", found.chain, with_shapes)
-        wide = max(map(len, left)) + GAP
-        if wide + max(map(len, right)) <= width:
-            return Text("\n").join(_beside(left, right, wide))
-    return Text("\n").join([*_column("short form", found.chain), Text(), *_column("as it is", answer)])
+def chains_shown(answer: Trace | Chain, found: Simplification) -> Table:
+    """Return a chain beside its short form if there is one, a line for every stage; what is too wide is wrapped."""
+    shown = Table.grid(padding=(0, GAP, 0, 0))
+    shown.add_row(_column("as it is", answer), *([_column("short form", found.chain)] if found.shorter else []))
+    return shown
 
 
-def _column(title: str, answer: Trace | Chain, with_shapes: bool = True) -> list[Text]:
-    """Return the lines of a chain under its title."""
-    stages = [visible(stage_line(trace.request)) for trace in answer.traces]
-    wide = max(map(len, stages), default=0)
-    lines = [Text(f"{title}, {number_text(len(stages), 'stage', 'stages')}", "bold"), Text(shape_text(answer.input))]
-    for stage, trace in zip(stages, answer.traces, strict=True):
-        after = f"  → {shape_text(trace.output or ())}" if with_shapes else ""
-        lines.append(Text(stage.ljust(wide) if after else stage).append(after, "dim"))
-    return lines
-
-
-def _beside(left: list[Text], right: list[Text], wide: int) -> Iterator[Text]:
-    """Yield the lines of two columns, of which the left is `wide`."""
-    for mine, yours in zip_longest(left, right, fillvalue=Text()):
-        line = mine.copy()
-        line.pad_right(wide - len(mine) if yours else 0)
-        yield line.append_text(yours)
+def _column(title: str, answer: Trace | Chain) -> Group:
+    """Return the stages of a chain under its title, each with the shape after it."""
+    stages = Table.grid(padding=(0, 2, 0, 0))
+    for trace in answer.traces:
+        stages.add_row(Text(visible(stage_line(trace.request))), Text(f"→ {shape_text(trace.output or ())}", "dim"))
+    count = number_text(len(answer.traces), "stage", "stages")
+    return Group(Text(f"{title}, {count}", "bold"), Text(shape_text(answer.input)), stages)
 
 
 def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
@@ -227,10 +194,9 @@ def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
     return line.append(f" → {left}", "bold") if have != left else line
 
 
-def conclusion_text(found: Simplification, width: int) -> Text:
+def conclusion_text(found: Simplification) -> Text:
     """Return in words whether there is a shorter chain, and whether it is proved to be the same."""
-    words = SHORTEST if not found.shorter else PROVED if found.proved else UNPROVED
-    return Text("\n".join(wrap(words, width)), "bold")
+    return Text(SHORTEST if not found.shorter else PROVED if found.proved else UNPROVED, "bold")
 
 
 def simplify_line(answer: Trace | Chain, goal: Goal) -> str:
@@ -288,19 +254,18 @@ class Simplify(Dialog[str | None]):
     def show(self) -> None:
         """Draw the chains and their counts, or why there is no short form."""
         shown = self.query_one("#pair", Static)
-        width = max(1, shown.size.width)
         self.query_one("#line", Static).update(visible(f"$ {simplify_line(self.answer, self.goal)}"))
         try:
             self.found = found = simplify(self.answer, self.goal)
         except ShapeError as error:
             self.query_one(Choices).display = False
-            shown.update(problem_text(error.problem, width))
+            shown.update(problem_text(error.problem))
             return
-        shown.update(chains_text(self.answer, found, width))
+        shown.update(chains_shown(self.answer, found))
         goals = self.query_one(Choices)
         for goal in GOALS:
             goals.replace_option_prompt(goal.value, count_line(goal, found.before, found.after))
-        self.query_one("#conclusion", Static).update(conclusion_text(found, width))
+        self.query_one("#conclusion", Static).update(conclusion_text(found))
 
     @on(OptionList.OptionSelected)
     def take(self) -> None:

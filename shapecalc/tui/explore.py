@@ -296,12 +296,6 @@ class Explore(widgets.Room[None]):
         step = f"--step {self.state.at + 1} " if self.state.at < self.state.last else "--step last "
         widgets.copy(self, f"shapecalc tui {step}{line}")
 
-    def action_save_screen(self, kind: str) -> None:
-        """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
-        from shapecalc.tui.files import save_screen
-
-        save_screen(self, as_text=kind == "text")
-
     def action_theme(self) -> None:
         """Go on to the next theme."""
         self.app.theme = theme_after(self.app.theme)
@@ -405,11 +399,10 @@ class Explore(widgets.Room[None]):
 
     def action_save(self, kind: str) -> None:
         """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
-        from shapecalc.tui.files import Save, Saved, deliver
+        from shapecalc.tui.files import save
 
         if (answer := self._answer_to_show()) is not None:
-            saved = Saved(kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
-            deliver(self.app, saved) if self.app.is_web else self.app.push_screen(Save(saved))
+            save(self.app, kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
 
     def action_lessons(self) -> None:
         """Take a lesson."""
@@ -419,6 +412,8 @@ class Explore(widgets.Room[None]):
 
         async def take(question: Question | None) -> None:
             self._lesson = screen.lesson.id if screen.lesson and question else ""
+            if self.course and self.course.path and not question:
+                self.course = None
             await self._take_question(question)
 
         self.app.push_screen(screen, take)
@@ -505,11 +500,7 @@ class Explore(widgets.Room[None]):
 
     def _put_answer(self, width: int) -> None:
         """Draw the flow, the rail and the picture of the last answer there was."""
-        state, answer = self.state, self.state.answer
-        if answer is None:
-            for name in ("flow", "rail"):
-                self._put(name, Text())
-            return
+        state = self.state
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
         height = explore_text.flow_height(state, self.app.size.height - beside)
         self._put("flow", explore_text.flow_text(state, width, height))

@@ -92,10 +92,10 @@ def reason_text(problem: Problem, left: int, length: int, width: int) -> Text:
     return text
 
 
-def problem_text(problem: Problem, width: int) -> Text:
+def problem_text(problem: Problem) -> Text:
     """Return what is wrong, and under it what would help."""
-    text = Text("\n".join(wrap(visible(problem.message), width)), "red")
-    return text.append("".join(f"\n{line}" for line in wrap(visible(problem.hint), width)), "default")
+    text = Text(visible(problem.message), "red")
+    return text.append(f"\n{visible(problem.hint)}" if problem.hint else "", "default")
 
 
 def sentence(state: State, width: int) -> Text:
@@ -153,7 +153,7 @@ def _help_text(state: State, problem: Problem, width: int) -> Text:
 
 def _provisos(answer: Trace | Chain) -> list[str]:
     """Return what an answer with names depends on, a sentence each."""
-    found = []
+    found = [f"{limit}." for limit in answer.limits[: len({*answer.left_out})]]
     if answer.conditions:
         found.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
     if answer.assumes:
@@ -199,15 +199,6 @@ def rail_text(state: State, width: int) -> Text:
     return stack([Text(clip(line, width, UNICODE)) for line in lines])
 
 
-def big_text(state: State, width: int, height: int) -> Text:
-    """Return the step at hand in large figures; if there is no room for any, the flow."""
-    if state.drawn is None:
-        return Text()
-    lit = state.chosen or state.hole
-    found = big(state.drawn, _pictured(state), width=width, height=height, holes=hole_texts(state), chosen=lit)
-    return found or flow_text(state, width, height)
-
-
 def _pictured(state: State) -> int:
     """Return the step whose picture is drawn: that of the hole at hand, if there is one."""
     if state.hole is not None:
@@ -240,12 +231,17 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
 
 
 def _drawing(state: State, width: int, height: int) -> Text:
-    """Return the picture of the step, perhaps in large figures, or of a mistake beside the truth."""
+    """Return the picture of the step, or of a mistake beside the truth.
+
+    If it is to be in large figures and there is no room for any, it is the flow.
+    """
     if (drawn := beside_text(state, width, height)) or state.drawn is None:
         return drawn
-    if state.big:
-        return big_text(state, width, height)
-    return picture(state.drawn, _pictured(state), width=width, height=height, holes=hole_texts(state))
+    at, holes = _pictured(state), hole_texts(state)
+    if not state.big:
+        return picture(state.drawn, at, width=width, height=height, holes=holes)
+    found = big(state.drawn, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    return found or flow_text(state, width, height)
 
 
 # What is asked

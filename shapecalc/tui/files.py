@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from io import StringIO
@@ -132,35 +133,20 @@ class Files(Dialog[str | None]):
 # What is saved
 
 
-class Saved(Record):
-    """A film, or the picture of a step, of an answer."""
+def save(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
+    """Ask for the name of a file, for a film or for the picture of a step, from 1; a browser keeps an SVG with its own.
 
-    kind: str
-    """`film` or `picture`."""
-    answer: Trace | Chain
-    step: int | None
-    """The step of the picture, from 1; None for the whole answer."""
+    The step is None for the whole answer.
+    """
 
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """The endings that its file may have."""
-        return tuple(FORMATS) if self.kind == FILM else ENDINGS
+    def contents(name: str) -> bytes:
+        return film_file(answer, name)[1] if kind == FILM else still(answer, name, step)
 
-    def contents(self, name: str) -> bytes:
-        """Return the contents of a file of that name; raise `ShapeError` (usage, file) if there are none."""
-        if self.kind == FILM:
-            return film_file(self.answer, name)[1]
-        return still(self.answer, name, self.step)
-
-    def write(self, name: str) -> None:
-        """Write it into a new file; raise `ShapeError` (usage, file) or `OSError` if that cannot be done."""
-        write_whole(Path(name), self.contents(name))
-
-
-def deliver(app: App[Any], saved: Saved) -> None:
-    """Hand an SVG to the browser, which keeps it where it keeps its downloads."""
-    name = f"shapecalc-{saved.kind}.svg"
-    app.deliver_text(StringIO(saved.contents(name).decode()), save_filename=name)
+    name = f"shapecalc-{kind}.svg"
+    if app.is_web:
+        app.deliver_text(StringIO(contents(name).decode()), save_filename=name)
+    else:
+        app.push_screen(Save(kind, contents))
 
 
 class Save(Dialog[None]):
@@ -168,16 +154,17 @@ class Save(Dialog[None]):
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
-    def __init__(self, saved: Saved) -> None:
-        """Ask for the name of the file of a film or a picture."""
+    def __init__(self, kind: str, make: Callable[[str], bytes]) -> None:
+        """Ask for the name of the file of a `film` or a `picture`, whose contents are made for that name."""
         super().__init__()
-        self.saved = saved
+        self.kind, self.make = kind, make
         self._writing = False
 
     def contents(self) -> ComposeResult:
         """Put what names may end in over the field."""
-        yield Static(f"Save the {self.saved.kind} as a file that ends in {', '.join(self.saved.endings)}")
-        yield TextField(f"shapecalc-{self.saved.kind}.svg", id="name")
+        endings = FORMATS if self.kind == FILM else ENDINGS
+        yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
+        yield TextField(f"shapecalc-{self.kind}.svg", id="name")
         yield Static("enter saves it, escape closes", id="words", markup=False)
 
     def on_mount(self) -> None:
@@ -193,7 +180,7 @@ class Save(Dialog[None]):
         self._writing = True
         words.update("writing ...")
         try:
-            await asyncio.to_thread(self.saved.write, name)
+            await asyncio.to_thread(lambda: write_whole(Path(name), self.make(name)))
         except ShapeError as error:
             words.update(visible(f"{error.problem.message}. {error.problem.hint}".strip()))
         except OSError as error:
@@ -210,32 +197,26 @@ def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
     The app takes its notifications away in its turn.
     """
     screen.app.clear_notifications()
-    screen.app.call_later(screen.call_after_refresh, partial(_save_text if as_text else _save_picture, screen))
+    screen.app.call_later(screen.call_after_refresh, partial(_save_screen, screen, as_text=as_text))
 
 
-def _save_picture(screen: Screen[Any]) -> None:
-    if screen.app.is_web:
-        screen.app.deliver_screenshot()
+def _save_screen(screen: Screen[Any], *, as_text: bool) -> None:
+    """Write the screen into a file whose name has the time, and tell that name, or why there is none.
+
+    A text is copied, too.
+    """
+    if as_text:
+        content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())
+        screen.app.copy_to_clipboard(content)
     else:
-        _save(screen, screen.app.export_screenshot(), "svg")
-
-
-def _save_text(screen: Screen[Any]) -> None:
-    """Copy the screen as text, and save it."""
-    text = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())
-    screen.app.copy_to_clipboard(text)
+        content = screen.app.export_screenshot()
     if screen.app.is_web:
-        screen.app.deliver_text(StringIO(text))
-    else:
-        _save(screen, text, "txt", f"; {SENT}")
-
-
-def _save(screen: Screen[Any], content: str, ending: str, also: str = "") -> None:
-    """Write a file whose name has the time and an ending, and tell that name, or why there is none."""
-    name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{ending}"
+        screen.app.deliver_text(StringIO(content))
+        return
+    name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{'txt' if as_text else 'svg'}"
     try:
         write_whole(Path(name), content.encode())
     except OSError as error:
         screen.notify(str(error), title="not saved", severity="error", markup=False)
     else:
-        screen.notify(f"{name}{also}", title="saved", markup=False)
+        screen.notify(f"{name}; {SENT}" if as_text else name, title="saved", markup=False)

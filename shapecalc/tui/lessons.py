@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -10,19 +13,17 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.commands import split
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_axes, visible
-from shapecalc.teaching import ALL, TOPICS
-from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed
-from shapecalc.teaching.judging import Prediction, Task, answer_line, mistake_in, read_prediction, rungs, unread
-from shapecalc.teaching.lessons import Course, Lesson, judge, lessons
+from shapecalc.core.text import read_axes, split, visible
+from shapecalc.teaching import ALL, BUILD, TOPICS, judging
+from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed, topic_of
+from shapecalc.teaching.judging import Prediction, Task, answer_line
+from shapecalc.teaching.lessons import PASSED, Course, Lesson, judge, lessons
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_of
 from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, Key, bindings_of, keys_line
 from shapecalc.view.canvas import stack
-from shapecalc.view.grid import beside, grid
+from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain
 
 LEAST_WIDTH = 20
@@ -35,20 +36,28 @@ LOWEST = 16
 """Lines of the terminal below which there is none for a border."""
 KEYS = (
     Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
+    Key("enter", "enter", "go on", "submit()", "go on, once it is answered", 0),
     Key("f1", "F1", "help", "app.help", "explain this", 1),
     Key("ctrl+g", "^G", "answer", "answer", "show the answer", 2),
     Key("escape", "esc", "leave", "back", "go back", 3),
     Key("f5", "F5", "play", "play", "go to the main screen with this question", 5),
+    Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 8),
     Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
-    Key("down", "↓", "scroll", "scroll(1)", "scroll down", 10),
+    Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
 """The keys of every thing to predict."""
 ABOUT = (
-    "Random requests, which get harder. A missed one comes back soon, a known one later each time. Showing the "
+    "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
 )
 NARROW = 76
 """The cells of the terminal below which the list is not beside the lesson."""
+HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
+END = (
+    "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
+    "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
+)
+"""What is said at the end of the path."""
 TOPICS_ASKED = "Enter begins. For several topics at once, type them:"
 DRILL = "exercises: "
 """What the exercises are called in the list, before their topic."""
@@ -89,13 +98,16 @@ class TaskPane(Vertical):
         """Show a text and what is to be predicted, with nothing given away; without a task, ask for topics."""
         self.asked, self.revealed, self.marked, self._helped, self._last = task, False, False, 0, None
         self.remove_class("-revealed")
-        asked = f"$ shapecalc {task.question}\n{task.asks}" if task else TOPICS_ASKED
+        line = task and (task.shown if task.builds else f"$ shapecalc {task.question}")
+        asked = f"{line}\n{task.asks}" if task else TOPICS_ASKED
         for name, shown in (("#text", text), ("#asked", asked), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(shown)
         self.put_notes(notes)
         self.field.value = self.judged = ""
-        self.field.placeholder = "a shape such as 2,3,4" if task else "topics such as zero perm"
+        wanted = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
+        self.field.placeholder = ("" if task.builds else wanted) if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
+        self.call_after_refresh(self.draw)  # the picture has the room that the texts leave
 
     def put_notes(self, notes: str) -> None:
         """Show the notes for the speaker; none if they are empty."""
@@ -115,9 +127,9 @@ class TaskPane(Vertical):
         if self.asked is None:
             return
         typed = self.field.value
-        prediction = None if unread(self.asked, typed) else read_prediction(typed)
+        prediction = None if self.asked.builds or judging.unread(self.asked, typed) else judging.read_prediction(typed)
         self._helped, self._last = (0 if prediction != self._last else self._helped), prediction
-        helps = rungs(self.asked, answer_line(self.asked.question), prediction)
+        helps = judging.rungs(self.asked, answer_line(self.asked.question), prediction)
         self.tell(helps[min(self._helped, len(helps) - 1)])
         self._helped += 1
 
@@ -130,38 +142,34 @@ class TaskPane(Vertical):
         return True
 
     def reveal(self) -> None:
-        """Show the answer and its pictures; first the elements, if it is asked where one of them goes."""
+        """Show the answer and its pictures."""
+        if self.asked is not None:
+            self.revealed = True
+            self.add_class("-revealed")
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw what is asked, with a hole; once it is revealed the answer, after the elements or what was mistaken."""
         if self.asked is None:
             return
-        self.revealed = True
-        self.add_class("-revealed")
-        answer = answer_line(self.asked.question)
-        width = max(LEAST_WIDTH, self.size.width - 2)
-        parts = [*self._mistake_beside(answer, width), explain(answer, width=width)]
-        if self.asked.follow:
-            cursor = read_axes(self.asked.follow)
-            parts = [grid(answer, cursor, width=width, height=GRID_HEIGHT), Text(""), *parts]
-        self.query_one("#shown", Static).update(stack(parts))
+        answer, width = answer_line(self.asked.question), max(LEAST_WIDTH, self.size.width - 2)
+        parts, room = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
+        if not self.revealed:
+            room["height"] = self.query_one("#pictures").size.height
+            parts = [judging.asked_picture(self.asked, answer, **room)]
+        else:
+            if self.asked.follow:
+                parts = [grid(answer, read_axes(self.asked.follow), **room)]
+            parts += [judging.beside_truth(self.asked, self.field.value, **room), explain(answer, width=width)]
+        self.query_one("#shown", Static).update(
+            stack([line for part in parts if part for line in (Text(""), part)][1:])
+        )
         self.query_one("#pictures").scroll_home(animate=False)
-
-    def _mistake_beside(self, answer: Trace | Chain, width: int) -> list[Text]:
-        """Return what was predicted last beside the truth, if it is the right answer to another question."""
-        typed = self.field.value
-        if self.asked is None or unread(self.asked, typed):
-            return []
-        found = mistake_in(self.asked, answer, read_prediction(typed))
-        if found is None:
-            return []
-        try:
-            return [beside(answer, found.answer, width=width, height=GRID_HEIGHT), Text("")]
-        except ShapeError:
-            return []
 
     def on_resize(self) -> None:
         """Draw the pictures for the new room, and leave the text out under them if there is little."""
         self.set_class(self.app.size.height < SHORT, "-short")
-        if self.revealed:
-            self.reveal()
+        self.draw()
 
 
 class TaskScreen(Dialog[Question | None]):
@@ -173,6 +181,10 @@ class TaskScreen(Dialog[Question | None]):
         """Note what is done in a progress; where it is None, in the user's."""
         super().__init__()
         self.progress = progress or Progress()
+        self.answered = False
+        """Whether it was answered right, or the answer was shown."""
+        self.missed: list[Task | None] = []
+        """What was not right as first answered."""
 
     @property
     def pane(self) -> TaskPane:
@@ -181,13 +193,15 @@ class TaskScreen(Dialog[Question | None]):
 
     def working(self) -> frozenset[str]:
         """Return the actions that are shown now: one for both ways of scrolling."""
-        return frozenset(key.action for key in self.KEYS) - {"scroll(1)"}
+        idle = {"submit" if self.answered else "submit()"}  # Textual takes both for one action
+        return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def mark(self, *, right: bool) -> None:
         """Count how something was answered first."""
         if not self.pane.marked:
             self.pane.marked = True
             self.progress.today.mark(right=right)
+            self.missed += [] if right else [self.pane.asked]
 
     def show_keys(self) -> None:
         """Show the keys that do something now, and the score over everything."""
@@ -231,7 +245,6 @@ class Drilling(TaskScreen):
         self.topic = topic
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
         self.exercise = self.drill.exercise
-        self.answered = False
 
     def contents(self) -> ComposeResult:
         """Show the exercise, and the keys under it."""
@@ -245,7 +258,7 @@ class Drilling(TaskScreen):
 
     def working(self) -> frozenset[str]:
         """Return the actions that would do something now."""
-        return super().working() - ({"submit", "answer"} if self.answered else {"next"})
+        return super().working() - {"answer" if self.answered else "next"}
 
     def _ask(self) -> None:
         """Ask the exercise that is next."""
@@ -269,7 +282,7 @@ class Drilling(TaskScreen):
 
     def _judge(self, typed: str) -> None:
         """Judge an answer, and note how it was; what is no answer yet is only told. Nothing typed is a miss."""
-        if typed and (problem := unread(self.exercise.task, typed)):
+        if typed and (problem := judging.unread(self.exercise.task, typed)):
             self.pane.tell(problem, right=False)
             return
         judged = judge_exercise(self.exercise, typed)
@@ -318,7 +331,6 @@ class Lessons(TaskScreen):
         self.noted = self.course.notes
         self.opens = opens
         self.at = 0
-        self.right = False
 
     @property
     def lesson(self) -> Lesson | None:
@@ -337,27 +349,28 @@ class Lessons(TaskScreen):
         done = self.progress.done
         places = [*enumerate(self.course.lessons)]
         opened = [place for place, lesson in places if lesson.id == self.opens]
+        if self.course.path and not opened and PASSED not in done:  # what was passed does not come again
+            opened = [max((place + 1 for place, lesson in places if lesson.id in done), default=0)]
         self.at = next(iter(opened or [place for place, lesson in places if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
         self.pane.field.focus()
         self._list()
         self._show()
-        self._set_listing(self.app.size.width >= NARROW)
+        self._set_listing(self.app.size.width >= NARROW and not self.course.path)
         self.complain()
 
     def working(self) -> frozenset[str]:
         """Return the actions that would do something now."""
         idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.at + by < self._entries}
         if self.lesson is None:
-            return frozenset({"back", "go(-1)", "go(1)"}) - idle
+            return frozenset({"back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
         idle |= set() if self.lesson.notes else {"notes"}
-        idle |= {"submit"} if self.right else set()
         return super().working() - idle
 
     @property
     def _entries(self) -> int:
-        """How many entries can be gone through: the lessons, and in the list the exercises."""
-        return len(self.course.lessons) + (len(TOPICS) if self._listing else 0)
+        """How many entries can be gone through: the lessons, and in the list the exercises, or the path's end."""
+        return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._listing)
 
     @property
     def _listing(self) -> bool:
@@ -371,18 +384,32 @@ class Lessons(TaskScreen):
 
     def _show(self) -> None:
         """Show the lesson at hand, or what the exercises are."""
-        lesson, self.right = self.lesson, False
-        if lesson is None:
+        lesson, self.answered = self.lesson, False
+        if lesson is None and self.course.path:
+            self.progress.mark(PASSED)
+            self.pane.ask(self._end(), None)
+            self.pane.query_one("#shown", Static).update(explain(answer_line(self.course.lessons[-1].question)))
+        elif lesson is None:
             self.pane.ask(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
         else:
-            text = Text.assemble((f"{lesson.title}\n\n", "bold"), f"{' '.join(lesson.text.split())}\n")
+            place = f"{self.at + 1} of {len(self.course.lessons)}: " if self.course.path else ""
+            words = f"{HELLO if place and not self.at else ''}{' '.join(lesson.text.split())}\n"
+            text = Text.assemble((f"{place}{lesson.title}\n\n", "bold"), words)
             self.pane.ask(text, lesson.task, lesson.notes if self.noted else "")
         self.show_keys()
 
+    def _end(self) -> Text:
+        """Return what is said at the end of the path: what was missed, what comes next, and how it is kept."""
+        missed = ", ".join(each.title for each in self.course.lessons if each.task in self.missed) or "nothing"
+        return Text.assemble(("The end of the path\n\n", "bold"), END.format(missed=missed, topic=self._topic))
+
     @property
     def _topic(self) -> str:
-        """The topic of the exercises at hand."""
-        return TOPICS[self.at - len(self.course.lessons)]
+        """The topic of the exercises at hand; at the end of the path, what was missed most."""
+        if not self.course.path:
+            return TOPICS[self.at - len(self.course.lessons)]
+        topics = Counter(topic_of(task.question) for task in self.missed if task)
+        return max(topics, key=topics.__getitem__, default=BUILD)
 
     @on(Input.Changed)
     def lead(self, event: Input.Changed) -> None:
@@ -418,17 +445,17 @@ class Lessons(TaskScreen):
         """Say whether the prediction is right; if it is, show what happens. If it was right before, go on."""
         if self.lesson is None or self._listing:
             self._begin()
-        elif self.right:
+        elif self.answered:
             self.action_go(1)
         elif self.pane.is_new(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
         judgement = judge(lesson, typed)
-        self.right = judgement.right
-        if not unread(lesson.task, typed):
+        self.answered = judgement.right
+        if not judging.unread(lesson.task, typed):
             self.mark(right=judgement.right)
-        self.pane.tell(judgement.said, right=judgement.right)
+        self.pane.tell(f"{'Right. ' * judgement.right}{judgement.said}", right=judgement.right)
         if judgement.right:
             self.progress.mark(lesson.id)
             self._list()
@@ -437,9 +464,12 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer and its pictures, which counts as a miss."""
+        """Show the answer, its pictures and the point, which counts as a miss."""
         if self.lesson is not None:
             self.mark(right=False)
+            self.answered = True
+            right = judging.prediction_text(judging.right_prediction(self.lesson.task))
+            self.pane.tell(f"It is {right}. {self.lesson.point}")
         self.pane.reveal()
         self.show_keys()
 
@@ -471,9 +501,12 @@ class Lessons(TaskScreen):
         self.pane.put_notes(self.lesson.notes if self.lesson and self.noted else "")
 
     def action_back(self) -> None:
-        """Go back to the list, and from there to the main screen."""
-        if self._listing:
+        """Go back to the list, and from there to the main screen; the path is left for good."""
+        if self.course.path:
+            self.progress.mark(PASSED)
+        if self._listing or self.course.path:
             self.dismiss(None)
+            return
         self._set_listing(True)
 
     def _list(self) -> None:

@@ -9,12 +9,11 @@ from textual import events, on
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
-from shapecalc.core.commands import split
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.text import is_file, visible
+from shapecalc.core.text import is_file, split, visible
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
-from shapecalc.tui.app import ShapecalcApp, VisitorFile
+from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
 from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import Question, answer_question, question_of
 
@@ -76,7 +75,9 @@ class ServedApp(ShapecalcApp):
 
         If there is a `course`, its lessons are open.
         """
-        super().__init__(question, step, lesson=course is not None, progress=VisitorProgress(), user_file=VisitorFile())
+        super().__init__(
+            question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NOWHERE)
+        )
         self.explore.course = course
         self.driver_class = PipeDriver
         self.complaint = complaint

@@ -7,12 +7,12 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.commands import split, stage_line
+from shapecalc.core.commands import stage_line
 from shapecalc.core.dims import Dim, all_known
 from shapecalc.core.fixing import Fix, apply
 from shapecalc.core.mistakes import Mistake, mistake_of, twin_of
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_dims
+from shapecalc.core.text import read_dims, split
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 from shapecalc.view.grid import journey_of

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -53,7 +53,7 @@ KEYS = (
     Key("f6", "F6", "fix", "fix", "apply the fix that is suggested", 5),
     Key("f7", "F7", "copy", "copy", "copy the command line", 10),
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
-    Key("f9", "F9", "svg", "save_screen('svg')", "save a picture of the screen as SVG", 12),
+    Key("f9", "F9", "svg", "app.save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
     Key("ctrl+g", "^G", "learn", "mode", "be asked before anything is shown, or work, with all shown; it stays so", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
@@ -68,7 +68,7 @@ KEYS = (
     Key("ctrl+p", "^P", "find", "app.command_palette", "find a command by name; so does /", 20),
     Key("ctrl+q", "^Q", "quit", "app.quit", "quit and print nothing", 21),
     Key("ctrl+o", "^O", "files", "files", "choose an array of a file as the input", 22),
-    Key("ctrl+s", "^S", "text", "save_screen('text')", "copy the screen as text, and save it", 23),
+    Key("ctrl+s", "^S", "text", "app.save_screen('text')", "copy the screen as text, and save it", 23),
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""
@@ -339,15 +339,9 @@ class Choices(OptionList, Finding):
         """Return the lines that the options take."""
         return super().get_content_height(container, viewport, max(LEAST_WIDTH, width))
 
-    def action_page_up(self) -> None:
-        """Go a page up."""
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
         with suppress(KeyError):
-            super().action_page_up()  # type: ignore[no-untyped-call]
-
-    def action_page_down(self) -> None:
-        """Go a page down."""
-        with suppress(KeyError):
-            super().action_page_down()  # type: ignore[no-untyped-call]
+            super()._move_page(direction)
 
 
 class KeyWords(Static):

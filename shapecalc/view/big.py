@@ -96,7 +96,7 @@ def big(
     holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
     if not made:
         return None
-    place = place_of(made, at)
+    place = place_of(made, at) if made[0].stage.move or made[0].problem else 0
     layout = with_holes(made[place], rows_of(holes, place + 1))
     before = _side(layout.before, place, holes, chosen)
     tokens = Side(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))

@@ -24,8 +24,8 @@ from shapecalc.core.text import brief, lookup, number_text, shape_text, visible
 from shapecalc.view.canvas import DOWN, UNICODE, UP, Colour, clip_line, contrast, packed, stack, strokes_for
 from shapecalc.view.flow import flow, rail, strip
 from shapecalc.view.hints import conditions_text
-from shapecalc.view.layout import layouts, unsettled
-from shapecalc.view.pictures import infers, main_step, picture, sums
+from shapecalc.view.layout import INFERS, layouts, unsettled
+from shapecalc.view.pictures import main_step, picture, sums
 from shapecalc.view.story import story
 
 SVG = "image/svg+xml"
@@ -50,6 +50,8 @@ FAMILY = "DejaVu Sans Mono"
 ENDINGS = (".svg", ".png", ".html")
 WIDTH, NARROWEST, WIDEST = 80, 40, 400
 """How many characters wide a picture is, and may be."""
+ASKED = -1
+"""The step of which nothing is settled yet: the question."""
 HEIGHT = 40
 """The most lines of the picture under the rail."""
 PAGE = """<!doctype html>
@@ -210,8 +212,9 @@ def still(
 ) -> bytes:
     """Return the contents of a file of that name: the picture of a step, counted from 1; without one, of the answer.
 
-    Without a theme an SVG and a page have the colours that their reader's system asks for, pixels those of `light`.
-    Raises `ShapeError`: usage if there is no such ending, step or theme, file if what draws pixels is not installed.
+    Step 0 is the question, whose sizes are left open. Without a theme an SVG and a page have the colours that their
+    reader's system asks for, pixels those of `light`. Raises `ShapeError`: usage if there is no such ending, step or
+    theme, file if what draws pixels is not installed.
     """
     ending = ending_of(name, ENDINGS, "picture")
     check_step(answer, step)
@@ -227,26 +230,23 @@ def still(
 def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
     """Return what is seen of step `at`, with holes for what is settled later; of None, the whole answer.
 
-    The whole answer has the picture that shows most.
+    The whole answer has the picture that shows most. Step `ASKED` is the question alone.
     """
-    place = main_step(answer, width) if at is None else at
+    place = main_step(answer, width) if at is None else max(at, 0)
     here = at if at is not None or answer.problem is None else len(answer.steps)
     holes = {} if at is None else dict.fromkeys(unsettled(answer, at + 1), UNICODE.hole)
     drawn = picture(answer, place, width=width, height=HEIGHT, holes=holes)
-    divisions = sums(layouts(answer)) if at is None and not infers(answer, place) else ()
+    told = any(step.rule in INFERS for step in answer.steps[place : place + 1])
+    divisions = sums(layouts(answer)) if at is None and not told else ()
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
         flow(answer, here, width=width, holes=holes, hides_refusal=at is not None),
-        *packed([Text(text, "dim") for text in divisions], width, UNICODE),
-        Text(""),
-        rail(answer, here, width=width),
-        strip(answer, here, width=width),
-        Text(""),
-        drawn,
-        Text(""),
-        *_sentence(answer, at, width),
     ]
+    if at != ASKED:
+        parts += [*packed([Text(text, "dim") for text in divisions], width, UNICODE), Text("")]
+        parts += [rail(answer, here, width=width), strip(answer, here, width=width), Text(""), drawn]
+    parts += [Text(""), *_sentence(answer, at, width)]
     return stack(parts)
 
 
@@ -255,7 +255,9 @@ def _sentence(answer: Trace | Chain, at: int | None, width: int) -> list[Text]:
     from textwrap import wrap
 
     problem = answer.problem
-    if at is not None:
+    if at == ASKED:
+        sentence, style = "predict the output shape, or error", "bold"
+    elif at is not None:
         step = answer.steps[at]
         sentence, style = f"{step.why}  [{step.rule}]", ""
     elif problem is not None:

@@ -15,7 +15,7 @@ from rich.text import Text
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.limits import MOST_FILMED, MOST_PICTURES
 from shapecalc.core.problem import misuse
-from shapecalc.core.record import Record, replace
+from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import brief, visible
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
@@ -199,7 +199,7 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
 
 
 def page(film: Film, theme: str | None) -> bytes:
-    """Return a film as a page of its own: it plays, stops, goes frame by frame, and has a light and a dark side.
+    """Return a film as a page of its own: it plays, asks at holes, goes frame by frame, and is light or dark.
 
     Without a theme it begins with the one that its reader's system asks for.
     """
@@ -225,7 +225,9 @@ def _data(film: Film) -> dict[str, object]:
         for word in tracks(film)
         if word.text
     ]
-    frames = [[round(start, 2), frame.sentence] for start, frame in zip(film.starts, film.frames, strict=False)]
+    asks = [fields(frame.asks).values() if frame.asks else () for frame in film.frames]
+    framed = zip(film.starts, film.frames, asks, strict=False)
+    frames = [[round(start, 2), frame.sentence, *ask] for start, frame, ask in framed]
     behind = [name for name, look in LOOKS.items() if look.behind]
     cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE]
     looks = {"behind": behind, "bars": BARS, "cell": cell}

@@ -280,7 +280,7 @@ def _notes(made: tuple[Layout, ...], placed: Spread, strokes: Strokes, *, explai
 
 def _operand_notes(made: tuple[Layout, ...], first: int, last: int) -> list[str]:
     """Return the notes that give the operands of some stages their numbers, which count on through all stages."""
-    having = [(place, layout) for place, layout in enumerate(made) if "kernel" not in layout.request.arguments]
+    having = [(at, each) for at, each in enumerate(made) if not {"kernel", "target"} & {*each.request.arguments}]
     others = [(place, each) for place, layout in having for each in operands_of(layout) if each.number]
     numbered = [(place, f"operand {at}: {shape_text(each.shape)}") for at, (place, each) in enumerate(others, 1)]
     return [note for place, note in numbered if first <= place < last]

@@ -156,13 +156,13 @@ def values_text(elements: Any, gaps: Sequence[int | None]) -> str:
     [[ 0 ...  1]
      [ 2 ... 13]]
     """
-    width = max((len(_element_word(leaf)) for leaf in _leaves(elements, len(gaps))), default=0)
+    width = max((len(visible(str(leaf))) for leaf in _leaves(elements, len(gaps))), default=0)
     return _nested(elements, gaps, width, indent=1)
 
 
 def _nested(elements: Any, gaps: Sequence[int | None], width: int, indent: int) -> str:
     if not gaps:
-        return _element_word(elements).rjust(width)
+        return visible(str(elements)).rjust(width)
     parts = [_nested(element, gaps[1:], width, indent + 1) for element in elements]
     if gaps[0] is not None:
         parts.insert(gaps[0], "...")
@@ -174,10 +174,6 @@ def _leaves(elements: Any, depth: int) -> list[Any]:
     if depth == 0:
         return [elements]
     return [leaf for element in elements for leaf in _leaves(element, depth - 1)]
-
-
-def _element_word(element: Any) -> str:
-    return visible(str(element))
 
 
 def side_by_side(tables: Sequence[Table], width: int, height: int, strokes: Strokes) -> list[Text]:
@@ -394,6 +390,44 @@ def grid(
     told = [*([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []), *sums(layouts(answer))]
     notes = packed([Text(note, "dim") for note in told], width, strokes)
     return stack([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])
+
+
+def asked_grid(
+    answer: Trace | Chain,
+    cursor: Index | None = None,
+    *,
+    ends: int = 2,
+    width: int = 78,
+    height: int = 12,
+    strokes: Strokes = UNICODE,
+) -> Text:
+    """Return the elements of the input, and if both `ends` are asked for those of the output, not the way between them.
+
+    If there is a `cursor`, it is marked in the input, and the elements of the output are holes. Raises `ShapeError`
+    (usage) as `grid` does.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.view.canvas import ASCII
+    >>> print(asked_grid(sc.transpose((2, 3)), (0, 1), strokes=ASCII))
+    input 2,3         output 3,2
+    1 is at [0,1]       |  0  1
+    a | b 0  1  2     --+-------
+    --+-----------    0 |  _  _
+    0 |   0 [1] 2     1 |  _  _
+    1 |   3  4  5     2 |  _  _
+    """
+    journey = journey_of(answer)
+    if any(0 in point.shape for point in journey.points):
+        raise misuse("there are no elements to show")
+    given = _table_at(journey, 0, cursor, lambda _, source: source == cursor, None, strokes)
+    made = _table_at(journey, len(journey.points) - 1, None, lambda *_: False, None, strokes)
+    marks = ("",) * len(made.shape)
+    made = replace(made, title=f"output {shape_text(made.shape)}", whole_title="", at="", marks=marks)
+    if cursor is None:
+        given = replace(given, at="")
+    else:
+        made = replace(made, element=lambda _: Element(strokes.hole, (), False))
+    return stack(side_by_side([given, made][:ends], width, height, strokes))
 
 
 def output_grids(

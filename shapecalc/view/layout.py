@@ -18,7 +18,6 @@ from re import findall
 
 from shapecalc.core import origins, rules
 from shapecalc.core.answers import Chain, Kind, Request, Stage, Step, Trace, stage_origins
-from shapecalc.core.combining import places_of
 from shapecalc.core.dims import Dim, Monomial, is_negative, names, product, quotient
 from shapecalc.core.ops.operands import Operand, in_order
 from shapecalc.core.origins import Origin, Origins
@@ -132,15 +131,6 @@ class Layout(Record):
         return frozenset([out for out in copied if (out,) not in own])
 
 
-def mixed_name(place: int) -> str:
-    """Return the name of a dim that mixes axes, by its place among those of an answer.
-
-    >>> mixed_name(0), mixed_name(1), mixed_name(11)
-    ('~x', '~y', '~#11')
-    """
-    return f"~{MIXED[place]}" if place < len(MIXED) else f"~#{place}"
-
-
 def mark_text(mark: Mark | None, strokes: Strokes) -> str:
     """Return the text of a mark.
 
@@ -224,7 +214,8 @@ class Naming:
     def fresh(self) -> Mark:
         """Return the mark of another dim that mixes axes."""
         self.mixes += 1
-        return Mark((mixed_name(self.mixes - 1),))
+        place = self.mixes - 1
+        return Mark((f"~{MIXED[place]}" if place < len(MIXED) else f"~#{place}",))
 
 
 def _hue(axes: Collection[int]) -> str:
@@ -488,7 +479,7 @@ def _combined_mark(
     A plus says that dims of others are laid behind that axis. Axis 2 of operand 1 is called `1.2`.
     """
     if not axes:
-        return Mark(tuple([f"{operand}.{axis}" for operand, axis in places_of(of_input)][:1]) or ("new",))
+        return Mark(tuple([f"{operand}.{axis}" for operand, axis in origins.places_of(of_input)][:1]) or ("new",))
     own = before[axes[0]].mark or Mark(())
     joins = isinstance(atoms[0], origins.Joins) if atoms else False
     return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
@@ -583,17 +574,6 @@ def size_alone(layout: Layout, out: int, strokes: Strokes) -> str:
     return f"only the size is copied: the elements of dim {out} are of {axes}"
 
 
-def _without(layout: Layout, outs: Collection[int]) -> Layout:
-    """Return a layout that tells nothing of what some dims are of: no marks, and no wires."""
-    if not outs:
-        return layout
-    cells = tuple([replace(cell, mark=None) if out in outs else cell for out, cell in enumerate(layout.cells)])
-    wires = tuple([() if out in outs else axes for out, axes in enumerate(layout.wires)])
-    found, nothing = origins.linked(len(layout.before), wires), frozenset[int]()
-    links = tuple([link for link in found if link.outs or link in layout.links])
-    return replace(layout, cells=cells, wires=wires, links=links, mixed=nothing, fresh=nothing)
-
-
 def with_holes(layout: Layout, holes: Mapping[int, str]) -> Layout:
     """Return a layout that tells nothing of some dims; what stands in their place is given by their index.
 
@@ -605,28 +585,43 @@ def with_holes(layout: Layout, holes: Mapping[int, str]) -> Layout:
     """
     if not holes:
         return layout
-    told = _without(layout, range(len(layout.cells)) if layout.cuts else holes)
-    cells = [replace(cell, dim=None, hole=holes[out]) if out in holes else cell for out, cell in enumerate(told.cells)]
-    return replace(told, cells=tuple(cells), stage=replace(layout.stage, after=None, move=None))
+    hidden: Collection[int] = range(len(layout.cells)) if layout.cuts else holes
+    cells = [replace(cell, mark=None) if out in hidden else cell for out, cell in enumerate(layout.cells)]
+    cells = [replace(cell, dim=None, hole=holes[out]) if out in holes else cell for out, cell in enumerate(cells)]
+    wires = tuple([() if out in hidden else axes for out, axes in enumerate(layout.wires)])
+    found, nothing = origins.linked(len(layout.before), wires), frozenset[int]()
+    links = tuple([link for link in found if link.outs or link in layout.links])
+    stage = replace(layout.stage, after=None, move=None)
+    told = replace(layout, cells=tuple(cells), wires=wires, links=links, mixed=nothing, fresh=nothing)
+    return replace(told, stage=stage)
 
 
 def opened(answer: Trace | Chain) -> Trace:
     """Return the first op of an answer with the sizes that it names, and nothing else: the same if it is refused.
 
+    A Shuffle has all its stages; an expand has its target as another operand, since it may have dims of its own.
+
     >>> import shapecalc as sc
     >>> [(cell.token, str(cell.dim)) for cell in layouts(opened(sc.reshape((2, 3, 4), (0, -1, 4))))[0].cells]
     [('0', 'None'), ('-1', 'None'), ('', '4')]
+    >>> [each.title for each in layouts(opened(sc.shuffle((2, 3), first=(1, 0), to=(0, -1))))]
+    ['transpose 1,0', 'reshape 0,-1']
     """
-    request = answer.traces[0].request
-    name, asked = next(((key, value) for key, value in request.arguments.items() if isinstance(value, tuple)), ("", ()))
-    cuts = name == "to" or request.op in ("reshape", "view")
-    if not cuts and name not in ("perm", "first", "second"):
-        asked = ()
-    said = enumerate(asked if cuts else ())
-    steps = [Step(rules.GIVEN, out, (), dim) for out, dim in said if not (isinstance(dim, int) and dim < 1)]
-    own = answer.traces[0].stages[0].kind if answer.traces[0].stages else Kind.PERMUTE
-    kind = Kind.RESHAPE if cuts else own if own in COMBINING else Kind.PERMUTE
-    return Trace(request, stages=(Stage(kind, request.op, name, request.input, asked, tuple(steps)),))
+    first = answer.traces[0]
+    request, kind = first.request, first.stages[0].kind if first.stages else Kind.PERMUTE
+    named = [each for each in request.arguments.items() if isinstance(each[1], tuple)]
+    shuffled, stages = [each for each in named if each[0] in ("first", "to", "second")], list[Stage]()
+    if request.op == "expand":
+        request, kind = replace(request, arguments={**request.arguments, "operands": (named[0][1],)}), Kind.BROADCAST
+    for name, asked in shuffled or named[:1] or [("", ())]:
+        cuts = name == "to" or request.op in ("reshape", "view")
+        keeps = asked if cuts or name in ("perm", "first", "second") else ()
+        said = [at for at, dim in enumerate(asked if cuts else ()) if not (isinstance(dim, int) and dim < 1)]
+        steps = tuple([Step(rules.GIVEN, at, (), asked[at]) for at in said])
+        own = Kind.RESHAPE if cuts else kind if kind in COMBINING else Kind.PERMUTE
+        label, before = name if shuffled else request.op, () if stages else request.input
+        stages.append(Stage(own, label, name, before, keeps, steps))
+    return Trace(request, stages=tuple(stages))
 
 
 def unsettled(answer: Trace | Chain, passed: int) -> tuple[tuple[int, int], ...]:

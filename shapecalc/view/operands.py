@@ -198,6 +198,7 @@ def table(answer: Trace | Chain, layout: Layout, at: int, *, width: int, height:
     every, at = operands_of(layout), layout.numbers.stop if layout.stage.kind is Kind.WINDOW else at
     slots, names = slots_of(layout, every), layout.request.arguments
     other = "operand {}" if "operands" in names else "kernel" if "kernel" in names else "weight"
+    other = layout.stage.argument if layout.stage.argument == "target" else other
     heads = [other.format(each.number) if each.number else "input" for each in every]
     last = [_answer_text(layout, slot, at, strokes) for slot in slots]
     pairs = [*zip(slots, last, strict=True)]

@@ -36,9 +36,11 @@ from shapecalc.view.layout import (
     label,
     layouts,
     mark_text,
+    opened,
     operands_of,
     place_of,
     size_alone,
+    unsettled,
     with_holes,
 )
 from shapecalc.view.operands import begins_alike, is_about_windows, table, windows
@@ -287,8 +289,8 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     ]
     if asked.hole is not None:
         rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
-    words, factors, counts = (max(len(row[place]) for row in rows) for place in range(3))
-    texts = [f"{row[0].ljust(max(words, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}" for row in rows]
+    head, factors, counts = (max(len(row[place]) for row in rows) for place in range(3))
+    texts = [f"{row[0].ljust(max(head, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}" for row in rows]
     room = width - max(map(len, texts)) - 2
     walls = 0 if asked.hole is None else -(-have // known) - 1
     unit = _least_unit(have, known, room, walls)
@@ -302,7 +304,11 @@ def _bar_lines(asked: Budget, have: int, known: int, size: tuple[int, int], stro
     lines += [Text(text) for text in texts[len(bars) :]]
     if height >= SPACIOUS:
         lines = [line for each in lines for line in (each, Text())][:-1]
-    lines = _add_words(lines, _division_words(asked, have * unit, known * unit), width, texts)
+    words = _division_words(asked, have * unit, known * unit)
+    if len(lines[-1]) + 2 + len(words) <= width:
+        lines[-1].append(f"  {words}")
+    else:
+        lines.append(Text(" " * (len(texts[0]) + 2) + words))
     return lines if unit == 1 else [*lines, Text(f"each {strokes.block} is {unit} elements", "dim")]
 
 
@@ -348,15 +354,6 @@ def _division_words(asked: Budget, have: int, known: int) -> str:
     if have != known:
         return f"{abs(have - known)} {'too many' if known > have else 'left over'}: refused"
     return "as many as there are"
-
-
-def _add_words(lines: list[Text], words: str, width: int, texts: list[str]) -> list[Text]:
-    """Return the bars with their conclusion beside the last bar, or under it if there is no room."""
-    if len(lines[-1]) + 2 + len(words) <= width:
-        lines[-1].append(f"  {words}")
-    else:
-        lines.append(Text(" " * (len(texts[0]) + 2) + words))
-    return lines
 
 
 def _factor_lines(asked: Budget, layout: Layout, width: int) -> list[Text]:
@@ -866,10 +863,29 @@ def picture(
     made, steps = layouts(answer), answer.steps
     if not made:
         return stack([clip_line(Text("nothing is asked for: the tensor stays"), width, strokes)])
-    place = place_of(made, at)
+    place = place_of(made, at) if made[0].stage.move or made[0].problem else 0
     layout = with_holes(made[place], rows_of(holes, place + 1))
     drawn = _picture_of(layout, steps[at] if at < len(steps) else None)
     return drawn.draw(answer, layout, at, width=width, height=height, strokes=strokes)
+
+
+def asked_picture(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
+    """Return what is asked for, with a hole for each dim that it does not name: of several operands as a table.
+
+    All else is the flow, in which no line is drawn yet. An op that names no dims has a hole for each that it makes.
+
+    >>> import shapecalc as sc
+    >>> print(asked_picture(sc.shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
+    input transpose 1,0   reshape 0,-1
+    a   2       1    [  ]       0    [  ]
+    b   3       0    [  ]      -1    [  ]
+    """
+    asked = Chain(answer.input, tuple([opened(trace) for trace in answer.traces]))
+    if any(layout.stage.kind in COMBINING for layout in layouts(asked)[:1]):
+        return picture(asked, 0, width=width, height=height, strokes=replace(UNICODE, hole=hole))
+    shown = asked if unsettled(asked, len(asked.steps)) else answer
+    holes = dict.fromkeys(unsettled(shown, len(asked.steps)), hole)
+    return flow(shown, width=width, height=height, holes=holes, hides_refusal=True)
 
 
 def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE) -> Text:
@@ -882,7 +898,8 @@ def explain(answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICOD
 
 def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
     """Return the steps whose pictures show more than the flow, the one that shows most first."""
-    return _most_first(_steps_to_show(answer, width))[:MOST_DRAWN]
+    shown = _steps_to_show(answer, width)
+    return sorted(shown, key=lambda at: _weight(*shown[at]))[:MOST_DRAWN]
 
 
 def main_step(answer: Trace | Chain, width: int) -> int:
@@ -893,11 +910,7 @@ def main_step(answer: Trace | Chain, width: int) -> int:
     (1, 2)
     """
     last = len(answer.steps) - (answer.problem is None)
-    return next(iter(_most_first(_steps_to_show(answer, width))), max(0, last))
-
-
-def _most_first(shown: Shown) -> list[int]:
-    return sorted(shown, key=lambda at: _weight(*shown[at]))
+    return next(iter(steps_to_draw(answer, width)), max(0, last))
 
 
 def _weight(layout: Layout, step: Step | None) -> int:
@@ -907,12 +920,6 @@ def _weight(layout: Layout, step: Step | None) -> int:
     if layout.mixed and regroups(step):
         return 1
     return 2 if step.rule in INFERS or is_about_windows(layout, step) else 3
-
-
-def infers(answer: Trace | Chain, at: int) -> bool:
-    """Say whether a step settles a -1."""
-    steps = answer.steps
-    return at < len(steps) and steps[at].rule in INFERS
 
 
 def _steps_to_show(answer: Trace | Chain, width: int) -> Shown:

@@ -17,6 +17,9 @@ from math import prod
 from operator import mul
 from textwrap import wrap
 
+from rich.style import Style
+from rich.text import Text
+
 from shapecalc.core.answers import Chain, Kind, Step, Trace
 from shapecalc.core.commands import command_line
 from shapecalc.core.dims import Dim
@@ -28,13 +31,24 @@ from shapecalc.core.text import brief, dim_text, number_text, shape_text, visibl
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.hints import conditions_text, sizes_text
-from shapecalc.view.layout import COMBINING, HUES, INFERS, Cell, Layout, colour, input_cells, label, layouts, size_alone
-from shapecalc.view.pictures import budget_of, division, picture
+from shapecalc.view.layout import (
+    COMBINING,
+    HUES,
+    INFERS,
+    Cell,
+    Layout,
+    colour,
+    input_cells,
+    label,
+    layouts,
+    size_alone,
+)
+from shapecalc.view.pictures import asked_picture, budget_of, division, picture
 
 Shape = tuple[int, ...]
 HUNDREDTHS = 12
 """How long a picture of a file stands while words move, in hundredths of a second."""
-DOTS = "…"
+DOTS, BLANK = "…", "[ ]"
 BARS = "│┃║"
 """The bars of an axis that has a row of its own, and of those further outside that share the highest row."""
 TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -350,7 +364,7 @@ class Board:
     def put(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
         """Let a word stand at a place, over what stands there."""
         self.sprites.pop(key, None)
-        if text:
+        if text.strip():
             self.sprites[key] = Sprite(x, y, clip(visible(text), max(1, self.width - int(x)), UNICODE), look)
 
     def put_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
@@ -402,9 +416,8 @@ def cell_text(cell: Cell) -> str:
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
-def cell_look(cell: Cell) -> str:
-    """Return the looks of a dim: those of its axis, or of dims that several were merged into."""
-    hue = colour(cell.mark)
+def look_of(hue: str) -> str:
+    """Return the looks of what has a hue; without one, the page's own."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
@@ -418,7 +431,7 @@ def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None
     for dim in range(ranks):
         board.put_dim(f"index{dim}", dim, INDEX, str(dim), "quiet")
     for axis, cell in enumerate(layout.before):
-        board.put_dim(f"dim{number}.{axis}", axis, BEFORE, cell_text(cell), cell_look(cell))
+        board.put_dim(f"dim{number}.{axis}", axis, BEFORE, cell_text(cell), look_of(colour(cell.mark)))
     for dim, token in enumerate(_asked_texts(layout)):
         board.put_dim(f"asked{dim}", dim, ASKED, token)
     for dim in range(len(layout.cells)):
@@ -453,7 +466,7 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
         board.asks = question_about(layout, outs)
         alone = size_alone(layout, outs[0], UNICODE) if outs else ""
         board.frame(f"{step.why}; {alone}" if alone else step.why, at)
-    kept |= {f"dim{number + 1}.{out}": cell_look(layout.cells[out]) for out in outs}
+    kept |= {f"dim{number + 1}.{out}": look_of(colour(layout.cells[out].mark)) for out in outs}
     for key, look in kept.items():
         board.light([key], look)
 
@@ -693,13 +706,12 @@ def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> 
     journey = _journey(board, answer)
     board.put("title", 0, TITLE, title, "bold")
     _put_rail(board, made, 0)
-    for axis, cell in enumerate(input_cells(answer)):
-        board.put_dim(f"dim0.{axis}", axis, BEFORE, cell_text(cell), cell_look(cell))
     if journey is None:
         board.fit(PICTURED, any(layout.stage.kind in COMBINING for layout in made))
     else:
         lay_memory(board, journey)
-    board.frame(f"The input is {brief(shape_text(answer.input))}.", None)
+    _put_asked(board, answer, journey)
+    board.frame(f"The input is {brief(shape_text(answer.input))}. Which shape comes out?", None)
     moved = 0
     for number, layout in enumerate(made):
         _put_rail(board, made, number + 1)
@@ -797,9 +809,24 @@ def _put_picture(board: Board, answer: Trace | Chain, layout: Layout, at: int) -
     board.drop("picture")
     if layout.stage.kind in COMBINING:
         top = board.row(SUM)
-        drawn = picture(answer, at, width=board.width, height=board.height - top - board.sentence_rows - 2)
-        for row, line in enumerate(drawn.plain.split("\n")):
-            board.put(f"picture{row}", 0, top + row, line)
+        height = board.height - top - board.sentence_rows - 2
+        _put_text(board, picture(answer, at, width=board.width, height=height), top)
+
+
+def _put_asked(board: Board, answer: Trace | Chain, journey: Journey | None) -> None:
+    """Put what is asked for, with its holes, over the memory, or where that would be."""
+    height = board.row(HEAD) - INDEX - 1 if journey else board.height - INDEX - board.sentence_rows - 2
+    _put_text(board, asked_picture(answer, width=board.width, height=height, hole=BLANK), INDEX)
+
+
+def _put_text(board: Board, drawn: Text, top: int) -> None:
+    """Put the lines of a picture, each part in the colour of its axis."""
+    for row, line in enumerate(drawn.split("\n")):
+        edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
+        for start, part in zip(edges, line.divide(edges[1:]), strict=True):
+            styles = [span.style for span in part.spans if isinstance(span.style, Style) and span.style.color]
+            hue = styles[0].color.name.upper() if styles and styles[0].color else ""
+            board.put(f"picture{row}.{start}", start, top + row, part.plain, look_of(hue if hue in HUES else ""))
 
 
 def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:

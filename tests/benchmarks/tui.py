@@ -46,7 +46,7 @@ ECHO = "from textual.app import App; from textual.widgets import Input, Label\n"
 )
 APPS = {
     "Textual app with a Label": [sys.executable, "-c", LABEL],
-    "shapecalc tui": [sys.executable, "-m", "shapecalc", "tui"],
+    "shapecalc tui": [sys.executable, "-m", "shapecalc", "tui", "reshape", "2,3,4", "0,-1"],
 }
 TYPED = {
     "a step": [(b"\x1b[5~", b"move axes]"), (b"\x1b[6~", b"Transpose moves")],
@@ -55,7 +55,7 @@ TYPED = {
 """Keys as a terminal sends them, with what each brings onto the screen."""
 ECHOED = [(b"0", b"typed 0!"), (b"\x7f", b"typed !")]
 """The same for the app that has a field and a label."""
-PAINTED = b"answer hidden"
+PAINTED = b"answer"
 """What both show in their first picture."""
 
 

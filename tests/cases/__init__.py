@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shapecalc.core.ask import ask
-from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.commands import read_chain, read_stage
 from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.text import shape_text
+from shapecalc.core.text import shape_text, split
 from shapecalc.core.values import read_sizes
 
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
@@ -10,6 +11,8 @@ from importlib.util import find_spec
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "no Chromium is installed" if BROWSER is None else "" if find_spec("playwright") else "playwright is missing"
 """Why no browser can be driven here; nothing if one can."""
+PYODIDE = os.environ.get("SHAPECALC_PYODIDE")
+"""The folder of the npm package pyodide, for pages that run Python."""
 
 
 class Tab:

@@ -47,6 +47,8 @@ LINES = [
     ("reshape 2,3,4 5,-1 => error", "", 0),
     ("reshape 2,3,4 5,-1 => error indivisible", "", 0),
     ("reshape 2,3,4 5,-1 => error two-infers", "-:1: expected error two-infers, got error indivisible (24 elements", 1),
+    ("2,3,4 => 2,3,4", "-:1: usage: '2,3,4' stands where an op is expected (write reshape 2,3,4 ...,", 2),
+    ("reshape 2,3,4 => 6", "-:1: usage: reshape needs a target (as in reshape 2,3,4 0,-1)", 2),
     ("reshape 2,3,4 0,-1 => error", "-:1: expected error, got 2,12\n", 1),
     (FAILS, "-:1: expected 2,13, got 2,12 (-1 is 24 elements (2*3*4) / 2 known = 12)\n", 1),
     ("reshape N,4 2,6 => 2,6 when N == 3", "", 0),
@@ -58,7 +60,7 @@ LINES = [
     ("shuffle 3,4 --first 1,0 --to 0,-1", "4,3\n", 0),
     ("2,3,4 | transpose 1,0,2 | reshape 2,-1,3 => 2,4,3", "", 0),
     ("{2,3} | flatten --axis 0 => 1,6", "", 0),
-    ("# nothing\n\n   \n", "", 0),
+    ("# nothing\n\n   \n", "", 2),
     (REFUSED, "-:1: indivisible: 24 elements (2*3*4) cannot be divided by 5, 4 left over (4 and 6 would divide", 3),
     (UNREAD, "-:1: usage: a dim is missing", 2),
     ("reshape 2,3 => 6", "-:1: usage: reshape needs a target", 2),
@@ -139,7 +141,8 @@ BROKEN = [
     ('{"a":' * 100_000, "it is nested too deeply"),
     ('{"op": "shape", "input": ' + "[" * 100_000 + "]" * 100_000 + "}", "it is nested too deeply"),
     ("{}", "a case needs an op"),
-    ("[2, 3]", "there is no operation '[2, 3]'"),
+    ("[2, 3]", "'[2, 3]' stands where an op is expected"),
+    ("reshpe 2", "there is no operation 'reshpe' (did you mean reshape?)"),
     ("\udcff\udcfe", "it is not UTF-8: byte 0xff at character 1"),
     ('{"op": "shape", "input": [2], "id": "\udcc3"}', "it is not UTF-8: byte 0xc3"),
     ("x" * (LONGEST_LINE + 1), "a line is longer, and the limit 'line' is 1048576"),
@@ -399,11 +402,13 @@ def test_files_that_cannot_be_read_do_not_harm_the_others(shapecalc, tmp_path):
     path.write_text(FAILS)
     ran = shapecalc("check", str(tmp_path), str(tmp_path / "none\x1b"), str(path))
     told = ran.err.splitlines()
-    assert told[0] == f"shapecalc: file: {tmp_path}: is a directory"
+    assert told[0] == f"shapecalc: file: {tmp_path}: no file in it ends in .txt or .jsonl; name its files"
     assert told[1] == f"shapecalc: file: {tmp_path}/none\\x1b: no such file or directory"
     assert told[2] == "shapecalc: 1 failed"
     assert (ran.code, len(ran.out.splitlines())) == (4, 1)
     assert shapecalc("check").code == 2
+    path.rename(tmp_path / "cases.txt")
+    assert shapecalc("check", str(tmp_path)).out.startswith(f"{tmp_path}/cases.txt:1: ")
 
 
 def test_several_files_and_standard_input(shapecalc, tmp_path):
@@ -675,4 +680,4 @@ def test_what_is_no_text_is_told_in_one_line(name, content, said, shapecalc, tmp
     file.write_bytes(content)
     ran = shapecalc("check", str(file))
     assert (ran.code, ran.out) == (4, "")
-    assert ran.err == f"shapecalc: file: {file}: {said}\nshapecalc: no cases\n"
+    assert ran.err == f"shapecalc: file: {file}: {said}\nshapecalc: no cases (what is one: shapecalc help cases)\n"

@@ -64,6 +64,11 @@ def test_a_file_is_read_to_its_last_function(shapecalc, tmp_path):
     ran = shapecalc("code", str(script), "--input", "3,4", "--where", "n=3")
     assert (ran.code, ran.out) == (0, "3,4\n")
     assert ran.err == "shapecalc: line 7, the comment: 3,4 is not 2,5: dim 0 is 3, not 2\n"
+    ran = shapecalc("code", str(script))
+    assert ran.err == (
+        "shapecalc: usage: 'x': the shape of this tensor is not known "
+        f"(give its shape: shapecalc {script} 'x=N,C,H,W')\n"
+    )
     script.write_text("model = Net()\nfor x in data:\n    model(x).backward()\n")
     ran = shapecalc("code", str(script), "--input", "3,4")
     assert (ran.code, ran.err.count("\n")) == (2, 1)

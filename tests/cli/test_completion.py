@@ -27,7 +27,7 @@ COMPLETED = [
     (["doctor", "--j"], ["--json"]),
     (["drill", "in"], ["infer"]),
     (["drill", "zero", "per"], ["perm"]),
-    (["drill", "--format", "m"], ["markdown"]),
+    (["drill", "--format", "h"], ["html"]),
     (["compare", "-d", "t"], ["tensorrt", "torch", "tensorflow", "tflite"]),
     (["fi"], ["find", "film"]),
     (["mat"], ["matmul", "match"]),

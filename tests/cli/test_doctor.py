@@ -114,10 +114,10 @@ def test_a_view_of_printed_strides_is_asked_again_and_others_ask_for_them(shapec
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Got invalid dimensions for input: x for the following indices", "a model's input"),
+        ("the shape of the mask [2] at index 0 does not match the shape of the indexed tensor", "a mask of other"),
         ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "memory"),
         ("it failed with [2, 3] and (4, 5)", "not known to me; the lists that stand in it: [2,3] [4,5]"),
-        ("", "not known to me"),
+        ("", "not known to me (paste the whole log or traceback, from its first line)"),
     ],
 )
 def test_what_is_not_about_a_shape_or_not_known_is_exit_1(shapecalc, text, said):

@@ -21,6 +21,7 @@ UNDECIDED = ("7000,1100,1300 | transpose 1,0,2 | reshape 1300,7000,1100", "| res
         ((*SAME, "--strict"), 0, "same\n"),
         (DIFFERENT, 1, "different\n"),
         ((*DIFFERENT, "-q"), 1, ""),
+        ((*DIFFERENT, "--explain"), 1, "different\n"),
         (UNDECIDED, 3, "undecided\n"),
         (("2,3 | reshape 5", "| transpose"), 3, ""),
         (("2,3 | transpose", "| reshape 5"), 3, ""),

@@ -31,7 +31,7 @@ def names(folder):
 def test_a_film_is_written_and_the_answer_printed(words, ending, shapecalc, folder):
     ran = shapecalc("film", *words, "-o", f"x{ending}")
     assert (ran.code, ran.out) == (0, "3,8\n")
-    assert ran.err == f"shapecalc: x{ending}: 30 frames, 52 seconds\n"
+    assert ran.err == f"shapecalc: x{ending}: 30 frames, 54 seconds\n"
     assert names(folder) == [f"x{ending}"]
     assert (folder / f"x{ending}").stat().st_size > 1000
 
@@ -164,8 +164,8 @@ def test_a_picture_is_drawn_as_asked(shapecalc, folder):
     [
         (("--picture", "x.gif"), 2, "usage: 'x.gif' is not a picture (end it in .svg, .png, .html)"),
         (("--picture", "x.svg", "--step", "4"), 2, "usage: there is no step 4 (the answer has 3 steps)"),
-        (("--picture", "x.svg", "--step", "0"), 2, "usage: --step is a whole number from 1 to 99999, not '0'"),
-        (("--picture", "x.svg", "--step", "two"), 2, "usage: --step is a whole number from 1 to 99999, not 'two'"),
+        (("--picture", "x.svg", "--step=-1"), 2, "usage: --step is a whole number from 0 to 99999, not '-1'"),
+        (("--picture", "x.svg", "--step", "two"), 2, "usage: --step is a whole number from 0 to 99999, not 'two'"),
         (("--picture", "x.svg", "--width", "39"), 2, "usage: --width is a whole number from 40 to 400, not '39'"),
         (("--picture", "x.svg", "--theme", "blue"), 2, "usage: there is no theme 'blue'"),
         (("--step", "1"), 2, "usage: --step, --theme and --width need a picture (add --picture FILE)"),

@@ -59,6 +59,7 @@ READ = [
         "shuffle 4,8,2,2 --first 0,2,3,1 --to 0,-1,8 --second '0, 2, 1'",
     ),
     ("'layer.first_transpose = (1, 0)\nlayer.reshape_dims = (-1,)' 2,3", "shuffle 2,3 --first '1, 0' --to -1"),
+    ("'firstTranspose=1,0 x: 2,3'  x=N,4", "shuffle N,4 --first 1,0"),
     ("'reshape 2,3,4 6,4 --json'", "reshape 2,3,4 6,4 --json"),
     ("'reshape 2,3,4 6,4 => 6,4'", "check -"),
     ("2,3,4", "size 2,3,4"),
@@ -71,6 +72,7 @@ READ = [
     ("numel 2,3", "size 2,3"),
     ("cat 2,3 4,3", "concat 2,3 4,3"),
     ("lint missing.onnx", "model --lint missing.onnx"),
+    ("missing.onnx 8", "model missing.onnx 8"),
     ("missing.npy", "shape missing.npy"),
 ]
 
@@ -94,6 +96,7 @@ FROM_STDIN = [
     (f"\ufeff{MESSAGE}\n", ["-q"], "doctor - -q"),
     ("# cases\nreshape 2,3,4 6,4 => 6,4\nreshape 2,3 4 => error\n", [], "check -"),
     ('{"op": "reshape", "input": [2, 3], "target": [6], "expect": [6]}\n', [], "check -"),
+    ("x.view(6, 4)\n", ["x=2,3,4"], "code 'x.view(6, 4)' --input x=2,3,4"),
     ("x.view(6, 4)\n", ["-", "x=2,3,4"], "code 'x.view(6, 4)' --input x=2,3,4"),
 ]
 
@@ -109,6 +112,9 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.log").write_text(f"step 1\n{MESSAGE}\n")
     (tmp_path / "cut.py").write_text("y = x.view(3, 2)\n")
+    (tmp_path / "trt.py").write_text(
+        "# x: 2,N -> y: N,2\nlayer = network.add_shuffle(x)\nlayer.first_transpose = (1, 0)\n"
+    )
     (tmp_path / "cases.txt").write_text("# mine\nreshape 2,3 6 => 6\n")
     folder = tmp_path / "arrays"
     (folder / "deeper").mkdir(parents=True)
@@ -121,6 +127,7 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
     for words, command in (
         (["run.log"], ["doctor", "run.log"]),
         (["cut.py", "x=2,3", "--json"], ["code", "cut.py", "--json", "--input", "x=2,3"]),
+        (["--json", "trt.py"], ["shuffle", "2,N", "--first", "'1, 0'", "--json"]),
         (["cases.txt", "--json"], ["check", "cases.txt", "--json"]),
         (["arrays/a.npy"], ["shape", "arrays/a.npy"]),
         (["arrays/a.npy", "3,2"], ["reshape", "arrays/a.npy", "3,2"]),
@@ -134,7 +141,8 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
     ran = shapecalc("empty")
     assert (ran.code, ran.err) == (
         2,
-        "shapecalc: usage: there is no array in empty (arrays end in .npy, .npz, .safetensors, .zarr)\n",
+        "shapecalc: usage: there is no array in empty (arrays end in .npy, .npz, .safetensors, .zarr; "
+        "for cases: shapecalc check FOLDER)\n",
     )
 
 

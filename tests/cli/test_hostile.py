@@ -12,7 +12,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.teaching.progress import VisitorProgress
-from shapecalc.tui.app import ShapecalcApp, VisitorFile
+from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_of
 from tests.cli.conftest import ROOT, command, environment
 
@@ -308,7 +308,9 @@ def test_a_fault_in_the_app_is_raised_where_it_is_run(capsys):
         pilot.app.call_later(lambda: 1 / 0)
         await pilot.pause()
 
-    app = ShapecalcApp(question_of(["reshape", "2,3", "6"], {}), user_file=VisitorFile(), progress=VisitorProgress())
+    app = ShapecalcApp(
+        question_of(["reshape", "2,3", "6"], {}), user_file=UserFile(NOWHERE), progress=VisitorProgress()
+    )
     with pytest.raises(ZeroDivisionError):
         app.run(headless=True, auto_pilot=fail)
     assert capsys.readouterr().err == ""

@@ -46,7 +46,7 @@ def test_messages_name_their_lines(shapecalc):
         f"shapecalc: line 1: holds when N is 3\nshapecalc: line 2: holds when M is 2\nshapecalc: line 2: {lasting}\n"
     )
     ran = shapecalc("reshape", "-", "-1", "--expect", "24", stdin="2,3,4\n5\n")
-    assert (ran.code, ran.err) == (1, "shapecalc: line 2: expected 24, got 5\n")
+    assert (ran.code, ran.err) == (1, "shapecalc: line 2: expected 24, got 5 (-1 is 5 elements / 1 known = 5)\n")
 
 
 def test_as_json_each_line_is_an_object(shapecalc):
@@ -124,4 +124,4 @@ def test_the_first_line_is_named_only_if_others_follow(shapecalc):
     assert (ran.code, ran.out, ran.err) == (3, "3,2\n", f"shapecalc: indivisible: line 1: {said}\n")
     unread = shapecalc("reshape", "-", "-1", "--expect", "5", stdin="a b\n6\n").err.splitlines()
     assert unread[0].startswith("shapecalc: usage: line 1: ' ' is not allowed in 'a b'")
-    assert unread[1:] == ["shapecalc: line 2: expected 5, got 6"]
+    assert unread[1:] == ["shapecalc: line 2: expected 5, got 6 (-1 is 6 elements / 1 known = 6)"]

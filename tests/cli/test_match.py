@@ -74,6 +74,8 @@ def test_as_json(shapecalc, folder):
 def test_as_junit(shapecalc, folder):
     (folder / "bad.npy").write_bytes(b"")
     assert shapecalc("match", "N,3,H,W", "a.npy", "c.npy", "bad.npy", "--junit", "r.xml", "-q").code == 4
+    ran = shapecalc("match", "8,...", "a.npy", "c.npy", "bad.npy", "--github")
+    assert [line[:20] for line in ran.out.splitlines()] == ["::error file=c.npy::", "::error file=bad.npy"]
     suite = ElementTree.parse("r.xml").getroot()
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors")} == {
         "name": "shapecalc match",

@@ -99,6 +99,7 @@ SAME = [
     ("squeeze", {"input": [1, 3, 1], "axes": 0, "dialect": "torch", "dtype": "half"}, "1,3,1 0 -d pt --dtype half"),
     ("reshape", {"input": "2,3,4", "target": "5,-1", "opset": 13}, "2,3,4 5,-1 --opset 13"),
     ("chain", {"chain": "2,3 | transpose | reshape 0,-1", "opset": 9}, "'2,3 | transpose | reshape 0,-1' --opset 9"),
+    ("upsample", {"input": "1,3,4,4", "scale": 2}, "1,3,4,4 2"),
     ("rearrange", {"input": "B,C,H", "pattern": PATTERN, "lengths": "p=7"}, f"B,C,H '{PATTERN}' p=7"),
 ]
 
@@ -144,7 +145,7 @@ def test_doctor_reads_a_message(agent, shapecalc):
     answer = agent("doctor", message=MESSAGE)
     assert answer.content[0].text == shapecalc("doctor", stdin=MESSAGE).out.rstrip("\n")
     assert answer.structured_content["messages"] == json.loads(shapecalc("doctor", "--json", stdin=MESSAGE).out)
-    assert agent("doctor", message="").content[0].text == "not known to me"
+    assert agent("doctor", message="").content[0].text.startswith("not known to me (paste ")
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ WRONG = [
     ("transpose", {"input": "2,3", "perm": "["}, "[ is never closed"),
     ("rearrange", {"input": "2,3", "pattern": 7}, "pattern is a text"),
     ("depth_to_space", {"input": "1,8,2,3", "block": 2, "mode": "x"}, "mode is DCR or CRD"),
-    ("chain", {"chain": ["2,3"]}, "a chain is a text"),
+    ("chain", {"chain": ["2,3"]}, "chain is a text"),
     ("chain", {"chain": "2,3"}, "a chain is a text with an input and stages"),
     ("chain", {"chain": "2,3 | system 'ls'"}, "there is no operation 'system'"),
     ("chain", {"chain": "2,3 |" + "(" * 100_000}, ""),
@@ -217,12 +218,12 @@ WRONG = [
     ("compare", {"chain": "2,3 | flatten", "dialects": "onnx"}, "dialects are a list of names"),
     ("compare", {"chain": "2,3 | flatten", "dialects": [7]}, "dialects are a list of names"),
     ("doctor", {}, "doctor needs message"),
-    ("doctor", {"message": [MESSAGE]}, "a message is a text"),
+    ("doctor", {"message": [MESSAGE]}, "message is a text"),
     ("model", {}, "model needs file"),
     ("model", {"file": 7}, "file is a text"),
     ("model", {"file": "yolo.onnx", "node": 7}, "node is a text"),
     ("model", {"file": "yolo.onnx", "node": "/Nobody"}, "no listed node is called '/Nobody'"),
-    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "one size is not enough"),
+    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "the batch is judged at two sizes or more"),
 ]
 
 
@@ -324,12 +325,12 @@ START = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"doctor"
 UNREAD = [
     (START + '"cut \\ud83d"}}}', 7, None),
     (START + '"whole \\ud83d\\ude00, \\\\ud83d"}}}', 7, None),
-    (START + "9" * 5000 + "}}}", 7, -32700),
-    (START + "[" * 2000 + "]" * 2000 + "}}}", 7, -32700),
-    ('{"method":"ping","params":{"id":1,"a":' + "[" * 2000 + "]" * 2000 + '},"jsonrpc":"2.0","id":"x"}', "x", -32700),
+    (START + "9" * 5000 + "}}}", None, -32700),
+    (START + "[" * 2000 + "]" * 2000 + "}}}", None, -32700),
+    ('{"jsonrpc":"2.0","id":"\\ud83d","method":7}', "?", -32600),
     (START + "NaN}}}", 7, None),
-    (START, 7, -32700),
-    (START + "\udcff", 7, -32700),
+    (START, None, -32700),
+    (START + "\udcff", None, -32700),
     (f"\ufeff{PING}".replace("9", "8"), 8, None),
     ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
     ('{"jsonrpc":"2.0","id":7}', 7, -32600),
@@ -345,7 +346,7 @@ UNREAD = [
 ]
 
 
-def test_every_line_with_an_id_is_answered_and_any_other_that_cannot_be_read():
+def test_every_line_is_answered_with_its_id_if_it_is_json():
     messages = ['{"jsonrpc":"2.0","method":"nothing"}', '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
     lines = [line for line, _, _ in UNREAD]
     answers, rest, code = sent(*messages, *lines, PING, asked(10, "reshape", **SIX))

@@ -13,13 +13,13 @@ from tests.cli.conftest import environment
 
 WORK = """
 from time import sleep
-from shapecalc.cli import output as meter
+from shapecalc.cli import data
 
-meter.PATIENCE = 0
-with meter.Meter(8_000_000) as bar:
+data.PATIENCE = 0
+with data.meter(8_000_000) as tick:
     for _ in range(3):
         sleep(0.2)
-        bar.tick(1_000_000)
+        tick(1_000_000)
     sleep(0.3)
 """
 

@@ -33,6 +33,7 @@ def alone(*words, **more):
         ("reshape 2,3,4 0,-1 --expect 2,12", 0, "2,12\n"),
         ("reshape 2,3,4 0,-1 --expect 2,...", 0, "2,12\n"),
         ("reshape 2,3,4 0,-1 --expect 2,13", 1, "2,12\n"),
+        ("reshape 2,3,4 5,-1 --expect error", 0, ""),
         ("reshape 2,3,4 0,-1 --quiet", 0, ""),
         ("reshape N,C,4 0,-1 --where N=3", 0, "3,4*C\n"),
         ("reshape 2,3,4 5,-1", 3, ""),
@@ -45,6 +46,7 @@ def alone(*words, **more):
         ("nonsense", 2, ""),
         ("check absent.shapes", 4, ""),
         ("tui --step 2", 2, ""),
+        ("version", 0, f"shapecalc {__version__}\n"),
         ("--version", 0, f"shapecalc {__version__}\n"),
     ],
 )

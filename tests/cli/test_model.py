@@ -162,7 +162,6 @@ def test_what_is_asked_for_is_read_from_the_options(model):
         (["--all", "--node", "2"], "--all cannot be combined with --node"),
         (["--fix", "-o", "x", "--fix-as", "a"], "'a' is not NODE=TARGET (write /Reshape=0,-1,85)"),
         (["--fix", "-o", "x", "--fix-as", "a=N"], "a target in a file is made of numbers, not 'N'"),
-        (["--batch", "N,2"], "one size is not enough: write two sizes or more (write N,1,8)"),
         (["--batch", "N,0,1"], "'0' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),
         (["--batch", "N,1,99999999999"], "'99999999999' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),
         (["--batch", "\x1b"], "'\\x1b' is not a batch size from 1 to 4096 (write N or N,1,2,8)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ import pytest
 from onnx import helper
 
 from shapecalc.cli import model_report
+from tests.cli.conftest import command
 from tests.cli.test_model import NODE
 from tests.models.judging import graph_model
 from tests.models.reports import YOLO
@@ -48,7 +50,7 @@ def test_a_node_of_several_messages_is_shown_once(told):
     [
         (OUTER.format("/Nobody\x1b"), "yolo.onnx: no listed node is called '/Nobody' or has that path", 0),
         ("shape '[8, 3]' is invalid for input of size 16", "yolo.onnx: the message names no node", 0),
-        ("hello", "not known to me", 1),
+        ("hello", "not known to me (paste the whole log or traceback, from its first line)", 1),
     ],
 )
 def test_a_node_that_is_not_there_is_told_in_one_line(told, text, said, code):
@@ -106,3 +108,14 @@ def test_of_two_nodes_with_the_shapes_of_a_message_none_is_taken(shapecalc, tmp_
     onnx.save(graph_model(nodes, [("x", (1, 6))], ["y", "z"], [("t", np.array([1, 2, 3]))]), tmp_path / "m.onnx")
     text = "Input shape:{3,6}, requested shape:{1,2,3}"
     assert shapecalc("doctor", "--model", str(tmp_path / "m.onnx"), stdin=text).out.endswith("names no node\n")
+
+
+def test_a_message_on_standard_input_belongs_to_the_model_that_is_named(tmp_path):
+    onnx.save(
+        graph_model(REAL["a listed node"][0], [("x", (1, 6))], ["y"], [("t", np.array([1, 2, 3]))]), tmp_path / "m.onnx"
+    )
+    (tmp_path / "said.txt").write_text(OUTER.format("/R"))
+    with (tmp_path / "said.txt").open() as said:
+        ran = subprocess.run(command("m.onnx"), stdin=said, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stderr == "read as: shapecalc doctor - --model m.onnx\n"
+    assert "\n/R  Reshape" in ran.stdout

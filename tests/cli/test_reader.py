@@ -97,7 +97,8 @@ SAME = [
 ]
 MISTAKES = [
     ("--jsno", "shapecalc has no option '--jsno' (there are --version, --help, "),
-    ("nothing 2,3", "no such command or file 'nothing' (what is read: shapecalc help readings)"),
+    ("nothing", "no such command or file 'nothing' (what is read: shapecalc help readings)"),
+    ("nothing 2,3", "(if it is a function: shapecalc 'nothing(x)' 2,3)"),
     ("reshpe 2,3 6", "no such command or file 'reshpe' (did you mean reshape?)"),
     ("reshape 2,3", "missing argument 'TARGET' (as in shapecalc reshape 2,3,4 0,-1; see shapecalc reshape -h)"),
     ("equiv 2,3|flatten", "missing argument ''| OP ...'' (see shapecalc equiv -h)"),

@@ -370,6 +370,8 @@ SAID_BY_NUMPY = [
     ("x.flatten(end_dim=-2)", "x.reshape(6, 4)"),
     ("nn.Flatten()(x)", "x.reshape(2, 12)"),
     ("nn.Flatten(0, 1)(x)", "x.reshape(6, 4)"),
+    ("layers.Reshape((4, -1))(x)", "x.reshape(2, 4, 3)"),
+    ("layers.Permute((2, 1))(x)", "x.transpose(0, 2, 1)"),
     ("x.unflatten(2, (2, 2))", "x.reshape(2, 3, 2, 2)"),
     ("x.unflatten(-1, (-1, 2))", "x.reshape(2, 3, 2, 2)"),
     ("nn.Unflatten(1, (3, 1))(x)", "x.reshape(2, 3, 1, 4)"),
@@ -595,6 +597,20 @@ PASTED = [
         "x = x.view(batchsize, num_channels, height, width)",
         *("1,116,28,28", "groups=2", "1,116,28,28"),
     ),
+    ("x.view(B, T, n_head, C // n_head)", "x=2,5,768 n_head=12 B=2 T=5 C=768", "", "2,5,12,64"),
+    ("(x * y).view(n * d, -1)", "x=12 y=12 n=2 d=3", "", "6,2"),
+    ("x.view(3, -1)[:, n:].transpose(0, d)", "x=6,4 n=2 d=1", "", "6,3"),
+    ("x.view(len(y), y.shape[0], -1) + b", "x=6,4 y=2 b=6", "", "2,2,6"),
+    (
+        "def __init__(self):\n    self.p = nn.Linear(4, 8)\ndef forward(self, x):\n    return self.p(x).flatten(1)",
+        *("x=2,3,4", "", "2,24"),
+    ),
+    (
+        "class Net(nn.Module):\n    def __init__(self, dim, out=8):\n        super().__init__()\n        self.h = 2\n"
+        "        self.proj = nn.Linear(dim, out)\n\n    def forward(self, x):\n        y = self.proj(x)\n"
+        "        return y.view(y.shape[0], -1, self.h)",
+        *("x=2,3,4", "dim=4", "2,12,2"),
+    ),
     (
         "with torch.no_grad():\n    out = x.mean(dim=(2, 3))\n    out = out.unsqueeze(-1).unsqueeze(-1)",
         "x=2,64,7,7",
@@ -650,6 +666,12 @@ ASKED = [
     ("x.view(2, -1)", "", "--input 'x=N,C,H,W'"),
     ("def f(x, y):\n    return x @ y", "x=2,3", "--input 'x=2,3 y=N,C,H,W'"),
     ("y = self.backbone(x)\ny.flatten(2)", "x=2,3", "--input 'x=2,3 self.backbone(x)=B,256,H,W'"),
+    (
+        "def forward(self, x):\n    return self.proj(x).flatten(1)",
+        "x=2,3",
+        "(paste its class, too, with __init__; or give its",
+    ),
+    ("class Net:\n    def forward(self, x):\n        return nn.Conv2d(3, 4, 1)(x)", "", "--input 'x=N,C,H,W'"),
     ("net = Net(3)\nnet(x).flatten(2)", "x=2,3", "--input 'x=2,3 net(x)=B,256,H,W'"),
     ("if self.fast:\n    x = x.T\nx.view(-1)", "x=2,3", "--where self.fast=0"),
     ('Traceback (most recent call last):\n  File "a.py", line 3', "x=2,3", "shapecalc doctor reads errors"),

@@ -22,8 +22,7 @@ DOOR = 5
 """The floor of what stands beside the folders: the package's own names and its entry point."""
 ROOMS = (
     *("record", "problem", "packages", "limits", "dims", "results", "conditions", "text", "values", "moves", "layout"),
-    *("origins", "combining"),
-    *("answers", "examples", "rules"),
+    *("origins", "answers", "examples", "rules"),
     *("dialects", "ops", "ask", "resolve", "commands", "layers", "pattern", "code"),
     *("meeting", "fixing", "compare", "mistakes", "equiv", "find", "simplify", "cases", "readings"),
 )

@@ -184,9 +184,9 @@ CASES = {
     ),
     "einops": (
         EINOPS,
-        ("rearrange(a, 'b (c k) h -> b c k h', k=2)", "einops", None, "indivisible", {"input": (2, 3, 4)}),
-        ("rearrange(a, 'b c h w -> b (c h w)')", "einops", None, "rank-mismatch", {"input": (2, 3, 4)}),
-        ("rearrange(a, 'b c h -> b')", "einops", None, "bad-pattern", {"input": (2, 3, 4)}),
+        ("rearrange(a, 'b (c k) h -> b c k h', k=2)", "einops", "rearrange", "indivisible", {"input": (2, 3, 4)}),
+        ("rearrange(a, 'b c h w -> b (c h w)')", "einops", "rearrange", "rank-mismatch", {"input": (2, 3, 4)}),
+        ("rearrange(a, 'b c h -> b')", "einops", "rearrange", "bad-pattern", {"input": (2, 3, 4)}),
     ),
 }
 

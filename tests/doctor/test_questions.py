@@ -87,6 +87,17 @@ QUESTIONS = {
             "try      shapecalc code 'x.transpose(1, 2).view(4, n, 768)' --input x=...",
         ],
     ),
+    "a view of a tensor whose shape is stated": (
+        "y = x.transpose(1, 2).view(4, 768)\n>>> x.shape\ntorch.Size([4, 12, 64])\n"
+        "RuntimeError: view size is not compatible with input tensor's size and stride",
+        ["missing  x.stride() before that line", "shows    shapecalc code", "view(4, 768)' --input x=4,12,64"],
+    ),
+    "which sizes divide an axis": (
+        'processing rearrange-reduction pattern "c (h p) w -> c h p w".\n Input tensor shape: (3, 225, 9). Additional '
+        "info: {'p': 16}.\n Shape mismatch, can't divide axis of length 225 in chunks of 16",
+        ["let p be 15, which divides 225", "try      shapecalc rearrange 3,240,9 'c (h p) w -> c h p w' p=16"],
+    ),
+    "what only shows the error again": ("shape '[7, 5]' is invalid for input of size 24", ["shows    shapecalc"]),
     "where no line of code is shown": (
         "RuntimeError: view size is not compatible with input tensor's size and stride",
         ["and x.shape and x.stride() before it; then shapecalc code 'LINE' --input x=SHAPE shows why"],
@@ -110,7 +121,7 @@ QUESTIONS = {
     ),
     "what was declared": (
         "Got invalid dimensions for input: feats for the following indices\n index: 0 Got: 196320 Expected: 1\n",
-        ["a model's input", "196320 is given where 1 was declared: perhaps a lone sample", "shapecalc model FILE.onnx"],
+        ["a model's input", "dim 0 is 196320, and 1 is declared", "model FILE.onnx --fix"],
     ),
     "what a layer wants": (
         'Input 0 of layer "model" is incompatible with the layer: expected shape=(None, None, None, 3), found '

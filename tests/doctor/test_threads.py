@@ -140,7 +140,107 @@ THREADS = [
         "the shape in current model is torch.Size([1, 577, 384]).",
         *("torch", "1,1025,384 1,577,384", "load them into the model that they were saved from"),
     ),
+    (
+        'Input 0 of layer "dense" is incompatible with the layer: expected axis -1 of input shape to have value 784 '
+        "but received input with shape (None, 28, 28)",
+        *("keras linear", "?,28,28 ?,784", "flatten the input from axis 1 on: write ?,784"),
+    ),
+    (
+        "layer sequential_1: expected axis -1 of input shape to have value 3 but got shape [None, 100, 100, 4]",
+        *("keras linear", "?,100,100,4 ?,3", "drop the alpha channel"),
+    ),
+    (
+        'layer "dense_2": expected axis -1 of input shape to have value 16384, but received input with shape '
+        "(1, 65536)",
+        *("keras linear", "1,65536 ?,16384", "give it images of the size that it was built for"),
+    ),
+    (
+        "expected axis 1 of input shape to have value 32, but received input with shape (None, 48, 7, 7)",
+        *("keras linear", "?,48,7,7", "build the layer for 48 features, or give it the 32"),
+    ),
+    (
+        "requires inputs with matching shapes except for the concat axis. Got inputs shapes: [(None, 16, 512), "
+        "(None, 16, 256)",
+        *("keras concat", "?,16,512 ?,16,256", "lay them along axis 2, in which alone they differ"),
+    ),
+    (
+        "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, got [2 4] and "
+        "[2 1].",
+        *("jax matmul", "", None),
+    ),
+    (
+        'Initializer expected to generate shape (444, 256) but got shape (472, 256) instead for parameter "kernel"',
+        *("jax", "472,256 444,256", "load them into the model"),
+    ),
+    (
+        "[ERROR:0@8.2] OPENCV/DNN: [Reshape]:(onnx_node!/dfl/Reshape): getMemoryShapes() throws exception. inputs=1 "
+        "outputs=1/1 blobs=0\n[ERROR:0@8.2]     input[0] = [ 1 64 1029 ]\nreshape_layer.cpp:109: error: (-215:Assertion"
+        " failed) total(srcShape, srcRange.start, srcRange.end) == maskTotal in function 'computeShapeByReshapeMask'",
+        *("opencv reshape", "1,64,1029", "give the model the size that it was exported with"),
+    ),
+    (
+        "[TensorRT] ERROR: Parameter check failed at: engine.cpp::setBindingDimensions::1045, condition: "
+        "profileMinDims.d[i] <= dimensions.d[i]",
+        *("tensorrt", "", "give it a shape between those of the profile"),
+    ),
+    (
+        "unexpected shape for input 'input__0' for model 'some_model'. Expected [-1, 238], got [238]",
+        *("triton", "238 ?,238", "insert a dim of 1 in the given shape: 1,238"),
+    ),
+    ("[reshape] Cannot reshape array of size 163840 into shape (1,40,8192).", "mlx reshape", "1,40,8192", "if 1,40"),
+    (
+        "Invalid argument: logits and labels must be broadcastable: logits_size=[1,101] labels_size=[1,1001]",
+        *("tensorflow", "1,101 1,1001", "give predictions and targets the same dims"),
+    ),
+    (
+        "Ranks of input data are different, cannot concatenate them. expected rank: 1 got: 2",
+        "onnxruntime concat",
+        "",
+        0,
+    ),
+    (
+        "[TRT] MatMul_177: last dimension of input0 = 15 and second to last dimension of input1 = 10 but must match.",
+        *("tensorrt matmul", "", None),
+    ),
+    (
+        "MatMul_198: attempt to multiply two matrices with mismatching dimensions\ncondition '==' violated\n"
+        "Instruction: CHECK_EQUAL 4 2",
+        *("tensorrt matmul", "", None),
+    ),
+    (
+        "[Convolution]: at least 4 dimensions are required for input\nWhile parsing node number 2 [Add]:",
+        *("tensorrt conv", "", None),
+    ),
+    ("Parser error: Reshape: -1 dimension specified more than 1 time", "tensorrt reshape", "", "keep one -1"),
+    (
+        "operands could not be broadcast together with shapes (38,401,3) (1444,1080,3)",
+        *("numpy broadcast", "38,401,3 1444,1080,3", "bring them to one size before"),
+    ),
+    ("shape '[256, 256, 1]' is invalid for input of size 8192", "torch reshape", "256,256,1", "if 256,256,1 is what"),
+    (
+        "operands could not be broadcast together with shapes (3045,1645,1,4) (3045,1645,4) (3045,1645,4)",
+        *("numpy broadcast", "3045,1645,1,4 3045,1645,4 3045,1645,4", "drop a 1 of the input: write 3045,1645,4"),
+    ),
+    ("cannot reshape array of size 784 into shape (28,29)", "numpy reshape", "28,29", "write 28,28"),
+    (
+        'Error while processing rearrange-reduction pattern "c (h p) w -> c h p w".\n Input tensor shape: (3, 225, 9). '
+        "Additional info: {'p': 16}.\n Shape mismatch, can't divide axis of length 225 in chunks of 16",
+        *("einops rearrange", "3,225,9", "pad that axis from 225 to 240, the next multiple of 16, or cut it to 224"),
+    ),
     # what is pasted around a message
+    (
+        "x = f(y)  # x: (2, 3, 4)\nx.view(5, 5)" + SIZE.format("[5, 5]", 24),
+        *("torch reshape", "2,3,4 5,5", None),
+    ),
+    (
+        "torch.Size([2, 3, 4])  # x.shape\ntorch.Size([5, 6])\n"
+        "The size of tensor a (4) must match the size of tensor b (6) at non-singleton dimension 2",
+        *("torch broadcast", "2,3,4 5,6", None),
+    ),
+    (
+        "x.shape = (2, 3, 4)\nx.transpose(0, 3, 1, 2)\nValueError: axes don't match array",
+        *("numpy transpose", "2,3,4", "insert a batch of 1 in front"),
+    ),
     (
         "call_method view(*(FakeTensor(..., size=(2, 77, 448)), 2, 77, -1, 128), **{}): got "
         "RuntimeError(\"shape '[2, 77, -1, 128]' is invalid for input of size 68992\")",

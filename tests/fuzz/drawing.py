@@ -184,7 +184,7 @@ def _film(random):
 def _sheet(random):
     """Return a worksheet."""
     topic = random.choice([*TOPICS, "all", random.choice(ODD)])
-    options = ["--with-answers", "--force", "--seed=a", "--format=html", "--format=markdown", "--out=s.txt", *ODD]
+    options = ["--with-answers", "--force", "--seed=a", "--format=html", "--out=s.txt", *ODD]
     return Attempt(("drill", topic, f"--print={random.choice([1, 2, 7, _dim(random)])}", *_some(random, options)))
 
 

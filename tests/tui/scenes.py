@@ -56,7 +56,7 @@ SCENES = {
     "names": Scene(("reshape", "N,C,H,W", "0,-1,64"), (), (100, 30)),
     "short": Scene(("chain", f"N,C,H,W | {MIXED} | transpose 0,2,3,1 | transpose 0,3,1,2"), ("ctrl+l",), (100, 24)),
     "against": Scene(("equiv", "N,C,3 | transpose 1,0,2", "| reshape C,N,3")),
-    "lesson": Scene((), ("enter", "pagedown", *"2,3,2", "enter"), lesson=True),
+    "lesson": Scene((), ("enter", *["pagedown"] * 3, *"2,3,2", "enter"), lesson=True),
     "model": Scene((), ("f",), model_at=2),
     "light": Scene(SHUFFLE, ("pageup", "pageup"), dark=False),
     "light-refused": Scene(("reshape", "2,3,4", "5,-1"), dark=False),

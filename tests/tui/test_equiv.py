@@ -111,7 +111,7 @@ SAID = [
 def test_what_is_said_of_a_second_chain(text, verdict, said):
     pair = pair_of(sc.transpose("N,C", "1,0"), text)
     assert (pair.equivalence and pair.equivalence.verdict) == verdict
-    shown = verdict_text(pair, 200).plain
+    shown = verdict_text(pair).plain
     assert said in shown
     assert shown.isprintable() or "\n" in shown
 
@@ -123,7 +123,7 @@ def test_what_is_too_large_to_compare_while_one_types_is_left_to_the_command():
     )
     pair = pair_of(answer_question(question_of(["chain", chains[0]])).answer, chains[1])
     assert pair.equivalence.verdict is Verdict.UNDECIDED
-    assert verdict_text(pair, 80).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
+    assert verdict_text(pair).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
     assert sc.equiv(*chains).verdict is Verdict.DIFFERENT
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.commands import split
+from shapecalc.core.text import split
 from shapecalc.tui.dialogs import focus_help
 from shapecalc.tui.question import answer_question, command, question_of
 from tests.invented import invented

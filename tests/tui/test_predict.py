@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.answers import Chain, Kind
 from shapecalc.core.commands import split
 from shapecalc.core.dims import all_known
 from shapecalc.core.ops import OPS
@@ -109,7 +109,7 @@ ALIKE = [
     ("transpose 7,11,13 1,2,0", "transpose 7,11,13 1,1,0"),
     ("squeeze 1,7,11 --axes 0", "squeeze 1,7,11 --axes 1"),
     ("expand 7,1 7,11", "expand 1,7 11,5"),
-    ("shuffle 7,11,13 --first 1,0,2 --to 0,-1", "shuffle 7,11,13 --first 1,0,2 --to 5,-1"),
+    ("shuffle 7,11,13 --first 1,0,2 --to 7,-1", "shuffle 7,11,13 --first 1,0,2 --to 5,-1"),
     (
         "chain '7,11,13 | transpose 1,0,2 | reshape 0,-1 | flatten'",
         "chain '7,11,13 | transpose 1,0,2 | reshape 5,-1 | flatten'",
@@ -128,6 +128,19 @@ def test_a_refused_request_looks_like_any_other_until_it_is_answered(works, refu
         screens.append(re.sub(r"-?\b(" + "|".join(typing) + r")\b| +|─+|█+", " ", screen(state, width)).split())
         assert not {"refused", "stopped", "✗", "F6"} & {*re.findall(r"\w+|✗", screen(state, width))}
     assert screens[0] == screens[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "drawn"),
+    [
+        ("shuffle 7,11,13 --first 1,0,2 --to 0,-1", ["reshape 0,-1", "dim out  transpose 1,0,2"]),
+        ("shuffle 7,11,13 --to 0,-1 --second 1,0", ["transpose 1,0", "have   7 * 11 * 13"]),
+        ("expand 1,3 4,1,3", ["expand 4,1,3", "target    4    1    3"]),
+    ],
+)
+def test_all_stages_stand_over_the_picture_of_the_first(line, drawn):
+    shown = screen(state_of(line, None))
+    assert [text for text in drawn if text not in shown] == []
 
 
 @learning("reshape", "2,3,4", "5,-1")
@@ -395,11 +408,7 @@ def altered(answer, hidden):
             )
             after = tuple(other(dim) if row in outs else dim for row, dim in enumerate(stage.after))
             stages.append(replace(stage, steps=steps, after=after))
-        traces.append(
-            Trace(
-                trace.request, trace.version, trace.options, tuple(stages), stages[-1].after, None, (), (), trace.given
-            )
-        )
+        traces.append(replace(trace, stages=tuple(stages), output=stages[-1].after, conditions=()))
     return Chain(tuple(traces)) if isinstance(answer, Chain) else traces[0]
 
 

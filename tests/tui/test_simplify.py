@@ -8,8 +8,8 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.equiv import Verdict
-from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
-from shapecalc.tui.chains import UNPROVED, chains_text, conclusion_text, count_line
+from shapecalc.core.simplify import Cost, Goal, Simplification
+from shapecalc.tui.chains import UNPROVED, conclusion_text, count_line
 from tests.tui.driven import driven, using
 
 pytestmark = pytest.mark.sessions(4)
@@ -107,22 +107,8 @@ async def test_a_long_chain_is_scrolled(user):
     assert user.text == shown
 
 
-def test_shapes_go_first_if_there_is_little_room_and_then_the_chains_are_stacked():
-    chain = sc.chain("N,C,H", "transpose 2,0,1", "transpose 1,0,2")
-    found = simplify(chain)
-    drawn = {width: chains_text(chain, found, width).plain.split("\n") for width in (52, 51, 41, 40)}
-    assert drawn[52][1:] == [
-        "N,C,H                       N,C,H",
-        "transpose 2,0,1  → H,N,C    transpose 0,2,1  → N,H,C",
-        "transpose 1,0,2  → N,H,C",
-    ]
-    assert max(map(len, drawn[51])) <= 51
-    assert drawn[41][2] == "transpose 2,0,1       transpose 0,2,1"
-    assert [line.split(",")[0] for line in drawn[40]][:4] == ["short form", "N", "transpose 0", ""]
-
-
 def test_what_is_not_proved_is_not_called_so():
     chain = sc.chain("2,3", "transpose")
     cost = Cost(1, 1, (48,))
-    assert conclusion_text(Simplification(chain, cost, cost, True, False), 80).plain == UNPROVED
+    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED
     assert count_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

@@ -13,7 +13,7 @@ import pytest
 from shapecalc.core.commands import split
 from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import prediction_text, right_prediction
-from shapecalc.teaching.lessons import Course, lessons, own_lessons
+from shapecalc.teaching.lessons import Course, first_course, lessons, own_lessons
 from shapecalc.tui.lessons import Drilling, Lessons
 from shapecalc.tui.question import question_of
 from shapecalc.tui.widgets import KEYS
@@ -29,21 +29,21 @@ SIZES = [(40, 12), (60, 18), (80, 24), (200, 60)]
 @driven(lesson=True)
 async def test_a_lesson_is_predicted_wrong_then_right_then_played_with(user, data_folder):
     await user.press("enter")
-    assert "$ shapecalc reshape 2,3,4 0,12" in user.text
-    await user.type("0,12")
+    assert "$ shapecalc flatten 2,3,4 --dialect numpy" in user.text
+    await user.type("9")
     await user.press("enter")
-    assert "✗ 0 rows hold none of the 24 elements" in user.text
+    assert "✗ you added 2, 3 and 4" in user.text
     assert not data_folder.exists()
     await user.wipe()
-    await user.type("2,12")
+    await user.type("24")
     await user.press("enter")
-    assert "bc 12" in user.text
-    assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["plain-zero"]}
+    assert "abc 24" in user.text
+    assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["dim"]}
     await user.press("f5")
-    assert user.command == "$ shapecalc reshape 2,3,4 0,12"
+    assert user.command == "$ shapecalc flatten 2,3,4 --dialect numpy"
     await user.press("f5")
-    assert "✓ 0 copies a dim" in user.text
-    assert "-1 fills the hole" in user.text
+    assert "✓ What a dim is" in user.text
+    assert "In which order elements lie" in user.text
 
 
 @driven(lesson=True)
@@ -61,10 +61,10 @@ async def test_a_lesson_that_is_played_with_is_gone_back_to(user):
 @driven(lesson=True)
 async def test_the_answer_of_a_lesson_can_be_shown_without_predicting(user, data_folder):
     await user.press("enter", "ctrl+g")
-    assert "bc 12" in user.text
+    assert "abc 24" in user.text
     assert not data_folder.exists()
     await user.press("escape")
-    assert "  0 copies a dim" in user.text
+    assert "  What a dim is" in user.text
     await user.press("escape")
     assert user.app.screen is user.app.explore
 
@@ -81,29 +81,29 @@ async def test_what_is_no_prediction_is_told(user):
 async def test_a_data_folder_that_cannot_be_written_is_told_and_loses_nothing_else(user, data_folder):
     data_folder.write_text("in the way")
     await user.press("enter")
-    await user.type("2,12")
+    await user.type("24")
     await user.press("enter")
     ((_, message),) = user.notes
     assert message.startswith("progress is not kept: ")
     await user.press("escape")
-    assert "✓ 0 copies a dim" in user.text
+    assert "✓ What a dim is" in user.text
 
 
 @driven("reshape", "2,3,4", "0,-1")
 async def test_a_prediction_can_be_typed_while_the_list_has_the_focus(user):
     await user.press("f5")
-    await user.type("2,12")
+    await user.type("24")
     await user.press("enter")
-    assert "✓ A 0 copies the input" in user.text
+    assert "✓ Right. A dim is the size" in user.text
 
 
 @pytest.mark.parametrize("size", [(60, 18), (80, 24)])
 def test_keys_that_come_all_at_once_while_the_list_is_shown_are_all_typed(size):
     async def answer(user, opening, turns):
         await user.press(*["escape"] * (size[0] < 76), "home")
-        await user.burst(*opening, *"2,13", "backspace", "2", "enter", turns=turns)
-        assert user.app.screen.pane.field.value == "2,12"
-        assert "✓ A 0 copies the input" in user.text
+        await user.burst(*opening, *"23", "backspace", "4", "enter", turns=turns)
+        assert user.app.screen.pane.field.value == "24"
+        assert "✓ Right. A dim is the size" in user.text
 
     for opening, turns in product([[], ["enter"]], [1, 2, 3]):
         asyncio.run(using(partial(answer, opening=opening, turns=turns), lesson=True, size=size))
@@ -162,7 +162,7 @@ async def test_enter_goes_on_once_a_lesson_is_right(user):
     for lesson in lessons()[:3]:
         await user.type(prediction_text(right_prediction(lesson.task)))
         await user.press("enter")
-        assert f"✓ {lesson.point[:30]}" in user.text
+        assert f"✓ Right. {lesson.point[:30]}" in user.text
         await user.press("enter")
     assert the_lesson(user) == lessons()[3]
     assert user.app.screen.pane.field.value == ""
@@ -170,7 +170,7 @@ async def test_enter_goes_on_once_a_lesson_is_right(user):
 
 @driven(lesson=True)
 async def test_hints_go_a_rung_further_each_time_and_give_nothing_away(user):
-    await user.press("enter", "enter")
+    await user.press("pagedown", "pagedown", "enter", "enter")
     assert "[copy-zero]" in user.text
     await user.press("enter")
     assert "^ count from the left" in user.text
@@ -185,7 +185,7 @@ async def test_the_score_is_one_and_a_hint_does_not_count(user):
     await user.type("9")
     await user.press("enter", "enter")
     assert "─ 0 of 1 right ─" in user.lines[0]
-    await user.type("2,12")
+    await user.type("24")
     await user.press("enter", "enter", "ctrl+g", "escape", "escape")
     assert "0 of 2 right   answer" in user.title
     await user.press("ctrl+g", "y", "f5")
@@ -252,17 +252,18 @@ async def test_a_lesson_survives_a_smaller_terminal(user):
     await user.press("enter")
     await user.type("2,")
     await user.resize(40, 12)
-    assert "$ shapecalc reshape 2,3,4 0,12" in user.text
-    await user.type("12")
+    assert "$ shapecalc flatten 2,3,4" in user.text
+    await user.press("backspace")
+    await user.type("4")
     await user.press("enter")
     await user.resize(80, 24)
-    assert "✓ A 0 copies" in user.text
+    assert "✓ Right. A dim is" in user.text
     assert "every old block is cut alike" in user.text
 
 
 def test_no_key_of_the_main_screen_means_something_else_here():
     actions = {key.key: key.action for key in KEYS}
-    kept = {"f1", "f5", "ctrl+g", "pagedown", "pageup"}
+    kept = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
     own = {key.key for screen in (Lessons, Drilling) for key in screen.KEYS}
     assert all(len({key.shown for key in screen.KEYS}) <= 10 for screen in (Lessons, Drilling))
     assert own & actions.keys() <= kept
@@ -285,7 +286,7 @@ async def test_keys_are_clicked(user):
     await user.click("PgDn next")
     assert the_lesson(user) == lessons()[1]
     await user.click("^G answer")
-    assert "b·c1 6" in user.text
+    assert "4 is at [1,1]" in user.text
 
 
 OWN = """
@@ -320,7 +321,7 @@ def test_markup_in_a_teachers_texts_is_shown_as_it_is_written():
         assert user.text.count(MARKUP) == 3
         await user.type("3,2")
         await user.press("enter")
-        assert f"✓ {MARKUP}" in user.text
+        assert f"✓ Right. {MARKUP}" in user.text
 
     with_course(look, text=re.sub('"(My own|Look.|It turned.|Whisper this.)"', f'"{MARKUP}"', OWN), notes=True)
 
@@ -328,10 +329,10 @@ def test_markup_in_a_teachers_texts_is_shown_as_it_is_written():
 def test_a_teachers_lessons_take_the_place_of_the_others_and_are_marked_as_theirs(data_folder):
     async def take(user):
         assert "My own" in user.text
-        assert "0 copies a dim" not in user.text
+        assert "What a dim is" not in user.text
         await user.type("3,2")
         await user.press("enter")
-        assert "✓ It turned." in user.text
+        assert "✓ Right. It turned." in user.text
         assert json.loads((data_folder / "shapecalc" / "lessons.json").read_text()) == {"done": ["week3/one"]}
 
     with_course(take)
@@ -361,7 +362,7 @@ def seeded(monkeypatch):
 
 @driven(lesson=True)
 async def test_exercises_are_begun_from_the_list_of_lessons(user, data_folder):
-    await user.press("end", "up", "up", "pageup", "pageup")
+    await user.press("end", "up", "up", "up", "pageup", "pageup")
     assert "Exercises: perm" in user.text
     await user.press("enter")
     screen = user.app.screen
@@ -414,6 +415,70 @@ async def test_a_miss_is_explained_and_its_question_can_be_played_with(user):
     assert user.state.question == question_of(split(question))
 
 
+async def on_the_path(user):
+    """Open what a first start opens."""
+    user.app.explore.course = first_course()
+    user.app.explore.action_lessons()
+    await user.settle()
+
+
+@driven()
+async def test_the_path_draws_while_it_asks_says_the_point_to_who_gives_up_and_ends_with_what_was_missed(user):
+    await on_the_path(user)
+    assert "1 of 9: What a dim is" in user.text
+    assert "1 0 │   12  13  14  15" in user.text, "the elements stand while it is asked"
+    await user.press("ctrl+g")
+    assert "It is 24. A dim is the size of one axis" in user.text
+    assert "enter go on" in user.text
+    await user.press("enter")
+    assert "0 │  _  _  _" in user.text, "where it goes is a hole"
+    for lesson in user.app.screen.course.lessons[1:]:
+        assert lesson.title in user.text
+        await user.type(prediction_text(right_prediction(lesson.task)))
+        await user.press("enter", "enter")
+    assert "Missed at first: What a dim is." in user.text
+    assert "Next: exercises about build." in user.text
+    await user.press("enter")
+    assert "Exercise 1, build, level 1" in user.text
+    assert first_course() is None
+
+
+@driven()
+async def test_the_path_is_gone_on_with_where_one_stopped_until_it_is_left(user):
+    await on_the_path(user)
+    await user.type("24")
+    await user.press("enter", "enter", "f5")
+    assert user.command == "$ shapecalc reshape 6 2,3"
+    await user.press("f5")
+    assert "2 of 9: In which order elements lie" in user.text
+    user.app.screen.dismiss(None)
+    await on_the_path(user)
+    assert "2 of 9: In which order elements lie" in user.text
+    await user.press("escape", "f5")
+    assert first_course() is None
+    assert "✓ What a dim is" in user.text
+
+
+@driven()
+async def test_a_chain_is_built_and_a_wrong_one_is_drawn_beside_the_truth(user):
+    user.app.push_screen(Drilling("build"))
+    await user.settle()
+    assert "which permutation gives 0 3 1 4 2 5: 2,3 -> 3,2" in user.text
+    assert "output 3,2" in user.text
+    await user.press("enter", "enter")
+    assert "transpose ?" in user.text
+    await user.type("reshape 5")
+    await user.press("enter")
+    assert "✗ that is not an answer yet" in user.text
+    await user.type("reshape 3,2")
+    await user.press("enter")
+    assert "3 is at [0,1]    1 is at [0,1]" in user.text
+    await user.press("enter")
+    await user.type("reshape 3,2")
+    await user.press("enter")
+    assert "✓ right" in user.text
+
+
 @driven(size=(80, 50))
 async def test_the_palette_offers_exercises(user):
     await user.press("ctrl+p")
@@ -431,7 +496,7 @@ async def test_what_is_typed_after_a_wrong_answer_takes_its_place(user):
         await user.type(typed)
         await user.press("enter")
         assert "✗" in user.text
-    await user.type("2,12")
-    assert user.app.screen.pane.field.value == "2,12"
+    await user.type("24")
+    assert user.app.screen.pane.field.value == "24"
     await user.press("enter")
     assert "✓" in user.text

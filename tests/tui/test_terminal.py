@@ -86,8 +86,15 @@ def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
 
 
 @on_tmux
-def test_quitting_prints_nothing():
-    with Tmux(f's=$({shapecalc("tui")}); echo "ANSWER=$s."') as terminal:
+def test_a_first_start_opens_the_path_and_one_key_leaves_it_for_good_and_quitting_prints_nothing(tmp_path):
+    alone = f"XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
+    with Tmux(alone) as terminal:
+        terminal.shows("1 of 9: What a dim is")
+        terminal.press("Escape")
+        terminal.shows("Does this work?")
+        terminal.press("C-q")
+        terminal.shows("EXIT=0")
+    with Tmux(f's=$({alone}); echo "ANSWER=$s."') as terminal:
         terminal.shows("answer hidden")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
@@ -119,9 +126,9 @@ def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
 @on_tmux
 def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
     number = tmp_path / "pid"
-    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui')}"
+    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', 'reshape', '2,3', '6')}"
     with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
-        terminal.shows("answer hidden")
+        terminal.shows("answer 6")
         os.kill(int(number.read_text()), signal.SIGTERM)
         assert "EXIT=143" in terminal.shows("EXIT=")
         assert terminal._run("display-message", "-p", "#{alternate_on} #{mouse_any_flag}") == "0 0\n"
@@ -129,8 +136,8 @@ def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
 
 @on_tmux
 def test_without_colour_it_says_as_much():
-    with Tmux(f"NO_COLOR=1 {shapecalc('tui')}") as terminal:
-        assert "1,0,2" in terminal.shows("answer hidden")
+    with Tmux(f"NO_COLOR=1 XDG_DATA_HOME=/nowhere {shapecalc('tui')}") as terminal:
+        assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
 
@@ -216,6 +223,7 @@ MISUSED = [
     (["tui", "reshape", "2,3", "6", "7"], "reshape does not take '7'"),
     (["tui", "--step", "0"], "--step is a whole number from 1"),
     (["tui", "--lesson-file", "pyproject.toml"], "pyproject.toml:1: there is no [[lesson]]"),
+    (["tui", "--path", "--lesson-file", "x.toml"], "--path and --lesson-file cannot be combined"),
     (["tui", "chain", "2", "3"], "a chain is one text"),
     (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
     (["tui", "reshape", "-", "6"], "standard input is empty"),

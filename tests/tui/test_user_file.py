@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from shapecalc.tui.app import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, UserFile, VisitorFile, app_file
+from shapecalc.tui.app import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, NOWHERE, UserFile, app_file
 from shapecalc.tui.themes import THEMES
 from tests.tui.driven import using
 
@@ -90,7 +90,7 @@ def test_the_last_questions_are_kept_each_once():
 def test_a_visitor_leaves_nothing_and_finds_nothing():
     UserFile().add_question(LINE)
     UserFile().keep_theme("light")
-    visitor = VisitorFile()
+    visitor = UserFile(NOWHERE)
     assert (visitor.theme, visitor.questions) == ("", ())
     visitor.keep_theme("dark")
     visitor.add_question("shapecalc flatten 2,3")

@@ -234,6 +234,25 @@ def test_strides_before_and_after_are_shown():
     assert "written 3,2,4, strides 8,4,1; read in strides 4,12,1" in shown
 
 
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        (SHUFFLE, ["a   2 1 [ ] 0 [ ]", "c   4 2 [ ]"]),
+        ("reshape 7,11,13 5,-1", ["a   7 5", "b  11 -1 [ ]"]),
+        ("transpose 2,3", ["a   2 [ ]", "b   3 [ ]"]),
+        ("expand 2,1 3,2,5", ["target 3 2 5", "answer [ ] [ ] [ ]"]),
+        ("matmul 7,11 11,13", ["operand 1 11 13", "answer [ ] ┤ [ ]"]),
+        ("chain 2,3 | transpose 1,0 | matmul 2,5", ["a   2 1 [ ]", "b   3 0 [ ]"]),
+    ],
+)
+def test_the_first_picture_has_what_is_asked_and_no_answer(line, asked):
+    answer = answer_to(line)
+    shown, _, rest = re.sub(r" +", " ", text_of(film_of(answer), 0)).partition("memory")
+    assert [row for row in asked if re.sub(r" +", " ", row) not in shown] == []
+    assert "Which shape comes out?" in shown + rest
+    assert all(f" {dim} " not in shown for dim in set(answer.output or ()) - {*map(int, re.findall(r"\d+", line))})
+
+
 def test_only_what_has_to_be_found_is_asked_for():
     asked = [frame.asks for frame in film_of(answer_to("shuffle 2,3,4 --first 1,0,2 --to 3,0,-1")).frames if frame.asks]
     assert [(ask.question, ask.answer) for ask in asked] == [

@@ -17,7 +17,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, contrast
-from shapecalc.view.files import CONTRAST, ENDINGS, still, still_text
+from shapecalc.view.files import ASKED, CONTRAST, ENDINGS, still, still_text
 from shapecalc.view.film import (
     FORMATS,
     LARGEST,
@@ -203,7 +203,9 @@ def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(host
         assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
         assert "default-src 'none'" in text
         data = json.loads(read.scripts[0])
-        assert [sentence for _, sentence in data["frames"]] == [frame.sentence for frame in film.frames]
+        asks = [[frame.asks.question, frame.asks.answer] if frame.asks else [] for frame in film.frames]
+        sentences = [[frame.sentence] for frame in film.frames]
+        assert [each[1:] for each in data["frames"]] == [*map(list.__add__, sentences, asks)]
         assert {word[0] for word in data["words"]} == {
             each.text for frame in film.frames for each in frame.sprites.values() if each.text
         }
@@ -242,6 +244,23 @@ def test_a_browser_plays_the_page(tmp_path):
             assert await evaluate("document.body.className") == "light"
             await evaluate("document.getElementById('theme').click()")
             assert await evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
+            number, asks = next((at, frame.asks) for at, frame in enumerate(film.frames) if frame.asks)
+            await evaluate(f"at = {film.starts[number] - 0.2}; playing = true; tick(before = performance.now())")
+            await tab.until("!playing")
+            assert await evaluate("[asked(), byId('asked').textContent, question.style.visibility]") == [
+                *(number, asks.question, "visible")
+            ]
+            for typed, plays in (("77", False), (asks.answer, True)):
+                await tab.page.fill("#typed", typed)
+                await tab.page.press("#typed", "Enter")
+                assert await evaluate("playing") is plays
+            for size in ((1280, 720), (390, 844)):
+                await tab.resize(*size)
+                assert await evaluate("document.documentElement.scrollHeight <= innerHeight")
+            for motion, plays in (("reduce", False), ("no-preference", True)):
+                await tab.page.emulate_media(reduced_motion=motion)
+                await tab.go((tmp_path / "film.html").as_uri())
+                assert await evaluate("playing") is plays
 
     asyncio.run(asyncio.wait_for(drive(), 60))
 
@@ -266,15 +285,17 @@ def test_a_picture_that_stands_still_is_read(line, ending):
 def test_a_picture_of_a_step_does_not_tell_what_later_steps_settle(line):
     answer = answer_to(line)
     *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == str(answer.output[-1]))
-    for at in range(last):
+    for at in range(ASKED, last):
         assert str(answer.output[-1]) not in still_text(answer, at, 80).plain
     assert str(answer.output[-1]) in still_text(answer, last, 80).plain
 
 
 def test_a_picture_of_a_step_before_a_refusal_does_not_tell_of_it():
-    shown = still_text(answer_to("reshape 2,3,4 5,-1"), 0, 80).plain
-    assert "5 is given" in shown
-    assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
+    answer = answer_to("reshape 2,3,4 5,-1")
+    for at, said in ((ASKED, "predict the output shape"), (0, "5 is given")):
+        shown = still_text(answer, at, 80).plain
+        assert said in shown
+        assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
 
 
 def test_a_picture_of_a_step_shows_that_step():

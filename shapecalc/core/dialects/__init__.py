@@ -8,11 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect
 
-DIALECTS: Table[Dialect] = Table(
-    __name__,
-    *("onnx", "tensorrt", "onednn", "openvino", "numpy", "torch", "paddle"),
-    *("mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe", "onnxruntime"),
-)
+NAMES = "onnx tensorrt onednn openvino numpy torch paddle mxnet tensorflow jax tflite coreml caffe onnxruntime"
+DIALECTS: Table[Dialect] = Table(__name__, *NAMES.split())
 
 
 def dialect_named(name: str) -> Dialect | None:

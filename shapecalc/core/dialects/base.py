@@ -6,7 +6,7 @@ from shapecalc.core import rules
 from shapecalc.core.answers import Reasons, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
-from shapecalc.core.moves import Reshape
+from shapecalc.core.moves import Expand, Reshape
 from shapecalc.core.problem import Rule, ShapeError, misuse, refusal
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
 from shapecalc.core.text import brief, count_text, dim_text, shape_text, visible
@@ -532,6 +532,13 @@ def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
     return after
 
 
+def stretched(shape: Shape, after: Shape) -> Reasons:
+    """Repeat the elements until they fill `after`: the last step and the move of a stage that began."""
+    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), after)
+    yield Expand(after)
+    return after
+
+
 def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = None) -> Reasons:
     """Put the input's axes in the places of a longer shape, and 1 where there is None, in a stage that began.
 
@@ -561,7 +568,9 @@ def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, w
     return Step(rules.INFERRED, hole, sources, quotient(have, known), conditions, facts)
 
 
-def reshaped(shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), infer: Settles = inferred) -> Reasons:
+def reshaped(
+    shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), infer: Settles = inferred, argument: str = "target"
+) -> Reasons:
     """Settle a requested shape whose zeros `zero` settles, and -1 `infer`: the steps and the move of a begun stage.
 
     `kept` are how many dims at both ends are the input's own, as they are. Raises `ShapeError`: two-infers,
@@ -573,7 +582,7 @@ def reshaped(shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), in
         if out not in written:
             step = Step(rules.KEPT_DIM, out, (out if out < before else out + moved,), dim)
         elif isinstance(dim, int) and dim < 0:
-            check_hole(out - before, dim, hole)
+            check_hole(out - before, dim, hole, argument)
             hole, dims[out] = out, 1
             continue
         else:
@@ -582,9 +591,9 @@ def reshaped(shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), in
         taken.update(step.sources)
         yield step
     conditions: Conditions = ()
-    known = checked_volume(tuple(dims), "target")
+    known = checked_volume(tuple(dims), argument)
     if hole is None:
-        conditions = same_count(shape, tuple(dims), product(shape), known, "target")
+        conditions = same_count(shape, tuple(dims), product(shape), known, argument)
     else:
         step = infer(shape, known, hole, taken, hole - before)
         dims[hole] = step.dim

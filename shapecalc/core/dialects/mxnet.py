@@ -45,11 +45,6 @@ COPIED_REST = StepRule(
 )
 
 
-def _merged_two(step: Step, dims: Shape) -> str:
-    first, second = step.sources
-    return f"-3 merges dims {first} and {second}: {'*'.join(map(str, dims))} = {step.value}"
-
-
 MERGED_TWO = StepRule(
     "merge-two",
     "-3 is the product of the next two dims of the input",
@@ -57,7 +52,7 @@ MERGED_TWO = StepRule(
     "shapecalc reshape 2,3,4 -3,0 --dialect mxnet",
     SOURCE,
     name="merge -3",
-    why=_merged_two,
+    why="-3 merges dims {step.sources[0]} and {step.sources[1]}: {factors} = {step.value}",
 )
 
 
@@ -244,7 +239,8 @@ def _entry(asked: Codes, place: int, cursor: int) -> list[Step]:
         if left < 2:
             raise asked.refused(NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", place)
         dims = asked.in_order(shape[cursor : cursor + 2])
-        return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=FrozenDict(dims=dims))]
+        facts = FrozenDict(factors="*".join(map(str, dims)))
+        return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=facts)]
     if code == SPLIT:
         return _split(asked, place, cursor)
     if isinstance(code, int) and code < SPLIT:

@@ -8,14 +8,8 @@ OPENVINO = base.Dialect(
     name="openvino",
     aliases=("ov",),
     source="OpenVINO operator documents, and OpenVINO 2026.4.1",
-    operators={
-        "reshape": base.Operator("Reshape"),
-        "transpose": base.Operator("Transpose"),
-        "squeeze": base.Operator("Squeeze"),
-        "unsqueeze": base.Operator("Unsqueeze"),
-        "expand": base.Operator("Broadcast"),
-        "shape": base.Operator("ShapeOf"),
-    },
+    operators=base.named(reshape="Reshape", transpose="Transpose", squeeze="Squeeze")
+    | base.named(unsqueeze="Unsqueeze", expand="Broadcast", shape="ShapeOf"),
     readings={
         True: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_COPIES),
         False: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_COPIES),

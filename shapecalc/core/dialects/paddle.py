@@ -9,7 +9,6 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import divides, required
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.moves import Expand
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 
@@ -42,11 +41,9 @@ def _inferred(target: Shape, shape: Shape, known: Dim, hole: int, *_: object) ->
     """
     if known != 0:
         return base.inferred(shape, known, hole, set(), hole)
-    zeros = target.count(0)
-    if zeros != shape.count(0):
-        message = (
-            f"-1 beside {zeros} dims of size zero, and the input has {shape.count(0)}: Paddle requires the same number"
-        )
+    zeros, own = target.count(0), shape.count(0)
+    if zeros != own:
+        message = f"-1 beside {zeros} dims of size zero, and the input has {own}: Paddle requires the same number"
         raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
@@ -98,9 +95,7 @@ def _expand_to_none(shape: Shape) -> Reasons:
     yield Stage(Kind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
         yield Step(rules.KEPT_DIM, axis, (axis,), dim)
-    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), shape)
-    yield Expand(shape)
-    return shape
+    return (yield from base.stretched(shape, shape))
 
 
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})

@@ -43,16 +43,13 @@ TFLITE = base.Dialect(
     name="tflite",
     aliases=("litert",),
     source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect), and LiteRT 2.3.0, its CPU kernels",
-    operators={
-        "reshape": base.Operator("RESHAPE"),
+    operators=base.named(
+        reshape="RESHAPE", unsqueeze="EXPAND_DIMS", expand="BROADCAST_TO", shape="SHAPE", split="SPLIT"
+    )
+    | base.named(select="STRIDED_SLICE", slice="STRIDED_SLICE")
+    | {
         "transpose": base.Operator("TRANSPOSE", refuses=base.at_most(MOST)),
         "squeeze": base.Operator("SQUEEZE", refuses=base.at_most(MOST)),
-        "unsqueeze": base.Operator("EXPAND_DIMS"),
-        "expand": base.Operator("BROADCAST_TO"),
-        "shape": base.Operator("SHAPE"),
-        "select": base.Operator("STRIDED_SLICE"),
-        "slice": base.Operator("STRIDED_SLICE"),
-        "split": base.Operator("SPLIT"),
         "flip": base.Operator("REVERSE_V2", refuses=not_reversed),
     },
     readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},

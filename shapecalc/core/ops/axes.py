@@ -33,23 +33,13 @@ def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Reasons:
 
 
 def axis_from_zero(
-    axis: int,
-    rank: int,
-    at: Setting,
-    argument: str,
-    index: int | None = None,
-    *,
-    past_the_last: bool = False,
-    since: int | None = None,
+    axis: int, rank: int, at: Setting, argument: str, index: int | None = None, *, past_the_last: bool = False
 ) -> int:
     """Return `axis` counted from 0, if it is one of `rank` axes (or the place past the last).
 
-    `since` is the first version with negative axes, if it is not the one that the dialect's row has.
-
     Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
-    row = at.row
-    since = row.negative_axes_since if since is None else since
+    row, since = at.row, at.row.negative_axes_since
     if axis < 0 and at.version is not None and at.version < since:
         message = f"axis {axis}: negative axes exist since version {since}, and this is {at.version}"
         raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
@@ -81,11 +71,11 @@ def no_axis_of_a_scalar(axis: int, argument: str, index: int | None = None) -> S
     return refusal(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
 
 
-def existing_axis(axis: int, shape: Shape, at: Setting, since: int | None = None) -> int:
-    """Return an axis counted from 0; a scalar has none. `since` is the first version that takes negative axes.
+def existing_axis(axis: int, shape: Shape, at: Setting) -> int:
+    """Return an axis counted from 0; a scalar has none.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.
     """
     if not shape:
         raise no_axis_of_a_scalar(axis, "axis")
-    return axis_from_zero(axis, len(shape), at, "axis", since=since)
+    return axis_from_zero(axis, len(shape), at, "axis")

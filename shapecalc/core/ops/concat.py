@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _collections_abc import Generator, Sequence
+from functools import partial
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import Conditions, equal, required
@@ -104,11 +105,6 @@ def _cat(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis
     return _laid(shape, at, every, laid, axis) if 0 < len(laid) < len(every) else None
 
 
-def _in_onnx(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int = 1) -> Reasons:
-    """Lay operands along axis 1 if none is given: "Default value is 1". Only ONNX Concat 1 comes without an axis."""
-    return concat(shape, at, operands, axis)
-
-
 REQUIRED = FrozenDict(axis=1)
 AXIS = Param("axis", Holds.INT, "the axis along which they lie; by default 0, required in ONNX")
 CONCAT = Op(
@@ -121,7 +117,7 @@ CONCAT = Op(
             "Concat",
             {1: FLOATS, 4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13},
             required=FrozenDict(axis=4),
-            steps=_in_onnx,
+            steps=partial(concat, axis=1),  # Concat 1: "Default value is 1"; the others come with an axis
         ),
         "torch": Operator("cat", steps=_cat),
         "tensorflow": Operator("concat", required=REQUIRED),

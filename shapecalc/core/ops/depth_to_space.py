@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
 from shapecalc.core.conditions import divides, required
 from shapecalc.core.dialects import base
@@ -63,27 +65,17 @@ SPACE: Words = ("k", "hr", "wc")
 """The axes while the places of a block are in height and width."""
 
 
-def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR) -> Reasons:
-    """Move the channels into blocks of `block` by `block` places: as ONNX's operator does.
+def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Reasons:
+    """Move the channels into blocks of `block` by `block` places; `leading` dims are in front of them (None: any).
 
     Source: ONNX DepthToSpace ("values from the depth dimension are moved in spatial blocks to the height and width
-    dimensions"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
-    """
-    check_blocks(shape, at, block, 1)
-    return (yield from moved_blocks(shape, at, block, DEPTH[mode], SPACE))
-
-
-def pixel_shuffle(shape: Shape, at: base.Setting, block: int) -> Reasons:
-    """Move the channels into blocks: as PyTorch's operator does, which takes any dims in front of the channels.
-
-    Source: torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape
+    dimensions"), torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape
     (*, C, H x r, W x r)"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
-    check_blocks(shape, at, block, None)
-    return (yield from moved_blocks(shape, at, block, DEPTH[CRD], SPACE))
+    return moved_blocks(shape, at, block, (DEPTH[mode], SPACE), leading)
 
 
-def check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None) -> None:
+def _check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None) -> None:
     """Refuse a block of no places, and an input with other than `leading` dims before the channels (None: any).
 
     Raises `ShapeError`: wrong-rank, bad-block.
@@ -97,11 +89,13 @@ def check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None
         raise refusal(BAD_BLOCK, f"a block is at least 1, and this is {brief(str(block))}", argument="block")
 
 
-def moved_blocks(shape: Shape, at: base.Setting, block: int, before: Words, after: Words) -> Reasons:
+def moved_blocks(shape: Shape, at: base.Setting, block: int, axes: tuple[Words, Words], leading: int | None) -> Reasons:
     """Cut the last axes into their parts, move these and merge them, as the axes before and after say.
 
-    Raises `ShapeError`: indivisible, overflow.
+    Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
+    _check_blocks(shape, at, block, leading)
+    before, after = axes
     front = len(shape) - len(before)
     cuts = [(axis, part, word) for axis, word in enumerate((*"." * front, *before)) for part in word]
     dims: list[Dim] = [block] * len(cuts)
@@ -142,6 +136,7 @@ def nearest_blocks(_shape: Shape, arguments: Arguments) -> Changes:
     yield from (("block", size) for size in (*near(block, 2), 1) if size != block)
 
 
+NO_MODE = {"mode": None}
 ORT_TYPES = base.FLOATS | {"int8", "uint8"}
 BLOCK = base.Param("block", base.Holds.INT, "the rows and the columns of a block", positional=True, required=True)
 MODE_HELP = (
@@ -162,7 +157,7 @@ DEPTH_TO_SPACE = Op(
         "onnxruntime": base.Operator(
             "DepthToSpace", {1: base.FLOATS, 11: ORT_TYPES, 13: ORT_TYPES}, since={"mode": 11}
         ),
-        "torch": base.Operator("pixel_shuffle", since={"mode": None}, steps=pixel_shuffle),
+        "torch": base.Operator("pixel_shuffle", since=NO_MODE, steps=partial(depth_to_space, mode=CRD, leading=None)),
     },
     examples=(
         "depth_to_space 1,8,2,3 2",

@@ -155,10 +155,7 @@ PATTERN_HELP = "labels of the axes of each operand, and of the output: ij,jk->ik
 EINSUM = Op(
     name="einsum",
     summary="Multiply and sum along axes that labels name.",
-    params=(
-        Param("pattern", Holds.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True),
-        joint.MORE_OPERANDS,
-    ),
+    params=(Param("pattern", Holds.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
     steps=einsum,
     operators={
         "onnx": Operator("Einsum", {12: NUMBERS, 28: NUMBERS | {"bfloat16"}}, steps=partial(einsum, one_rest=True)),

@@ -6,12 +6,11 @@ from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Expand
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.operands import ways_of
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
+from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCASTABLE, STRETCHED
 from shapecalc.core.text import rank_text
 
 KEEPS = {base.Broadcast.ONE_WAY_KEEPS: -1, base.Broadcast.RANK_STAYS: 0}
@@ -41,10 +40,7 @@ def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
         output.append(step.dim)
         yield step
     base.checked_volume(tuple(output), "target")
-    moved = tuple(output)
-    yield Step(BROADCASTED, None, tuple(range(len(shape))), moved)
-    yield Expand(moved)
-    return moved
+    return (yield from base.stretched(shape, tuple(output)))
 
 
 def _other_rank(shape: Shape, target: Shape, never: str) -> ShapeError:

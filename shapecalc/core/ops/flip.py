@@ -61,10 +61,7 @@ FLIP = Op(
     summary="Reverse axes.",
     params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
     steps=flip,
-    operators={
-        "paddle": Operator("flip", scalar_axis=False),
-        **called(flip="numpy torch"),
-    },
+    operators={"paddle": Operator("flip", scalar_axis=False), **called(flip="numpy torch")},
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
     vectors=vectors(
         "axes",

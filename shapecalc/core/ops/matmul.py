@@ -63,9 +63,8 @@ def matmul(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reas
     message = f"{brief(str(inner))} and {brief(str(across))} are summed together, and are not equal"
     conditions = required(equal, inner, across, refusal(joint.INNER_DIFFERS, message, argument="operands", index=0))
     summed = len(left.shape) - 1
-    yield Step(
-        CONTRACTED, None, (summed,) * (left.number == 0), inner, conditions, FrozenDict(left=inner, right=across)
-    )
+    facts = FrozenDict(left=inner, right=across)
+    yield Step(CONTRACTED, None, (summed,) * (left.number == 0), inner, conditions, facts)
     output, places = list[Dim](), list[tuple[Place, ...]]()
     for agreed in joint.broadcast_all(every, kept=2):
         yield joint.aligned_step(len(output), agreed)

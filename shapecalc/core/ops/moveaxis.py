@@ -6,7 +6,7 @@ from shapecalc.core.answers import Kind, Reasons, Stage
 from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
+from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.problem import Rule, refusal
 from shapecalc.core.rules import REPEATED_AXIS
@@ -71,11 +71,7 @@ MOVEAXIS = Op(
         Param("destination", Holds.AXES, "their places in the output, one for each", positional=True, required=True),
     ),
     steps=moveaxis,
-    operators={
-        "numpy": Operator("moveaxis"),
-        "torch": Operator("movedim"),
-        "paddle": Operator("moveaxis", scalar_axis=False),
-    },
+    operators={"paddle": Operator("moveaxis", scalar_axis=False), **called(moveaxis="numpy", movedim="torch")},
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
     vectors=vectors(
         "axes destination",

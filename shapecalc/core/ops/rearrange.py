@@ -125,8 +125,10 @@ def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
         yield tuple(names)
 
 
-def _refused(message: str, span: tuple[int, int] | None = None, argument: str = "pattern") -> ShapeError:
-    return ShapeError(Problem(BAD_PATTERN, message, "", argument, None, span))
+def _refused(
+    message: str, span: tuple[int, int] | None = None, argument: str = "pattern", *, hint: str = ""
+) -> ShapeError:
+    return ShapeError(Problem(BAD_PATTERN, message, hint, argument, None, span))
 
 
 def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = None) -> Reasons:
@@ -191,7 +193,8 @@ def _left_of(dim: Dim, known: int, axis: int, part: AxisGroup, *, whole: bool) -
     """Return what is left of a dim for the axis without a length, and when it is right; `whole` if there is none."""
     shown = f"dim {axis}, {brief(str(dim))},"
     if whole:
-        error = _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part))
+        extra = f"leave one out before, such as a class token: slice '[{':, ' * axis}1:]'" if dim == known + 1 else ""
+        error = _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part), hint=extra)
         return 1, required(equal, dim, known, error)
     message = f"{shown} cannot be divided by {known} for {brief(part.text)}{left_over(dim, known) if known else ''}"
     error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _span(part)))

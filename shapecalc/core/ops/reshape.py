@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from shapecalc.core import rules
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import Conditions, Never, divides
+from shapecalc.core.conditions import Never, divides
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.text import brief, count_text, rank_text, shape_text
+from shapecalc.core.text import brief, count_text, left_over, rank_text, shape_text
 
 IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
 
@@ -29,37 +29,30 @@ def reshape(shape: Shape, at: base.Setting, target: Shape, label: str = "reshape
     """
     yield Stage(Kind.RESHAPE, label, argument, shape, target)
     asked = Target(shape, at, target, argument)
-    base.check_rank(target, asked.row, argument)
-    for out, dim in enumerate(target):
-        if dim == 0:
-            yield asked.zero(out)
-        elif isinstance(dim, int) and dim < 0:
-            asked.open_hole(out, dim)
-        else:
-            yield Step(rules.GIVEN, out, (), dim)
-    if asked.hole is not None:
-        yield asked.inferred(asked.hole)
-    settled = tuple(asked.dims)
-    conditions: Conditions = ()
-    if asked.hole is None:
-        conditions = base.same_count(shape, settled, product(shape), base.checked_volume(settled, argument), argument)
-    return (yield from base.recut(shape, settled, conditions))
+    base.check_rank(target, at.row, argument)
+    if at.reading.infers is not base.Infers.MINUS_ONE:
+        target = tuple([-1 if is_hole(dim) else dim for dim in target])
+    return (yield from base.reshaped(shape, target, asked.zero, infer=asked.inferred, argument=argument))
+
+
+def is_hole(dim: Dim) -> bool:
+    """Say whether a dim of a requested shape is a negative number, and so to be inferred, if anything."""
+    return isinstance(dim, int) and dim < 0
 
 
 class Target:
     """A requested shape while its dims are settled, one after the other."""
 
-    __slots__ = ("argument", "copied", "dims", "hole", "reading", "row", "shape", "target")
+    __slots__ = ("argument", "copied", "dims", "reading", "row", "shape", "target")
 
     def __init__(self, shape: Shape, at: base.Setting, target: Shape, argument: str) -> None:
         """Begin with the dims as they are asked for."""
         self.shape, self.target, self.argument = shape, target, argument
         self.row, self.reading = at.row, at.reading
-        self.dims = list(target)
+        self.dims = [1 if is_hole(dim) else dim for dim in target]
+        """The dims, with 1 for what is to be inferred."""
         self.copied: set[int] = set()
         """The indices at which 0 copies a dim."""
-        self.hole: int | None = None
-        """The index of the dim to infer."""
 
     def zero(self, out: int) -> Step:
         """Settle a 0, and return the step: a copied dim, or a dim of size zero."""
@@ -75,24 +68,17 @@ class Target:
         from_left = out != 0 and len(shape) != len(self.dims)
         return Step(rules.COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
 
-    def open_hole(self, out: int, dim: int) -> None:
-        """Leave a dim to be inferred. Refuse a second one, and what is below -1."""
-        asked = dim if self.reading.infers is base.Infers.MINUS_ONE else -1
-        base.check_hole(out, asked, self.hole, self.argument)
-        self.hole = out
-        self.dims[out] = 1
-
-    def inferred(self, hole: int) -> Step:
-        """Settle -1, and return the step: the elements there are, divided by the product of the known dims."""
+    def inferred(self, _: Shape, known: Dim, hole: int, *__: object) -> Step:
+        """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
         sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
-        have, known = product(self.shape), base.checked_volume(tuple(self.dims), self.argument)
+        have = product(self.shape)
         rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
         if known == 0:
             have, known, left_out = self._without_zeros(hole)
             rule, facts = rules.INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
         if have == 0 and known == 0:
             return Step(rule, hole, sources, 1, (), facts)
-        self.dims[hole] = dim = quotient(have, known)
+        dim = quotient(have, known)
         try:
             conditions = () if isinstance(dim, int) else divides(have, known)
         except Never:
@@ -123,10 +109,9 @@ class Target:
 
     def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
         """Return the error for a -1 that is not a whole number."""
-        over = f", {have % known} left over" if isinstance(have, int) and isinstance(known, int) else ""
         others = self.dims[:hole] + self.dims[hole + 1 :]
         factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
-        message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{over}"
+        message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{left_over(have, known)}"
         return self._refused(rules.INDIVISIBLE, message, hole)
 
     def _refused(self, rule: Rule, message: str, index: int) -> ShapeError:
@@ -147,11 +132,7 @@ RESHAPE = Op(
             {1: base.FLOATS, 5: base.UP_TO_12, 13: base.SINCE_13, 14: base.SINCE_13, 19: base.SINCE_19} | base.NEWEST,
         )
     },
-    examples=(
-        "reshape 2,3,4 0,-1",
-        "reshape N,C,H,W 0,-1,64 --explain",
-        "reshape 0,3,4 3,4,0 --allowzero --opset 14",
-    ),
+    examples=("reshape 2,3,4 0,-1", "reshape N,C,H,W 0,-1,64 --explain", "reshape 0,3,4 3,4,0 --allowzero --opset 14"),
     vectors=vectors(
         "target",
         ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2", "5,-1", "2,5", "-1,-1", "-2,12"),

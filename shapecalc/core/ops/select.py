@@ -9,7 +9,7 @@ from shapecalc.core.moves import Pick
 from shapecalc.core.ops.axes import existing_axis
 from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.problem import Rule, refusal
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
 from shapecalc.core.text import brief
 
@@ -48,7 +48,7 @@ def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
     Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(Kind.SELECT, "select", "index", shape)
-    gone = existing_axis(axis, shape, at, since=1)
+    gone = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
     rule, taken = position(index, shape[gone], gone, at)
     yield Step(rule, None, (gone,), shape[gone], (), FrozenDict(index=index, place=taken))
     kept = [place for place in range(len(shape)) if place != gone]

@@ -8,6 +8,8 @@ from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.reshape import TARGET, reshape
 from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import replace
 
 
 def shuffle(
@@ -19,16 +21,20 @@ def shuffle(
     Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies another
     transpose"). Raises what `transpose` and `reshape` raise.
     """
-    for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
-        if perm is not None:
-            yield Stage(Kind.PERMUTE, label, label, shape, perm)
-            checked_permutation(perm, rank, at, label)
-    if first is not None:
-        shape = yield from transpose(shape, at, first, "first", "first")
-    if to is not None:
-        shape = yield from reshape(shape, at, to, "to", "to")
-    if second is not None:
-        shape = yield from transpose(shape, at, second, "second", "second")
+    try:
+        for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
+            if perm is not None:
+                yield Stage(Kind.PERMUTE, label, label, shape, perm)
+                checked_permutation(perm, rank, at, label)
+        if first is not None:
+            shape = yield from transpose(shape, at, first, "first", "first")
+        if to is not None:
+            shape = yield from reshape(shape, at, to, "to", "to")
+        if second is not None:
+            shape = yield from transpose(shape, at, second, "second", "second")
+    except ShapeError as error:  # three lists of numbers look alike
+        part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
+        raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
     return shape
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shapecalc.core.answers import Reasons
 from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
@@ -10,25 +12,15 @@ from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.rules import INDIVISIBLE
 
 
-def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR) -> Reasons:
-    """Move the places of blocks of `block` by `block` into the channels: as ONNX's operator does.
+def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Reasons:
+    """Move the places of blocks of `block` by `block` into the channels; `leading` dims are in front (None: any).
 
-    Source: ONNX SpaceToDepth ("values from the height and width dimensions are moved to the depth dimension").
-    Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    Source: ONNX SpaceToDepth ("values from the height and width dimensions are moved to the depth dimension"),
+    torch.pixel_unshuffle ("rearranging elements in a tensor of shape (*, C, H x r, W x r) to a tensor of shape
+    (*, C x r^2, H, W)"); on the CPU PyTorch 2.13.0 gives an empty tensor back with the shape it had, on its meta device
+    the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
-    blocks.check_blocks(shape, at, block, 1)
-    return (yield from blocks.moved_blocks(shape, at, block, blocks.SPACE, blocks.DEPTH[mode]))
-
-
-def pixel_unshuffle(shape: Shape, at: Setting, block: int) -> Reasons:
-    """Move the places of blocks into the channels: as PyTorch's operator does, which takes any dims in front.
-
-    Source: torch.pixel_unshuffle ("rearranging elements in a tensor of shape (*, C, H x r, W x r) to a tensor of
-    shape (*, C x r^2, H, W)"); on the CPU PyTorch 2.13.0 gives an empty tensor back with the shape it had, on its meta
-    device the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
-    """
-    blocks.check_blocks(shape, at, block, None)
-    return (yield from blocks.moved_blocks(shape, at, block, blocks.SPACE, blocks.DEPTH[blocks.CRD]))
+    return blocks.moved_blocks(shape, at, block, (blocks.SPACE, blocks.DEPTH[mode]), leading)
 
 
 MODE_HELP = (
@@ -44,7 +36,9 @@ SPACE_TO_DEPTH = Op(
     operators={
         "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
         "onnxruntime": Operator("SpaceToDepth", {1: blocks.ORT_TYPES, 13: blocks.ORT_TYPES}, since={"mode": 28}),
-        "torch": Operator("pixel_unshuffle", since={"mode": None}, steps=pixel_unshuffle),
+        "torch": Operator(
+            "pixel_unshuffle", since=blocks.NO_MODE, steps=partial(space_to_depth, mode=blocks.CRD, leading=None)
+        ),
     },
     examples=(
         "space_to_depth 1,2,4,6 2",

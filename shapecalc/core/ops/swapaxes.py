@@ -32,10 +32,7 @@ SWAPAXES = Op(
         Param("axis2", Holds.INT, "the other axis", positional=True, required=True),
     ),
     steps=swapaxes,
-    operators={
-        "paddle": Operator("swapaxes", scalar_axis=False),
-        **called(swapaxes="numpy torch"),
-    },
+    operators={"paddle": Operator("swapaxes", scalar_axis=False), **called(swapaxes="numpy torch")},
     examples=("swapaxes 2,3,4 0 2", "swapaxes N,T,H,D 1 2 --explain", "swapaxes 2,3,4 -1 -2 -d torch"),
     vectors=vectors(
         "axis1 axis2",

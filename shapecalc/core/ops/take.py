@@ -10,7 +10,7 @@ from shapecalc.core.ops.axes import existing_axis
 from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.ops.select import INDEX_OUT_OF_RANGE, position
 from shapecalc.core.problem import refusal
-from shapecalc.core.record import FrozenDict
+from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import brief, shape_text
 
@@ -38,7 +38,7 @@ def take(shape: Shape, at: Setting, axis: int, indices: Axes) -> Reasons:
     Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(Kind.TAKE, "take", "indices", shape)
-    taken = existing_axis(axis, shape, at, since=1)
+    taken = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
     below = next((place for place, index in enumerate(indices) if index < 0), None)
     if below is not None and not at.row.takes_from_the_end:
         message = f"{at.operator.name} counts positions from 0, and this is {brief(str(indices[below]))}"

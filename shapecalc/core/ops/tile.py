@@ -5,12 +5,11 @@ from __future__ import annotations
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product
-from shapecalc.core.moves import Expand
 from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
 from shapecalc.core.problem import Rule, ShapeError, refusal
 from shapecalc.core.record import FrozenDict, Record
-from shapecalc.core.rules import BROADCASTED, KEPT_DIM, OVERFLOW, STRETCHED
+from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import brief, number_text, rank_text
 
 PADDLE_MOST = 7
@@ -83,9 +82,7 @@ def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
             yield Step(KEPT_DIM, out, (out,), after)
         else:
             yield Step(STRETCHED, out, (out,), after, (), FrozenDict(dim=dim))
-    yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Expand(output)
-    return output
+    return (yield from base.stretched(shape, output))
 
 
 def _check_repeats(rank: int, at: base.Setting, repeats: Shape) -> None:

@@ -6,7 +6,7 @@ from _collections_abc import Iterator
 
 from shapecalc.core.answers import Kind, Reasons, Stage, Step
 from shapecalc.core.conditions import Conditions, equal, required
-from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, check_rank, checked_volume, recut
+from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, check_hole, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape
 from shapecalc.core.ops.axes import existing_axis
 from shapecalc.core.ops.op import Arguments, Changes, Op, vectors
@@ -46,18 +46,20 @@ def unflatten(shape: Shape, at: Setting, axis: int, sizes: Shape) -> Reasons:
 
 def _steps(shape: Shape, at: Setting, cut: int, sizes: Shape) -> Iterator[Step]:
     """Yield the step of each dim: those that stay, those that are given, and last the one that is inferred."""
-    parts = Parts(shape, at, cut, sizes)
+    parts, hole = Parts(shape, at, cut, sizes), None
     for out, dim in enumerate((*shape[:cut], *sizes, *shape[cut + 1 :])):
         part, source = out - cut, out if out < cut else out - len(sizes) + 1
         if not 0 <= part < len(sizes):
             yield Step(KEPT_DIM, out, (source,), dim)
         elif isinstance(dim, int) and dim < 0:
-            parts.open_hole(part, dim)
+            check_hole(part, dim, hole, "sizes")
+            hole = part
         else:
             step = parts.zero(part) if dim == 0 else Step(GIVEN, part, (), dim)
             yield Step(step.rule, out, (cut,), dim)
-    if parts.hole is not None:
-        yield replace(parts.inferred(parts.hole), out=cut + parts.hole, sources=(cut,))
+    if hole is not None:
+        known = checked_volume(tuple(parts.dims), "sizes")
+        yield replace(parts.inferred(shape, known, hole), out=cut + hole, sources=(cut,))
 
 
 class Parts(Target):

@@ -69,9 +69,7 @@ UPSAMPLE = Op(
     steps=upsample,
     operators={
         "onnx": Operator(
-            "Resize",
-            {10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13},
-            since={"size": 11},
+            "Resize", {10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13}, since={"size": 11}
         ),
         "tflite": Operator("RESIZE_NEAREST_NEIGHBOR", since={"scale": None}),
         **called(interpolate="torch paddle", UpSampling2D="tensorflow", Interpolate="openvino", Resize="tensorrt"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from shapecalc.core.answers import Kind, Reasons, Request, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Known
 from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
-from shapecalc.core.dims import Axes, Shape, all_known
+from shapecalc.core.dims import Axes, Shape, all_known, numbers
 from shapecalc.core.layout import Atom, View, contiguous_strides, merge
 from shapecalc.core.moves import Dims, Move, Reshape, Roll, Take
 from shapecalc.core.ops.op import Op, vectors
@@ -96,10 +96,10 @@ def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
     if all_known((*shape, *strides, *target)):
-        numbers = view_strides(_known(shape), _known(strides), _known(target))
-        if isinstance(numbers, Clash):
-            raise refusal(STRIDE_INCOMPATIBLE, _said(numbers, shape, strides), argument="strides", index=numbers.outer)
-        return numbers
+        made = view_strides(numbers(shape), numbers(strides), numbers(target))
+        if isinstance(made, Clash):
+            raise refusal(STRIDE_INCOMPATIBLE, _said(made, shape, strides), argument="strides", index=made.outer)
+        return made
     found = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
     if found is None:
         message = f"with strides {shape_text(strides)} a view is not certain for every size"
@@ -141,10 +141,6 @@ def view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | 
             return Clash(chunk[0] - 1, inner, size * base)
     found += [1] * len(waiting)
     return tuple(reversed(found))
-
-
-def _known(dims: Shape) -> tuple[int, ...]:
-    return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
 def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:

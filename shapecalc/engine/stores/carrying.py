@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -199,12 +200,11 @@ def check_target(target: Path, source: Path, *, force: bool) -> None:
 
 def is_array(folder: Path) -> bool:
     """Say whether a folder is a Zarr array at its root, and no group."""
-    if (folder / ".zarray").is_file():
-        return True
     try:
-        return bool(json.loads((folder / "zarr.json").read_text("utf-8"))["node_type"] == "array")
-    except (OSError, ValueError, KeyError, TypeError):
+        found = stores.read_metadata(folder)
+    except (OSError, ValueError):
         return False
+    return found.version == 2 or bool(found.main.get("node_type") == "array")
 
 
 def finish(partial: PartialOutput, number: int, target: Path) -> None:
@@ -388,8 +388,9 @@ class _Reader:
     """Reads elements at indices by whole chunks, and keeps the last ones, up to `memory` bytes."""
 
     def __init__(self, store: stores.Store, memory: int) -> None:
-        self.store, self.memory = store, memory
-        self.cached: dict[int, Any] = {}
+        self.store = store
+        most = memory // max(1, prod(store.chunks) * store.array.dtype.itemsize)
+        self.chunk = lru_cache(max(1, most))(self._chunk)
 
     def elements(self, index: Index, count: int) -> Any:
         """Return the elements at so many indices."""
@@ -402,16 +403,12 @@ class _Reader:
         found = np.empty(len(numbers), array.dtype)
         for number in np.unique(numbers):
             here = numbers == number
-            corner = [place * step for place, step in zip(np.unravel_index(number, grid), chunks, strict=True)]
-            chunk = self._chunk(int(number), corner)
-            found[here] = chunk[tuple([at[here] - start for at, start in zip(index, corner, strict=True)])]
+            corner = tuple(
+                [int(place) * step for place, step in zip(np.unravel_index(number, grid), chunks, strict=True)]
+            )
+            found[here] = self.chunk(corner)[tuple([at[here] - start for at, start in zip(index, corner, strict=True)])]
         return found
 
-    def _chunk(self, number: int, corner: list[Any]) -> Any:
-        if number not in self.cached:
-            array, chunks = self.store.array, self.store.chunks
-            if self.cached and (len(self.cached) + 1) * prod(chunks) * array.dtype.itemsize > self.memory:
-                self.cached.pop(next(iter(self.cached)))
-            ends = [min(start + step, size) for start, step, size in zip(corner, chunks, array.shape, strict=True)]
-            self.cached[number] = self.store.source[[*map(slice, corner, ends)]]
-        return self.cached[number]
+    def _chunk(self, corner: Sizes) -> Any:
+        axes = zip(corner, self.store.chunks, self.store.array.shape, strict=True)
+        return self.store.source[[slice(start, min(start + step, size)) for start, step, size in axes]]

@@ -149,7 +149,7 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
     try:
         with raise_file_errors(text):
             if path.endswith(".zarr"):
-                return _open_zarr(Path(path, *member.split("/")))
+                return _open_zarr(place_of(text))
             if path.endswith((".h5", ".hdf5")):
                 return _open_hdf5(path, member)
         source = open_array(text)
@@ -360,8 +360,10 @@ class Chunks(Record):
             packed = np.fromfile(self.file(place), "B")
         except FileNotFoundError:
             return Blocks(self.array, str(self.folder))[slices]  # nothing but fill values
+        # what Blosc unpacks goes on in memory behind a chunk that is cut
+        is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
         with unreadable_on(FOREIGN, where=str(self.file(place))):
-            if self.is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
+            if is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
                 raise ValueError(f"it holds {len(packed)} bytes, and Blosc packed it to {length}")
             buffer = self.spec.prototype.buffer.from_array_like(packed)
             (whole,) = _done(self._codecs.decode([(buffer, self.spec)]))
@@ -373,11 +375,6 @@ class Chunks(Record):
     def dtype(self) -> Any:
         """The element type."""
         return self.array.dtype
-
-    @property
-    def is_blosc(self) -> bool:
-        """Whether Blosc packs last. What it unpacks goes on in memory behind a chunk that is cut."""
-        return type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
 
     @property
     def _codecs(self) -> Any:

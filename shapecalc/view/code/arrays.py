@@ -6,7 +6,6 @@ A size that a 0 copies is read from the tensor itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from shapecalc.core.answers import Chain, Kind, Trace
@@ -15,12 +14,12 @@ from shapecalc.core.dialects.base import Flattens
 from shapecalc.core.dims import Dim
 from shapecalc.core.moves import Dims, Permute, Roll, Take
 from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
 from shapecalc.view.code import Code
 from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of, requested_shape, size_text, turned
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(Record):
     """What a framework writes, as templates, for the tensor `{x}`.
 
     Numbers are written as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` in place of them is

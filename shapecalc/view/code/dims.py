@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from keyword import iskeyword
 from operator import gt
 from typing import ClassVar, TypeVar, assert_never
@@ -33,7 +32,8 @@ from shapecalc.core.dims import (
 )
 from shapecalc.core.moves import Combine, Dims, Expand, Permute, Pick, Roll, Take
 from shapecalc.core.ops.split import SPLIT_AXIS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import misuse
+from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPS, MERGED
 from shapecalc.core.text import brief, shape_text
@@ -68,8 +68,7 @@ WRITES = {
 """The method of a `Writer` that writes each kind of call; all others combine operands."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedDim:
+class RequestedDim(Record):
     """One dim of a shape to write: a size, or the axes of the tensor that it is read from."""
 
     value: Dim
@@ -79,8 +78,7 @@ class RequestedDim:
     """Whether it may be written as -1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record):
     """What one call of a framework does: a stage, several stages as one, or a whole `tile`."""
 
     trace: Trace
@@ -163,8 +161,7 @@ class Call:
         return tuple(kept for kept in self.kept_axes() if str(kept) != ":")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Record):
     """What is kept of one axis: an index, if the axis goes, otherwise a slice whose ends may be left open."""
 
     axis: int
@@ -190,8 +187,7 @@ class Kept:
         return f"{start}:{stop}" + (f":{self.step}" if self.step != 1 else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Record):
     """A framework's rules for a requested shape: its name, its opset, and its switch if it has one."""
 
     dialect: str
@@ -205,8 +201,7 @@ class Rules:
     opset: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedShape:
+class RequestedShape(Record):
     """A requested shape. `literal` says whether a 0 in it is a dim of size zero.
 
     Its names are sizes that the model is given, or axes of the model's input.
@@ -384,7 +379,8 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
     copies_any = rules.copies_of_empty or 0 not in before
     copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(asked)]
     empty = [dim.value == 0 and not dim.inferred for dim in asked]
-    literal = literal or _was_literal(call, rules) or any(map(gt, empty, copied))
+    asks_literal = rules.switch is not None and call.trace.options.get(rules.switch) is rules.on
+    literal = literal or asks_literal or any(map(gt, empty, copied))
     zeros = literal and any(dim.value == 0 for dim in asked)
     hole = None if zeros else _hole(asked, [copies and not literal for copies in copied], readings)
     dims, warnings = list[Dim](), list[str]()
@@ -417,21 +413,12 @@ def _hole(asked: Sequence[RequestedDim], copied: Sequence[bool], readings: Readi
     return max(reversed(costs), key=costs.__getitem__, default=None)
 
 
-def _was_literal(call: Call, rules: Rules) -> bool:
-    """Say whether the request itself takes 0 for a size."""
-    return rules.switch is not None and call.trace.options.get(rules.switch) is rules.on
-
-
 def _check(before: Shape, dims: Shape, literal: bool, rules: Rules) -> None:
     """Raise `ShapeError` (usage) if the framework's own rules refuse the shape."""
     chosen = rules.on if literal else not rules.on if rules.required else None
     switch = {rules.switch: chosen} if rules.switch else {}
-    try:
-        asked = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
-        problem = resolve(ask("reshape", before, asked)).problem
-    except ShapeError as error:
-        problem = error.problem
-    if problem:
+    asked = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
+    if problem := resolve(ask("reshape", before, asked)).problem:
         raise misuse(f"{rules.dialect} cannot be asked for it: {problem.message}")
 
 
@@ -601,7 +588,9 @@ class Writer:
         for call in calls:
             self.add(call)
         text, answer = self.text(), self.answer
-        about = (*general_warnings(answer, self.name), *batch, *empty_warnings(answer, self.name))
+        refused = f"{self.name} cannot infer a dim if the known dims multiply to 0"
+        empty = [f"-1 is written as {step.value}: {refused}" for step in answer.steps if step.rule == INFERRED_EMPTY]
+        about = (*general_warnings(answer, self.name), *batch, *empty)
         return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
 
 
@@ -619,12 +608,6 @@ def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
     if len(dialects) > 1:
         warnings.append(f"the stages follow {' and '.join(dialects)}; the code follows {target} only")
     return warnings
-
-
-def empty_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return the warnings about dims that the request infers and the target refuses to infer."""
-    why = f"{target} cannot infer a dim if the known dims multiply to 0"
-    return [f"-1 is written as {step.value}: {why}" for step in answer.steps if step.rule == INFERRED_EMPTY]
 
 
 def given_warnings(text: str, answer: Trace | Chain) -> list[str]:

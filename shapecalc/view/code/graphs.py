@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import groupby
 from typing import ClassVar
@@ -19,7 +18,7 @@ from shapecalc.core.fixing import lasting_hint
 from shapecalc.core.moves import Combine, Dims, Permute, Pick, Take
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, misuse
-from shapecalc.core.record import replace as replace_record
+from shapecalc.core.record import replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.simplify import MOST_DIMS, Goal, runs, simplify
 from shapecalc.core.text import brief, shape_text
@@ -559,11 +558,16 @@ class TensorRTNetwork(Graph):
 def tensorrt(answer: Trace | Chain) -> Code:
     """Return the code that adds layers to a `network` after its tensor `x`, with the fewest Shuffles.
 
+    If TensorRT takes the answer as it was asked, and no chain has fewer, that is written.
+
     Raises `ShapeError` for more dims than TensorRT has, or a size that nobody knows.
     """
     network = TensorRTNetwork(answer)
     check_rank(answer.input, DIALECTS["tensorrt"], "input")
-    for run in runs(code.calls_of(_with_fewest_layers(answer), tiles=False), lambda call: call.stage.move):
+    found = simplify(answer, Goal.SHUFFLES, "float32")  # of any type: bytes do not count
+    too_wide = any(len(stage.after or ()) > MOST_DIMS for stage in answer.stages)
+    fewest = found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
+    for run in runs(code.calls_of(fewest, tiles=False), lambda call: call.stage.move):
         for call in run:
             check_rank(call.after, DIALECTS["tensorrt"], "input")
         if run[0].stage.kind in (Kind.PERMUTE, *code.CUTS):
@@ -571,13 +575,6 @@ def tensorrt(answer: Trace | Chain) -> Code:
         else:
             network.add(run[0])
     return network.code((), *batch_warnings(answer))
-
-
-def _with_fewest_layers(answer: Trace | Chain) -> Trace | Chain:
-    """Return an answer as it is asked with the fewest Shuffles; as it was asked if TensorRT takes that as it is."""
-    found = simplify(answer, Goal.SHUFFLES, "float32")  # of any type: bytes do not count
-    too_wide = any(len(stage.after or ()) > MOST_DIMS for stage in answer.stages)
-    return found.chain if too_wide or found.after.shuffles < found.before.shuffles else answer
 
 
 def _tuple(dims: Sequence[Dim]) -> str:
@@ -607,7 +604,7 @@ def batch_warnings(answer: Trace | Chain, *, declared: bool = False) -> list[str
     name = next(name for name in ("N", "B", "BATCH") if name not in used)
     shape = (named_dim(name), *others)
     try:
-        named = resolve_chain([replace_record(requests[0], input=shape), *requests[1:]])
+        named = resolve_chain([replace(requests[0], input=shape), *requests[1:]])
     except ShapeError:
         return []
     shown = brief(shape_text(shape))

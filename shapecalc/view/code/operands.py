@@ -139,8 +139,8 @@ def torch_windows(trace: Trace, tensor: str, weight: str) -> str:
         pads = [step.facts.get(end, 0) for step in reversed(stage.steps[: len(stage.before)]) for end in ENDS]
         return f"{FUNCTIONAL}pad({tensor}, {tuple(pads)})"
     if trace.op == "upsample":
-        sizes = given.get("size")
-        asked = f"size={_one_or_all(sizes)}" if sizes else f"scale_factor={_numbers(given['scale'])}"
+        sizes, scale = given.get("size"), given.get("scale") or ""
+        asked = f"size={_one_or_all(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
         return f"{FUNCTIONAL}interpolate({tensor}, {asked})"
     windows = windows_of_stage(stage)
     count = len(windows)
@@ -171,10 +171,6 @@ ENDS = ("begin", "end")
 
 def _kind(given: Mapping[str, Any]) -> str:
     return "avg" if given.get("kind") == "average" else "max"
-
-
-def _numbers(text: str) -> str:
-    return f"({text})" if "," in text else text
 
 
 def _one_or_all(sizes: Sequence[object]) -> str:

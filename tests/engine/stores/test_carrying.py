@@ -287,7 +287,7 @@ def test_comparing_keeps_no_more_chunks_than_the_memory_holds(tmp_path, monkeypa
     readers, reader = [], carrying._Reader
     monkeypatch.setattr(carrying, "_Reader", lambda *words: readers.append(reader(*words)) or readers[-1])
     assert first_difference(answer, str(tmp_path / "x.zarr"), str(tmp_path / "y.zarr"), "all", 10 * 16, int) is None
-    assert [len(each.cached) for each in readers] == [5, 5]
+    assert [each.chunk.cache_info().currsize for each in readers] == [5, 5]
 
 
 def test_a_chunk_that_does_not_match_its_checksum_is_said_and_leaves_a_part(tmp_path):

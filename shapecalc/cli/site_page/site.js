@@ -1,0 +1,126 @@
+// The page asks the command line for everything: what a line means, its answer, its steps, its pictures and its film.
+import { loadPyodide } from "./pyodide.mjs";
+
+const EXAMPLES = ["2,3,4 0,-1", "2,3,4 | transpose 1,0,2 | reshape 2,-1,3", "x.view(2, -1) x=2,3,4",
+  "'b (h w) c -> b h w c' 2,6,3 h=2", "reshape 2,3,4 5,-1", "help topics"];
+const byId = (id) => document.getElementById(id);
+const write = (texts) => Object.entries(texts).forEach(([id, text]) => { byId(id).textContent = text ?? ""; });
+const link = (key, value, text = value) =>
+  Object.assign(document.createElement("a"), { href: `#${new URLSearchParams({ [key]: value })}`, textContent: text });
+const ask = (...words) => JSON.parse(site.answer_line(...words));
+let site; // the module of Python that answers
+let stations = []; // of the path
+let now = {}; // the question that is open
+
+async function start() {
+  if (typeof WebAssembly === "undefined") throw new Error("this browser runs no WebAssembly");
+  const [path, program] = ["stations.json", "program.zip"].map((name) => fetch(name));
+  stations = await (await path).json();
+  byId("stations").append(...stations.map(({ id, title }, place) => link("path", id, `${place + 1}. ${title}`)));
+  const python = await loadPyodide({ indexURL: "./", stdin: () => null });
+  python.FS.writeFile("/program.zip", new Uint8Array(await (await program).arrayBuffer()));
+  python.runPython("import os, sys; sys.path.insert(0, '/program.zip'); os.chdir('/tmp')");
+  site = python.pyimport("shapecalc.cli.site");
+}
+
+// The address is the question: one to show, one to ask first, or a station of the path.
+async function open() {
+  const address = new URLSearchParams(location.hash.slice(1));
+  const station = stations.find(({ id }) => id === address.get("path"));
+  const line = station?.question ?? address.get("ask") ?? address.get("show") ?? EXAMPLES[0];
+  const asks = station || address.has("ask");
+  now = { line, station, ...ask(line) };
+  byId("line").value = line;
+  byId("first").checked = address.has("ask");
+  if (!asks) tell();
+  await new Promise((done) => setTimeout(done)); // the answer is seen before it is drawn
+  readSteps();
+  if (asks && now.command) hide();
+  else if (asks) tell();
+  draw();
+}
+
+// What has no steps has no pictures. A film and a prediction need the line in shapecalc's own words.
+function readSteps() {
+  const { line, told, code } = now;
+  const json = code === 0 || code === 3 ? ask(line, "--json").out : "";
+  const found = json.startsWith("{") ? JSON.parse(json) : {};
+  const stages = found.stages ?? (found.steps ? [found] : []);
+  const read = /^read as: shapecalc (.*)$/m.exec(told)?.[1] ?? line;
+  now.steps = stages.flatMap(({ op, input, output, steps }) =>
+    steps.map(({ why }) => `${why} (${op} of ${input}${output ? ` gives ${output}` : ""})`));
+  now.command = stages.length ? ask(line, "--as", "command").out.trim().replace(/^shapecalc /, "") || read : "";
+}
+
+function hide() {
+  const { title, text, asks } = now.station ?? { title: now.command, asks: "Predict the output shape, or error:" };
+  write({ title, text, asks, answer: "", told: "", more: "", judged: "", hint: "" });
+  byId("guess").hidden = false;
+  byId("shape").value = "";
+  byId("shape").focus();
+}
+
+function tell(judged) {
+  const { out, told, code, station } = now;
+  const after = station && stations[stations.indexOf(station) + 1];
+  const refusal = code === 3 ? "refused" : code && "no answer";
+  const tried = /^ +(?:try|shows) +shapecalc (.+)$/m.exec(out)?.[1];
+  byId("guess").hidden = true;
+  const answer = (judged && station?.right) || out.trimEnd() || refusal || "";
+  write({ judged, answer, told: told.trim().replace(/^shapecalc: /gm, ""), more: "" });
+  byId("answer").className = /.\n.|.{50}/.test(out) ? "long" : "";
+  if (after) byId("more").append("Next: ", link("path", after.id, after.title));
+  if (tried) byId("more").append("See it: ", link("show", tried));
+  if (judged) byId("answer").focus();
+}
+
+function draw(at = 0, film = false) {
+  const { line, command, station, steps } = now;
+  const hides = !byId("guess").hidden;
+  const zoom = innerWidth < 700 ? 1 : 1.35;
+  const width = Math.max(40, Math.min(80, Math.floor((byId("ask").clientWidth / zoom - 20) / 8))); // in characters
+  const step = hides || at ? ["--step", `${at}`] : [];
+  const more = film ? [`film ${command}`, "-o"] : [line, ...step, "--width", `${width}`, "--picture"];
+  const own = hides && station && { picture: site.asked(station.id, width) };
+  const { picture, told } = own || (command ? ask(...more, "picture.svg", "--force") : {});
+  const whole = hides ? `the question ${command}, with its sizes open` : `${command}: ${byId("answer").value}`;
+  const said = film ? `film of ${command}` : at ? `step ${at} of ${steps.length}: ${steps[at - 1]}` : "";
+  const [src, cells] = [`data:image/svg+xml,${encodeURIComponent(picture ?? "")}`, /width="(\d+)"/.exec(picture)?.[1]];
+  Object.assign(now, { at, film });
+  Object.assign(byId("picture"), { src, width: zoom * cells, alt: said || whole, className: film ? "film" : "" });
+  byId("walk").hidden = !command || hides;
+  byId("figure").hidden = !picture;
+  byId("keep").href = src;
+  byId("film").setAttribute("aria-pressed", film);
+  byId("back").setAttribute("aria-disabled", at === 0);
+  byId("next").setAttribute("aria-disabled", at === steps.length);
+  write({ place: film && !picture ? told : said });
+}
+
+const on = (id, event, does) => byId(id).addEventListener(event, (happened) => { happened.preventDefault(); does(); });
+on("ask", "submit", () => {
+  const { hash } = link(byId("first").checked ? "ask" : "show", byId("line").value);
+  if (hash === location.hash && site) open();
+  location.hash = hash;
+});
+on("guess", "submit", () => {
+  const { right, said } = JSON.parse(site.judged(now.command, byId("shape").value, now.station?.id ?? ""));
+  write({ hint: said });
+  if (right) give(`right: ${said}`);
+});
+const fail = ({ message }) => write({ answer: "This page cannot go on.", told: message });
+const give = (said) => { tell(said); draw(); };
+on("give", "click", () => give(now.station?.point ?? "the answer is"));
+on("back", "click", () => draw(Math.max(0, now.at - 1)));
+on("next", "click", () => draw(Math.min(now.steps.length, now.at + 1)));
+on("film", "click", () => draw(now.at, !now.film));
+byId("line").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  byId("ask").requestSubmit();
+});
+addEventListener("hashchange", () => site && open().catch(fail));
+byId("examples").append(...EXAMPLES.map((example) => link("show", example)));
+
+write({ told: "About 14 MB, once. Nothing that you type leaves this page." });
+start().then(open).catch(fail);

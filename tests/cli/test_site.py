@@ -1,0 +1,236 @@
+"""The static page: what `site` writes, what it is answered in the page, and the page itself in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import shutil
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from threading import Thread
+from urllib.parse import urlencode
+from zipfile import ZipFile
+
+import pytest
+
+from shapecalc.cli.site import PAGE, PYODIDE, answer_line, judged
+from shapecalc.teaching.lessons import path_lessons
+from shapecalc.view.canvas import contrast
+from tests.cli.browser import PYODIDE as PACKAGE
+from tests.cli.browser import WHY_NOT, opened
+
+NO_PAGE = WHY_NOT or ("" if PACKAGE else "SHAPECALC_PYODIDE names no folder of the npm package pyodide")
+OWN = {"index.html", "site.js", "site.css", "stations.json", "program.zip"}
+MOST = 2_000_000
+PATIENCE = 120
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in a folder with what stands for the npm package."""
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "node_modules" / "pyodide"
+    made.mkdir(parents=True)
+    for name in PYODIDE:
+        (made / name).write_text(name)
+    return tmp_path
+
+
+# What is written
+
+
+def test_the_page_is_small_and_names_nothing_elsewhere(shapecalc, folder):
+    assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
+    written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
+    assert written.keys() == OWN | {*PYODIDE}
+    assert written == {path.name: path.read_bytes() for path in (folder / "sub" / "two").iterdir()}
+    assert sum(len(written[name]) for name in OWN) <= MOST
+    assert written["site.js"].count(b"\n") <= 400
+    assert not re.search(rb"https?:|//\w", b"".join(written[name] for name in OWN - {"program.zip", "site.js"}))
+    assert not re.search(rb"https?:", written["site.js"])
+    names = ZipFile(folder / "one" / "program.zip").namelist()
+    assert {"shapecalc/cli/site.py", "shapecalc/teaching/lessons.toml", "shapecalc/man/shapecalc.1"} <= {*names}
+    assert not [name for name in names if re.search(r"tui/|fonts|shapecalc/models|stores|site_page|\.pyc", name)]
+    assert [each["question"] for each in json.loads(written["stations.json"])] == [
+        each.question for each in path_lessons()
+    ]
+
+
+@pytest.mark.parametrize(("name", "least"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
+def test_what_is_seen_can_be_read_on_light_and_dark_pages(name, least):
+    looks = (files("shapecalc") / PAGE / "site.css").read_text("utf-8")
+    found = {key: re.findall(rf"--{key}: #(\w+);", looks) for key in ("page", name)}
+    for page, colour in zip(*found.values(), strict=True):
+        assert contrast(bytes.fromhex(colour), bytes.fromhex(page)) >= least
+
+
+LACKS = "lacks pyodide.mjs, pyodide.asm.mjs, pyodide.asm.wasm, python_stdlib.zip, pyodide-lock.json of the npm package"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["."], 4, "file: . is not empty; --force writes over it"),
+        (["node_modules/pyodide/pyodide.mjs"], 4, "node_modules/pyodide/pyodide.mjs: File exists"),
+        (["x", "--pyodide", "nowhere"], 4, f"file: nowhere {LACKS} pyodide (npm pack pyodide, unpack it, and add"),
+        ([], 2, "usage: missing argument 'FOLDER'"),
+    ],
+)
+def test_what_cannot_be_written_is_told_in_a_line(words, code, said, shapecalc, folder):
+    ran = shapecalc("site", *words)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+    assert ran.err.startswith(f"shapecalc: {said}")
+    assert not (folder / "x").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_force_writes_over_a_page(shapecalc):
+    assert [shapecalc("site", "x", *more).code for more in ((), (), ("--force",))] == [0, 4, 0]
+
+
+# What is answered in the page
+
+NOT_HERE = "needs files, a terminal or a package that a page does not have"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "out", "told"),
+    [
+        ("2,3,4 0,-1", 0, "2,12", "read as: shapecalc reshape 2,3,4 0,-1"),
+        ("$ shapecalc reshape 2,3,4 0,-1", 0, "2,12", ""),
+        ("2,3,4 | transpose 1,0,2 | reshape 2,-1,3", 0, "2,4,3", "read as: shapecalc chain"),
+        ("x.view(2, -1) x=2,3,4", 0, "2,12", "read as: shapecalc code"),
+        ("'b (h w) c -> b h w c' 2,6,3 h=2", 0, "2,2,3,3", "read as: shapecalc rearrange"),
+        (
+            "RuntimeError: shape '[8, 3]' is invalid\n  for input of size 16",
+            0,
+            "torch reshape",
+            "read as: shapecalc doctor",
+        ),
+        (
+            "stack expects each tensor to be equal size, but got [3] at entry 0 and [4] at entry 1",
+            0,
+            "torch stack",
+            "",
+        ),
+        ("help topics", 0, "shapecalc help TOPIC", ""),
+        ("reshape 2,3,4 5,-1", 3, "", "shapecalc: indivisible: "),
+        ("2,3,4 0,-1 --json --nope", 2, "", "read as: "),
+        ("'open", 2, "", "shapecalc: usage: no such command"),
+        ("x.npy", 4, "", "read as: "),
+        *((name, 4, "", f"shapecalc: {name} {NOT_HERE}") for name in ("tui 2,3 6", "serve", "drill", "repl", "mcp")),
+    ],
+)
+def test_a_line_is_read_as_the_front_door_reads_it(line, code, out, told):
+    said = json.loads(answer_line(line))
+    assert said["code"] == code, said
+    assert said["out"].startswith(out)
+    assert said["told"].startswith(told.replace(" 2,3 6", ""))
+    assert "Traceback" not in said["told"]
+
+
+def test_a_prediction_is_judged_by_the_mistakes_of_its_station():
+    (hole,) = [each for each in path_lessons() if each.id == "hole"]
+    assert json.loads(judged(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
+    assert json.loads(judged(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
+    assert json.loads(judged("reshape 2,3,4 5,-1", "error", ""))["right"]
+    assert "not an answer yet" in json.loads(judged("reshape 2,3,4 6,4", "\x1b", ""))["said"]
+
+
+# The page in a real browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Serve the page, as Python's own server does."""
+    from shapecalc.cli.output import Output
+    from shapecalc.cli.site import run_site
+
+    made = tmp_path_factory.mktemp("page")
+    assert run_site(str(made), PACKAGE, Output()) == 0
+    quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *words: None})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=made))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    shutil.rmtree(made)
+
+
+def says(name, text):
+    return f"document.getElementById({name!r}).textContent.includes({text!r})"
+
+
+def shown(name):
+    return f"document.getElementById({name!r}).checkVisibility()"
+
+
+FOCUS = "document.activeElement.id === {!r}"
+ALT = "document.getElementById('picture').alt.startsWith({!r})"
+SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(NO_PAGE), reason=NO_PAGE)
+def test_in_a_real_browser_the_page_answers_asks_and_links(address):
+    async def script():
+        async with asyncio.timeout(PATIENCE), opened() as tab:
+            asked, complaints = [], []
+            tab.page.on("request", lambda request: asked.append(request.url))
+            tab.page.on("console", lambda message: complaints.append(message.text))
+            tab.page.on("pageerror", lambda error: complaints.append(str(error)))
+
+            async def go(**question):
+                await tab.go(f"{address}#{urlencode(question)}")
+
+            async def press(*keys):
+                for key in keys:
+                    await tab.page.keyboard.press(key)
+
+            await tab.resize(390, 844)
+            await go(show="2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
+            await tab.until(says("answer", "2,4,3"))
+            await tab.until(ALT.format("chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3': 2,4,3"))
+            assert not await tab.page.evaluate(SIDEWAYS)
+            await tab.page.click("#next")
+            await tab.until(ALT.format("step 1 of 8: output dim 0 is input dim 1, 3"))
+            await tab.page.click("#film")
+            await tab.until(ALT.format("film of chain"))
+            assert not await tab.page.evaluate(SIDEWAYS)
+
+            await go(ask="x.view(2, -1) x=2,3,4")
+            await tab.until(FOCUS.format("shape"))
+            assert "2,12" not in await tab.page.inner_text("main")
+            assert await tab.page.evaluate(ALT.format("the question chain"))
+            await press("2", ",", "8", "Enter")
+            await tab.until(says("hint", "16"))
+            await press("Backspace", "1", "2", "Enter")
+            await tab.until(says("judged", "right: "))
+            await tab.until(FOCUS.format("answer"))
+
+            await tab.page.click("#stations a:nth-child(2)")
+            await tab.until(says("title", path_lessons()[1].title))
+            await tab.page.click("#give")
+            await tab.until(says("judged", path_lessons()[1].point))
+
+            await tab.resize(1280, 720)
+            await tab.page.fill("#line", "reshape 2,3,4 5,-1")
+            await press("Enter")
+            await tab.until(says("told", "indivisible: 24 elements"))
+            assert await tab.page.evaluate(FOCUS.format("line"))
+            assert tab.page.url.endswith("#show=reshape+2%2C3%2C4+5%2C-1")
+            await go(show="tui")
+            await tab.until(says("told", NOT_HERE))
+            assert not await tab.page.evaluate(shown("figure"))
+            await go(show="RuntimeError: shape '[8, 3, 64]' is invalid\nfor input of size 1600")
+            await tab.page.click("#more a")
+            await tab.until(says("told", "volume-mismatch"))
+            assert not await tab.page.evaluate(SIDEWAYS)
+            assert {url.partition("#")[0].rpartition("/")[0] + "/" for url in asked if not url.startswith("data:")} == {
+                address
+            }
+            assert complaints == []
+
+    asyncio.run(script())

@@ -312,10 +312,10 @@ EQUIV_COMMAND = Command(
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    more=""" A second chain that begins with | uses the input of the first, and an
-input alone is a chain that does nothing. The answer is same, same when a condition holds, different
-(with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1:
-different, or same under conditions with --strict; 3: undecided, or a chain is refused.""",
+    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing. Of code,
+code LINE --as command makes a chain. The answer is same, same when a condition holds, different (with
+the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
+same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
 
 

@@ -388,7 +388,7 @@ ALSO = {
     **dict.fromkeys(("course", "learn", "lesson", "teach"), "lessons"),
     **dict.fromkeys(("drills", "exercise", "exercises", "practice", "quiz"), "drill"),
     **dict.fromkeys(("explain", "rule"), "rules"),
-    **dict.fromkeys(("app", "gui", "ui"), "tui"),
+    **dict.fromkeys(("app", "gui", "path", "pictures", "puzzles", "slides", "ui", "worksheets"), "tui"),
     **dict.fromkeys(("batch", "fix", "mend"), "model"),
     **dict.fromkeys(("ci", "actions", "github", "hook", "junit", "pre-commit", "workflow"), CI),
     **dict.fromkeys(("api", "import", "pytest", "test", "tests"), "python"),

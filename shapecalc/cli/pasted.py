@@ -146,7 +146,7 @@ def run_code(
     try:
         text = cleaned(_text_of(line.strip()) if file or line.strip() == "-" else line)
         if "add_shuffle" in text:
-            raise misuse("this builds TensorRT layers", "leave out the word code: shapecalc FILE, or 'TEXT'")
+            raise misuse("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
         inputs = {name.strip(): dims for name, _, dims in (each.rpartition("=") for each in _inputs(input or ""))}
         for name, dims in [*inputs.items()][:1]:
             given = read_input(dims, {"dialect": dialect}, "reshape")

@@ -31,7 +31,7 @@ WRITERS = {
     "picture": (["picture", "picture.svg"], "picture.svg", False, 0),
     "picture of a step": (["reshape", "2,3", "6", "--picture", "step.svg", "--force"], "step.svg", True, 0),
     "film": (["film", "reshape", "2,3", "6", "-o", "film.svg"], "film.svg", False, 0),
-    "sheet": (["drill", "--print", "3", "--seed", "a", "-o", "sheet.md", "--force"], "sheet.md", True, 0),
+    "sheet": (["drill", "--print", "3", "--seed", "a", "-o", "sheet.txt", "--force"], "sheet.txt", True, 0),
     "model": (["model", "model.onnx", "--fix", "-o", "mended.onnx"], "mended.onnx", False, 0),
 }
 """Command lines, what each writes, whether that takes the place of an old file, and its exit code."""

@@ -298,7 +298,7 @@ WRITERS = {
     "array": ["reshape", "x.npy", "2,3", "-o", "y.npy"],
     "picture": ["reshape", "2,3", "6", "--picture", "y.svg"],
     "film": ["film", "reshape", "2,3", "6", "-o", "y.html"],
-    "worksheet": ["drill", "--print", "2", "--seed", "a", "-o", "y.md"],
+    "worksheet": ["drill", "--print", "2", "--seed", "a", "-o", "y.txt"],
     "model": ["model", "x.onnx", "--fix", "-o", "y.onnx"],
 }
 """Command lines that write a new file, which is named last."""

@@ -463,7 +463,7 @@ async def test_the_path_is_gone_on_with_where_one_stopped_until_it_is_left(user)
 async def test_a_chain_is_built_and_a_wrong_one_is_drawn_beside_the_truth(user):
     user.app.push_screen(Drilling("build"))
     await user.settle()
-    assert "which permutation gives 0 3 1 4 2 5: 2,3 -> 3,2" in user.text
+    assert "which op gives 0 3 1 4 2 5, read row by row" in user.text
     assert "output 3,2" in user.text
     await user.press("enter", "enter")
     assert "transpose ?" in user.text

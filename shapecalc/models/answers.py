@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from shapecalc.core.answers import Request
@@ -191,6 +191,7 @@ def _agrees(visit: Visit, output: Any, conditions: Conditions, lanes: Sequence[L
     return True
 
 
+@lru_cache(1 << 12)
 def keeps_elements(input: NamedShape | None, output: NamedShape | None) -> bool:
     """Say whether both shapes have as many elements at all sizes, in whole dims: no op asks for conditions then."""
     if not (_is_readable(input) and _is_readable(output)):

@@ -173,7 +173,7 @@ def asked(station: str, width: int) -> str:
     True
     """
     task = next(each.task for each in path_lessons() if each.id == station)
-    return svg(judging.asked_picture(task, judging.answer_line(task.question), width=width, height=16), task.asks)
+    return svg(judging.task_picture(task, judging.answer_line(task.question), width=width, height=16), task.asks)
 
 
 def judged(question: str, typed: str, station: str) -> str:

@@ -259,7 +259,7 @@ def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mis
     return misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
 
 
-def asked_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
+def task_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
     """Return the picture of what is asked, with holes for what is to be found; the input's elements where it has none.
 
     A request of one op is drawn as far as it says the sizes itself, so that nothing tells whether it is refused.

@@ -156,7 +156,7 @@ class TaskPane(Vertical):
         parts, room = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
         if not self.revealed:
             room["height"] = self.query_one("#pictures").size.height
-            parts = [judging.asked_picture(self.asked, answer, **room)]
+            parts = [judging.task_picture(self.asked, answer, **room)]
         else:
             if self.asked.follow:
                 parts = [grid(answer, read_axes(self.asked.follow), **room)]

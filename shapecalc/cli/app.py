@@ -267,6 +267,8 @@ def _tell_misuse(error: ShapeError, words: Sequence[str]) -> int:
         known = f"{first} " if first in OPS or first in COMMANDS else ""
         needed = first in OPS and problem.message.startswith("missing")
         example = f"as in shapecalc {OPS[first].examples[0]}; " if needed else ""
+        if first == "code" and isinstance(error, commands.ExtraWordError):
+            example = "tensors and sizes are given in one word: --input 'x=N,C n=8'; "
         problem = replace(problem, hint=f"{example}see shapecalc {known}-h") if problem.rule != FILE else problem
     if "--json" not in words:
         tell(problem_line(problem))

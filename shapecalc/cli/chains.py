@@ -12,7 +12,7 @@ from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, command_words, printing_options
 from shapecalc.cli.output import Exit, Output
 from shapecalc.core import commands
-from shapecalc.core.answers import Chain
+from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
 from shapecalc.core.cases import expectation, met
 from shapecalc.core.commands import Option, Takes
@@ -25,10 +25,11 @@ from shapecalc.core.find import Found, named_shape
 from shapecalc.core.fixing import STILL, answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
 from shapecalc.core.simplify import goal_called, simplify
-from shapecalc.core.text import number_text, split
+from shapecalc.core.text import number_text, shape_text, split
 from shapecalc.core.values import read_sizes
 
 if TYPE_CHECKING:
@@ -218,10 +219,20 @@ def _told(comparison: Comparison) -> str:
         return "the dialects differ (* marks the less common answers)"
     asked = list(dict.fromkeys(row.dialect for row in comparison.rows))
     told = f"{', '.join(asked)} agree" if comparison.unasked else "the dialects agree"
-    told = told if len(asked) > 1 else f"nothing is compared: only {asked[0]} is asked"
+    told = told if len(asked) > 1 else f"only {asked[0]} is asked{_as_chain(comparison.rows[0].trace)}"
     if len({row.verdict for row in comparison.rows}) == 1:
         return told
     return f"{told} (* marks the answers at other settings than the default)"
+
+
+def _as_chain(answer: Trace | Chain) -> str:
+    """Return how the other dialects are asked about a Shuffle, which they do not have; nothing for other ops."""
+    if isinstance(answer, Chain) or answer.request.op != SHUFFLE.name:
+        return ""
+    ops = zip(("transpose", "reshape", "transpose"), SHUFFLE.params, strict=True)
+    given = [(op, answer.request.arguments.get(param.name)) for op, param in ops]
+    stages = [shape_text(answer.input), *(f"{op} {shape_text(dims)}" for op, dims in given if dims is not None)]
+    return f"; for the others write compare '{' | '.join(stages)}'"
 
 
 COMPARE_COMMAND = Command(
@@ -312,10 +323,11 @@ EQUIV_COMMAND = Command(
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing. Of code,
-code LINE --as command makes a chain. The answer is same, same when a condition holds, different (with
-the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
-same under conditions with --strict; 3: undecided, or a chain is refused.""",
+    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing.
+If you have code, code LINE --input x=SHAPE --as command writes it as a chain. The answer is same, same
+when a condition holds, different (with the first element that differs, at the smallest sizes), or
+undecided. Exit 0: same; 1: different, or same under conditions with --strict; 3: undecided, or a
+chain is refused.""",
 )
 
 
@@ -351,8 +363,8 @@ def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: ob
         output.put(coded.text if coded else found.text)
         for limit in coded.warnings if coded else found.chain.limits:
             output.tell(f"shapecalc: {limit}")
-        costs = f"; now {found.after}" if found.shorter else ", and none is shorter"
-        output.tell(f"shapecalc: {found.before}{costs}")
+        fewer = "the same in fewer stages" if found.after == found.before else f"now {found.after}"
+        output.tell(f"shapecalc: {found.before}{f'; {fewer}' if found.shorter else ', and none is shorter'}")
     return Exit.NO if check and found.shorter else Exit.YES
 
 

@@ -1019,7 +1019,7 @@ class Reader:
             raise misuse("the code does not end with a tensor", PASTE, argument="line")
         if not value.stages:
             found = brief(shape_text(value.shape))
-            raise misuse(f"nothing in the code changes the shape of a tensor: it ends with {found}", argument="line")
+            raise misuse(f"the code ends with a tensor as it was given or made, {found}", argument="line")
         return CodeChain(value.given, value.stages, self.noted(known), value.main)
 
     def noted(self, known: Sequence[str]) -> tuple[str, ...]:
@@ -1219,7 +1219,8 @@ class Reader:
         if not name.isascii() or len(name) > LONGEST_WORD:
             raise self.error(node, "a size has a name of plain letters")
         self.met |= {name, last}
-        found = self.sizes.get(name, self.sizes.get(last))
+        given = self.given.get(last)
+        found = self.sizes.get(name, self.sizes.get(last, given.size if given else None))
         if found is None and LISTS_OF_SIZES.fullmatch(last):
             raise self.listed(node)
         return named_dim(last) if found is None else found

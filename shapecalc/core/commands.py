@@ -148,7 +148,12 @@ class ExtraWordError(ShapeError):
 
 AXES = ("--axis", "--axes", "--dim", "--dims", "--perm")
 """The words of frameworks for the axes of an op, which mean one option here."""
-LAYER = {"--first-transpose": "--first", "--reshape-dims": "--to", "--second-transpose": "--second"}
+LAYER = {
+    "--first-transpose": "--first",
+    "--reshape": "--to",
+    "--reshape-dims": "--to",
+    "--second-transpose": "--second",
+}
 """TensorRT's words for the parts of a Shuffle."""
 
 

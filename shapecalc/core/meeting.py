@@ -97,10 +97,18 @@ def widened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 def cut(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield a shape without the last position of each axis that is one too long."""
-    pairs = zip(shape, other, strict=False)
+    pairs = [*zip(shape, other, strict=False)]
     shorter = tuple([theirs if _is_next(ours, theirs) else ours for ours, theirs in pairs])
-    if len(shape) == len(other) and shorter != shape:
+    if len(shape) == len(other) and shorter != shape and not {*shorter} & {*PATCHES}:
         yield "cut {} where it is one too long, as by rounding", shorter
+
+
+def with_token(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with a position for the class token on each axis of an image's patches that lacks it."""
+    pairs = zip(shape, other, strict=False)
+    longer = tuple([theirs if ours in PATCHES and _is_next(theirs, ours) else ours for ours, theirs in pairs])
+    if len(shape) == len(other) and longer != shape:
+        yield "give {} the class token, as a pad of 1 in front does", longer
 
 
 def _side(large: Dim, small: Dim) -> int:
@@ -123,7 +131,7 @@ def _to_each(*ways: Way) -> tuple[tuple[str, Way], ...]:
 
 
 WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
-    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, cut),
+    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, with_token, cut),
     "matmul": (
         *(("operands", transposed), ("input", transposed), ("input", flattened), ("operands", unsqueezed)),
         *(("operands", widened), ("input", pooled)),
@@ -239,6 +247,8 @@ def at_fault(request: Request) -> tuple[int, int] | None:
     return None
 
 
+PATCHES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
+"""The sides of the maps of patches that well-known image models have, by how many patches these are."""
 FEWEST = 4
 """From which size on one more is taken for rounding."""
 MOST_TIMES = 64
@@ -253,7 +263,9 @@ def told(have: int, wanted: int, op: str | None) -> str:
     """
     large, small = max(have, wanted), min(have, wanted)
     if _is_next(large, small) and small > FEWEST and op in ("broadcast", "concat", "stack"):
-        return f"{large} is one more than {small}, as by rounding"
+        side = PATCHES.get(small)
+        grid = f"{side}*{side} = {small} patches and a class token" if side and op == "broadcast" else ""
+        return f"{large} is {grid or f'one more than {small}, as by rounding'}"
     features = op in ("matmul", "linear")
     if small < 2 or large % small or (large > small * MOST_TIMES and not features):
         return f"{large} is {large - small} more than {small}" if large < 2 * small else ""

@@ -176,19 +176,14 @@ def _file(held: Held) -> list[str] | None:
     known = COMMANDS.get(Path(name).suffix)
     if len(name) > LONGEST_SHOWN or "\n" in name or not (Path(name).exists() or (known and " " not in name)):
         return None
-    if known == "code" and not Path(name).exists():
-        raise ShapeError(Problem(FILE, f"{visible(brief(name))}: No such file or directory"))
-    if Path(name).exists() and not Path(name).is_file():
-        raise misuse(f"{visible(brief(name))} is no regular file", f"write shapecalc < {visible(brief(name))}")
-    beginning = "" if known == "model" else _beginning(Path(name))
-    if "\0" in beginning:
-        raise misuse(f"{visible(brief(name))} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
+    if known == "model" and (Path(name).is_file() or not Path(name).exists()):
+        return [known, *held.typed]
+    beginning, options = _beginning(Path(name)), [word for word in held.typed if word not in held.words]
+    if layers := _layers(replace(held, words=(beginning, *others))):
+        return [*layers, *options]
     if known == "code":
-        options = [word for word in held.typed if word not in held.words]
-        layer = _layer(replace(held, words=(beginning, *others)))
-        given = ["--input", " ".join(others)] if others else []
-        return [*layer, *options] if layer else ["code", name, *options, *given]
-    return [known or ("check" if _is_case(beginning) else "doctor"), *held.typed]
+        return ["code", name, *options, *(["--input", " ".join(others)] if others else [])]
+    return ["check" if _is_case(beginning) else "doctor", *held.typed]
 
 
 def _is_folder(word: str) -> bool:
@@ -209,11 +204,23 @@ def _arrays_in(folder: Path) -> list[str]:
 
 
 def _beginning(path: Path) -> str:
+    """Return the beginning of a text, or nothing if it cannot be read: what opens it then tells why.
+
+    Raises `ShapeError`: usage for what is no text, file if there is none.
+    """
+    shown = visible(brief(str(path)))
+    if not path.exists():
+        raise ShapeError(Problem(FILE, f"{shown}: No such file or directory"))
+    if not path.is_file():
+        raise misuse(f"{shown} is no regular file", f"write shapecalc < {shown}")
     try:
         with path.open("rb") as file:
-            return file.read(MOST_READ).decode("utf-8", "replace")
+            text = file.read(MOST_READ).decode("utf-8", "replace")
     except OSError:
-        return ""  # what opens it tells why it cannot be read
+        return ""
+    if "\0" in text:
+        raise misuse(f"{shown} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
+    return text
 
 
 def _is_case(text: str) -> bool:
@@ -266,39 +273,72 @@ def _one_shape(held: Held) -> list[str] | None:
 # Messages, chains, patterns and code.
 
 
-LAYER = {
+PARTS = {
     "first": r"first[_ ]?transpose",
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
     "second": r"second[_ ]?transpose",
 }
 """What TensorRT calls the parts of a Shuffle, in C++, in Python and in its logs, by our own words for them."""
-LIST = r"\W{0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})"
-
-
+NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
+"""The list of a part, behind brackets and the names of types."""
+PART = re.compile(
+    r"(?:(\w+)(?:\.|->)(?:set)?|(\w+) ?= ?[\w.>-]{0,40})?"
+    rf"(?:{'|'.join(f'(?P<{part}>{name}{NUMBERS})' for part, name in PARTS.items())}"
+    r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
+    re.IGNORECASE,
+)
+"""A part of a Shuffle, or the call that makes one, with the variable that holds the layer."""
+OTHERS = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
+"""A shape that is computed, or a layer of another kind."""
 PRINTED = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
 """The input's shape in a comment of code that `--as` prints, or another list of numbers."""
 
 
-def _layer(held: Held) -> list[str] | None:
-    """Read the parts of a TensorRT Shuffle by their names there, if it is no error; a shape beside them is the input.
+def _layers(held: Held) -> list[str] | None:
+    """Read TensorRT's Shuffles by the names of their parts, if it is no error; a shape beside them is the input.
 
-    Raises `ShapeError` (usage) for more layers, and for a shape that is computed.
+    Raises `ShapeError` (usage) for what is more than Shuffles of numbers.
     """
-    text, line = held.line, list[str]()
-    for option, name in LAYER.items():
-        part = re.search(name + LIST, text, re.IGNORECASE)
-        if part is not None:
-            line += [f"--{option}", part[1]]
-            text = text.replace(part[0], " ")
-    own = [word for word in held.words if not re.search("|".join(LAYER.values()), word, re.IGNORECASE)]
-    shapes = [shape for _, _, shape in (word.rpartition("=") for word in own) if is_shape(shape)]
-    shapes += [printed or numbers for printed, numbers in PRINTED.findall(text)]
-    if not line or not shapes or _message(held):
+    layers = _shuffles(held.line)
+    told = [word for word in held.words if re.search("|".join(PARTS.values()), word, re.IGNORECASE)]
+    given = [word.rpartition("=")[2] for word in held.words if word not in told]
+    printed = _printed(" ".join(told))
+    shapes = [*filter(is_shape, given), *printed, *_printed(held.line)]
+    if not layers or not shapes or _message(held):
         return None
-    if "set_input" in text or text.count("network.add_") > 1:
-        raise misuse("this is more than one Shuffle of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
-    literal = re.search(r"zero_?is_?placeholder\W{1,5}(false|0)", text, re.IGNORECASE)
-    return ["shuffle", re.sub(r"\s", "", shapes[0]), *line, *(["--no-zero-is-placeholder"] if literal else [])]
+    if OTHERS.search(held.line):
+        raise misuse("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
+    if len(layers) > 1 and len(printed) > 1:
+        raise misuse("these layers have inputs of their own", "give one of them at a time")
+    shape = re.sub(r"\s", "", shapes[0])
+    if len(layers) > 1:
+        return ["chain", " | shuffle ".join([shape, *layers])]
+    return ["shuffle", shape, *layers[0].split()]
+
+
+def _printed(text: str) -> list[str]:
+    """Return the shapes in a text that are no part of a Shuffle."""
+    return [named or numbers for named, numbers in PRINTED.findall(PART.sub(" ", " ".join(text.split())))]
+
+
+def _shuffles(text: str) -> list[str]:
+    """Return the options of each Shuffle in a text: one begins where it is made, or where a part is not the next one.
+
+    >>> _shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
+    ['--second 1,0', '--first 1,0', '--to 3,-1']
+    """
+    layers = list[tuple[str, dict[str, str]]]()
+    for found in PART.finditer(text):
+        part, owner = str(found.lastgroup), found[1] or found[2] or ""
+        last = next((parts for name, parts in reversed(layers) if name == owner), None)
+        later = [*PARTS][[*PARTS, part].index(part) :]
+        if last is None or part in ("made", *last) or (not owner and not last.keys().isdisjoint(later)):
+            last = {}
+            layers.append((owner, last))
+        if part != "made":
+            numbers = re.sub(r"\s", "", found[found.lastindex + 1]) if part in PARTS else ""  # type: ignore[operator]
+            last[part] = f"--{part} {numbers}" if numbers else "--no-zero-is-placeholder"
+    return [" ".join(parts.values()) for _, parts in layers if parts]
 
 
 def _message(held: Held) -> list[str] | None:
@@ -354,20 +394,21 @@ def _code(held: Held) -> list[str] | None:
     start = TENSOR.match(code)
     if start and is_shape(start[1]):
         code, others = f"x{code[start.end() :]}", [f"x={start[1].strip('()[]')}"]
-    last, name = _last_statement(code), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
+    sums = ast.BinOp if others and "=" in others[0] else ast.MatMult
+    last, name = _last_statement(code, sums), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
     if last is None:
         return None
     makes_layer = isinstance(last, ast.Call) and name and name.end() == last.func.end_col_offset
     return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
 
 
-def _last_statement(text: str) -> ast.AST | None:
+def _last_statement(text: str, sums: type[ast.AST]) -> ast.AST | None:
     """Return the last statement of a text that is Python about a tensor, or the expression that it is."""
     try:
         parsed = ast.parse(dedent(text[:MOST_READ]).strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, ast.MatMult)
+    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, sums)
     if is_shape(text) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
         return None
     last = parsed.body[-1]
@@ -379,5 +420,5 @@ def _lines(held: Held) -> list[str] | None:
     return ["doctor", "-"] if "\n" in held.text.strip() else None
 
 
-READINGS = (_shapes, _operands, _layer, _message, _cases, _chain, _pattern, _code, _lines, _one_shape)
+READINGS = (_shapes, _operands, _layers, _message, _cases, _chain, _pattern, _code, _lines, _one_shape)
 """What reads a thing that is no file, in this order: each returns None for what is not its own."""

@@ -216,9 +216,9 @@ COPIED_ZERO = StepRule(
     "copy-zero",
     "0 copies the dim at the same index of the tensor being reshaped",
     "Dims are counted from the left, also when the rank changes: people often expect the dim that lines up at "
-    "the right. In a Shuffle the tensor being reshaped is the one after the first transpose. The size is copied, and "
-    "the elements only if those before it line up, too: in pictures a solid line is the way of elements, and a dotted "
-    "stroke names the axis of which only the size is copied.",
+    "the right. In a Shuffle the tensor being reshaped is the one after the first transpose. The size is copied. The "
+    "elements come along only if the dims in front multiply to the same number as before. In pictures a solid line is "
+    "the way of elements, and a dotted stroke names the axis of which only the size is copied.",
     "shapecalc reshape 2,2,3,2 -1,0,0",
     "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
     name="copy 0",

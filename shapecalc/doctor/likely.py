@@ -11,7 +11,7 @@ from math import isqrt, prod
 
 from shapecalc.core.dims import Shape
 from shapecalc.core.fixing import Fix, differing, divisors_near
-from shapecalc.core.meeting import FEWEST, MOST_CHANNELS, channels_moved, squeezed, transposed, unsqueezed
+from shapecalc.core.meeting import FEWEST, MOST_CHANNELS, PATCHES, channels_moved, squeezed, transposed, unsqueezed
 from shapecalc.doctor.match import Sizes, text_of
 from shapecalc.doctor.reading import Reading, as_dims, known_count
 
@@ -27,6 +27,7 @@ FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 
 MISSING = "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 DROPPED = "drop a dim of 1 that is one too many, x.squeeze(0)"
 OFF_BY_ONE = "pad the image until all strides divide it, often to a multiple of 32, or cut the larger by one"
+CLASS_TOKEN = "give the tensor of {} the class token, too, as a pad of 1 in front does; or add it behind this line"
 ONE_SIZE = "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 COLOURS = (3, 4)
 POSITIONS = (77, 512)
@@ -63,7 +64,7 @@ def guesses(read: Reading, shape: Shape) -> Iterator[Fix]:
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
     elif read.op in ("reshape", "shuffle") and len(target) > 1 and have > 0 and known_count(target):
         ways = () if -1 in target else (_batches, _computed, _one_other)
-        changed = [each for way in ways for each in way(read, have, target)]
+        changed = next(filter(None, ([*way(read, have, target)] for way in ways)), [])
         name = "to" if read.op == "shuffle" else "target"
         yield from (Fix(name, text_of(value), f"write {text_of(value)}: {why}") for value, why in changed)
         yield from _padded(given, target) if read.input else ()
@@ -248,7 +249,7 @@ def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
     elif known or (read.op == "broadcast" and "position" in read.near.lower()):
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
     elif images and not texts and read.op in ("broadcast", "concat") and large == small + 1 > FEWEST:
-        yield OFF_BY_ONE
+        yield CLASS_TOKEN.format(small) if small in PATCHES and read.op == "broadcast" else OFF_BY_ONE
     elif read.op == "matmul" and {have, wanted} <= FEATURES:
         yield f"take the encoder of this model: this one gives {have} features, and the weights take {wanted}"
     elif layer and small > MOST_CHANNELS and large % small == 0 == large // small - isqrt(large // small) ** 2:

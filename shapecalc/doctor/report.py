@@ -372,7 +372,7 @@ def _ask(read: Reading) -> str | None:
     several = read.op in KINDS
     if read.input is not None and (_options(read) is not None or (several and (read.operands or read.pair))):
         return None
-    both = "the line of code, and the shapes of its tensors before it" if several else ""
+    both = "the shapes of both tensors before the line that failed" if several else ""
     wanted = read.traits.shapes_in or both or _shape_before(read)
     return f"{wanted}; the node is {read.node}" if read.node else wanted
 

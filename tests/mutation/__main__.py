@@ -1,25 +1,29 @@
-"""Breaks the core in one place after the other, and tells which breaks no test notices.
+"""Breaks the package in one place after the other, and tells which breaks no test notices.
 
-    python -m tests.mutation [--count N] [--seed N]
+    python -m tests.mutation [--count N] [--seed N] [ROOM ...]
 
-Cosmic Ray makes the mutants; which ones is drawn by the seed. A copy of the checkout is broken, never the checkout.
-It ends with 1 if more than a tenth survives, or one that `survivors.txt` does not explain.
+Cosmic Ray makes the mutants; which ones is drawn by the seed. Copies of the checkout are broken, never the checkout.
+A mutant meets the fast tests that run its line, the quickest first. The command ends with 1 if more than a tenth
+survives, or one that `survivors.txt` does not explain.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import json
 import os
 import resource
 import shutil
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+import coverage
 import hypothesis  # noqa: F401 - so that the forks have it
 import numpy  # noqa: F401
 import pytest
@@ -29,32 +33,27 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
 ROOT = Path(__file__).parents[2]
+ROOMS = "core", "models", "engine", "doctor"
 EXPLAINED = Path(__file__).with_name("survivors.txt")
 MOST = 0.1
 """The share of mutants that may survive."""
-PATIENCE = 60
-"""The seconds of computing after which a mutant that goes on for ever counts as noticed."""
+PATIENCE = 20
+"""The seconds of computing, beside four times what the tests take, after which a mutant counts as noticed."""
+FIRST = 40
+"""The tests that are asked before all others."""
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 QUICK = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not slow", "--no-header"]
 QUICK += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-ELSEWHERE = "ops", "direct", "parameters", "typer", "doctor", "serve"
-"""The tests of the command line that another lot has, or that ask little of the core."""
-STAGES = (
-    ["tests/core/test_cases.py", "tests/core/test_text.py", "shapecalc/core/ops", "shapecalc/core/sizes"],
-    ["shapecalc/core", "tests/core", "--deselect", "tests/core/test_imports.py"],
-    ["shapecalc", "tests/view", *(f"tests/cli/test_{name}.py" for name in ("ops", "direct", "parameters", "typer"))],
-    ["tests/engine", "tests/engines", "tests/cli", *(f"--ignore=tests/cli/test_{name}.py" for name in ELSEWHERE)],
-)
-"""Tests by how soon they notice, after those nearest to a break: each lot is asked what the ones before let live."""
 OPERATORS = {name: operator() for name in sorted(operator_names()) if not (operator := get_operator(name)).arguments()}
 """What breaks a place, by its name: those that need no settings."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One file of the core with one break."""
+    """One file with one break, and the line of it."""
 
     file: Path
+    line: int
     before: str
     after: str
 
@@ -63,33 +62,33 @@ class Mutant:
         """The lines that differ, on one line, as `survivors.txt` lists them."""
         lines = unified_diff(self.before.splitlines(), self.after.splitlines(), lineterm="", n=0)
         changed = [f"{line[0]} {line[1:].strip()}" for line in list(lines)[2:] if line[0] in "+-"]
-        return f"{self.file.relative_to('shapecalc/core')}: {' '.join(changed)}"
+        return f"{self.file.relative_to('shapecalc')}: {' '.join(changed)}"
 
 
-def drawn_mutants(count: int, seed: int) -> list[Mutant]:
+def drawn_mutants(rooms: list[str], count: int, seed: int) -> list[Mutant]:
     """Return that many mutants of all that there are; a line that stays is drawn again, whatever changes around it."""
-    files = [path.relative_to(ROOT) for path in sorted((ROOT / "shapecalc" / "core").rglob("*.py"))]
+    files = [path.relative_to(ROOT) for room in rooms for path in sorted((ROOT / "shapecalc" / room).rglob("*.py"))]
     places = [(file, *place) for file in files for place in _places((ROOT / file).read_text("utf-8"))]
     places.sort(key=lambda place: Random(f"{seed} {place[0]} {place[1]} {place[3]}").random())
     found: list[Mutant] = []
-    for file, operator, occurrence, _ in places:
+    for file, operator, occurrence, _, row in places:
         if len(found) == count:
             break
         before = (ROOT / file).read_text("utf-8")
         after = mutate_code(before, OPERATORS[operator], occurrence)
         if after is not None and _meaning(after) not in ("", _meaning(before)):
-            found.append(Mutant(file, before, after))
+            found.append(Mutant(file, row, before, after))
     return found
 
 
-def _places(source: str) -> list[tuple[str, int, tuple[str, int]]]:
-    """Return every place of a source that an operator of Cosmic Ray can break: its name, a number, the text there."""
+def _places(source: str) -> list[tuple[str, int, tuple[str, int], int]]:
+    """Return every place that an operator of Cosmic Ray can break: its name, a number, the text there, the line."""
     nodes, lines = list(ast_nodes(get_ast(source))), source.splitlines()
     found = []
     for name, operator in OPERATORS.items():
         starts = [start for node in nodes for start, _ in operator.mutation_positions(node)]
         texts = [lines[row - 1].strip() + f" {column}" for row, column in starts]
-        found += [(name, at, (text, texts[:at].count(text))) for at, text in enumerate(texts)]
+        found += [(name, at, (text, texts[:at].count(text)), starts[at][0]) for at, text in enumerate(texts)]
     return found
 
 
@@ -113,44 +112,112 @@ def _meaning(source: str) -> str:
     return ast.dump(tree)
 
 
-def survives(mutant: Mutant, copy: Path) -> bool:
+class Reach:
+    """Which tests run which lines, and how long each takes."""
+
+    def __init__(self, cover: coverage.Coverage | None = None) -> None:
+        self.cover, self.seconds = cover, defaultdict[str, float](float)
+        self.lines: dict[str, dict[int, list[str]]] = {}
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.cover.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid] += report.duration
+
+    def save(self, file: Path, copy: Path) -> None:
+        """Write what was seen of the package in a copy of the checkout."""
+        data = self.cover.get_data()
+        lines = {str(Path(name).relative_to(copy)): data.contexts_by_lineno(name) for name in data.measured_files()}
+        file.write_text(json.dumps([self.seconds, lines]), "utf-8")
+
+    @classmethod
+    def read(cls, file: Path) -> Reach:
+        """Return what was seen."""
+        reach, (seconds, lines) = cls(), json.loads(file.read_text("utf-8"))
+        reach.seconds.update(seconds)
+        reach.lines = {name: {int(line): tests for line, tests in seen.items()} for name, seen in lines.items()}
+        return reach
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        """Return the tests that run the line of a mutant, else its function, else its file; the quickest first."""
+        seen = self.lines.get(str(mutant.file), {})
+        rows = [range(mutant.line, mutant.line + 1)]
+        rows += [
+            range(node.lineno + 1, node.end_lineno + 1)
+            for node in sorted(ast.walk(ast.parse(mutant.before)), key=lambda node: -getattr(node, "lineno", 0))
+            if isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= node.end_lineno
+        ]
+        for each in (*rows, seen):
+            found = {test for row in each for test in seen.get(row, ())} - {""}
+            if found:
+                return sorted(found, key=lambda test: (self.seconds[test], test))
+        return []
+
+
+class Chosen:
+    """Some tests of all that are collected, in their order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.order = {test: place for place, test in enumerate(tests)}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted((item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid])
+
+
+def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
     """Say whether no test notices a mutant."""
-    file = copy / mutant.file
-    _write(file, mutant.after)
+    file, tests = copy / mutant.file, reach.tests(mutant)
+    file.write_text(mutant.after, "utf-8")
     try:
-        return all(_passes(stage, copy) for stage in (_nearest(mutant.file, copy), *STAGES))
+        return all(_passes(lot, copy, reach) for lot in (tests[:FIRST], tests[FIRST:]) if lot)
     finally:
-        _write(file, mutant.before)
+        file.write_text(mutant.before, "utf-8")
 
 
-def _nearest(file: Path, copy: Path) -> list[str]:
-    """Return the tests that a file is nearest to: its own examples, and those that import it."""
-    imported = f"from {'.'.join(file.with_suffix('').parts)} import"
-    tests = sorted((copy / "tests" / "core").glob("test_*.py"))
-    return [str(file), *(str(test.relative_to(copy)) for test in tests if imported in test.read_text("utf-8"))]
+def _passes(tests: list[str], copy: Path, reach: Reach) -> bool:
+    """Say whether none of the tests fails in the copy."""
+    files = sorted({test.partition("::")[0] for test in tests})
+    limit = PATIENCE + int(4 * sum(reach.seconds[test] for test in tests))
+    return _run([*QUICK, *files], copy, limit, Chosen(tests)) in (pytest.ExitCode.OK, NOTHING)
 
 
-def _write(file: Path, source: str) -> None:
-    """Write a source so that Python sees it: what it has compiled may be as old and as long."""
-    file.write_text(source, "utf-8")
-    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
-        compiled.unlink()
-
-
-def _passes(tests: list[str], copy: Path) -> bool:
-    """Say whether no test fails in the copy: in a fork, so that what they all import is imported once."""
+def _run(words: list[str], copy: Path, limit: int, plugin: object, done=lambda: None) -> int:
+    """Run tests in the copy, in a fork, so that what they all import is imported once; return the exit code."""
     child = os.fork()
     if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (pytest.ExitCode.OK, NOTHING)
-    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    sys.dont_write_bytecode = True  # what was compiled may be as old and as long as the break
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
+    os.setsid()
     os.chdir(copy)
     sys.path.insert(0, str(copy))
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
-    os._exit(pytest.main([*QUICK, *tests]))
+    code = pytest.main(words, plugins=[plugin])
+    done()
+    os._exit(code)
+
+
+def measure(file: Path, copy: Path) -> None:
+    """Run all fast tests once, and write down what they reach; end the program if one fails."""
+    cover = coverage.Coverage(data_file=None, source=[str(copy / "shapecalc")], config_file=False)
+    reach = Reach(cover)
+
+    def done() -> None:
+        cover.stop()
+        reach.save(file, copy)
+
+    cover.start()
+    code = _run([*QUICK, "shapecalc", "tests"], copy, 3600, reach, done)
+    cover.stop()
+    if code:
+        sys.exit("the tests fail before anything is broken")
 
 
 def explained() -> set[str]:
@@ -158,26 +225,45 @@ def explained() -> set[str]:
     return {line for line in EXPLAINED.read_text("utf-8").splitlines() if line[:1].isalpha() and ": - " in line}
 
 
+def worked(mutants: list[Mutant], folder: Path, reach: Reach) -> list[str]:
+    """Return the changes that survive, found by as many processes as there are cores, each with a copy."""
+    known, cores = explained(), os.cpu_count() or 1
+    workers = []
+    for core in range(cores):
+        workers.append(os.fork())
+        if not workers[-1]:
+            alive = []
+            copy = Path(shutil.copytree(folder / "checkout", folder / f"copy-{core}"))
+            for mutant in mutants[core::cores]:
+                if survives(mutant, copy, reach):
+                    alive.append(mutant.change)
+                told = "SURVIVES" if mutant.change in alive else "noticed "
+                print(told, mutant.change, "(explained)" * (mutant.change in known), flush=True)
+            (folder / f"alive-{core}").write_text(json.dumps(alive), "utf-8")
+            os._exit(0)
+    for worker in workers:
+        os.waitpid(worker, 0)
+    return [change for core in range(cores) for change in json.loads((folder / f"alive-{core}").read_text("utf-8"))]
+
+
 def main() -> int:
     """Run the command line; return 1 if too much survives, or if it is not explained."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=12)
+    parser.add_argument("--reach", type=Path, help="a file that keeps what the tests reach for another run")
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", default=ROOMS)
     asked = parser.parse_args()
-    known = explained()
-    survivors: list[str] = []
-    mutants = drawn_mutants(asked.count, asked.seed)
-    with TemporaryDirectory() as folder:
-        copy = Path(folder) / "checkout"
+    mutants = drawn_mutants(asked.rooms, asked.count, asked.seed)
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        copy = folder / "checkout"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__"))
-        if not all(_passes(stage, copy) for stage in STAGES):
-            sys.exit("the tests fail before anything is broken")
-        for number, mutant in enumerate(mutants, 1):
-            alive = survives(mutant, copy)
-            survivors += [mutant.change] * alive
-            told = "  (explained)" * (alive and mutant.change in known)
-            print(f"{number:>4} {'SURVIVES' if alive else 'noticed '} {mutant.change}{told}", flush=True)
-    new = {*survivors} - known
+        file = asked.reach or folder / "reach.json"
+        if not file.exists():
+            measure(file, copy)
+        survivors = worked(mutants, folder, Reach.read(file))
+    new = {*survivors} - explained()
     print(f"{len(survivors)} of {len(mutants)} survive, {len(new)} of them not explained")
     return int(len(survivors) > MOST * len(mutants) or bool(new))
 

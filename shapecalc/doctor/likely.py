@@ -91,9 +91,12 @@ def _batches(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Number
 
 
 def _computed(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """Yield targets with another size where the line of code computes one; never for the batch in front."""
+    """Yield targets with another size where the line of code computes one; never for the batch in front.
+
+    Attributes come first: they are settings, and other names are mostly taken from a shape.
+    """
     texts = read.line.arguments if read.line is not None else ()
-    for text in dict.fromkeys(texts[1:] if len(texts) == len(target) else ()):
+    for text in sorted(dict.fromkeys(texts[1:] if len(texts) == len(target) else ()), key=lambda text: "." not in text):
         places = [at for at, each in enumerate(texts) if each == text]
         room, left = divmod(have, prod(size for at, size in enumerate(target) if at not in places))
         size = isqrt(room) if len(places) == 2 else room

@@ -105,7 +105,7 @@ if TYPE_CHECKING:
         uneven: bool | None
 
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["Chain", "Comparison", "Problem", "ShapeError", "Stage", "Step", "Trace"]
 __all__ += ["broadcast", "chain", "compare", "concat", "conv", "depth_to_space", "einsum", "equiv", "expand"]
 __all__ += ["find", "flatten", "flip", "linear", "match", "matmul", "moveaxis", "pad", "pool", "rearrange"]

@@ -211,7 +211,7 @@ class Group(Record):
         if self.part:
             return "become"
         if not self.sources or not self.outs:
-            return "is inserted" if self.outs else "is dropped"
+            return "is new" if self.outs else "is dropped"
         several = len(self.sources) > 1, len(self.outs) > 1
         return "mix into" if self.mixes and any(several) else VERBS[several[0]][several[1]]
 
@@ -288,7 +288,7 @@ def told(links: Iterable[Group], wires: Sequence[tuple[int, ...]], mixed: Collec
 
 
 def regrouping(before: Shape, after: Shape) -> str:
-    """Say in one sentence which axes of a reshape merge, split, mix, are inserted or are dropped.
+    """Say in one sentence which axes of a reshape merge, split, mix, are new or are dropped.
 
     >>> regrouping((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
@@ -323,7 +323,8 @@ def _sentence(group: Group) -> str:
         return f"{one} {'becomes' if len(group.sources) == 1 else 'become'} {_axes(group.outs)}"
     if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
         axes = group.sources or group.outs
-        return f"{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
+        whose = "" if group.sources else "output "
+        return f"{whose}{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
     verb = "becomes" if group.verb == "stays" else group.verb
     return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
 

@@ -28,7 +28,7 @@ WORDS = [
     ("2,3", "3,2", "axes 0,1 mix into axes 0,1"),
     ("6,2", "4,3", "axes 0,1 mix into axes 0,1"),
     ("N,C,H,W", "N,C*H*W/64,64", "axis 0 stays; axes 1,2,3 mix into axes 1,2"),
-    ("1,2,3", "3,1,2,1", "axis 0 is dropped; axes 1,2 mix into axes 0,2; axis 1 is inserted; axis 3 is inserted"),
+    ("1,2,3", "3,1,2,1", "axis 0 is dropped; axes 1,2 mix into axes 0,2; output axis 1 is new; output axis 3 is new"),
     ("3,4", "2,3,2", "axes 0,1 mix into axes 0,1; a part of axis 1 becomes axis 2"),
     ("2,3,4", "4,6", "axes 0,1,2 mix into axis 0; axes 1,2 mix into axis 1"),
     ("N,4", "3,2,2", "axis 0 stays; axis 1 splits into axes 1,2"),

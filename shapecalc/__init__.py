@@ -17,6 +17,8 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 
 from __future__ import annotations
 
+import sys
+
 from shapecalc.core import fixing as _answers
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.ask import ask
@@ -646,6 +648,17 @@ def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everyth
 
 
 Answer.shown_as = _shown_as
+
+
+class _Package(type(sys)):  # type: ignore[misc]  # the class of modules
+    """This package, whose `view` stays the function when the folder of that name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name == "view" and isinstance(value, type(sys))):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def _stage(stage: object) -> tuple[str, Mapping[str, object]]:

@@ -14,6 +14,7 @@ from shapecalc.core.ask import LackingError, Stage, ask, default_dialect, operat
 from shapecalc.core.commands import command_pieces, texts_of, without_padding
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.fixing import lasting_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
 from shapecalc.core.record import fields, replace
@@ -136,7 +137,7 @@ def print_answer(
     drawn = write_picture(answer, out) if out.about_picture else {}
 
     def as_json() -> dict[str, object]:
-        hint = {"hint": lasting} if (lasting := _lasting_hint(answer)) else {}
+        hint = {"hint": lasting} if (lasting := lasting_hint(answer)) else {}
         return answer.as_json() | hint | paths | drawn | ({"code": fields(coded)} if coded else {})
 
     if output.asks_text(out, as_json):
@@ -217,18 +218,8 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
             tell(f"shapecalc: {out.place}other answers are possible when {alternative.words}")
         for name, definition in shown(answer.results).items() if answer.results else ():
             tell(f"shapecalc: {out.place}{name} is {definition}")
-        lasting = _lasting_hint(answer)
-        if lasting:
+        if lasting := lasting_hint(answer):
             tell(f"shapecalc: {out.place}{lasting}")
-
-
-def _lasting_hint(answer: Trace | Chain) -> str:
-    """Return what would let an answer with conditions hold for every batch."""
-    if not answer.conditions:
-        return ""
-    from shapecalc.core.fixing import lasting_hint
-
-    return lasting_hint(answer)
 
 
 def exit_code_of(answer: Trace | Chain, wrong: str | None, *, strict: bool) -> int:

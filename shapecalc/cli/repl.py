@@ -23,7 +23,7 @@ from shapecalc.cli.output import (
     told_defaults,
 )
 from shapecalc.core import commands
-from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.answers import NONE, Chain, Trace
 from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
@@ -31,7 +31,7 @@ from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.core.problem import Problem, ShapeError, misuse
 from shapecalc.core.readings import OTHER_WORDS, Held, is_shape, read_held
-from shapecalc.core.record import FrozenDict, Record
+from shapecalc.core.record import Record
 from shapecalc.core.text import brief, read_shape, shape_text, split, suggestion, visible
 
 TYPE_CHECKING = False
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from shapecalc.cli.terminal import TerminalApp
 
-NO_DEFAULTS: FrozenDict = FrozenDict()
 COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
@@ -82,7 +81,7 @@ class Session:
     ['2,3,4', '3,2,4', '3,8', '3,2,4']
     """
 
-    def __init__(self, defaults: Mapping[str, object] = NO_DEFAULTS) -> None:
+    def __init__(self, defaults: Mapping[str, object] = NONE) -> None:
         """Start without a shape, under the defaults, else under each op's own dialect."""
         self._defaults = dict(defaults)
         self._past: list[Shape] = []

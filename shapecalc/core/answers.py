@@ -226,30 +226,27 @@ class Answer(Record):
         conditions = " and ".join(map(str, self.conditions))
         return shape_text(self.output) + (f" when {conditions}" if conditions else "")
 
-    @property
-    def input(self) -> Shape:
-        """The shape of the input tensor."""
-        raise TypeError(f"{type(self).__name__} has no input")
+    if TYPE_CHECKING:
 
-    @property
-    def traces(self) -> tuple[Trace, ...]:
-        """The trace of each op in turn."""
-        raise TypeError(f"{type(self).__name__} has no traces")
+        @property
+        def input(self) -> Shape:
+            """The shape of the input tensor."""
 
-    @property
-    def output(self) -> Shape | None:
-        """The shape of the result; None if the request is refused."""
-        raise TypeError(f"{type(self).__name__} has no output")
+        @property
+        def traces(self) -> tuple[Trace, ...]:
+            """The trace of each op in turn."""
 
-    @property
-    def problem(self) -> Problem | None:
-        """Why the request is refused; None if it is not."""
-        raise TypeError(f"{type(self).__name__} has no problem")
+        @property
+        def output(self) -> Shape | None:
+            """The shape of the result; None if the request is refused."""
 
-    @property
-    def conditions(self) -> Conditions:
-        """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
-        raise TypeError(f"{type(self).__name__} has no conditions")
+        @property
+        def problem(self) -> Problem | None:
+            """Why the request is refused; None if it is not."""
+
+        @property
+        def conditions(self) -> Conditions:
+            """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
 
     @property
     def assumes(self) -> Names:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
 
 from shapecalc.core import rules, values
-from shapecalc.core.answers import HERE, Request, shapes_in
+from shapecalc.core.answers import HERE, NONE, Request, shapes_in
 from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import NONE, Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
+from shapecalc.core.dialects.base import Dialect, Holds, Operator, Param, Setting, Zero, element_type, spelled
 from shapecalc.core.dims import Monomial, Shape, named_dim, names, rewrite, substitute
 from shapecalc.core.limits import MOST_NAMES
 from shapecalc.core.ops import OPS, dialects_with, params_of
@@ -483,7 +483,6 @@ def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
 Options = Mapping[str, object]
 Stage = tuple[str, Options]
 """An op of a chain by name, with its options."""
-NO_DEFAULTS: FrozenDict = FrozenDict()
 SETTABLE = ("dialect", "opset")
 """What can be set beforehand."""
 
@@ -522,7 +521,7 @@ def _lacking(op: str, dialect: object) -> set[str]:
     return lacking
 
 
-def chain_with_options(stages: Sequence[Stage], given: Options, defaults: Options = NO_DEFAULTS) -> list[Stage]:
+def chain_with_options(stages: Sequence[Stage], given: Options, defaults: Options = NONE) -> list[Stage]:
     """Return the stages of a chain, each with the options that were given for the whole chain and that it takes.
 
     `defaults` stand in for what was not given. Raises `ShapeError` (usage) for a given option that no stage takes.

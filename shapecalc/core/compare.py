@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from _collections_abc import Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.answers import NONE, Chain, Request, Trace
 from shapecalc.core.ask import Options, Stage, ask, chain_with_options, dialect_called
 from shapecalc.core.commands import stage_text
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import NONE, Dialect
+from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.dims import Shape, plain
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.ops import OPS, dialects_with

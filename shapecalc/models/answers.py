@@ -13,7 +13,7 @@ from typing import Any
 from shapecalc.core.answers import Request
 from shapecalc.core.ask import setting_of
 from shapecalc.core.conditions import Conditions, holds
-from shapecalc.core.dims import INT64_MAX, Monomial, product, substitute
+from shapecalc.core.dims import INT64_MAX, Monomial, always_whole, product, substitute
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.resolve import resolve
@@ -196,9 +196,8 @@ def keeps_elements(input: NamedShape | None, output: NamedShape | None) -> bool:
     """Say whether both shapes have as many elements at all sizes, in whole dims: no op asks for conditions then."""
     if not (_is_readable(input) and _is_readable(output)):
         return False
-    named = [dim for dim in output or () if isinstance(dim, Monomial)]
-    whole = all(dim.denominator == 1 and all(power > 0 for _, power in dim.powers) for dim in named)
-    return whole and product(input or ()) == product(output or ())  # type: ignore[arg-type]  # all are core's
+    whole = all(map(always_whole, output or ()))  # type: ignore[arg-type]  # all are core's
+    return whole and product(input or ()) == product(output or ())  # type: ignore[arg-type]
 
 
 def _is_readable(shape: object) -> bool:

@@ -14,6 +14,7 @@ from operator import ne
 import numpy as np
 from numpy.linalg import matrix_rank
 
+from shapecalc.core.answers import NONE
 from shapecalc.core.conditions import Condition, holds
 from shapecalc.core.dims import Dim, lowest_terms
 from shapecalc.core.problem import misuse
@@ -50,9 +51,6 @@ MOST_GUESSES, MOST_CHOICES = 16, 512
 """How many ways to free inputs are tried, and among how many these are the likeliest."""
 FARTHEST_SIZE = 4096
 """How far above a size one is looked for that satisfies conditions."""
-
-
-NONE: FrozenDict = FrozenDict()
 
 
 class SizeOptions(Record):

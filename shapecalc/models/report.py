@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from shapecalc.core.answers import Request
+from shapecalc.core.answers import NONE, Request
 from shapecalc.core.ask import ask
 from shapecalc.core.dims import substitute
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
 from shapecalc.core.text import brief, suggestion, visible
 from shapecalc.models.file import Node
-from shapecalc.models.free_dims import NONE, NamedDim, NamedShape, Sum
+from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
 from shapecalc.models.operators import LISTED, CoreCall
 from shapecalc.models.propagate import NodeVerdict, Stop
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict

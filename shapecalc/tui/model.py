@@ -21,7 +21,7 @@ from shapecalc.models import report
 from shapecalc.models.verdicts import Fix
 from shapecalc.tui.explore_text import few_lines
 from shapecalc.tui.widgets import Enlarge, Pane, Room, TextField
-from shapecalc.view.canvas import UNICODE, clip
+from shapecalc.view.canvas import UNICODE, clip, rows_around
 from shapecalc.view.flow import flow
 
 Mend = Callable[[str], list[str]]
@@ -109,10 +109,8 @@ def list_text(nodes: ModelList, width: int, height: int) -> Text:
     offending = sum(map(report.offends, nodes.report.nodes))
     name = visible(nodes.report.model.replace("\\", "/").rpartition("/")[2])
     lines = [Text(_fitted(f"{name}  {offending} of {len(nodes.report.nodes)} offend", width), "bold")]
-    rows = max(1, height - 1)
-    first = max(0, min(nodes.at - rows // 2, len(nodes.shown) - rows))
-    shown = enumerate(nodes.shown[first : first + rows], first)
-    lines += [_row(judged, width, marked=at == nodes.at) for at, judged in shown]
+    shown = rows_around(nodes.at, len(nodes.shown), height - 1)
+    lines += [_row(nodes.shown[at], width, marked=at == nodes.at) for at in shown]
     return Text("\n").join(lines if nodes.shown else [*lines, Text("none is shown", "dim")])
 
 

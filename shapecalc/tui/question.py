@@ -7,14 +7,14 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from shapecalc.core import ask, commands
-from shapecalc.core.answers import Chain, Request, Trace
+from shapecalc.core.answers import NONE, Chain, Request, Trace
 from shapecalc.core.dialects.base import Dialect, element_type
 from shapecalc.core.fixing import STILL, Fix, answer_chain, fixes
 from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
-from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import ask_chain, resolve_chain
 from shapecalc.core.text import brief, is_file, read_shape, shape_text, suggestion
 from shapecalc.core.values import read_sizes
@@ -31,7 +31,6 @@ ASKABLE = (*OPS, CHAIN)
 """What can be asked."""
 SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
 """The fields that ask for the same under another name."""
-NONE: FrozenDict = FrozenDict()
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """What may still be typed: a text that any of these completes is no mistake yet."""
 MOST_VALUES = 2

@@ -134,7 +134,7 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
             asks = f"how large is dim {out}, which merges axes?" if rule == rules.MERGED else asks
             heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
-    return Hint(asks, f"{step.rule.sentence}  [{step.rule}]", where, _arithmetic(step))
+    return Hint(asks, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic(step))
 
 
 def is_worth_asking(stage: Stage, step: Step, out: int, dim: Dim) -> bool:
@@ -177,11 +177,11 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int
     return name.ljust(head) + "".join(f"   {dim}" for dim in dims)
 
 
-def _arithmetic(step: Step) -> str:
-    """Return the step's sentence with `?` in place of its dim; of several such numbers, the last one is it.
+def arithmetic(step: Step, hole: str = "?") -> str:
+    """Return the step's sentence with a hole in place of its dim; of several such numbers, the last one is it.
 
     >>> import shapecalc as sc
-    >>> _arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
+    >>> arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
     if step.rule == rules.GIVEN:
@@ -191,4 +191,4 @@ def _arithmetic(step: Step) -> str:
     if not found:
         return sentence
     start, end = found[-1].span()
-    return f"{sentence[:start]}?{sentence[end:]}"
+    return f"{sentence[:start]}{hole}{sentence[end:]}"

@@ -25,6 +25,7 @@ from shapecalc.core.rules import NOT_BROADCASTABLE
 from shapecalc.core.text import and_text, number_text
 from shapecalc.core.values import ELLIPSIS, read_subscripts
 from shapecalc.view.canvas import Strokes, clip, clip_line, packed, stack
+from shapecalc.view.hints import arithmetic
 from shapecalc.view.layout import HUES, Layout, operands_of
 
 Row = tuple[str, Callable[[int], str]]
@@ -296,11 +297,11 @@ def windows(answer: Trace | Chain, layout: Layout, at: int, *, width: int, heigh
     """
     step, request = answer.steps[at], layout.request.arguments
     cell, numbers = layout.cells[step.out or 0], _numbers_of(step)
-    value = cell.hole or strokes.hole if cell.dim is None else str(cell.dim)
+    why = step.why if cell.dim is not None else arithmetic(step, cell.hole or strokes.hole)
     own = [each for each in layout.stage.steps if is_about_windows(layout, each)]
     alike = [str(each.out) for each in own if _numbers_of(each) == numbers]
     said = f"dim {step.out}" if len(alike) < 2 else f"dims {and_text(alike)}"
-    lines = [Text(f"{layout.name}  {said}: {_formula(layout, numbers, value)}", "bold")]
+    lines = [Text(f"{layout.name}  {said}: {why}", "bold")]
     size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
     known = all_known([numbers[name] for name in ALONE])
     if isinstance(size, int) and isinstance(count, int) and size and known:
@@ -312,22 +313,6 @@ def windows(answer: Trace | Chain, layout: Layout, at: int, *, width: int, heigh
     if cell.dim is not None:
         lines += [Text(f"holds when {each.words}", "yellow") for each in step.conditions]
     return stack([clip_line(line, width, strokes) for line in lines[:height]])
-
-
-def _formula(layout: Layout, numbers: Mapping[str, Any], value: str) -> str:
-    """Return how the size of an axis follows from those of its windows."""
-    size, stride, dilation, kernel = (str(numbers[name]) for name in ("size", "stride", "dilation", "kernel"))
-    ends = [str(numbers[name]) for name in ("begin", "end") if numbers[name] != 0]
-    padded = [f"- {text[1:]}" if text[0] == "-" else f"+ {text}" for text in ends]
-    if layout.stage.kind is Kind.LENGTHEN:
-        return " ".join([size, *padded, "=" if padded else "becomes", value])
-    if layout.request.arguments.get("transposed"):
-        return f"{size} windows of {kernel}, {stride} apart: {value}"
-    up = " / {}, rounded up," if layout.request.arguments.get("ceil") else "//{}"
-    if str(layout.request.arguments.get("padding")).startswith("same"):
-        return f"{size} / {stride}, rounded up, = {value}"
-    inside = " ".join([size, *padded, "-", kernel if dilation == "1" else f"({dilation}*({kernel} - 1) + 1)"])
-    return f"{inside} + 1 = {value}" if stride == "1" else f"({inside}){up.format(stride)} + 1 = {value}"
 
 
 def _ruler(

@@ -91,8 +91,8 @@ def test_windows_slide_over_the_ruler(line, ruler, windows, said):
 FORMULAS = [
     ("pool N,C,H,W 3 --stride 2 --padding 1", "pool  dim 2: (H + 1 + 1 - 3)//2 + 1 = H1"),
     ("conv N,3,H 8,3,3 --dilation 2", "conv  dim 2: H - (2*(3 - 1) + 1) + 1 = H1"),
-    ("pad N,4 0,2,0,-1", "pad  dim 1: 4 + 2 - 1 = 5"),
-    ("upsample 1,1,3,4 2", "upsample  dim 2: 3 becomes 6"),
+    ("pad N,4 0,2,0,-1", "pad  dim 1: 2 + 4 - 1 = 5"),
+    ("upsample 1,1,3,4 2", "upsample  dim 2: 3*2, rounded down, = 6"),
     ("pool 1,1,8 3 --stride 2 --ceil", "pool  dim 2: (8 - 3) / 2, rounded up, + 1 = 4"),
 ]
 

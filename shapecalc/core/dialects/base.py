@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Reasons, Step, StepRule
+from shapecalc.core.answers import NONE, Reasons, Step, StepRule
 from shapecalc.core.conditions import Conditions, Never, divides, equal, required
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
@@ -68,7 +68,6 @@ class Param(Record):
 # beside -1.
 
 
-NONE: FrozenDict = FrozenDict()
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 Refuses: TypeAlias = "Callable[..., ShapeError | None]"
 """Called as `Op.steps` is; returns the error for a request that is refused."""

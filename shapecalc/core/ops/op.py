@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import NONE, Dialect, Operator, Param, Setting
+from shapecalc.core.answers import NONE
+from shapecalc.core.dialects.base import Dialect, Operator, Param, Setting
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from _collections_abc import Mapping
 
-from shapecalc.core.answers import Kind, Reasons, Stage
-from shapecalc.core.dialects.base import FLOATS, NONE, Holds, Operator, Param, Setting
+from shapecalc.core.answers import NONE, Kind, Reasons, Stage
+from shapecalc.core.dialects.base import FLOATS, Holds, Operator, Param, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import windows
 from shapecalc.core.ops.op import Op, vectors

@@ -5,9 +5,9 @@ from __future__ import annotations
 from _collections_abc import Iterator
 from math import prod
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule, Trace
+from shapecalc.core.answers import NONE, Kind, Reasons, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, divides, equal, required
-from shapecalc.core.dialects.base import NONE, Holds, Param, Setting, check_rank, checked_volume, recut
+from shapecalc.core.dialects.base import Holds, Param, Setting, check_rank, checked_volume, recut
 from shapecalc.core.dims import Dim, Shape, plain, product, quotient
 from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.expand import EXPAND, expand

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage
-from shapecalc.core.dialects.base import NONE, Holds, Param, Setting
+from shapecalc.core.answers import NONE, Kind, Reasons, Stage
+from shapecalc.core.dialects.base import Holds, Param, Setting
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.ops.op import Op, vectors
 from shapecalc.core.ops.reshape import TARGET, reshape

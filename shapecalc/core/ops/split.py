@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule, Trace
 from shapecalc.core.conditions import Conditions, divides, equal, required
-from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Dialect, Holds, LeftOver, Operator, Param, Setting
+from shapecalc.core.dialects.base import FLOATS, SINCE_13, UP_TO_12, Holds, LeftOver, Operator, Param, Setting
 from shapecalc.core.dims import Dim, Shape, always_whole, monomial, product, quotient, total
 from shapecalc.core.limits import MOST_DIMS
 from shapecalc.core.moves import Pick
@@ -237,14 +239,7 @@ def _nearest_part(_shape: Shape, arguments: Arguments) -> Changes:
     yield from [("part", each) for each in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 
 
-def _by_size(row: Dialect) -> bool:
-    return row.splits_by_size
-
-
-def _unevenly(row: Dialect) -> bool:
-    return row.splits_unevenly
-
-
+BY_SIZE, UNEVENLY = attrgetter("splits_by_size"), attrgetter("splits_unevenly")
 SPLIT = Op(
     name="split",
     summary="Cut an axis into parts, and keep one.",
@@ -253,8 +248,8 @@ SPLIT = Op(
         Param("parts", Holds.INT, "how many parts there are", positional=True),
         Param("part", Holds.INT, "the part that is kept, by default 0", placed=True),
         Param("sizes", Holds.TARGET, "in place of PARTS, the size of each part"),
-        Param("size", Holds.INT, "in place of PARTS, their size; the last may be smaller", taken_by=_by_size),
-        Param("uneven", Holds.FLAG, "the first parts are longer by one if there is a rest", taken_by=_unevenly),
+        Param("size", Holds.INT, "in place of PARTS, their size; the last may be smaller", taken_by=BY_SIZE),
+        Param("uneven", Holds.FLAG, "the first parts are longer by one if there is a rest", taken_by=UNEVENLY),
         Param("all", Holds.FLAG, "print the shape of every part, a line each"),
     ),
     steps=split,

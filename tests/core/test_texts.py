@@ -1,0 +1,140 @@
+"""Texts: what people write is read, written again in one way and read as the same; what is misread is marked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shapecalc as sc
+from shapecalc.core.cases import met, read_case, read_conditions, read_expectation, rewritten
+from shapecalc.core.dims import all_known
+from shapecalc.core.origins import regrouping
+from shapecalc.core.pattern import Matcher, pattern_of
+from shapecalc.core.text import read_axes, read_dims, read_shape, read_target, shape_text, visible
+from shapecalc.core.values import read_axis_pattern, read_lengths, read_slices, slice_span, slices_of
+from tests.cases import rows
+from tests.core.test_symbolic import fractions
+from tests.sampling import examples
+from tests.strategies import sliced
+
+
+def slices(text):
+    return read_slices(text, "slices")
+
+
+def conditions(text):
+    return " and ".join(map(str, read_conditions(text.split(" and "))))
+
+
+WRITTEN = {
+    "shapes": lambda text: shape_text(read_shape(text)),
+    "patterns": lambda text: str(pattern_of(text)),
+    "slices": slices,
+    "expectations": lambda text: str(read_expectation(text)),
+    "conditions": conditions,
+}
+"""What reads a text and writes it again, by the title of its rows."""
+REFUSED = {
+    "no shapes": read_shape,
+    "no targets": read_target,
+    "no axes": read_axes,
+    "no axis patterns": read_axis_pattern,
+    "no lengths": read_lengths,
+    "no patterns": pattern_of,
+    "no slices": slices,
+    "no expectations": read_expectation,
+    "no conditions": conditions,
+}
+
+
+@pytest.mark.parametrize(("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)])
+def test_a_text_is_read_however_it_is_written(title, text, written):
+    write = WRITTEN[title]
+    assert write(text) == written
+    assert write(written) == written
+
+
+@pytest.mark.parametrize(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
+def test_what_is_misread_is_usage_in_one_line_and_marked(title, row):
+    before, mark, after = row[0].partition("«")
+    marked, _, behind = after.partition("»")
+    end = len(before) + max(1, len(marked))  # what lacks behind the last sign is marked there
+    with pytest.raises(sc.ShapeError) as caught:
+        REFUSED[title](before + marked + behind)
+    problem, said = caught.value.problem, str(caught.value)
+    assert (problem.rule, problem.span) == ("usage", (len(before), end) if mark else None)
+    assert all(each in f"{said} {problem.hint}" for each in row[1:])
+    assert visible(said) == said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    "text", ["," * 1_000_000, "1," * 500_000, "N" * 1_000_000, "9" * 1_000_000, "(" * 1_000_000, "2x" * 500_000]
+)
+def test_a_megabyte_of_anything_is_answered_promptly(text):
+    with pytest.raises(sc.ShapeError) as caught:
+        read_shape(text)
+    assert len(caught.value.problem.message) < 200
+
+
+@examples(250)
+@given(st.lists(st.integers(0, 10**12) | fractions, max_size=5))
+def test_what_is_printed_can_be_read_and_numbers_stay_plain_ints(shape):
+    assert read_dims(shape_text(shape)) == tuple(shape)
+    assert all_known(read_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
+
+
+@given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
+def test_slices_that_are_written_are_read_as_the_same(parts, form):
+    text = form.format(", ".join(parts))
+    written = slices(text)
+    assert slices_of(written) == slices_of(text)
+    assert slices(written) == written
+    assert [text[slice(*slice_span(text, index))] for index in range(len(parts))] == parts
+
+
+@pytest.mark.parametrize(("pattern", "shape", "sizes"), rows("meeting", "meets"))
+def test_names_take_the_sizes_that_make_the_shape(pattern, shape, sizes):
+    matcher = Matcher(pattern_of(pattern))
+    assert matcher.problem(read_shape(shape)) is None
+    assert ",".join(f"{name}={size}" for name, size in matcher.sizes.items()) == sizes
+
+
+@pytest.mark.parametrize(("pattern", "shape", "index", "message"), rows("meeting", "differs"))
+def test_the_dim_that_differs_is_named_with_the_reason(pattern, shape, index, message):
+    matcher = Matcher(pattern_of(pattern))
+    problem = matcher.problem(read_shape(shape))
+    assert (problem.rule, problem.index, problem.message) == ("differs", int(index) if index else None, message)
+    assert matcher.sizes == {}
+
+
+@examples(300)
+@given(st.lists(st.integers(0, 5), max_size=5), st.data())
+def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
+    dims = [data.draw(st.sampled_from([size, "?", f"N{size}", f"2*M{size}/2"])) for size in shape]
+    for start in range(len(dims) + 1):
+        pattern = [*dims[:start], ..., *dims[data.draw(st.integers(start, len(dims))) :]]
+        matcher = Matcher(pattern_of(pattern))
+        assert matcher.problem(tuple(shape)) is None
+        assert all(name[1:] == str(size) for name, size in matcher.sizes.items())
+        assert matcher.problem((*shape, 6)) is None or pattern[-1] is not ...
+
+
+@pytest.mark.parametrize(("question", "expected", "passes"), rows("meeting", "expected"))
+def test_an_answer_is_what_is_expected_or_not(question, expected, passes):
+    case = read_case(f"{question} => {expected}", {})
+    assert met(case.expected, case.answer()) is (passes == "yes")
+    assert str(read_expectation(str(case.expected))) == str(case.expected)
+
+
+@pytest.mark.parametrize(("line", "anew"), rows("meeting", "rewritten"))
+def test_only_the_expectation_is_rewritten(line, anew):
+    line, anew = (text.replace("->", "=>") for text in (line, anew))
+    case = read_case(line.strip(), {})
+    assert rewritten(line, case.expected, case.answer()) == anew
+
+
+@pytest.mark.parametrize(("before", "after", "said"), rows("meeting", "regrouped"))
+def test_words_for_what_axes_become(before, after, said):
+    assert regrouping(read_dims(before), read_dims(after)) == said

@@ -159,9 +159,10 @@ def check_known(seed):
         if all(total(row, exponents) == 0 for row in ones) and all(total(row, exponents) >= 0 for row in wholes)
     ]
     equalities = [Condition(ratio(*row), "==", 1) for row in ones]
-    known = Known([ratio(*row) for row in wholes], equalities)
+    whole = [ratio(*row) for row in wholes]
+    known = Known(whole, equalities)
     assert right(known.is_contradictory(), not found), seed
-    kept_apart = Known([ratio(*row) for row in wholes], [*equalities, *(Condition(ratio(*row), "!=", 1) for row in apart)])
+    kept_apart = Known(whole, [*equalities, *(Condition(ratio(*row), "!=", 1) for row in apart)])
     assert right(kept_apart.is_contradictory(), not any(all(total(row, each) for row in apart) for each in found)), seed
     asked = drawn_row(draw, most)
     if found:

@@ -46,16 +46,16 @@ def offered(line):
     return [fix.said for fix in fixes(answered(line))]
 
 
-NAMES = {"sc": sc, "ask": ask, "resolve": resolve, "fixes": fixes}
+NAMES = {"pytest": pytest, "sc": sc, "ask": ask, "resolve": resolve, "fixes": fixes}
 NAMES |= {each.__name__: each for each in (answered, offered, problem, refusal, said)}
 
 
 @pytest.mark.parametrize(("first", "typed", "name"), PARTS)
 def test_what_is_typed_in_python_gives_what_is_seen(first, typed, name):
-    runner, faults = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
-    for text in (first, typed):
-        names = NAMES if text is first else session.globs
-        session = doctest.DocTestParser().get_doctest(text, names, name, f"{name}.txt", 0)
-        runner.run(session, out=faults.append, clear_globs=False)
+    parser, runner, faults = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
+    imports = parser.get_doctest(first, NAMES, name, f"{name}.txt", 0)
+    runner.run(imports, out=faults.append, clear_globs=False)
+    session = parser.get_doctest(typed, imports.globs, name, f"{name}.txt", 0)
+    runner.run(session, out=faults.append)
     assert session.examples
     assert not faults, "".join(faults)

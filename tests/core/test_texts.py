@@ -48,7 +48,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)])
+@pytest.mark.parametrize(
+    ("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)]
+)
 def test_a_text_is_read_however_it_is_written(title, text, written):
     write = WRITTEN[title]
     assert write(text) == written

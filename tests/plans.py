@@ -19,7 +19,7 @@ from tests.strategies import POSITIONS, axes, images, ones, patterns, positions,
 OPSETS = [None, None, 9, 11, 13, 14, 18]
 BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
 """The ops that cut axes into blocks."""
-OFTEN = "reshape reshape transpose shuffle flatten squeeze unsqueeze expand view rearrange".split()
+OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000
 """Elements of the largest array that is made."""
 

@@ -32,7 +32,6 @@ def cut(draw: Random, row, most=None):
 def stage(draw: Random, shape, ops=MOVES):
     """Return the text of a stage for a shape of numbers that has dims, and an axis to draw from."""
     op, axis = draw.choice(ops), draw.randrange(len(shape))
-    dim = shape[axis]
     match op:
         case "transpose":
             return f"transpose {shape_text(draw.sample(range(len(shape)), len(shape)))}"
@@ -40,6 +39,18 @@ def stage(draw: Random, shape, ops=MOVES):
             return f"reshape {shape_text(factors(draw, prod(shape)))}"
         case "expand":
             return f"expand {shape_text([2 if size == 1 else size for size in shape])}"
+        case "tile":
+            return f"tile {shape_text([draw.choice((1, 1, 2, 3)) for _ in shape])}"
+        case "swapaxes":
+            return f"swapaxes {axis} {draw.randrange(len(shape))} -d numpy"
+        case "unsqueeze":
+            return f"unsqueeze {axis}"
+    return along_an_axis(draw, op, axis, shape[axis])
+
+
+def along_an_axis(draw, op, axis, dim):
+    """Return the text of a stage that takes, turns or rolls positions of one axis."""
+    match op:
         case "select":
             return f"select {axis} {draw.randrange(-dim, dim)}"
         case "slice":
@@ -50,12 +61,6 @@ def stage(draw: Random, shape, ops=MOVES):
             return f"split {axis} {parts} --part {draw.randrange(parts)}"
         case "take":
             return f"take {axis} {shape_text([draw.randrange(-dim, dim) for _ in range(draw.randint(1, 4))])}"
-        case "tile":
-            return f"tile {shape_text([draw.choice((1, 1, 2, 3)) for _ in shape])}"
-        case "swapaxes":
-            return f"swapaxes {axis} {draw.randrange(len(shape))} -d numpy"
-        case "unsqueeze":
-            return f"unsqueeze {axis}"
     return f"flip {axis}" if op == "flip" else f"roll {draw.randint(-4, 4)} {axis}"
 
 

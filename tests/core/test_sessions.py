@@ -41,13 +41,8 @@ def problem(line):
     return answered(line).problem
 
 
-def offered(line):
-    """Return what is offered for a request, in words."""
-    return [fix.said for fix in fixes(answered(line))]
-
-
 NAMES = {"pytest": pytest, "sc": sc, "ask": ask, "resolve": resolve, "fixes": fixes}
-NAMES |= {each.__name__: each for each in (answered, offered, problem, refusal, said)}
+NAMES |= {each.__name__: each for each in (answered, problem, refusal, said)}
 
 
 @pytest.mark.parametrize(("first", "typed", "name"), PARTS)

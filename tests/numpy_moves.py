@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
 
 
 def moved_by_numpy(array, moves):
-    """Return an array after the moves."""
+    """Return an array after the moves; a view of it where NumPy finds one."""
     for move in moves:
-        if isinstance(move, Permute):
-            array = array.transpose(move.axes)
-        elif isinstance(move, Reshape):
-            array = array.reshape(move.shape)
-        elif isinstance(move, Expand):
-            array = np.broadcast_to(array, move.shape)
-        elif isinstance(move, Pick):
-            array = array[index_of(move, array.shape)]
-        elif isinstance(move, Roll):
-            array = np.roll(array, move.shift, move.axis)
-        elif isinstance(move, Take):
-            array = array.take(np.array(move.places, int), move.axis)
+        match move:
+            case Permute():
+                array = array.transpose(move.axes)
+            case Reshape():
+                array = array.reshape(move.shape)
+            case Expand():
+                array = np.broadcast_to(array, move.shape)
+            case Pick():
+                array = array[index_of(move, array.shape)]
+            case Roll():
+                array = np.roll(array, move.shift, move.axis)
+            case Take():
+                array = array.take(np.array(move.places, int), move.axis)
     return array
+
+
+def positions_of(answer):
+    """Return where in the input each element of the output of a chain of numbers stands, as NumPy finds it."""
+    return moved_by_numpy(np.arange(prod(answer.input)).reshape(answer.input), answer.moves)
 
 
 def index_of(move, shape):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from math import prod
 
 from hypothesis import strategies as st
 
@@ -12,12 +13,13 @@ from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
-from tests.cases import Case
+from tests.cases import answered
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
 BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
 """The ops that cut axes into blocks."""
+OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000
 """Elements of the largest array that is made."""
 
@@ -26,25 +28,7 @@ LARGEST = 5000
 def requests(draw, shape, last):
     """Draw an op for a tensor of `shape`, and its options."""
     blocks = [op for op in BLOCKS if len(shape) >= 3]
-    op = draw(
-        st.sampled_from(
-            [
-                "reshape",
-                "reshape",
-                "transpose",
-                "shuffle",
-                "flatten",
-                "squeeze",
-                "unsqueeze",
-                "expand",
-                "view",
-                "rearrange",
-                *POSITIONS,
-                *blocks,
-                *blocks,
-            ]
-        )
-    )
+    op = draw(st.sampled_from([*OFTEN, *POSITIONS, *blocks, *blocks]))
     op = "shape" if last and draw(st.integers(0, 9)) == 0 else op
     row = draw(st.sampled_from([row for row in DIALECTS.values() if operator_of(OPS[op], row)]))
     options = {"dialect": row.name}
@@ -105,14 +89,8 @@ def requested_answers(draw):
     return answer
 
 
-def size(dims):
-    """Return the element count of a concrete shape."""
-    count = 1
-    for dim in dims:
-        count *= dim
-    return count
-
-
+size = prod
+"""The element count of a concrete shape."""
 plans = requested_answers().filter(
     lambda answer: answer is not None and answer.output is not None and size(answer.output) < LARGEST
 )
@@ -124,4 +102,4 @@ def answer_to(line):
     words = shlex.split(line)[1:]
     if words[0] == "chain":
         return answer_chain(*read_chain(words[1]), {})
-    return Case(shlex.join(words), "", "").answer()
+    return answered(shlex.join(words))

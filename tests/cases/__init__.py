@@ -9,8 +9,8 @@ from shapecalc.core.ask import ask
 from shapecalc.core.commands import read_chain, read_stage
 from shapecalc.core.fixing import answer, answer_chain
 from shapecalc.core.text import shape_text, split
-from shapecalc.core.values import read_sizes
 
+FOLDER = Path(__file__).parent
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")
 """The tables that hold every rule."""
 
@@ -28,14 +28,19 @@ class Case:
 
     def answer(self):
         """Return the answer to the request of the line."""
-        if "|" in self.request:
-            return answer_chain(*read_chain(self.request), {})
-        stage = read_stage(split(self.request), with_input=True)
-        return answer(ask(stage.op, stage.input, stage.options))
+        return answered(self.request)
 
     def check(self):
         """Fail unless the answer is what the line says."""
         assert described(self.answer()) == self.expected, self.place
+
+
+def answered(line):
+    """Return the answer to a request or a chain as it is typed, with its hint."""
+    if "|" in line:
+        return answer_chain(*read_chain(line), {})
+    stage = read_stage(split(line), with_input=True)
+    return answer(ask(stage.op, stage.input, stage.options))
 
 
 def described(answer):
@@ -51,7 +56,7 @@ def described(answer):
 
 def cases(name):
     """Return the cases of one table."""
-    lines = (Path(__file__).parent / f"{name}.txt").read_text("ascii").splitlines()
+    lines = (FOLDER / f"{name}.txt").read_text("ascii").splitlines()
     return [_case(line, f"{name}.txt:{place}") for place, line in enumerate(lines, 1) if "=>" in line.partition("#")[0]]
 
 
@@ -60,4 +65,25 @@ def _case(line, place):
     return Case(request.strip(), expected.strip(), place)
 
 
-__all__ = ["Case", "cases", "described", "read_sizes"]
+def parts(path, sign="# "):
+    """Yield the parts of a text, each with its title: a line `# TITLE` begins one, what stands before has none."""
+    title, lines = "", []
+    for line in [*path.read_text("utf-8").splitlines(), sign]:
+        if line.startswith(sign):
+            yield title, lines
+            title, lines = line.removeprefix(sign), []
+        else:
+            lines.append(line)
+
+
+def rows(table, title):
+    """Return the rows under a title of a table, each with its columns, which `=>` separates.
+
+    What a backslash begins is written as in Python.
+    """
+    found = [line for name, lines in parts(FOLDER / f"{table}.txt") if name == title for line in lines if line.strip()]
+    return [tuple(_unescaped(column.strip()) for column in f" {line} ".split(" => ")) for line in found]
+
+
+def _unescaped(text):
+    return text.encode("latin-1", "backslashreplace").decode("unicode_escape") if "\\" in text else text

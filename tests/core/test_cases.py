@@ -1,22 +1,64 @@
-"""The tables of cases: the documents' own examples, and every rule of every dialect."""
+"""The tables of cases: the documents' own examples, and every rule of every dialect, with laws that each case keeps."""
 
 from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.ops import refusals, step_rules
+from shapecalc.core.ask import ask
+from shapecalc.core.cases import answer_text, met, read_conditions, read_expectation
+from shapecalc.core.ops import OPS, dialects_with, every_rule, refusals, step_rules
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.resolve import resolve
 from tests.cases import NAMES, cases
+from tests.core.test_fixes import check
 
 TABLES = [case for name in NAMES for case in cases(name)]
+WITH_NAMES = cases("symbolic")
 
 
-@pytest.mark.parametrize("case", TABLES, ids=str)
+@pytest.mark.parametrize("case", [*TABLES, *WITH_NAMES], ids=str)
 def test_case(case):
     case.check()
 
 
+@pytest.mark.sampled(200)
+@pytest.mark.parametrize("case", TABLES, ids=str)
+def test_the_steps_of_a_case_settle_its_dims_and_every_fix_of_it_resolves(case):
+    answer = case.answer()
+    for stage in answer.stages:
+        settled = {step.out: step.value for step in stage.steps if step.out is not None}
+        after = dict(enumerate(stage.after or ()))
+        assert {out: after.get(out, dim) for out, dim in settled.items()} == settled
+    check(answer.traces[-1])
+
+
+@pytest.mark.sampled(120)
+@pytest.mark.parametrize("case", [*WITH_NAMES, *cases("ops"), *cases("seeds")], ids=str)
+def test_an_answer_meets_what_it_prints(case):
+    answer = case.answer()
+    expected = read_expectation(answer_text(answer))
+    assert met(expected, answer, strict=True)
+    assert str(expected).split(" when ")[0] == answer_text(answer).split(" when ")[0]
+    for listed in (map(str, answer.conditions), (condition.words for condition in answer.conditions)):
+        assert {*map(str, read_conditions(listed))} == {*map(str, answer.conditions)}
+
+
 def test_the_tables_meet_every_rule():
-    answers = [case.answer() for case in [*TABLES, *cases("symbolic")]]
-    met = {step.rule for answer in answers for step in answer.steps}
-    met |= {answer.problem.rule for answer in answers if answer.problem}
-    assert met == (step_rules().keys() | refusals().keys()) - {"usage", "file", "differs"}
+    answers = [case.answer() for case in [*TABLES, *WITH_NAMES]]
+    met_rules = {step.rule for answer in answers for step in answer.steps}
+    met_rules |= {answer.problem.rule for answer in answers if answer.problem}
+    assert met_rules == (step_rules().keys() | refusals().keys()) - {"usage", "file", "differs"}
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
+def test_what_acts_in_any_dialect_is_listed_among_the_rules(op):
+    unlisted = set()
+    for row in dialects_with(op):
+        for shape, arguments in op.vectors:
+            try:
+                trace = resolve(ask(op.name, shape, {**arguments, "dialect": row.name}))
+            except ShapeError:  # the dialect takes other arguments
+                continue
+            acting = [step.rule for step in trace.steps] + ([trace.problem.rule] if trace.problem else [])
+            unlisted |= {(row.name, str(rule)) for rule in acting if rule not in every_rule()}
+    assert unlisted == set()

@@ -11,6 +11,7 @@ import pytest
 import shapecalc
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
+from tests.cases import rows
 
 PACKAGE = Path(shapecalc.__file__).parent
 CORE = sorted(
@@ -19,30 +20,50 @@ CORE = sorted(
 )
 HEAVY = ("numpy", "rich", "typer", "textual", "pydantic", "onnx", "prompt_toolkit")
 SLOW_TO_IMPORT = ("dataclasses", "fractions", "typing", "inspect", "re", "json")
+PROBE = """
+import os, sys
+for code in {codes!r}:
+    child = os.fork()
+    if not child:
+        try:
+            exec(code, {{}})
+        finally:
+            print("\\nloaded", *[name for name in {names!r} if name in sys.modules], flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(1)
+"""
+"""Runs each piece of code in a fork of an interpreter that has imported nothing."""
 
 
-def loaded(code, names):
-    """Return which of `names` a fresh interpreter has imported after running `code`."""
-    probe = f"{code}\nimport sys; print(*[name for name in {names!r} if name in sys.modules])"
+def loaded_by_each(codes, names):
+    """Return which of `names` a fresh interpreter has imported after running each of some pieces of code."""
+    path = ":".join([str(PACKAGE.parent), *[path for path in sys.path if path.endswith("-packages")]])
     found = subprocess.run(
-        [sys.executable, "-S", "-c", probe],
+        [sys.executable, "-S", "-c", PROBE.format(codes=list(codes), names=names)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
-        env={"PYTHONPATH": search_path()},
+        env={"PYTHONPATH": path},
     )
-    return found.stdout.splitlines()[-1].split() if found.stdout.strip() else []
+    return [line.split()[1:] for line in found.stdout.splitlines() if line.split()[:1] == ["loaded"]]
 
 
-def search_path():
-    return ":".join([str(PACKAGE.parent), *[path for path in sys.path if path.endswith("-packages")]])
+def loaded(code, names):
+    """Return which of `names` a fresh interpreter has imported after running `code`."""
+    return loaded_by_each([code], names)[0]
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("module", [*CORE, "shapecalc"])
-def test_the_core_imports_nothing_from_outside(module):
-    assert loaded(f"import {module}", HEAVY) == []
+def question(words):
+    """Return the code that asks the command line."""
+    return f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
+
+
+def test_the_core_imports_nothing_from_outside():
+    modules = [*CORE, "shapecalc"]
+    found = loaded_by_each([f"import {module}" for module in modules], HEAVY)
+    assert dict(zip(modules, found, strict=True)) == {module: [] for module in modules}
 
 
 @pytest.mark.parametrize("package", ["rich", "typer"])
@@ -50,75 +71,18 @@ def test_the_test_above_can_fail(package):
     assert package in loaded(f"import shapecalc, {package}", HEAVY)
 
 
-def test_a_bare_question_imports_nothing_slow():
-    question = (
-        "import sys; sys.argv = ['shapecalc', 'reshape', '2,3,4', '0,-1']; from shapecalc.__main__ import main; main()"
-    )
-    assert loaded(question, HEAVY + SLOW_TO_IMPORT) == []
-
-
-def test_its_json_imports_little_more():
-    question = "import sys; sys.argv = ['shapecalc', 'reshape', '2,3,4', '0,-1', '--json']"
-    question += "; from shapecalc.__main__ import main; main()"
-    assert {*loaded(question, HEAVY + SLOW_TO_IMPORT)} <= {"json", "re"}
+@pytest.mark.parametrize("title", ["nothing slow", "little", "nothing heavy", "typer and nothing heavier"])
+def test_a_command_imports_no_more_than_it_needs(title):
+    commands = [words.split() for (words,) in rows("imports", title)]
+    names = HEAVY + SLOW_TO_IMPORT if title in ("nothing slow", "little") else HEAVY
+    allowed = {"little": {"json", "re"}, "typer and nothing heavier": {"typer"}}.get(title, set())
+    found = loaded_by_each([question([word.replace("_", " ") for word in words]) for words in commands], names)
+    assert [(words, each) for words, each in zip(commands, found, strict=True) if not {*each} <= allowed] == []
 
 
 def test_a_bare_question_imports_its_own_op_and_dialect_and_no_options():
     rooms = {"ops": OPS, "dialects": DIALECTS}
     files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]
     files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.layout"]
-    question = "from shapecalc.__main__ import main; import sys; sys.argv = ['shapecalc', 'squeeze', '1,3']; main()"
-    assert loaded(question, files) == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"],
-        ["reshape", "2,3,4", "5,-1"],
-        ["reshape", "2,3,4", "0,-1", "--json"],
-        ["reshape", "N,4", "2,6", "--strict", "--expect", "2,6", "--where", "N=3", "--dtype", "float"],
-    ],
-)
-def test_an_op_imports_nothing_heavy(words):
-    question = f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
-    assert loaded(question, HEAVY) == []
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("words", [["reshape", "-h"], ["drill", "--help"], ["help", "film"]])
-def test_help_imports_typer_and_nothing_heavier(words):
-    question = f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
-    assert loaded(question, HEAVY) == ["typer"]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["chain", "2,3,4 | transpose 1,0,2"],
-        ["equiv", "N,C | transpose 1,0", "| transpose"],
-        ["simplify", "N,C | transpose 1,0 | transpose"],
-        ["why", "infer"],
-        ["doctor", "/dev/null"],
-        ["reshape"],
-        ["reshape", "2,3", "--", "6"],
-        ["--version"],
-        ["repl"],
-        ["vectors", "--dialect", "onednn"],
-        ["match", "N", "/dev/null"],
-        ["check", "/dev/null"],
-        ["check", "/dev/null", "--jobs", "0"],
-        ["drill"],
-        ["drill", "--print", "3"],
-        ["drill", "--check-lessons", "/dev/null"],
-        ["film", "reshape", "2,3"],
-        ["tui"],
-        ["tui", "--lesson"],
-        ["serve", "--port", "0"],
-    ],
-)
-def test_a_command_imports_nothing_heavy(words):
-    question = f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
-    assert loaded(question, HEAVY) == []
+    found = loaded(question(["squeeze", "1,3"]), files)
+    assert found == ["shapecalc.core.ops.squeeze", "shapecalc.core.dialects.onnx"]

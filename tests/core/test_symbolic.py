@@ -1,4 +1,4 @@
-"""Names: the worked cases, and the law that numbers put in for them give the concrete answer."""
+"""Names: the law that numbers put in for them give the concrete answer, for every op that has rules of its own."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import ask, with_sizes
+from shapecalc.core.ask import with_sizes
 from shapecalc.core.conditions import holds
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import all_known, lowest_terms, names, substitute
+from shapecalc.core.dims import lowest_terms, names, substitute
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import settled
-from shapecalc.core.text import read_dims, shape_text
-from tests.cases import cases
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
 
 NAMES = ("N", "C", "H")
-MANY = examples(250)
-
 monomials = st.builds(
     lambda coefficient, powers: lowest_terms(coefficient, 1, powers),
     st.sampled_from([1, 1, 2, 3, 4, 6]),
@@ -36,37 +32,29 @@ fractions = st.builds(
 )
 dims = st.one_of(st.sampled_from([lowest_terms(1, 1, {name: 1}) for name in NAMES]), fractions, st.integers(0, 6))
 sizes = st.fixed_dictionaries({name: st.integers(1, 6) for name in NAMES})
-settings_of_dialects = st.sampled_from(
-    [(row.name, on) for row in DIALECTS.values() for on in row.readings]  # every setting of every switch
-)
+shapes = st.lists(dims, max_size=4)
+settings_of_dialects = st.sampled_from([(row.name, on) for row in DIALECTS.values() for on in row.readings])
+"""Every setting of every switch."""
+some_dialects = st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"])
 
 
-@pytest.mark.parametrize("case", cases("symbolic"), ids=str)
-def test_worked_case(case):
-    case.check()
-
-
-def concrete(request: Request, put_in):
-    """Return the answer with numbers for names, and whether a dim that was written became a fraction."""
-    try:
-        return resolve(with_sizes(request, put_in)).output
-    except ShapeError:
-        return None
-
-
-def check_law(request: Request, put_in) -> None:
+def check_law(request, put_in):
     """Where the conditions hold the answers agree; where they do not, the concrete request is refused."""
     answer = resolve(request)
     assume(not (answer.problem and answer.problem.rule == "needs-size"))
     put_in = {name: put_in[name] for name in names(request.dims)}
-    expected, known = concrete(request, put_in), settled(answer.results, put_in)
+    try:
+        expected = resolve(with_sizes(request, put_in)).output
+    except ShapeError:  # a dim that was written became a fraction
+        expected = None
+    known = settled(answer.results, put_in)
     if answer.output is not None and holds(answer.conditions, known):
         assert tuple(substitute(dim, known) for dim in answer.output) == expected
     else:
         assert expected is None or answer.alternatives or not never_split(request)
 
 
-def never_split(request: Request) -> bool:
+def never_split(request):
     """Say whether the op has one answer for all sizes; a squeeze that leaves dims alone has one for each.
 
     So has a slice of every so many positions, if what is left over is one more, and a split whose last part is smaller.
@@ -76,23 +64,11 @@ def never_split(request: Request) -> bool:
     return request.op != "squeeze" or (request.dialect in ("onnx", "numpy", "mxnet") and "axes" in request.arguments)
 
 
-@MANY
-@given(
-    st.lists(dims, max_size=4),
-    st.lists(st.one_of(dims, st.just(-1), st.just(0)), max_size=4),
-    settings_of_dialects,
-    sizes,
-)
-def test_reshape(shape, target, setting, put_in):
-    dialect, switch = setting
-    check_law(Request("reshape", tuple(shape), {"target": tuple(target)}, dialect, switch=switch), put_in)
-
-
-@MANY
-@given(coded_reshapes(dims), st.booleans(), sizes)
-def test_reshape_with_codes(drawn, reverse, put_in):
-    shape, target = (part[::-1] for part in drawn) if reverse else drawn
-    check_law(Request("reshape", shape, {"target": target, "reverse": reverse}, "mxnet"), put_in)
+def asked(op, shape, dialect="onnx", setting=None, **arguments):
+    """Return a request of an op; a setting of a dialect is its name and its switch."""
+    dialect, switch = setting or (dialect, None)
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()}
+    return Request(op, tuple(shape), given, dialect, switch=switch)
 
 
 @st.composite
@@ -102,91 +78,61 @@ def often_fitting(draw):
     target = draw(st.permutations(shape))
     for place in draw(st.lists(st.integers(0, len(target) - 1), max_size=2)):
         target[place] = draw(st.sampled_from([0, -1, 1, 2, 4, 6]))
-    return Request("reshape", tuple(shape), {"target": tuple(target)})
+    return asked("reshape", shape, target=target)
 
 
-@MANY
-@given(often_fitting(), sizes)
-def test_reshape_of_shapes_that_often_fit(request_, put_in):
-    check_law(request_, put_in)
+@st.composite
+def coded(draw):
+    """Draw a reshape with MXNet's codes, from either end."""
+    shape, target = draw(coded_reshapes(dims))
+    step = draw(st.sampled_from([1, -1]))
+    return asked("reshape", shape[::step], "mxnet", target=target[::step], reverse=step < 0)
 
 
-@MANY
-@given(
-    st.lists(dims, max_size=4),
-    st.lists(dims | st.sampled_from([0, -1]), max_size=3),
-    st.integers(-3, 3),
-    st.integers(-1, 3),
-    sizes,
-)
-def test_reshape_of_a_part(shape, target, axis, num_axes, put_in):
-    arguments = {"target": tuple(target), "axis": axis, "num_axes": num_axes}
-    check_law(Request("reshape", tuple(shape), arguments, "caffe"), put_in)
+@st.composite
+def moved(draw):
+    """Draw a request of an op that keeps or moves positions."""
+    op, shape = draw(st.sampled_from(POSITIONS)), draw(st.lists(dims, min_size=1, max_size=3))
+    row = draw(st.sampled_from(dialects_with(OPS[op])))
+    return asked(op, shape, row.name, **draw(positions(op, len(shape))))
 
 
-@MANY
-@given(
-    st.lists(dims, max_size=4),
-    st.lists(st.integers(-3, 3), max_size=2),
-    st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"]),
-    sizes,
-)
-def test_squeeze_with_axes(shape, axes, dialect, put_in):
-    check_law(Request("squeeze", tuple(shape), {"axes": tuple(axes)}, dialect), put_in)
+def drawn(op, shape=shapes, **arguments):
+    return st.builds(asked, st.just(op), shape, **arguments)
 
 
-@MANY
-@given(
-    st.lists(dims, max_size=4),
-    st.lists(dims, max_size=4),
-    st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"]),
-    sizes,
-)
-def test_expand(shape, target, dialect, put_in):
-    check_law(Request("expand", tuple(shape), {"target": tuple(target)}, dialect), put_in)
+wanted = st.lists(dims | st.sampled_from([0, -1]), max_size=4)
+blocks = {"block": st.integers(0, 4), "dialect": st.sampled_from(["onnx", "torch"])}
+caffe = {"axis": st.integers(-3, 3), "num_axes": st.integers(-1, 3), "dialect": st.just("caffe")}
+REQUESTS = {
+    "reshape": drawn("reshape", target=wanted, setting=settings_of_dialects),
+    "reshape that often fits": often_fitting(),
+    "reshape with codes": coded(),
+    "reshape of a part": drawn("reshape", target=wanted, **caffe),
+    "squeeze": drawn("squeeze", axes=st.lists(st.integers(-3, 3), max_size=2), dialect=some_dialects),
+    "expand": drawn("expand", target=shapes, dialect=some_dialects),
+    "flatten": drawn("flatten", axis=st.integers(-4, 4)),
+    "view": drawn("view", target=wanted, dialect=st.just("torch")),
+    "depth_to_space": drawn("depth_to_space", st.lists(dims, min_size=2, max_size=5), **blocks),
+    "space_to_depth": drawn("space_to_depth", st.lists(dims, min_size=2, max_size=5), **blocks),
+    "positions": moved(),
+}
 
 
-@MANY
-@given(st.lists(dims, max_size=4), st.integers(-4, 4), sizes)
-def test_flatten(shape, axis, put_in):
-    check_law(Request("flatten", tuple(shape), {"axis": axis}), put_in)
+@pytest.mark.parametrize("kind", REQUESTS)
+@examples(180)
+@given(st.data())
+def test_numbers_put_in_for_names_give_the_concrete_answer(kind, data):
+    check_law(data.draw(REQUESTS[kind]), data.draw(sizes))
 
 
-@MANY
-@given(st.lists(dims, max_size=4), st.lists(st.one_of(dims, st.just(-1)), max_size=4), sizes)
-def test_view(shape, target, put_in):
-    check_law(Request("view", tuple(shape), {"target": tuple(target)}, "torch"), put_in)
-
-
-@MANY
-@given(
-    st.sampled_from(["depth_to_space", "space_to_depth"]),
-    st.lists(dims, min_size=2, max_size=5),
-    st.integers(0, 4),
-    st.sampled_from(["onnx", "torch"]),
-    sizes,
-)
-def test_depth_and_space(op, shape, block, dialect, put_in):
-    check_law(Request(op, tuple(shape), {"block": block}, dialect), put_in)
-
-
-@MANY
-@given(st.sampled_from(POSITIONS), st.lists(dims, min_size=1, max_size=3), st.data(), sizes)
-def test_kept_and_moved_positions(op, shape, data, put_in):
-    row = data.draw(st.sampled_from(dialects_with(OPS[op])))
-    check_law(Request(op, tuple(shape), data.draw(positions(op, len(shape))), row.name), put_in)
-
-
-@MANY
+@examples(200)
 @given(st.lists(dims, min_size=1, max_size=3), st.data(), sizes)
-def test_a_chain_of_two_reshapes(shape, data, put_in):
-    stages = [
-        ("reshape", {"target": tuple(data.draw(st.lists(st.one_of(dims, st.sampled_from([-1, 0, 2])), max_size=3)))})
-        for _ in range(2)
-    ]
+def test_so_they_do_through_two_reshapes(shape, data, put_in):
+    targets = [tuple(data.draw(st.lists(dims | st.sampled_from([-1, 0, 2]), max_size=3))) for _ in range(2)]
+    stages = [("reshape", {"target": target}) for target in targets]
     answer = answer_chain(shape, stages, {})
-    present = names(tuple(shape) + stages[0][1]["target"] + stages[1][1]["target"])
-    put_in = {name: put_in[name] for name in present}
+    put_in = {name: put_in[name] for name in names((*shape, *targets[0], *targets[1]))}
     try:
         expected = answer_chain(shape, stages, put_in).output
     except ShapeError:
@@ -197,7 +143,7 @@ def test_a_chain_of_two_reshapes(shape, data, put_in):
         assert expected is None
 
 
-@MANY
+@examples(200)
 @given(often_fitting())
 def test_a_name_that_is_not_assumed_may_be_zero(request_):
     answer = resolve(request_)
@@ -207,22 +153,3 @@ def test_a_name_that_is_not_assumed_may_be_zero(request_):
             assert at_zero == tuple(substitute(dim, {name: 0}) for dim in answer.output)
         elif answer.output is not None:
             assert at_zero is None
-
-
-@MANY
-@given(st.lists(fractions, max_size=4))
-def test_what_is_printed_can_be_read(shape):
-    assert read_dims(shape_text(shape)) == tuple(shape)
-
-
-@given(st.lists(st.integers(0, 10**12), max_size=5))
-def test_numbers_stay_plain_ints(shape):
-    read = read_dims(shape_text(shape))
-    assert read == tuple(shape)
-    assert all_known(read)
-
-
-def test_each_unknown_is_a_name_of_its_own():
-    trace = resolve(ask("reshape", "?,?", {"target": "-1"}))
-    assert [str(dim) for dim in trace.output] == ["?*?"]
-    assert len(names(trace.output)) == 2

@@ -1,181 +1,142 @@
-"""How shapes are written: every spelling people paste, and where each mistake stands."""
+"""Texts: what people write is read, written again in one way and read as the same; what is misread is marked."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_axes, read_shape, read_target, shape_text, visible
-
-SPELLINGS = [
-    ("2,3,4", (2, 3, 4)),
-    ("2x3x4", (2, 3, 4)),
-    ("[2,3,4]", (2, 3, 4)),
-    ("(2, 3, 4)", (2, 3, 4)),
-    ("{2,3,4}", (2, 3, 4)),
-    ("(3,)", (3,)),
-    ("[2, 3, ]", (2, 3)),
-    ("torch.Size([2, 3])", (2, 3)),
-    ("torch.Size([])", ()),
-    (" 2 , 3 ", (2, 3)),
-    ("007", (7,)),
-    ("[]", ()),
-    ("()", ()),
-    ("{ }", ()),
-    (f"{10**30}", (10**30,)),
-    ("{1 2 1 1}", (1, 2, 1, 1)),
-    ("2 3 4", (2, 3, 4)),
-    ("torch.Size([ 2  3 ])", (2, 3)),
-    ("1L, 2L", (1, 2)),
-    ("2 x 3", (2, 3)),
-]
+import shapecalc as sc
+from shapecalc.core.cases import met, read_case, read_conditions, read_expectation, rewritten
+from shapecalc.core.dims import all_known
+from shapecalc.core.origins import regrouping
+from shapecalc.core.pattern import Matcher, pattern_of
+from shapecalc.core.text import read_axes, read_dims, read_shape, read_target, shape_text, visible
+from shapecalc.core.values import read_axis_pattern, read_lengths, read_slices, slice_span, slices_of
+from tests.cases import rows
+from tests.core.test_symbolic import fractions
+from tests.sampling import examples
+from tests.strategies import sliced
 
 
-@pytest.mark.parametrize(("text", "shape"), SPELLINGS)
-def test_spelling(text, shape):
-    assert read_shape(text) == shape
+def slices(text):
+    return read_slices(text, "slices")
 
 
-SYMBOLIC = [
-    ("N,3*H*W", "N,3*H*W"),
-    ("C*H*W/64", "C*H*W/64"),
-    ("W*H*3", "3*H*W"),
-    ("H/64*W/K", "H*W/64/K"),
-    ("6*N/4", "3*N/2"),
-    ("N*N/N", "N"),
-    ("N/N", "1"),
-    ("6/2", "3"),
-    ("0*N", "0"),
-    ("1/N", "1/N"),
-    ("?,?*2", "?,2*?"),
-    ("_a1,batch_size", "_a1,batch_size"),
-    ("x,3", "x,3"),
-    ("x2", "x2"),
-    ("xx,x", "xx,x"),
-    ("[N C H*W]", "N,C,H*W"),
-    ("H * W", "H*W"),
-    ("[H * W]", "H*W"),
-    ("None,3,None", "?,3,?"),
-    ("[None 3]", "?,3"),
-    ("None*2,NoneX", "2*?,NoneX"),
-    ("H//2,W//2//4", "H/2,W/8"),
-]
+def conditions(text):
+    return " and ".join(map(str, read_conditions(text.split(" and "))))
 
 
-@pytest.mark.parametrize(("text", "printed"), SYMBOLIC)
-def test_monomials_print_canonically(text, printed):
-    assert shape_text(read_shape(text)) == printed
+WRITTEN = {
+    "shapes": lambda text: shape_text(read_shape(text)),
+    "patterns": lambda text: str(pattern_of(text)),
+    "slices": slices,
+    "expectations": lambda text: str(read_expectation(text)),
+    "conditions": conditions,
+}
+"""What reads a text and writes it again, by the title of its rows."""
+REFUSED = {
+    "no shapes": read_shape,
+    "no targets": read_target,
+    "no axes": read_axes,
+    "no axis patterns": read_axis_pattern,
+    "no lengths": read_lengths,
+    "no patterns": pattern_of,
+    "no slices": slices,
+    "no expectations": read_expectation,
+    "no conditions": conditions,
+}
 
 
-MISTAKES = [
-    ("", (0, 1)),
-    ("  ", (0, 1)),
-    ("2,,4", (2, 3)),
-    ("2,3,", (4, 5)),
-    (",", (0, 1)),
-    ("2x", (1, 2)),
-    ("2x3,4", (1, 2)),
-    ("[2,3", (0, 1)),
-    ("(2,3]", (0, 1)),
-    ("2,3]", (3, 4)),
-    ("[[2,3]]", (1, 2)),
-    ("2,3.5", (3, 4)),
-    ("torch.Sized", (5, 6)),
-    ("N*" * 100 + "9" * 1000 + "*9", (0, 1202)),
-    ("2,a b", (3, 4)),
-    ("2,N*", (4, 5)),
-    ("2,*N", (2, 3)),
-    ("2,N///4", (5, 6)),
-    ("2,//4", (2, 3)),
-    ("2,N/ /4", (4, 5)),
-    ("2 N", (1, 2)),
-    ("[2 3 4L5]", (6, 7)),
-    ("N/0", (0, 3)),
-    ("5/2", (0, 3)),
-    ("-N", (0, 1)),
-    ("2,-1", (2, 4)),
-    ("2,3-1", (3, 4)),
-    ("\N{FULLWIDTH DIGIT TWO}", (0, 1)),
-    ("2,\x003", (2, 3)),
-    ("2,\N{RIGHT-TO-LEFT OVERRIDE}3", (2, 3)),
-    ("1" * 1001, (0, 1001)),
-]
+@pytest.mark.parametrize(
+    ("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)]
+)
+def test_a_text_is_read_however_it_is_written(title, text, written):
+    write = WRITTEN[title]
+    assert write(text) == written
+    assert write(written) == written
 
 
-@pytest.mark.parametrize(("text", "span"), MISTAKES)
-def test_a_mistake_is_usage_and_stands_where_it_is(text, span):
-    with pytest.raises(ShapeError) as caught:
+@pytest.mark.parametrize(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
+def test_what_is_misread_is_usage_in_one_line_and_marked(title, row):
+    before, mark, after = row[0].partition("«")
+    marked, _, behind = after.partition("»")
+    end = len(before) + max(1, len(marked))  # what lacks behind the last sign is marked there
+    with pytest.raises(sc.ShapeError) as caught:
+        REFUSED[title](before + marked + behind)
+    problem, said = caught.value.problem, str(caught.value)
+    assert (problem.rule, problem.span) == ("usage", (len(before), end) if mark else None)
+    assert all(each in f"{said} {problem.hint}" for each in row[1:])
+    assert visible(said) == said
+    assert len(said) < 500
+
+
+@pytest.mark.parametrize(
+    "text", ["," * 1_000_000, "1," * 500_000, "N" * 1_000_000, "9" * 1_000_000, "(" * 1_000_000, "2x" * 500_000]
+)
+def test_a_megabyte_of_anything_is_answered_promptly(text):
+    with pytest.raises(sc.ShapeError) as caught:
         read_shape(text)
-    assert (caught.value.problem.rule, caught.value.problem.span) == ("usage", span)
-    assert caught.value.problem.argument == "input"
-    assert visible(caught.value.problem.message) == caught.value.problem.message
+    assert len(caught.value.problem.message) < 200
 
 
-@pytest.mark.parametrize(
-    ("read", "text"),
-    [
-        (read_target, "?"),
-        (read_target, "2,None"),
-        (read_target, "2,None*3"),
-        (read_axes, "N"),
-        (read_axes, "1,N/2"),
-        (read_axes, ""),
-    ],
-)
-def test_what_only_an_input_or_a_target_may_hold(read, text):
-    with pytest.raises(ShapeError) as caught:
-        read(text)
-    assert caught.value.problem.rule == "usage"
+@examples(250)
+@given(st.lists(st.integers(0, 10**12) | fractions, max_size=5))
+def test_what_is_printed_can_be_read_and_numbers_stay_plain_ints(shape):
+    assert read_dims(shape_text(shape)) == tuple(shape)
+    assert all_known(read_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
 
 
-def test_a_megabyte_of_anything_is_answered_promptly():
-    for text in ("," * 1_000_000, "1," * 500_000, "N" * 1_000_000, "9" * 1_000_000, "(" * 1_000_000, "2x" * 500_000):
-        with pytest.raises(ShapeError) as caught:
-            read_shape(text)
-        assert len(caught.value.problem.message) < 200
+@given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
+def test_slices_that_are_written_are_read_as_the_same(parts, form):
+    text = form.format(", ".join(parts))
+    written = slices(text)
+    assert slices_of(written) == slices_of(text)
+    assert slices(written) == written
+    assert [text[slice(*slice_span(text, index))] for index in range(len(parts))] == parts
 
 
-def test_many_dims_are_no_mistake():
-    assert len(read_shape(",".join("1" * 10_000))) == 10_000
+@pytest.mark.parametrize(("pattern", "shape", "sizes"), rows("meeting", "meets"))
+def test_names_take_the_sizes_that_make_the_shape(pattern, shape, sizes):
+    matcher = Matcher(pattern_of(pattern))
+    assert matcher.problem(read_shape(shape)) is None
+    assert ",".join(f"{name}={size}" for name, size in matcher.sizes.items()) == sizes
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("2,3", "2,3"),
-        ("\x1b[2J", r"\x1b[2J"),
-        ("\0", r"\x00"),
-        ("\N{RIGHT-TO-LEFT OVERRIDE}", r"\u202e"),
-        ("\udcff", r"\udcff"),
-        ("é", "é"),
-    ],
-)
-def test_what_would_not_be_seen_is_escaped(text, shown):
-    assert visible(text) == shown
+@pytest.mark.parametrize(("pattern", "shape", "index", "message"), rows("meeting", "differs"))
+def test_the_dim_that_differs_is_named_with_the_reason(pattern, shape, index, message):
+    matcher = Matcher(pattern_of(pattern))
+    problem = matcher.problem(read_shape(shape))
+    assert (problem.rule, problem.index, problem.message) == ("differs", int(index) if index else None, message)
+    assert matcher.sizes == {}
 
 
-MISTYPED = [
-    # what is typed, and what the hint says
-    ("0\u20131", "'\u2013' is a dash, write -, as in 0,-1"),
-    ("0,\u22121", "'\u2212' is a dash, write -, as in -1"),
-    ("N\u20131", "'\u2013' is a dash, write -"),
-    ("2\u00d73\u00d74", "write 2,3,4"),
-    ("2.3.4", "write 2,3,4"),
-    ("[2;N;4]", "write 2,N,4"),
-    ("2X3xN", "write 2,3,N"),
-    ("0-1", "write 0,-1"),
-]
+@examples(300)
+@given(st.lists(st.integers(0, 5), max_size=5), st.data())
+def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
+    dims = [data.draw(st.sampled_from([size, "?", f"N{size}", f"2*M{size}/2"])) for size in shape]
+    for start in range(len(dims) + 1):
+        pattern = [*dims[:start], ..., *dims[data.draw(st.integers(start, len(dims))) :]]
+        matcher = Matcher(pattern_of(pattern))
+        assert matcher.problem(tuple(shape)) is None
+        assert all(name[1:] == str(size) for name, size in matcher.sizes.items())
+        assert matcher.problem((*shape, 6)) is None or pattern[-1] is not ...
 
 
-@pytest.mark.parametrize(("text", "hint"), MISTYPED)
-def test_other_signs_in_place_of_commas_and_minus_are_named(text, hint):
-    with pytest.raises(ShapeError) as caught:
-        read_target(text)
-    assert caught.value.problem.hint == hint
+@pytest.mark.parametrize(("question", "expected", "passes"), rows("meeting", "expected"))
+def test_an_answer_is_what_is_expected_or_not(question, expected, passes):
+    case = read_case(f"{question} => {expected}", {})
+    assert met(case.expected, case.answer()) is (passes == "yes")
+    assert str(read_expectation(str(case.expected))) == str(case.expected)
 
 
-@pytest.mark.parametrize("text", ["2.5", "N-1", "4x", "2;;3", "2;3*", ";".join("7" * 200)])
-def test_no_other_shape_is_guessed_where_none_is_likely(text):
-    with pytest.raises(ShapeError) as caught:
-        read_target(text)
-    assert caught.value.problem.hint.startswith("a dim is a whole number")
+@pytest.mark.parametrize(("line", "anew"), rows("meeting", "rewritten"))
+def test_only_the_expectation_is_rewritten(line, anew):
+    line, anew = (text.replace("->", "=>") for text in (line, anew))
+    case = read_case(line.strip(), {})
+    assert rewritten(line, case.expected, case.answer()) == anew
+
+
+@pytest.mark.parametrize(("before", "after", "said"), rows("meeting", "regrouped"))
+def test_words_for_what_axes_become(before, after, said):
+    assert regrouping(read_dims(before), read_dims(after)) == said

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 from array import array as array_of
+from itertools import accumulate, groupby, pairwise
 from math import prod
+from operator import mul
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shapecalc as sc
 from shapecalc.core.conditions import Known
-from shapecalc.core.dims import quotient
-from shapecalc.core.layout import TABLE, Moves, positions, view_of, view_through
+from shapecalc.core.dims import product, substitute
+from shapecalc.core.layout import TABLE, Atom, Moves, axes_of, positions, regroup, view_of, view_through
 from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
-from shapecalc.core.text import read_dims, shape_text
-from tests.sampling import examples
+from shapecalc.core.text import read_dims
+from tests.core.drawing import cut
+from tests.numpy_moves import moved_by_numpy
+from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 
 MANY = examples(600)
-KINDS = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "take", "expand"]
-
-
-def carried_out(array, move):
-    """Return what NumPy makes of an array by a move."""
-    match move:
-        case Permute():
-            return array.transpose(move.axes)
-        case Expand():
-            return np.broadcast_to(array, move.shape)
-        case Roll():
-            return np.roll(array, move.shift, move.axis)
-        case Take():
-            return array.take(move.places, move.axis)
-        case Pick():
-            for axis, (start, step, size) in reversed([*enumerate(move.axes)]):
-                dim = array.shape[axis]
-                places = [start % dim + step * place for place in range(1 if size is None else size)]
-                array = array.take(places[0] if size is None else places, axis)
-            return array
-    return array.reshape(move.shape)
 
 
 @st.composite
@@ -61,21 +44,22 @@ def picks(draw, shape):
 @st.composite
 def moves(draw, shape):
     """Draw a move of a tensor of a shape of numbers."""
-    kind = draw(st.sampled_from(KINDS))
-    if kind == "permute":
-        return Permute(tuple(draw(st.permutations(range(len(shape))))))
-    if kind == "pick":
-        return draw(picks(shape))
-    if kind == "flip":
-        signs = [draw(st.sampled_from([1, -1])) for _ in shape]
-        return Pick(tuple(min(sign, 0) for sign in signs), tuple(signs), shape)
-    if kind == "roll" and shape:
-        return Roll(draw(st.integers(-7, 7)), draw(st.integers(0, len(shape) - 1)))
-    if kind == "take" and shape:
-        axis = draw(st.integers(0, len(shape) - 1))
-        return Take(axis, tuple(draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=5))))
-    if kind == "expand" and prod(shape) < 200:
-        return Expand(tuple(draw(st.sampled_from([1, 2])) if dim == 1 else dim for dim in shape))
+    kinds = ["permute", "reshape", "reshape", "pick", "pick", "flip", "roll", "take", "expand"]
+    match draw(st.sampled_from(kinds)):
+        case "permute":
+            return Permute(tuple(draw(st.permutations(range(len(shape))))))
+        case "pick":
+            return draw(picks(shape))
+        case "flip":
+            signs = [draw(st.sampled_from([1, -1])) for _ in shape]
+            return Pick(tuple(min(sign, 0) for sign in signs), tuple(signs), shape)
+        case "roll" if shape:
+            return Roll(draw(st.integers(-7, 7)), draw(st.integers(0, len(shape) - 1)))
+        case "take" if shape:
+            axis = draw(st.integers(0, len(shape) - 1))
+            return Take(axis, tuple(draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=5))))
+        case "expand" if prod(shape) < 200:
+            return Expand(tuple(draw(st.sampled_from([1, 2])) if dim == 1 else dim for dim in shape))
     return Reshape(draw(factorisations(prod(shape))))
 
 
@@ -86,7 +70,7 @@ def chains(draw, volume):
     array, made = np.arange(volume).reshape(shape), []
     for _ in range(draw(st.integers(0, 5))):
         made.append(draw(moves(array.shape)))
-        array = carried_out(array, made[-1])
+        array = moved_by_numpy(array, made[-1:])
     return shape, made, array
 
 
@@ -115,24 +99,15 @@ def depth(level):
     return 1 + max((depth(atom.level) for atom in level[0]), default=0)
 
 
-VOLUMES = st.sampled_from([1, 8, 12, 36, 60])
-
-
 @MANY
-@given(VOLUMES.flatmap(chains))
-def test_views_read_what_numpy_reads(drawn):
+@given(st.sampled_from([1, 8, 12, 36, 60]).flatmap(chains))
+def test_views_and_positions_are_those_of_numpy(drawn):
     shape, made, array = drawn
     view, before = view_of(shape), shape
     for move in made:
         view, before = view.after(move, before, Known()), move.after(before)
     assert (read(view, array.shape) == array).all()
     assert (read(view.normal(Known()), array.shape) == array).all()
-
-
-@MANY
-@given(VOLUMES.flatmap(chains))
-def test_positions_are_those_of_numpy(drawn):
-    shape, made, array = drawn
     assert positions(Moves(shape, tuple(made)), array_of("q", range(prod(shape)))).tolist() == array.ravel().tolist()
 
 
@@ -149,36 +124,65 @@ def test_plain_views_are_equal_where_the_elements_are(drawn):
         assert (one == two) <= same
 
 
-def through(shape, *texts):
-    """Return the view of a chain of names."""
-    answer = sc.chain(shape, *texts)
-    known = Known([dim for stage in answer.stages for dim in (*stage.before, *stage.after)])
-    return view_through(answer.input, answer.moves, known)
+PRIMES = {"2": 2, "A": 3, "B": 5, "C": 7}
 
 
-def test_an_axis_that_is_read_backwards_counts_from_its_last_position():
-    view = through("N,C", "flip 0", "select 1 -1")
-    assert [shape_text((atom.size, atom.stride)) for atom in view.axes[0]] == ["N,-C"]
-    assert view.offset == (-1, *read_dims("C"))
+def drawn_regroupings(draw):
+    """Return a shape and some moves, twice: of names, and of numbers that are primes in place of the names."""
+    dims = cut(draw, draw.choices([*PRIMES], k=draw.randint(2, 6)), 4)
+    shapes, perms = [dims], []
+    for _ in range(draw.randint(1, 4)):
+        if draw.random() < 0.5:
+            perms.append(draw.sample(range(len(dims)), len(dims)))
+            dims = [dims[axis] for axis in perms[-1]]
+        else:
+            names = [name for dim in dims for name in dim]
+            dims = cut(draw, draw.sample(names, len(names)), 4)
+            shapes.append(dims)
+            perms.append(None)
+    return [course(shapes, perms, put_in) for put_in in (lambda name: read_dims(name)[0], PRIMES.__getitem__)]
 
 
-def test_a_part_begins_at_a_product():
-    view = through("N,C", "split 0 4 --part 3")
-    assert view.offset == (quotient(read_dims("3*C*N")[0], 4),)
+def course(shapes, perms, put_in):
+    first, *others = [tuple(product(map(put_in, dim)) for dim in dims) for dims in shapes]
+    waiting = iter(others)
+    return first, [Permute(tuple(perm)) if perm else Reshape(next(waiting)) for perm in perms]
 
 
-@pytest.mark.parametrize(
-    "texts", [("roll 2 0", "roll -2 0"), ("roll 5 1", "roll 7 1"), ("flip 0,1", "flip 1", "flip 0")]
-)
-def test_what_is_undone_leaves_the_view_as_it_was(texts):
-    assert through("N,6", *texts) == view_of(read_dims("N,6"))
+def put_primes_in(axes):
+    sizes = {name: prime for name, prime in PRIMES.items() if name != "2"}
+    return tuple(
+        tuple(
+            Atom(substitute(atom.size, sizes), substitute(atom.stride, sizes), *put_primes_in((atom.base,)))
+            for atom in axis
+        )
+        for axis in axes
+    )
 
 
-def test_rolls_of_one_axis_are_one():
-    (atoms, _) = through("N,C", "roll 1 0", "transpose 1,0", "roll 2 1", "transpose 1,0").axes
-    assert [(atom.start, str(atom.size)) for atom in atoms] == [((-3,), "N")]
+@pytest.mark.parametrize("seeds", some_and_rest(range(6000), 1000))
+def test_names_are_cut_as_primes_are(seeds):
+    """What is read of names holds for all sizes, and primes have no more factors in common than names."""
+    for seed in seeds:
+        named, numbered = drawn_regroupings(Random(seed))
+        assert put_primes_in(view_through(*named, Known()).axes) == view_through(*numbered, Known()).axes, seed
 
 
-def test_a_roll_that_is_cut_before_its_seam_is_seen_through():
-    assert through("N,10", "roll 3 1", "slice :,3:8").is_plain
-    assert not through("N,10", "roll 3 1", "slice :,2:8").is_plain
+def cuts(sizes):
+    """Return the counts of elements at which a row of sizes can be cut."""
+    counts = [*accumulate(sizes, mul, initial=1)]
+    inside = range(2, counts[-1])
+    return {at for at in inside for low, high in pairwise(counts) if at % low == 0 and high % at == 0}
+
+
+@pytest.mark.parametrize("seeds", some_and_rest(range(6000), 1000))
+def test_what_is_mixed_lines_up_nowhere_inside(seeds):
+    for seed in seeds:
+        draw = Random(seed)
+        dims = draw.choices([2, 2, 3, 4, 5], k=draw.randint(2, 6))
+        shape, target = ([prod(lot) for lot in cut(draw, draw.sample(dims, len(dims)), 4)] for _ in range(2))
+        axes = axes_of(shape)
+        taken = regroup(draw.sample(axes, len(axes)), target, Known())
+        for base, atoms in groupby((atom for axis in taken for atom in axis), key=lambda atom: atom.base):
+            if base:
+                assert not cuts([atom.size for atom in base]) & cuts([atom.size for atom in atoms]), seed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -104,4 +105,4 @@ OF_LIBRARY = {
 def rows(name):
     """Return the rows of a table of text: its columns."""
     lines = (Path(__file__).parent / f"{name}.txt").read_text("utf-8").splitlines()
-    return [[column.strip() for column in line.split(" | ")] for line in lines if line and line[0] != "#"]
+    return [[column.strip() for column in re.split(r" \|(?: |$)", line)] for line in lines if line and line[0] != "#"]

@@ -8,6 +8,7 @@ library refuses. What else a library prints has no mark in front of it.
 from __future__ import annotations
 
 import json
+import math
 import sys
 
 MARK = "@@"
@@ -418,7 +419,7 @@ def told(made, op):
         return [int(dim) for dim in dims], None, None
     shape = [int(dim) for dim in (made.shape if hasattr(made, "shape") else made.output(0).shape)]
     elements = None
-    if 0 not in shape and hasattr(made, "__array__") and "float32" in str(getattr(made, "dtype", "")):
+    if 0 < math.prod(shape) < 1 << 20 and hasattr(made, "__array__") and "float32" in str(getattr(made, "dtype", "")):
         elements = numpy.asarray(made).ravel().tolist()
     return shape, elements, made.stride() if hasattr(made, "is_contiguous") else None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from hypothesis import strategies as st
 
+from tests.engine import tables
 from tests.strategies import (
     POSITIONS,
     axes,
@@ -103,6 +103,5 @@ OF_LIBRARY = {
 
 
 def rows(name):
-    """Return the rows of a table of text: its columns."""
-    lines = (Path(__file__).parent / f"{name}.txt").read_text("utf-8").splitlines()
-    return [[column.strip() for column in re.split(r" \|(?: |$)", line)] for line in lines if line and line[0] != "#"]
+    """Return the rows of a table of this folder."""
+    return tables.rows(name, Path(__file__).parent)

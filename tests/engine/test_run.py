@@ -32,8 +32,9 @@ from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples
 from tests.strategies import factorisations, targets
-from tests.view.questions import COMBINING
 
+NOT_MOVING = {*COMBINING, "expand", "select", "take", "slice", "split"} - {"concat"}
+"""The ops of which the shape alone is known, or whose tests of ONNX have inputs that are no arguments of ours."""
 DTYPES = st.sampled_from(["float32", "uint8", ">i4", "S3", "complex128", [("a", "u1"), ("b", "<f4")]])
 KEPT = [slice(*ends) for ends in ((0, 1), (1, None), (None, -1), (None, None, 2), (None, None, -1), (0, 0))]
 
@@ -309,66 +310,34 @@ def test_cupy_without_cupy_says_what_to_install():
         pytest.skip("CuPy is here, with a device")
 
 
-INPUTS = {"Reshape": ["target"], "Squeeze": ["axes"], "Unsqueeze": ["axes"], "Tile": ["repeats"]}
-INPUTS |= {"Pad": ["padding", "value", "axes"], "Resize": ["roi", "scale", "size"]}
-"""What a node's inputs behind the data are, if they are no operands."""
-ATTRIBUTES = {"blocksize": "block", "equation": "pattern", "kernel_shape": "kernel", "pads": "padding"}
-ATTRIBUTES |= {"auto_pad": "padding", "strides": "stride", "dilations": "dilation", "ceil_mode": "ceil"}
-WORDS = {b"SAME_UPPER": "same", b"SAME_LOWER": "same-lower"}
-BY_NODE = {operator.name: op for op, operator in operators_of(ONNX).items() if not OPS[op].made_of}
-
-
-NOT_READ = ("expand", "select", "take", "slice", "split")
-"""The ops whose tests of ONNX hold no constants, or have inputs that are no arguments of ours."""
-COMPUTING = {*COMBINING} - {"concat"}
-"""The ops of which the shape alone is known."""
+INPUTS = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes", "Tile": "repeats"}
+"""What the input behind the data is."""
+MOVING = [op for op in operators_of(ONNX) if not OPS[op].made_of and op not in NOT_MOVING]
+BY_NODE = {operators_of(ONNX)[op].name: op for op in MOVING}
 
 
 def onnx_cases():
-    """Return ONNX's own backend tests of the ops: models of one node with their inputs and outputs.
-
-    Sizes that Resize mends by a policy are no arguments of ours.
-    """
-    names = [name for name, op in BY_NODE.items() if op not in NOT_READ]
-    for name in names:
+    """Return ONNX's own backend tests of ops that move elements: models of one node with their inputs and outputs."""
+    for name in BY_NODE:
         importlib.import_module(f"{onnx_nodes.__name__}.{name.lower()}")  # `collect_testcases` runs every op there is
-    cases = [case for case in onnx_nodes._NodeTestCases if len(case.model.graph.node) == 1]
+    cases = [case for case in onnx_nodes._NodeTestCases if case.model.graph.node[0].op_type in BY_NODE]
     assert len(cases) > 40
-    return [case for case in cases if not case.name.endswith(("_not_larger", "_not_smaller"))]
-
-
-def options_of(node, tensors):
-    """Return the arguments that the attributes and the inputs of a node are."""
-    op, given, options = BY_NODE[node.op_type], iter(tensors), {}
-    (_, *inputs) = [next(given) if name else None for name in node.input]
-    for attribute in node.attribute:
-        value = helper.get_attribute_value(attribute)
-        value = WORDS.get(value, value.decode()) if isinstance(value, bytes) else value
-        options[ATTRIBUTES.get(attribute.name, attribute.name)] = value
-    if op == "conv":
-        options["weight"] = inputs[0].shape
-    elif op in COMBINING and node.op_type not in INPUTS:
-        options |= {"operands": tuple([each.shape for each in inputs])} if inputs else {}
-    else:
-        pairs = zip(INPUTS.get(node.op_type, ()), inputs, strict=False)
-        options |= {name: tuple(value.ravel().tolist()) for name, value in pairs if value is not None}
-    if op == "upsample":
-        axes = options.get("axes", range(tensors[0].ndim))
-        for name in options.keys() & {"scale", "size"}:
-            options[name] = tuple([value for axis, value in sorted(zip(axes, options[name], strict=True)) if axis > 1])
-    read = {param.name for param in OPS[op].params} if op in COMPUTING else options
-    return {name: value for name, value in options.items() if name in read}
+    return cases
 
 
 @pytest.mark.parametrize("case", onnx_cases(), ids=lambda case: case.name)
 def test_onnx_backend_data_value_by_value(case):
-    (node,), (tensors, (expected, *_)) = case.model.graph.node, case.data_sets[0]
-    data, op = tensors[0], BY_NODE[node.op_type]
-    options = options_of(node, tensors) | {"opset": case.model.opset_import[0].version, "dtype": data.dtype.name}
-    answer = sc.chain(data.shape, (op, options))
-    if op in COMPUTING:
-        assert answer.output == expected.shape
-        return
-    array = joined(answer, tensors) if op == "concat" else run(answer, data).array
+    (node,), ((data, *others), (expected, *_)) = case.model.graph.node, case.data_sets[0]
+    values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    options = {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    if "blocksize" in options:
+        options["block"] = options.pop("blocksize")
+    if node.op_type == "Concat":
+        options["operands"] = tuple([each.shape for each in others])
+    elif others:
+        options[INPUTS[node.op_type]] = tuple(others[0].ravel().tolist())
+    options |= {"opset": case.model.opset_import[0].version, "dtype": data.dtype.name}
+    answer = sc.chain(data.shape, (BY_NODE[node.op_type], options))
+    array = joined(answer, [data, *others]) if others and node.op_type == "Concat" else run(answer, data).array
     np.testing.assert_array_equal(array, expected)
     assert array.dtype == expected.dtype

@@ -25,24 +25,8 @@ OPERATORS = [
 ]
 UNCHECKED = {(name, op): rules.split() for name, op, rules, _ in rows("unchecked")}
 ASKED = rows("requests")
-TYPED = {
-    "reshape": {"target": (3, 1)},
-    "transpose": {"perm": (1, 0)},
-    "unsqueeze": {"axes": (0,)},
-    "expand": {"target": (2, 3)},
-    "flip": {"axes": (0,)},
-    "roll": {"shift": 1, "axis": 0},
-    "split": {"axis": 1, "parts": 3, "part": 1},
-    "slice": {"slices": ":,::2"},
-    "select": {"axis": 0, "index": 0},
-    "take": {"axis": 1, "indices": (1, 0)},
-    "tile": {"repeats": (2, 1)},
-    "swapaxes": {"axis1": 0, "axis2": 1},
-    "moveaxis": {"axes": (0,), "destination": (1,)},
-}
-"""The arguments of each op by which it is asked for a tensor of 1,3 of every element type."""
-TYPED_BY_MXNET = TYPED | {"reshape": {"target": (16, 4)}, "transpose": {"perm": (3, 1, 2, 0)}}
-TYPED_BY_MXNET |= {"expand": {"target": (2, 4, 4, 4)}}
+TYPED = {(name, op): (eval(shape), eval(f"dict({given})")) for name, op, shape, given in rows("typed")}
+"""By which arguments each op is asked for a tensor of every element type."""
 NOT_REACHED = {"int2", "uint2", "int4", "uint4"}
 """Element types that PyTorch names and stores, without arithmetic, and that the dialect does not promise."""
 
@@ -117,8 +101,9 @@ def test_what_nothing_draws_is_answered_alike_or_is_known_to_differ(engine, aske
 @pytest.mark.parametrize(("name", "op"), [each for each in OPERATORS if each[0] not in ("numpy", "torch", "openvino")])
 def test_each_operator_accepts_the_element_types_that_the_row_says(engine, name, op):
     library = engine(name)
-    shape, typed = ((1, 4, 4, 4), TYPED_BY_MXNET) if name == "mxnet" else ((1, 3), TYPED)
-    runs = {dtype for dtype in KNOWN if library.ask(op, shape, dtype, **typed.get(op, {})) is not None}
+    plain = ((1, 4, 4, 4) if name == "mxnet" else (1, 3), {})
+    shape, arguments = TYPED.get((name, op), plain if name == "mxnet" else TYPED.get(("all", op), plain))
+    runs = {dtype for dtype in KNOWN if library.ask(op, shape, dtype, **arguments) is not None}
     assert runs == accepted_types(OPS[op], DIALECTS[name], None)
 
 

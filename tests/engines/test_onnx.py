@@ -34,29 +34,7 @@ DRAWN = REQUESTS | {
     for op, fields in {"flatten": FLATTENS["axis"], "shape": ENDS}.items()
 }
 MODES = st.sampled_from([{}, {}, {"mode": "DCR"}, {"mode": "CRD"}])
-TYPED = {
-    "reshape": {"target": [6]},
-    "unsqueeze": {"axes": [0]},
-    "expand": {"target": [2, 3]},
-    "slice": {"slices": "0:1"},
-    "split": {"axis": 0, "parts": 2},
-    "tile": {"repeats": [2, 1]},
-    "select": {"axis": 0, "index": 0},
-    "take": {"axis": 0, "indices": [1, 0]},
-    "pad": {"padding": [1, 0, 0, 1]},
-    "broadcast": {"operands": [(2, 3)]},
-    "concat": {"axis": 0, "operands": [(2, 3)]},
-    "matmul": {"operands": [(3, 2)]},
-    "einsum": {"pattern": "ij,jk->ik", "operands": [(3, 2)]},
-    "conv": {"weight": (1, 1, 2, 2)},
-    "pool": {"kernel": [2, 2]},
-    "upsample": {"size": [4, 4]},
-    "depth_to_space": {"block": 2},
-    "space_to_depth": {"block": 2},
-}
-"""The arguments of each op by which it is asked for a tensor of 2,3 of every element type."""
-SHAPES = {"squeeze": (1, 6), **dict.fromkeys(("conv", "pool", "upsample"), (1, 1, 2, 2))}
-SHAPES |= dict.fromkeys(("depth_to_space", "space_to_depth"), (1, 4, 2, 2))
+TYPED = {op: (eval(shape), eval(f"dict({given})")) for name, op, shape, given in rows("typed") if name == "onnx"}
 OPERATORS = {op: operator for op, operator in operators_of(ONNX).items() if not OPS[op].made_of}
 KINDS = [{"kernel": kernel, "kind": kind} for kernel in ("2", "global") for kind in ("max", "average")]
 VARIANTS = [OPERATORS["conv"].variant({"transposed": True}), *map(OPERATORS["pool"].variant, KINDS)]
@@ -117,8 +95,8 @@ def test_the_newest_opset_is_the_newest_that_onnx_has():
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("dtype", sorted(SINCE_25))
 def test_onnxruntime_accepts_at_opset_25_what_the_row_says(op, dtype):
-    arguments, kind = TYPED.get(op, {}), getattr(TensorProto, spelled(dtype, ONNX).upper())
-    made = model(op, SHAPES.get(op, (2, 3)), arguments, 25, kind).SerializeToString()
+    (shape, arguments), kind = TYPED[op], getattr(TensorProto, spelled(dtype, ONNX).upper())
+    made = model(op, shape, arguments, 25, kind).SerializeToString()
     runs = of_runtime(lambda: session_of(made)) is not None
     version = setting_of(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
     assert (dtype in accepted_types(OPS[op], DIALECTS["onnxruntime"], version)) is runs

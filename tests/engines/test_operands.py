@@ -90,7 +90,7 @@ def window(random, count):
     """Return the arguments that conv and pool share."""
     drawn = {"stride": numbers(random, count, 1, 3), "dilation": numbers(random, count, 1, 2)}
     pads = numbers(random, count, 0, 2), tuple([random.randint(0, 2) for _ in range(2 * count)])
-    drawn["padding"] = random.choice((*pads, pads[0], "same", "valid"))
+    drawn["padding"] = random.choice((*pads, pads[0], "same", "same-lower", "valid"))
     return {name: value for name, value in drawn.items() if random.random() < 0.6}
 
 
@@ -160,25 +160,25 @@ def departs(op, shape, arguments, ours):
     """Say whether ONNX Runtime is known to depart from the text for a request.
 
     It pools with windows that are too large, with no padding of the kernel's size or more, and no SAME whose kernel is
-    less than its stride. It rounds up with VALID, dilates no SAME of Conv, pads that of MaxPool as if it were not
-    dilated, and no transposed SAME whose kernel is less than its stride. It adds nothing at the end if the stride is 1,
-    and crops more than there is beside a pad at the other end.
+    less than its stride. It rounds up with VALID, dilates no SAME of Conv, and pads that of MaxPool as if it were not
+    dilated. Of transposed SAME it pads none whose kernel is less than its stride, and adds no output padding. It adds
+    nothing at the end if the stride is 1, and crops more than there is beside a pad at the other end.
     """
     count, padding = max(len(shape) - 2, 0), arguments.get("padding")
     stride, reach = (each(arguments.get(name, (1,)), count) for name in ("stride", "dilation"))
-    rule = ours.problem and ours.problem.rule
+    rule, same = ours.problem and ours.problem.rule, padding in ("same", "same-lower")
     if op == "pad":
         pairs = [*zip(padding, padding[len(padding) // 2 :], strict=False)]
         return rule == "nothing-left" and any(max(pair) > 0 > min(pair) for pair in pairs)
     if arguments.get("transposed"):
         kernel = [d * (k - 1) + 1 for k, d in zip(arguments["weight"][2:], reach, strict=False)]
         added = each(arguments.get("output_padding", (0,)), count)
-        short = padding == "same" and any(k < s for k, s in zip(kernel, stride, strict=False))
+        short = same and (any(added) or any(k < s for k, s in zip(kernel, stride, strict=False)))
         return short or any(more >= s for more, s in zip(added, stride, strict=False))
-    dilated = padding == "same" and max(reach) > 1
+    dilated = same and max(reach) > 1
     if op == "pool" and arguments["kernel"] != "global":
         kernel = each(arguments["kernel"], count)
-        if padding == "same" and any(k < s for k, s in zip(kernel, stride, strict=False)):
+        if same and any(k < s for k, s in zip(kernel, stride, strict=False)):
             return True
         pads = (0,) if padding is None or isinstance(padding, str) else padding
         padded = any(p >= k for p, k in zip(each(pads, 2 * count), kernel * 2, strict=False))

@@ -74,17 +74,18 @@ def test_each_function_is_listed_once_and_a_search_is_complete_only_if_no_other_
 
 
 @pytest.mark.parametrize(
-    ("chain", "right", "wrong"),
+    ("before", "perm", "after", "proved"),
     [
-        ("2,3,4 | transpose 0,2,1 | reshape 24", ((2, 3, 4), (2, 3, 4), (0, 2, 1), (24,)), [((2, 1, 0), (24,))]),
-        ("2,3,4 | transpose 0,2,1 | reshape 24", ((2, 3, 4), (2, 3, 4), (0, 2, 1), (24,)), [((0, 2, 1), (6, 4))]),
-        ("2000,3000 | reshape 3000,2000", ((2000, 3000), (2000, 3000), (0, 1), (3000, 2000)), [((1, 0), (3000, 2000))]),
+        ((2, 3, 4), (0, 2, 1), (24,), True),
+        ((2, 3, 4), (2, 1, 0), (24,), False),
+        ((2, 3, 4), (0, 2, 1), (6, 4), False),
+        ((2000, 3000), (1, 0), (6000000,), False),
     ],
 )
-def test_a_way_that_says_something_else_than_its_chain_is_not_proved(chain, right, wrong):
-    said = type("Said", (Way,), {"chain": chain})
-    assert is_proved(Way(*right))
-    assert not any(is_proved(said(*right[:2], *other)) for other in wrong)
+def test_a_way_that_says_something_else_than_its_chain_is_not_proved(before, perm, after, proved):
+    said = "2,3,4 | transpose 0,2,1 | reshape 24" if len(before) == 3 else "2000,3000 | reshape 6000000"
+    way = type("Said", (Way,), {"chain": said})(before, before, perm, after)
+    assert is_proved(way) is proved
 
 
 def test_what_does_not_do_what_arrays_show_is_not_found(monkeypatch):

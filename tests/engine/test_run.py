@@ -32,6 +32,7 @@ from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples
 from tests.strategies import factorisations, targets
+from tests.view.questions import COMBINING
 
 NOT_MOVING = {*COMBINING, "expand", "select", "take", "slice", "split"} - {"concat"}
 """The ops of which the shape alone is known, or whose tests of ONNX have inputs that are no arguments of ours."""

@@ -66,7 +66,7 @@ def _system(request, monkeypatch):
 
 
 every_system = pytest.mark.usefixtures("_system")
-as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def write(target, data=b"new", **options):
@@ -109,49 +109,36 @@ def test_a_file_is_written_whole_under_its_name(tmp_path):
 
 
 @every_system
-def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path):
+def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path, monkeypatch):
     target = tmp_path / "y"
-    with pytest.raises(FileExistsError), whole_file(target) as file:
-        file.write(b"ours")
-        target.write_bytes(b"theirs")
-    assert (target.read_bytes(), names(tmp_path)) == (b"theirs", ["y"])
     (tmp_path / "link").symlink_to("nowhere")
-    for there in (target, tmp_path / "link"):
-        with pytest.raises(FileExistsError):
-            write(there)
+    for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
+        target.unlink(missing_ok=True)
+        with pytest.raises(FileExistsError), whole_file(target) as late:
+            late.write(b"late")
+            come()
+        assert (target.read_bytes(), names(tmp_path)) == (b"first", ["link", "y"])
+        for there in (target, tmp_path / "link"):
+            with pytest.raises(FileExistsError):
+                write(there)
+        monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
 
 
 @every_system
-def test_of_two_writers_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
-    with pytest.raises(FileExistsError), whole_file(tmp_path / "y") as late:
-        late.write(b"late")
-        write(tmp_path / "y", b"first")
-    assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"first", ["y"])
-
-
-@every_system
-def test_force_keeps_the_mode_and_writes_through_links(tmp_path):
-    folder, target = tmp_path / "folder", tmp_path / "folder" / "y"
-    folder.mkdir()
+def test_force_keeps_the_mode_and_the_owner_and_writes_through_links(tmp_path):
+    target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o600)
+    if IS_ROOT:
+        os.chown(target, 12345, 23456)
+    before = target.stat()
     (tmp_path / "link").symlink_to(target)
     (tmp_path / "second").symlink_to("link")
     write(tmp_path / "second", force=True)
-    assert (target.read_bytes(), stat.S_IMODE(target.stat().st_mode)) == (b"new", 0o600)
-    assert (names(tmp_path), names(folder)) == (["folder", "link", "second"], ["y"])
-    assert (tmp_path / "second").is_symlink()
-
-
-@as_root
-@every_system
-def test_force_keeps_the_owner(tmp_path):
-    target = tmp_path / "y"
-    target.write_bytes(b"old")
-    os.chown(target, 12345, 23456)
-    write(target, force=True)
-    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+    found = target.stat()
+    assert (target.read_bytes(), stat.S_IMODE(found.st_mode)) == (b"new", 0o600)
+    assert (found.st_uid, found.st_gid) == (before.st_uid, before.st_gid)
+    assert (names(tmp_path), (tmp_path / "second").is_symlink()) == (["link", "second", "y"], True)
 
 
 def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypatch):
@@ -168,26 +155,21 @@ def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypa
 
 
 @every_system
-def test_what_is_no_regular_file_is_not_written_over(tmp_path):
+def test_what_is_no_regular_file_is_not_written_over_even_if_it_comes_later(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "device").symlink_to(os.devnull)
     for name in ("pipe", "loop", "device", "."):
         with pytest.raises(OSError, match="it is not a regular file"):
             write(tmp_path / name, force=True)
-    assert names(tmp_path) == ["device", "loop", "pipe"]
+    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "late", force=True):
+        os.mkfifo(tmp_path / "late")
+    assert names(tmp_path) == ["device", "late", "loop", "pipe"]
+    assert (tmp_path / "late").is_fifo()
     with report_file(tmp_path / "device") as file:
         file.write(b"new")
     with pytest.raises(OSError, match="it is not a regular file"), report_file(tmp_path):
         pass
-
-
-@every_system
-def test_a_pipe_that_comes_while_a_file_is_written_stays(tmp_path):
-    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "y", force=True):
-        os.mkfifo(tmp_path / "y")
-    assert (tmp_path / "y").is_fifo()
-    assert names(tmp_path) == ["y"]
 
 
 @every_system
@@ -209,21 +191,16 @@ def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_re
     assert (target.read_bytes(), planted.read_bytes()) == (b"new", b"planted")
 
 
-def test_what_a_killed_writer_has_left_is_removed_by_the_next_one(tmp_path):
-    long = tmp_path / ("ä" * 120)
-    for target in (tmp_path / "y", long):
-        part_of(target).write_bytes(b"left over")
-        write(target)
-    assert names(tmp_path) == sorted(["y", long.name])
-
-
-@as_root
-def test_what_another_user_has_left_stays(tmp_path):
-    left = part_of(tmp_path / "y")
+@pytest.mark.parametrize(
+    "another", [False, pytest.param(True, marks=pytest.mark.skipif(not IS_ROOT, reason="no root"))]
+)
+@pytest.mark.parametrize("name", ["y", "ä" * 120])
+def test_what_a_killed_writer_has_left_is_removed_by_the_next_one_of_the_same_user(tmp_path, name, another):
+    left = part_of(tmp_path / name)
     left.write_bytes(b"left over")
-    os.chown(left, 12345, -1)
-    write(tmp_path / "y")
-    assert left.exists()
+    os.chown(left, 12345 if another else -1, -1)
+    write(tmp_path / name)
+    assert left.exists() == another
 
 
 def test_a_part_that_is_taken_for_a_left_over_one_is_made_anew(tmp_path, monkeypatch):

@@ -1,13 +1,16 @@
-"""Chains that a seed draws: stages that move, keep and repeat elements, and often put back what others moved."""
+"""Chains that are drawn: stages that move, keep and repeat elements, and often put back what others moved."""
 
 from __future__ import annotations
 
 from functools import cache
 from math import isqrt, prod
+from random import Random
+
+from hypothesis import strategies as st
 
 import shapecalc as sc
 
-PARTS = (":", ":", "::-1", "::2", "1:", ":1")
+seeds = st.integers(0, 1 << 32).map(Random)
 LARGEST = 1 << 20
 """Elements of the largest array that is made."""
 
@@ -28,36 +31,49 @@ def factors(draw, number):
     return tuple(draw.sample([*dims, number], len(dims) + 1))
 
 
+def part_of(draw, size):
+    """Return a slice that keeps something of an axis: all of it, or a few positions some apart, from either end."""
+    start, step = draw.randrange(size), draw.choice((1, 1, -1, 2, -2, 3))
+    room = (size - 1 - start if step > 0 else start) // abs(step) + 1
+    stop = start + draw.randint(1, room) * step
+    written = f"{start - draw.choice((0, size))}:{stop if stop >= 0 else ''}:{step}"
+    return draw.choice((":", ":", "::-1", "::2", written, written))
+
+
 def text_of(numbers):
     return ",".join(map(str, numbers)) or "[]"
 
 
 def drawn_chain(draw, shape, most=5, without=()):
-    """Return the answer to a chain of some stages for a tensor without empty dims, without some ops.
+    """Return the answer to a chain of stages for a tensor of a shape, without some ops.
 
-    Without what is scattered, positions that are taken have one step.
+    Without what is scattered, positions that are taken have one step; without what is empty, some are kept.
     """
     stages, shapes = [], [shape]
     for _ in range(draw.randint(1, most)):
         shape, rank = shapes[-1], len(shapes[-1])
         axis = draw.randrange(max(1, rank))
+        size = shape[axis] if shape else 0
         earlier = [each for each in shapes if prod(each) == prod(shape)]
-        parts = [part if size > 1 else ":" for part, size in zip(draw.choices(PARTS, k=rank), shape, strict=True)]
-        size = shape[axis] if shape else 1
+        parts = [part_of(draw, dim) if dim else ":" for dim in shape]
+        if shape and "empty" not in without and draw.random() < 0.05:
+            parts[axis] = ":0"
         regular = range(size)[:: draw.choice((1, 2, -1))]
-        places = regular if "scattered" in without or draw.random() < 0.5 else draw.choices(range(size), k=3)
+        scattered = size and "scattered" not in without and draw.random() < 0.5
+        places = draw.choices(range(-size, size), k=3) if scattered else regular
+        grown = (2, *[draw.choice((1, 3)) if dim == 1 else dim for dim in shape])
         makers = {
             f"transpose {text_of(draw.sample(range(rank), rank))}": 5,
             f"reshape {text_of(draw.choice(earlier))}": 4,
-            f"reshape {text_of(factors(draw, prod(shape)))} ": 4,
-            f"flip {axis}": 2 if rank else 0,
-            f"roll {draw.randint(-3, 3)} {axis}": 3 if rank else 0,
-            f"slice [{','.join(parts)}]": 2,
-            f"take {axis} {text_of(places)}": 1 if rank else 0,
-            f"select {axis} {draw.randrange(size)}": 1 if rank else 0,
-            f"expand {text_of((2, *shape))}": 1 if prod(shape) < LARGEST and rank < 8 else 0,
+            f"reshape {text_of(factors(draw, prod(shape)) if prod(shape) else shape)} ": 4,
+            f"flip {axis}": 2 * bool(shape),
+            f"roll {draw.randint(-3, 3)} {axis}": 3 * bool(shape),
+            f"slice [{','.join(parts)}]": 3,
+            f"take {axis} {text_of(places)}": bool(size),
+            f"select {axis} {draw.randrange(-size, size or 1)}": bool(size),
+            f"expand {text_of(grown)}": prod(grown) < LARGEST and rank < 8,
         }
-        weights = [0 if text.split()[0] in without else weight for text, weight in makers.items()]
-        stages.append(draw.choices([*makers], weights)[0].strip() + " --dialect numpy")
+        often = [text for text, weight in makers.items() if text.split()[0] not in without for _ in range(weight)]
+        stages.append(draw.choice(often).strip() + " --dialect numpy")
         shapes.append(sc.chain(shape, stages[-1]).output)
     return sc.chain(shapes[0], *stages)

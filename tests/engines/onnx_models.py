@@ -77,10 +77,16 @@ def of_window(given, count):
     return found | ({"auto_pad": PADDINGS[padding]} if padding in PADDINGS else {"pads": each(padding, 2 * count)})
 
 
+def tensors_of(shape, arguments):
+    """Return the shapes of all tensors that an op takes, and its other arguments."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    weight = given.pop("weight", None)
+    return [shape, *given.pop("operands", ()), *([] if weight is None else [weight])], given
+
+
 def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, constant=True):
     """Return the model of one op; `known` puts the input shapes into it, `constant` the arguments that are inputs."""
-    given = {name: value for name, value in arguments.items() if value is not None}
-    shapes = [shape, *given.pop("operands", ()), *([given.pop("weight")] if "weight" in given else [])]
+    shapes, given = tensors_of(shape, arguments)
     tensors, outputs, nodes = [f"x{place}" for place in range(len(shapes))], ["y"], []
     made_of = {"linear": "matmul", "stack": "concat"}.get(op, op)
     operator = operator_of(OPS[made_of], ONNX)
@@ -152,8 +158,7 @@ def of_runtime(call):
 def ran(op, shape, arguments, opset, *, known=True, constant=True):
     """Return the shape (for op `shape`, the values) that ONNX Runtime gives; `None` where it refuses."""
     made = model(op, shape, arguments, opset, known=known, constant=constant)
-    given = {name: value for name, value in arguments.items() if value is not None}
-    shapes = [shape, *given.get("operands", ()), *([given["weight"]] if "weight" in given else [])]
+    shapes, given = tensors_of(shape, arguments)
     feeds = {f"x{place}": np.zeros(dims, np.float32) for place, dims in enumerate(shapes)}
     if not constant:
         feeds["c0"] = np.array(given[AS_INPUT[op][0]], np.int64)

@@ -7,6 +7,7 @@ divides by their work. ONNX Runtime's Einsum may crash where an ellipsis stands 
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
@@ -209,40 +210,39 @@ def test_the_library_has_the_same_shape_or_refuses_too(engine, name, op):
         assert ours.output == library.ask(op, shape, **arguments), (shape, arguments, ours.problem)
 
 
-@pytest.mark.parametrize("op", OPERANDS)
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_names_with_sizes_put_in_have_the_same_answer(op, dialect):
-    met = 0
+def named_requests(op, dialect):
+    """Yield requests with names, and sizes for these: names of operands, or all dims of an image."""
     for seed, (shape, arguments) in enumerate(requests(op, dialect, (*NAMES, 1, 3))):
-        found = answer(op, shape, arguments, dialect)
-        for turn in range(4 if found.output is not None else 0):
+        if op in WINDOWS:
+            sizes = dict(zip("NCHWD", shape, strict=False))
+            yield tuple([named_dim(name) for name in sizes]), arguments, sizes
+            continue
+        for turn in range(4):
             sizes = {name: Random(seed + turn).choice([size, 1, 2, 3]) for name, size in NAMES.items()}
-
-            def filled(dims, sizes=sizes):
-                return tuple([sizes.get(dim, dim) for dim in dims])
-
-            if holds(found.conditions, settled(found.results, sizes)):
-                others = {"weight": filled(arguments["weight"])} if op == "linear" else {}
-                if "operands" in arguments:
-                    others["operands"] = [*map(filled, arguments["operands"])]
-                plain = answer(op, filled(shape), arguments | others, dialect).output
-                assert plain == put_in(found.output, found.results, sizes), (shape, arguments, sizes)
-                met += 1
-    assert met > COUNT / 4
+            yield shape, arguments, sizes
 
 
-@pytest.mark.parametrize("dialect", ["onnx", "torch"])
-@pytest.mark.parametrize("op", WINDOWS)
-def test_names_of_the_dims_of_an_image_have_the_answer_of_its_sizes(op, dialect):
-    for shape, arguments in requests(op, dialect):
-        if dialect == "torch" and op == "conv" and len(shape) != len(arguments["weight"]):
-            continue
-        sizes = dict(zip("NCHWD", shape, strict=False))
-        named = answer(op, tuple([named_dim(name) for name in sizes]), arguments, dialect)
-        plain = answer(op, shape, arguments, dialect).output
-        if 0 in shape and {name for name, size in sizes.items() if size == 0} & {*named.assumes}:
-            continue
-        if named.output is None or not holds(named.conditions, sizes):
+@pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, ("onnx", "torch"))])
+def test_names_with_sizes_put_in_have_the_answer_of_those_sizes(op, dialect):
+    met = 0
+    for shape, arguments, sizes in named_requests(op, dialect):
+
+        def filled(dims, sizes=sizes):
+            return tuple([sizes.get(str(dim), dim) for dim in dims])
+
+        named, others = answer(op, shape, arguments, dialect), {}
+        if op in WINDOWS and (
+            0 in sizes.values() or (dialect == "torch" and len(shape) != len(arguments.get("weight", shape)))
+        ):
+            continue  # an empty batch, or one that a name for the channels would stand for
+        if op == "linear":
+            others = {"weight": filled(arguments["weight"])}
+        elif "operands" in arguments:
+            others = {"operands": [*map(filled, arguments["operands"])]}
+        plain = answer(op, filled(shape), arguments | others, dialect).output
+        if named.output is not None and holds(named.conditions, settled(named.results, sizes)):
+            assert plain == put_in(named.output, named.results, sizes), (shape, arguments, sizes)
+            met += 1
+        elif op in WINDOWS:
             assert plain is None, (shape, arguments)
-        else:
-            assert put_in(named.output, named.results, sizes) == plain, (shape, arguments, str(named))
+    assert met > COUNT / 4

@@ -16,6 +16,7 @@ from shapecalc.engine import arrays, execute, processes
 from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.execute import carry_out, samples
 from shapecalc.tui.question import element_reader
+from tests.engine.tables import rows
 from tests.engine.test_whole_files import SYSTEMS, names
 from tests.numpy_moves import moved_by_numpy
 
@@ -66,25 +67,10 @@ def test_a_scalar_an_empty_array_and_the_vector_of_a_shape(tmp_path):
         assert carried(answer, array, tmp_path, force=True).tolist() == output
 
 
-@pytest.mark.parametrize(
-    "stages",
-    [
-        "slice [::-1, 1:9:3]",
-        "slice [:0]",
-        "transpose | reshape 4,9 | slice 1:2",
-        "transpose | reshape 4,9 | select 0 -1",
-        "split 1 3 --part 2 | flip 0,1 | reshape -1",
-        "tile 2,3",
-        "moveaxis 0 1 | tile 2 -d numpy",
-        "unflatten 1 3,-1 | swapaxes 0 2",
-        "roll -7 1",
-        "transpose | reshape 4,9 | roll 1 0 | roll 4 1 | flip 0",
-        "transpose | reshape 4,9 | transpose | reshape 4,9 | transpose",
-    ],
-)
+@pytest.mark.parametrize("stages", rows("carried"), ids=" | ".join)
 def test_kept_and_moved_positions_are_written(tmp_path, stages):
     array, ticks = np.arange(36, dtype=np.uint8).reshape(4, 9), []
-    answer = sc.chain((4, 9), *stages.split(" | "))
+    answer = sc.chain((4, 9), *stages)
     written, expected = carried(answer, array, tmp_path, tick=ticks.append), moved_by_numpy(array, answer.moves)
     assert written.tolist() == expected.tolist()
     assert sum(ticks) >= expected.nbytes

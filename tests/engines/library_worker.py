@@ -359,11 +359,10 @@ def coreml_library():
 
     def sliced(x, slices):
         parts = [*indices(slices), *[slice(None)] * x.rank][: max(x.rank, slices.count(",") + 1)]
-        ends = {"begin": [part.start or 0 for part in parts], "end": [part.stop or 0 for part in parts]}
-        stops = (("begin", "start"), ("end", "stop"))
-        masks = {f"{end}_mask": [getattr(part, name) is None for part in parts] for end, name in stops}
-        steps = [1 if part.step is None else part.step for part in parts]
-        return Builder.slice_by_index(x=x, stride=steps, **ends, **masks)
+        found = {"stride": [1 if part.step is None else part.step for part in parts]}
+        for name, ends in (("begin", [part.start for part in parts]), ("end", [part.stop for part in parts])):
+            found |= {name: [end or 0 for end in ends], f"{name}_mask": [end is None for end in ends]}
+        return Builder.slice_by_index(x=x, **found)
 
     def select(x, axis, index):
         taken = [at == range(x.rank)[axis] for at in range(x.rank)]

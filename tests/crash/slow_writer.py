@@ -27,22 +27,16 @@ def slowly(call):
     return slow
 
 
-def take_away():
-    """Take away what not every system has."""
-    from shapecalc.engine import processes, whole_files
-
-    whole_files.UNNAMED, processes.FORKS = 0, False
-    del os.posix_fallocate
-
-
 def main(descriptor, system, *words):
     """Take away what is not offered, slow down what matters, and write."""
     import shapecalc.cli.check
     import shapecalc.engine.execute
     import shapecalc.teaching.progress  # noqa: F401 - they are imported before it begins
+    from shapecalc.engine import processes, whole_files
 
     if system == "little":
-        take_away()
+        processes.FORKS, whole_files.UNNAMED = False, 0
+        del os.posix_fallocate
     for name in ("fsync", "link", "replace"):
         setattr(os, name, slowly(getattr(os, name)))
     sys.argv = ["shapecalc", *words]
@@ -57,14 +51,13 @@ def main(descriptor, system, *words):
 def write(kind, *words):
     """Write, as the words say; return the exit code."""
     from shapecalc.__main__ import main as shapecalc_main
-    from shapecalc.engine.whole_files import whole_file
+    from shapecalc.engine.whole_files import write_whole
     from shapecalc.teaching.progress import Progress
 
     if kind == "mark":
         Progress(Path(words[0])).mark("hole")
     elif kind == "picture":
-        with whole_file(Path(words[0])) as file:
-            file.write(b"new")
+        write_whole(Path(words[0]), b"new")
     else:
         return shapecalc_main()
     return 0

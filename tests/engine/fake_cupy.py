@@ -25,30 +25,20 @@ class OutOfMemoryError(MemoryError):
         super().__init__(f"Out of memory allocating {size:,} bytes (allocated so far: {total:,} bytes).")
 
 
-class CUDARuntimeError(RuntimeError):
-    """What every call to the device may raise."""
-
-
-class CompileException(Exception):
-    """What a kernel that does not compile raises."""
-
-
-class DynamicLibNotFoundError(RuntimeError):
-    """What CuPy 14 raises where a library is missing; CuPy 13 raises a plain `RuntimeError`."""
+CUDARuntimeError = type("CUDARuntimeError", (RuntimeError,), {})
+CompileException = type("CompileException", (Exception,), {})
+DynamicLibNotFoundError = type("DynamicLibNotFoundError", (RuntimeError,), {})
+"""What calls to the device raise, kernels that do not compile, and CuPy 14, not 13, where a library is missing."""
 
 
 class Machine:
     """The devices as a test has set them up."""
 
     def __init__(self, devices=2, room=1 << 24):
-        self.room, self.used, self.limit = room, [0] * devices, [0] * devices
-        self.failure = None
-        """What the next kernel raises, if NVRTC is missing or fails."""
-        self.device = 0
-        self.streams = [[Stream(device=number)] for number in range(devices)]
-        """The streams of each device that were entered, its default one first."""
-        self.kernels = []
-        """The device and the stream of every kernel so far."""
+        self.room, self.used, self.limit, self.device = room, [0] * devices, [0] * devices, 0
+        self.failure = None  # what the next kernel raises, if NVRTC is missing or fails
+        self.streams = [[Stream(device=number)] for number in range(devices)]  # that were entered, the default first
+        self.kernels = 0
 
     def launch(self, call, *arrays):
         """Put a kernel on the current stream."""
@@ -56,7 +46,7 @@ class Machine:
             raise self.failure
         for array in arrays:
             array.check_for_kernel()
-        self.kernels.append((self.device, current_stream()))
+        self.kernels += 1
         current_stream().queue.append(call)
 
 
@@ -140,14 +130,6 @@ class MemoryPointer:
         current_stream().queue.append(call)
 
 
-def check_type(dtype):
-    """Refuse element types for which CuPy makes no arrays of its own."""
-    if dtype.byteorder == ">":
-        raise ValueError(f"Unsupported dtype {dtype} with big-endian byte-order")
-    if dtype.char not in CHARS and (dtype.kind != "V" or dtype.hasobject or not dtype.itemsize):
-        raise ValueError(f"Unsupported dtype {dtype}")
-
-
 class ndarray:  # noqa: N801
     __module__ = "cupy"
 
@@ -157,8 +139,9 @@ class ndarray:  # noqa: N801
         if len(self.shape) > MOST_DIMS:
             raise ValueError(f"maximum supported dimension for an ndarray is {MOST_DIMS}, found {len(self.shape)}")
         self.dtype = np.dtype(dtype)
-        if memptr is None:
-            check_type(self.dtype)
+        named = self.dtype.kind == "V" and not self.dtype.hasobject and self.dtype.itemsize
+        if memptr is None and (self.dtype.byteorder == ">" or not (named or self.dtype.char in CHARS)):
+            raise ValueError(f"Unsupported dtype {self.dtype}")
         contiguous = tuple([prod(self.shape[axis + 1 :]) * self.itemsize for axis in range(self.ndim)])
         self.strides = tuple([int(stride) for stride in (contiguous if strides is None else strides)])
         self.data = MemoryPointer(Memory(prod(self.shape) * self.itemsize), 0) if memptr is None else memptr
@@ -167,10 +150,7 @@ class ndarray:  # noqa: N801
         pass
 
     def __array__(self, dtype=None):
-        raise TypeError(
-            "Implicit conversion to a NumPy array is not allowed. "
-            "Please use `.get()` to construct a NumPy array explicitly."
-        )
+        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`.")
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: prod(self.shape))
@@ -285,30 +265,14 @@ def array(obj, dtype):
     return _sent(np.array(obj, dtype))
 
 
-def empty(shape, dtype):
-    return ndarray(shape, dtype)
-
-
 def ascontiguousarray(array):
     return array if array.flags.c_contiguous else array.copy()
-
-
-def _as_strided(x, shape, strides):
-    return ndarray(shape, x.dtype, x.data, strides)
 
 
 def _version():
     if machine.failure:
         raise machine.failure
     return 13, 0
-
-
-def _properties(_number):
-    return {"name": b"a device that NumPy plays", "totalGlobalMem": machine.room}
-
-
-def _free():
-    return machine.room - machine.used[machine.device], machine.room
 
 
 class Pool:
@@ -321,6 +285,11 @@ class Pool:
         machine.limit[machine.device] = size
 
 
+def _as_strided(x, shape, strides):
+    return ndarray(shape, x.dtype, x.data, strides)
+
+
+empty = ndarray
 lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_as_strided))
 get_default_memory_pool = Pool
 cuda = SimpleNamespace(
@@ -333,8 +302,8 @@ cuda = SimpleNamespace(
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=lambda: len(machine.used),
-        getDeviceProperties=_properties,
+        getDeviceProperties=lambda _: {"name": b"a device that NumPy plays", "totalGlobalMem": machine.room},
         getDevice=lambda: machine.device,
-        memGetInfo=_free,
+        memGetInfo=lambda: (machine.room - machine.used[machine.device], machine.room),
     ),
 )

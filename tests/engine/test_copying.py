@@ -1,37 +1,41 @@
-"""The way a copy is done, told from its layout: which axes and elements go together, and how tiles are filled."""
+"""How data is copied: told from its layout, in tiles, by threads, and the same whichever way it is done."""
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
+from threading import Event, Thread
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import shapecalc as sc
+from shapecalc.engine import copying, run
 from shapecalc.engine.copying import ROOM, SHARE, copy_strategy, fill_of
+from shapecalc.engine.processes import count_cores
+from tests.engine.tables import rows
 
 
-@pytest.mark.parametrize(
-    ("shape", "perm", "dtype", "together", "width", "fill"),
-    [
-        ((4096, 4096), (1, 0), "u1", (4096, 4096), 1, "tiles"),
-        ((4096, 4096), (1, 0), "f8", (4096, 4096), 8, "tiles"),
-        ((1000, 1001), (1, 0), "f4", (1001, 1000), 4, "in order"),
-        ((8, 16, 1024, 64), (0, 2, 1, 3), "f4", (8, 1024, 16, 64), 256, "in order"),
-        ((64, 512, 512, 3), (0, 3, 1, 2), "u1", (64, 3, 512 * 512), 1, "in order"),
-        ((64, 3, 500, 500), (0, 2, 3, 1), "u1", (64, 500 * 500, 3), 1, "by position"),
-        ((16, 32, 64, 16, 8), (4, 2, 0, 3, 1), "u1", (8, 64, 16, 16, 32), 1, "tiles"),
-        ((500, 600, 3), (1, 0, 2), "u1", (600, 500, 3), 3, "in order"),
-        ((500, 600, 4), (1, 0, 2), "u1", (600, 500, 4), 4, "in order"),
-        ((500, 600, 1, 2), (1, 0, 2, 3), "f8", (600, 500, 2), 16, "in order"),
-        ((2, 500, 3, 600), (3, 0, 1, 2), "f2", (600, 3000), 2, "tiles"),
-    ],
-)
+def sizes(text):
+    return tuple(map(int, text.split(",")))
+
+
+@pytest.mark.parametrize(("shape", "perm", "dtype", "together", "width", "fill"), rows("copies"))
 def test_a_way(shape, perm, dtype, together, width, fill):
-    view = np.empty(shape, dtype).transpose(perm)
+    view = np.empty(sizes(shape), dtype).transpose(sizes(perm))
     strategy = copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
-    assert (strategy.shape, strategy.width, strategy.fill) == (together, width, fill)
+    assert (strategy.shape, strategy.width, strategy.fill) == (sizes(together), int(width), fill)
+
+
+@pytest.mark.parametrize(("shape", "strides", "itemsize", "fill"), rows("fills"))
+def test_each_bound_of_a_way(shape, strides, itemsize, fill):
+    assert fill_of(sizes(shape), sizes(strides), int(itemsize)) == fill
 
 
 @given(
@@ -51,20 +55,109 @@ def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, i
     assert prod(strategy.tile) * strategy.width <= max(ROOM[strategy.fill], strategy.width)
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides", "itemsize", "fill"),
-    [
-        ((4096, 1000), (4, 16400), 4, "in order"),
-        ((4096, 1100), (4, 16400), 4, "tiles"),
-        ((3, 1100), (4, 16400), 4, "in order"),
-        ((4096, 1100), (16, 65600), 16, "tiles"),
-        ((4096, 1100), (32, 131200), 32, "in order"),
-        ((9000, 3), (2, 18000), 2, "by position"),
-        ((9000, 3), (16, 144000), 16, "in order"),
-        ((15, 3), (2, 18000), 2, "in order"),
-        ((9000, 500, 4), (2, 72000, 18000), 2, "in order"),
-        ((200, 9000), (9000, 1), 1, "in order"),
-    ],
-)
-def test_each_bound_of_a_way(shape, strides, itemsize, fill):
-    assert fill_of(shape, strides, itemsize) == fill
+@pytest.fixture
+def tiny_chunks(monkeypatch):
+    """Copy small arrays in tiles and by threads as well."""
+    for name in ("TINY", "SHARE"):
+        monkeypatch.setattr(copying, name, 1 << 10)
+    for fill in copying.ROOM:
+        monkeypatch.setitem(copying.ROOM, fill, 1 << 10)
+    caches = (copying.copy_strategy, copying._fill_of_layout)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+def elements(shape, dtype):
+    dtype = np.dtype(dtype)
+    return np.resize(np.arange(251, dtype=np.uint8), prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+
+SHAPES = [(*map(sizes, row[:2]),) for row in rows("tiled")]
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+@pytest.mark.parametrize(("shape", "perm"), SHAPES)
+def test_the_tiled_copy_is_the_copy(shape, perm):
+    for dtype in ("uint8", "float16", "float32", "float64", "complex128", "S3"):
+        source = elements(shape, dtype)
+        for view in (source.transpose(perm), source[::-1].transpose(perm)):
+            target, ticks = np.empty(view.shape, view.dtype), []
+            copying.copy_into(target, view, ticks.append)
+            assert target.tobytes() == view.tobytes()
+            assert sum(ticks) == view.nbytes
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+@pytest.mark.parametrize("fill", copying.FILLS)
+def test_every_way_fills_every_copy(monkeypatch, fill):
+    monkeypatch.setattr(copying, "fill_of", lambda *_: fill)
+    draw = random.Random(fill)
+    for _ in range(25):
+        shape = [draw.choice((2, 3, 5, 8, 17, 64)) for _ in range(draw.randint(2, 4))]
+        whole = elements(shape, draw.choice(("u1", "f2", "S3", ">f4", "f8", "c16")))
+        view = whole[:: draw.choice((1, -1))].transpose(draw.sample(range(len(shape)), len(shape)))
+        target = np.zeros(view.shape, view.dtype)
+        copying.copy_into(target, view)
+        assert target.tobytes() == view.tobytes(), (shape, view.strides, view.dtype)
+
+
+def test_objects_and_repeated_rows_are_copied_too():
+    words = np.array([str(number) for number in range(300 * 300)], object).reshape(300, 300)
+    found = run(sc.chain(words.shape, "transpose", "reshape -1"), words)
+    assert found.array.tolist() == words.T.reshape(-1).tolist()
+    rows = np.broadcast_to(np.arange(500, dtype=np.int64), (500, 500))
+    assert (run(sc.transpose(rows.shape), rows, contiguous=True).array == rows.T).all()
+
+
+def test_a_thread_that_fails_is_heard_and_the_others_stop():
+    source, ticks = np.zeros((4096, 1024)).T, []
+
+    def tick(size):
+        ticks.append(size)
+        if len(ticks) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copying.copy_into(np.empty(source.shape), source, tick)
+    assert len(ticks) < 3 + 2 * count_cores()
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+def test_the_asking_thread_takes_back_the_tiles_that_nobody_has_started(monkeypatch):
+    leave, pool, ticks = Event(), ThreadPoolExecutor(1), []
+    pool.submit(leave.wait)  # the helpers have something else to do
+    monkeypatch.setattr(copying, "_threads", lambda: pool)
+    monkeypatch.setattr(copying, "count_cores", lambda: 4)
+    source = np.arange(1 << 16).reshape(1 << 8, 1 << 8).T
+    target = np.zeros(source.shape, source.dtype)
+    asking = Thread(target=copying.copy_into, args=(target, source, ticks.append), daemon=True)
+    asking.start()
+    asking.join(20)
+    waits = asking.is_alive()
+    leave.set()
+    pool.shutdown()
+    assert not waits
+    assert (target == source).all()
+    assert len(ticks) > 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_copies_with_threads_of_its_own():
+    source = np.arange(1 << 20).reshape(1 << 10, 1 << 10).T
+
+    def copy():
+        target = np.empty_like(source, order="C")
+        copying.copy_into(target, source)
+        return target
+
+    assert (copy() == source).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # from Python 3.12 on: a fork beside threads is warned of, rightly
+        child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if (copy() == source).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0

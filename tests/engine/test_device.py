@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from contextlib import nullcontext
 from math import prod
 from random import Random
 
@@ -18,8 +17,8 @@ from shapecalc.engine.execute import BackendError
 from shapecalc.engine.execute import cupy as cupy_or_reason
 from tests.benchmarks import engine as benchmark
 from tests.engine import fake_cupy
-from tests.engine.test_files import ARRAYS, SHUFFLE, expected
-from tests.engine.test_plans import factors
+from tests.engine.drawing import drawn_chain
+from tests.engine.test_files import ARRAYS, SHUFFLE
 from tests.numpy_moves import moved_by_numpy
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # CuPy's, where it looks for CUDA
@@ -27,21 +26,17 @@ CHAINS = 400
 HUGE = 1 << 32
 
 
-def play_cupy(monkeypatch):
+@pytest.fixture
+def fake(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
     monkeypatch.setattr(fake_cupy, "machine", fake_cupy.Machine())
     return fake_cupy
 
 
-@pytest.fixture
-def fake(monkeypatch):
-    return play_cupy(monkeypatch)
-
-
 @pytest.fixture(params=["fake", pytest.param("device", marks=pytest.mark.gpu)])
-def cupy(request, monkeypatch):
+def cupy(request):
     if request.param == "fake":
-        return play_cupy(monkeypatch)
+        return request.getfixturevalue("fake")
     try:
         return cupy_or_reason()
     except BackendError as error:
@@ -68,39 +63,12 @@ def drawn_array(draw, cupy):
     return tuple(each.view(kind)[(*index, ...)].transpose(axes) for each in (host, cupy.asarray(host)))
 
 
-def drawn_stages(draw, shape):
-    """Return one to five stages of a chain; many put back what others moved, or go backwards."""
-    stages, shapes = [], [shape]
-    for _ in range(draw.randint(1, 5)):
-        shape = shapes[-1]
-        perm = draw.sample(range(len(shape)), len(shape))
-        earlier = [each for each in shapes if prod(each) == prod(shape)]
-        axis = draw.randrange(max(1, len(shape)))
-        parts = ",".join(draw.choice((":", ":", "::-1", "::2", "1:" if size > 1 else ":", ":1")) for size in shape)
-        makers = {
-            f"transpose {text_of(perm)}": 5 if shape else 0,
-            f"reshape {text_of(draw.choice(earlier))}": 4,
-            f"reshape {text_of(factors(draw, prod(shape)))}": 4,
-            f"flip {axis}": 2 if shape else 0,
-            f"roll {draw.randint(-3, 3)} {axis}": 3 if shape else 0,
-            f"slice [{parts}]": 2 if shape else 0,
-            f"expand {text_of((2, *shape))}": 1 if prod(shape) < 1000 else 0,
-        }
-        stages.append(draw.choices([*makers], [*makers.values()])[0] + " --dialect numpy")
-        shapes.append(sc.chain(shape, stages[-1]).output)
-    return stages
-
-
-def text_of(numbers):
-    return ",".join(map(str, numbers)) or "[]"
-
-
 def test_drawn_chains_end_on_the_device_as_numpys_do(cupy):
     found = Counter()
     for seed in range(CHAINS):
         draw = Random(seed)
         host, there = drawn_array(draw, cupy)
-        answer = sc.chain(host.shape, *drawn_stages(draw, host.shape))
+        answer = drawn_chain(draw, host.shape, without=("take", "select", "empty") if seed % 4 else ["empty"])
         expected, contiguous = moved_by_numpy(host, answer.moves), draw.random() < 0.3
         result = None  # the memory of the last one is free again
         before = cupy.get_default_memory_pool().used_bytes()
@@ -130,7 +98,7 @@ def test_a_host_s_array_of_any_kind_goes_there_or_is_refused_in_a_line(name, ord
             run(SHUFFLE, array, "cupy")
         return
     back = brought_back(run(SHUFFLE, array, "cupy").array)
-    assert (back.dtype, back.tobytes()) == (array.dtype, expected(array).tobytes())
+    assert (back.dtype, back.tobytes()) == (array.dtype, moved_by_numpy(array, SHUFFLE.moves).tobytes())
 
 
 @pytest.mark.usefixtures("cupy")
@@ -142,19 +110,17 @@ def test_objects_scalars_and_what_is_empty():
     assert run(sc.shape((2, 3)), np.zeros((2, 3), ">f4"), "cupy").array.get().tolist() == [2, 3]
 
 
-def test_a_subclass_is_read_as_its_plain_elements(cupy):
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3)])
+@pytest.mark.parametrize("stages", [("transpose",), ("transpose", "reshape -1,2")])
+def test_a_subclass_is_read_as_its_plain_elements(cupy, shape, stages):
     class Named(cupy.ndarray):
         pass
 
-    for shape in ((2, 3), (0, 3)):
-        array = cupy.asarray(np.arange(prod(shape), dtype="f4").reshape(shape))
-        for answer in (
-            sc.transpose(shape),
-            sc.chain(shape, "transpose", "reshape -1,2" if prod(shape) else "transpose"),
-        ):
-            result = run(answer, array.view(type=Named))
-            assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
-            assert result.array.get().tolist() == moved_by_numpy(array.get(), answer.moves).tolist()
+    array = cupy.asarray(np.arange(prod(shape), dtype="f4").reshape(shape))
+    answer = sc.chain(shape, *stages[: 1 + all(shape)])
+    result = run(answer, array.view(type=Named))
+    assert (type(result.array), result.backend) == (cupy.ndarray, "cupy")
+    assert result.array.get().tolist() == moved_by_numpy(array.get(), answer.moves).tolist()
 
 
 def test_numpy_does_not_reach_a_device(cupy):
@@ -209,12 +175,10 @@ def test_a_copy_of_more_than_two_to_the_32_elements(cupy, roll):
     if free < 3 * HUGE:
         pytest.skip(f"the device has {free} bytes free, and {3 * HUGE} are needed")
     x = (cupy.arange(shape[0]) * 31).astype("u1")[:, None] + cupy.arange(shape[1]).astype("u1")
-    answer = sc.roll(shape, 7, 0) if roll else sc.chain(shape, "transpose", "reshape -1")
-    made = run(answer, x).array
+    made = run(sc.roll(shape, 7, 0) if roll else sc.chain(shape, "transpose", "reshape -1"), x).array
     for at in (0, 1, 6, 7, HUGE // 2 + 5, HUGE - 1, HUGE + 1, prod(shape) - 1):
         row, column = ((at // shape[1] - 7) % shape[0], at % shape[1]) if roll else (at % shape[0], at // shape[0])
-        place = divmod(at, shape[1]) if roll else (at,)
-        assert int(made[place]) == (row * 31 + column) % 256, at
+        assert int(made[divmod(at, shape[1]) if roll else at]) == (row * 31 + column) % 256, at
 
 
 FAILURES = (
@@ -227,29 +191,24 @@ FAILURES = (
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
 def test_without_a_compiler_numpy_copies_and_says_so(fake, failure):
-    for seed in range(60):
+    for seed in range(30):
         draw = Random(seed)
         host, there = drawn_array(draw, fake)
-        answer = sc.chain(host.shape, *drawn_stages(draw, host.shape))
+        answer = drawn_chain(draw, host.shape, without=["empty"])
         fake.machine.failure = failure
-        copies = run(answer, host).verdict == "copy"
-        told = (
-            pytest.warns(RuntimeWarning, match="^CuPy cannot copy: [^\n]*; the result is NumPy's")
-            if copies
-            else nullcontext()
-        )
-        with told:
+        if run(answer, host).verdict == "copy":
+            with pytest.warns(RuntimeWarning, match="^CuPy cannot copy: [^\n]*; the result is NumPy's"):
+                result = run(answer, there)
+            with pytest.raises(BackendError, match=r"^CuPy cannot copy: [^\n]*cupy-cuda13x[^\n]*$"):
+                run(answer, there, "cupy")
+            assert result.backend == "numpy"
+            back = result.array
+        else:
             result = run(answer, there)
-        refused = (
-            pytest.raises(BackendError, match=r"^CuPy cannot copy: [^\n]*cupy-cuda13x[^\n]*$")
-            if copies
-            else nullcontext()
-        )
-        with refused:
-            run(answer, there, "cupy")
+            assert (result.backend, run(answer, there, "cupy").backend) == ("cupy", "cupy")
+            fake.machine.failure = None
+            back = brought_back(result.array)
         fake.machine.failure = None
-        back = result.array if copies else brought_back(result.array)
-        assert result.backend == ("numpy" if copies else "cupy")
         assert (back.dtype, back.tobytes()) == (host.dtype, moved_by_numpy(host, answer.moves).tobytes())
 
 
@@ -271,16 +230,6 @@ def test_a_device_that_fails_for_good_is_said_in_a_line(fake, monkeypatch):
         run(sc.transpose((2, 3)), x, contiguous=True)
 
 
-def test_the_command_line_carries_no_file_out_on_a_device(shapecalc, fake, tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros(6))
-    for words in ((), ("-o", str(tmp_path / "y.npy")), ("-o", str(tmp_path / "y.zarr")), ("--json",)):
-        ran = shapecalc("reshape", str(tmp_path / "x.npy"), "2,3", "--backend", "cupy", *words)
-        assert (ran.code, "carries out no files" in ran.out + ran.err) == (4, True)
-        assert ran.err.count("\n") <= 1
-    assert not fake.machine.kernels
-    assert [each.name for each in tmp_path.iterdir()] == ["x.npy"]
-
-
 def test_backends_tell_of_devices_and_of_a_compiler_that_is_missing(shapecalc, fake):
     assert shapecalc("backends").out.splitlines()[1:] == ["cupy: 14.2.0 on a device that NumPy plays, 0.0 GiB"] * 2
     fake.machine.failure = FAILURES[0]
@@ -291,9 +240,7 @@ def test_backends_tell_of_devices_and_of_a_compiler_that_is_missing(shapecalc, f
 def test_the_benchmark_runs_on_the_device_alone(cupy, capsys):
     benchmark.on_the_device(cupy, [("images", 4, (3, 8, 8, 4), (0, 3, 1, 2)), ("matrix", 16, (16, 24), (1, 0))], 0.001)
     heading, *rows = capsys.readouterr().out.splitlines()
-    assert (
-        heading.split()[-6:] == ["GB/s:", "ours", "CuPy's", "plain", "shape", "permutation"][-6:] or "GB/s" in heading
-    )
+    assert "GB/s" in heading
     assert [row.split()[0] for row in rows] == ["images", "matrix"]
 
 
@@ -305,25 +252,20 @@ def test_the_fake_makes_the_views_that_cupy_makes(monkeypatch):
     memory = real.cuda.MemoryPointer(real.cuda.UnownedMemory(1 << 24, 1 << 24, None, 0), 1 << 20)
     sides = (
         (real, memory, lambda x: x.data.ptr - memory.ptr),
-        (fake, memory_of(fake), lambda x: x.data.offset - (1 << 19)),
+        (fake, fake.empty((1 << 20,), "u1").data + (1 << 19), lambda x: x.data.offset - (1 << 19)),
     )
     for seed in range(CHAINS):
         draw = Random(seed)
-        shape = tuple(draw.choice((0, 1, 2, 3)) for _ in range(draw.randint(0, 5)))
-        strides = tuple(draw.choice((-8, 0, 4, 8, 24)) for _ in shape)
+        shape = tuple([draw.choice((0, 1, 2, 3)) for _ in range(draw.randint(0, 5))])
+        strides = tuple([draw.choice((-8, 0, 4, 8, 24)) for _ in shape])
         kind = draw.choice(("f4", ">f4", "S4", "i4,f4", "V9", "O", "M8[s]"))
-        index = tuple(draw.choice((0, slice(None, None, -1), slice(None), slice(1, None))) for _ in shape)
-        axes = draw.sample(range(len(shape)), len(shape))
-        seen = []
+        index = tuple([draw.choice((0, slice(None, None, -1), slice(None), slice(1, None))) for _ in shape])
+        axes, seen = draw.sample(range(len(shape)), len(shape)), []
         for library, data, place in sides:
             x = library.ndarray(shape, kind, data, strides)
-            y = x.transpose(*axes).view(np.dtype(f"V{x.itemsize}"))
-            for each in (
-                x,
-                y,
-                library.lib.stride_tricks.as_strided(x, (2,), (-12,))[1:],
-                x if 0 in shape else x[index],
-            ):
+            turned = x.transpose(*axes).view(np.dtype(f"V{x.itemsize}"))
+            strided = library.lib.stride_tricks.as_strided(x, (2,), (-12,))[1:]
+            for each in (x, turned, strided, x if 0 in shape else x[index]):
                 layout = (each.strides, place(each), each.flags.c_contiguous) if each.size else ()
                 seen.append((each.shape, each.dtype, each.size, each.ndim, each.nbytes, *layout))
         assert seen[:4] == seen[4:]
@@ -335,7 +277,3 @@ def test_the_fake_makes_the_views_that_cupy_makes(monkeypatch):
             np.asarray(library.ndarray((2,), "f4", data))
         with pytest.raises(ValueError, match="maximum supported dimension"):
             library.ndarray((1,) * 65, "f4", data)
-
-
-def memory_of(fake):
-    return fake.empty((1 << 20,), "u1").data + (1 << 19)

@@ -8,28 +8,18 @@ import sys
 
 import pytest
 
-from shapecalc.engine.processes import MANY, count_cores, paid_cores
+from shapecalc.engine.processes import count_cores, paid_cores
 from tests.cli.conftest import ROOT
+from tests.engine.tables import rows
 
 
-@pytest.mark.parametrize(
-    ("lines", "files", "cores"),
-    [
-        ("0::/", {"cpu.max": "150000 100000"}, 2),
-        ("0::/", {"cpu.max": "50000 100000"}, 1),
-        ("0::/", {"cpu.max": "max 100000"}, MANY),
-        ("0::/", {}, MANY),
-        ("0::/box/inner", {"cpu.max": "400000 100000", "box/cpu.max": "300000 100000"}, 3),
-        ("0::/box/inner", {"cpu.max": "200000 100000", "box/inner/cpu.max": "300000 100000"}, 2),
-        ("3:cpuset:/\n4:memory:/", {"cpu.max": "100000 100000"}, MANY),
-        ("", {}, MANY),
-    ],
-)
+@pytest.mark.parametrize(("lines", "files", "cores"), rows("groups"))
 def test_the_tightest_group_holds(tmp_path, lines, files, cores):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text + "\n")
-    assert paid_cores(lines, tmp_path) == cores
+    for file in files.split(", ") if files != "-" else ():
+        name, text = file.split(": ")
+        (tmp_path / name.strip("/")).mkdir(parents=True, exist_ok=True)
+        (tmp_path / name.strip("/") / "cpu.max").write_text(text + "\n")
+    assert paid_cores(lines.replace(";", "\n"), tmp_path) == int(cores)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to cores")

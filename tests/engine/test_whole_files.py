@@ -6,10 +6,9 @@ import ast
 import fcntl
 import os
 import re
+import resource
 import signal
 import stat
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from platform import node
@@ -20,48 +19,42 @@ import pytest
 from shapecalc.engine import whole_files
 from shapecalc.engine.processes import Endings
 from shapecalc.engine.whole_files import report_file, whole_file
-from tests.cli.conftest import command, environment
 from tests.core.test_rooms import SOURCES
 from tests.models import detector
 
 
-def without_unnamed(monkeypatch):
-    monkeypatch.setattr(whole_files, "UNNAMED", 0)
+def refused(*_, **__):
+    raise PermissionError(1, "Operation not permitted")
 
 
-def without_links(monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(1, "Operation not permitted")
+def refusing_open_files(call):
+    """Return a call that nobody may make on a file that is open or mapped."""
 
-    without_unnamed(monkeypatch)
-    monkeypatch.setattr(os, "link", refused)
+    def checked(path, *new):
+        opened = [f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd")]
+        same = [each for each in opened if os.path.exists(each) and os.path.exists(path)]
+        if str(path) in Path("/proc/self/maps").read_text() or any(os.path.samefile(path, each) for each in same):
+            raise PermissionError(13, "The process cannot access the file because it is being used by another process")
+        return call(path, *new)
+
+    return checked
 
 
 def without_locks(monkeypatch):
-    """Have a system that has no locks, and lets nobody remove or rename a file that is open or mapped."""
-    without_unnamed(monkeypatch)
+    monkeypatch.setattr(whole_files, "UNNAMED", 0)
     monkeypatch.setattr(whole_files, "fcntl", None)
     for name in ("link", "replace", "unlink"):
         monkeypatch.setattr(os, name, refusing_open_files(getattr(os, name)))
 
 
-def refusing_open_files(call):
-    def refused(path, *new):
-        mapped = str(path) in Path("/proc/self/maps").read_text()
-        if mapped or any(same_file(path, f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")):
-            raise PermissionError(13, "The process cannot access the file because it is being used by another process")
-        return call(path, *new)
-
-    return refused
-
-
-def same_file(one, other):
-    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+def without_links(monkeypatch):
+    monkeypatch.setattr(whole_files, "UNNAMED", 0)
+    monkeypatch.setattr(os, "link", refused)
 
 
 SYSTEMS = {
     "all": lambda _: None,
-    "no unnamed files": without_unnamed,
+    "no unnamed files": lambda monkeypatch: monkeypatch.setattr(whole_files, "UNNAMED", 0),
     "no links": without_links,
     "no locks": without_locks,
 }
@@ -73,6 +66,7 @@ def _system(request, monkeypatch):
 
 
 every_system = pytest.mark.usefixtures("_system")
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def write(target, data=b"new", **options):
@@ -88,23 +82,18 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
+def writes(call):
+    """Say whether a call writes a file."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    names = {"write_text", "write_bytes", "save", "savez", "NamedTemporaryFile", "mkstemp", "replace", "rename", "link"}
+    opens = call.func.attr == "open" and any(getattr(each, "value", None) in ("wb", "w") for each in call.args)
+    return opens or (call.func.attr in names and len(call.args) == 1 and not call.keywords)
+
+
 def test_one_module_writes_every_file():
-    calls = {"write_text", "write_bytes", "save", "savez", "NamedTemporaryFile", "mkstemp", "replace", "rename", "link"}
-    writers = {
-        name
-        for name, source in SOURCES.items()
-        for node_ in ast.walk(ast.parse(source))
-        if isinstance(node_, ast.Call)
-        and isinstance(node_.func, ast.Attribute)
-        and (
-            (node_.func.attr in calls and len(node_.args) == 1 and not node_.keywords)
-            or (
-                node_.func.attr == "open"
-                and any(isinstance(each, ast.Constant) and each.value in ("wb", "w") for each in node_.args)
-            )
-        )
-    }
-    assert writers == {"shapecalc.engine.whole_files"}
+    writers = [name for name, source in SOURCES.items() if any(map(writes, ast.walk(ast.parse(source))))]
+    assert writers == ["shapecalc.engine.whole_files"]
 
 
 @every_system
@@ -120,49 +109,36 @@ def test_a_file_is_written_whole_under_its_name(tmp_path):
 
 
 @every_system
-def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path):
+def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path, monkeypatch):
     target = tmp_path / "y"
-    with pytest.raises(FileExistsError), whole_file(target) as file:
-        file.write(b"ours")
-        target.write_bytes(b"theirs")
-    assert (target.read_bytes(), names(tmp_path)) == (b"theirs", ["y"])
     (tmp_path / "link").symlink_to("nowhere")
-    for there in (target, tmp_path / "link"):
-        with pytest.raises(FileExistsError):
-            write(there)
+    for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
+        target.unlink(missing_ok=True)
+        with pytest.raises(FileExistsError), whole_file(target) as late:
+            late.write(b"late")
+            come()
+        assert (target.read_bytes(), names(tmp_path)) == (b"first", ["link", "y"])
+        for there in (target, tmp_path / "link"):
+            with pytest.raises(FileExistsError):
+                write(there)
+        monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
 
 
 @every_system
-def test_of_two_writers_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
-    with pytest.raises(FileExistsError), whole_file(tmp_path / "y") as late:
-        late.write(b"late")
-        write(tmp_path / "y", b"first")
-    assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"first", ["y"])
-
-
-@every_system
-def test_force_keeps_the_mode_and_writes_through_links(tmp_path):
-    folder, target = tmp_path / "folder", tmp_path / "folder" / "y"
-    folder.mkdir()
+def test_force_keeps_the_mode_and_the_owner_and_writes_through_links(tmp_path):
+    target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o600)
+    if IS_ROOT:
+        os.chown(target, 12345, 23456)
+    before = target.stat()
     (tmp_path / "link").symlink_to(target)
     (tmp_path / "second").symlink_to("link")
     write(tmp_path / "second", force=True)
-    assert (target.read_bytes(), stat.S_IMODE(target.stat().st_mode)) == (b"new", 0o600)
-    assert (names(tmp_path), names(folder)) == (["folder", "link", "second"], ["y"])
-    assert (tmp_path / "second").is_symlink()
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
-@every_system
-def test_force_keeps_the_owner(tmp_path):
-    target = tmp_path / "y"
-    target.write_bytes(b"old")
-    os.chown(target, 12345, 23456)
-    write(target, force=True)
-    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+    found = target.stat()
+    assert (target.read_bytes(), stat.S_IMODE(found.st_mode)) == (b"new", 0o600)
+    assert (found.st_uid, found.st_gid) == (before.st_uid, before.st_gid)
+    assert (names(tmp_path), (tmp_path / "second").is_symlink()) == (["link", "second", "y"], True)
 
 
 def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypatch):
@@ -170,9 +146,6 @@ def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypa
     target.write_bytes(b"old")
     target.chmod(0o664)
     other = os.stat_result([*target.stat()[:5], os.getgid() + 1, *target.stat()[6:]])
-
-    def refused(*_):
-        raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "fchown", refused)
     monkeypatch.setattr(Path, "stat", lambda *_, **__: other)
@@ -182,26 +155,21 @@ def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypa
 
 
 @every_system
-def test_what_is_no_regular_file_is_not_written_over(tmp_path):
+def test_what_is_no_regular_file_is_not_written_over_even_if_it_comes_later(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "device").symlink_to(os.devnull)
     for name in ("pipe", "loop", "device", "."):
         with pytest.raises(OSError, match="it is not a regular file"):
             write(tmp_path / name, force=True)
-    assert names(tmp_path) == ["device", "loop", "pipe"]
+    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "late", force=True):
+        os.mkfifo(tmp_path / "late")
+    assert names(tmp_path) == ["device", "late", "loop", "pipe"]
+    assert (tmp_path / "late").is_fifo()
     with report_file(tmp_path / "device") as file:
         file.write(b"new")
     with pytest.raises(OSError, match="it is not a regular file"), report_file(tmp_path):
         pass
-
-
-@every_system
-def test_a_pipe_that_comes_while_a_file_is_written_stays(tmp_path):
-    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "y", force=True):
-        os.mkfifo(tmp_path / "y")
-    assert (tmp_path / "y").is_fifo()
-    assert names(tmp_path) == ["y"]
 
 
 @every_system
@@ -223,25 +191,20 @@ def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_re
     assert (target.read_bytes(), planted.read_bytes()) == (b"new", b"planted")
 
 
-def test_what_a_killed_writer_has_left_is_removed_by_the_next_one(tmp_path):
-    long = tmp_path / ("ä" * 120)
-    for target in (tmp_path / "y", long):
-        part_of(target).write_bytes(b"left over")
-        write(target)
-    assert names(tmp_path) == sorted(["y", long.name])
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
-def test_what_another_user_has_left_stays(tmp_path):
-    left = part_of(tmp_path / "y")
+@pytest.mark.parametrize(
+    "another", [False, pytest.param(True, marks=pytest.mark.skipif(not IS_ROOT, reason="no root"))]
+)
+@pytest.mark.parametrize("name", ["y", "ä" * 120])
+def test_what_a_killed_writer_has_left_is_removed_by_the_next_one_of_the_same_user(tmp_path, name, another):
+    left = part_of(tmp_path / name)
     left.write_bytes(b"left over")
-    os.chown(left, 12345, -1)
-    write(tmp_path / "y")
-    assert left.exists()
+    os.chown(left, 12345 if another else -1, -1)
+    write(tmp_path / name)
+    assert left.exists() == another
 
 
 def test_a_part_that_is_taken_for_a_left_over_one_is_made_anew(tmp_path, monkeypatch):
-    without_unnamed(monkeypatch)
+    SYSTEMS["no unnamed files"](monkeypatch)
     lock, taken = whole_files._lock, []
 
     def swept(descriptor):
@@ -263,14 +226,10 @@ def test_a_signal_that_asks_for_the_end_takes_back_what_was_begun_and_a_second_o
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y"), suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)  # which gets lost, and ends the write before it counts
     assert names(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-
-
-def test_an_interrupt_that_got_lost_ends_the_write_before_it_counts(tmp_path):
-    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y"), suppress(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert names(tmp_path) == []
 
 
 def test_signals_that_are_ignored_stay_ignored():
@@ -282,59 +241,56 @@ def test_signals_that_are_ignored_stay_ignored():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_the_command_line_refuses_what_is_no_regular_file(shapecalc, tmp_path):
-    np.save(tmp_path / "x.npy", np.arange(6))
-    os.mkfifo(tmp_path / "pipe.npy")
-    (tmp_path / "folder.npy").mkdir()
-    for name in ("pipe.npy", "folder.npy"):
-        words = ("reshape", str(tmp_path / "x.npy"), "2,3", "-o", str(tmp_path / name))
-        for force in ((), ("--force",)):
-            ran = shapecalc(*words, *force)
-            assert (ran.code, ran.out) == (4, "")
-            assert ran.err == f"shapecalc: file: {tmp_path / name}: it is not a regular file\n"
-
-
 WRITERS = {
-    "array": ["reshape", "x.npy", "2,3", "-o", "y.npy"],
-    "picture": ["reshape", "2,3", "6", "--picture", "y.svg"],
-    "film": ["film", "reshape", "2,3", "6", "-o", "y.html"],
-    "worksheet": ["drill", "--print", "2", "--seed", "a", "-o", "y.txt"],
-    "model": ["model", "x.onnx", "--fix", "-o", "y.onnx"],
+    "array": "reshape x.npy 2,3 -o y.npy",
+    "picture": "reshape 2,3 6 --picture y.svg",
+    "film": "film reshape 2,3 6 -o y.html",
+    "worksheet": "drill --print 2 --seed a -o y.txt",
+    "model": "model x.onnx --fix -o y.onnx",
 }
 """Command lines that write a new file, which is named last."""
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
-def test_of_two_command_lines_one_is_refused(words, tmp_path):
-    if words[0] == "model":
+@pytest.mark.parametrize("line", WRITERS.values(), ids=WRITERS)
+def test_a_command_line_that_comes_second_is_refused_also_if_it_did_not_see_the_first(
+    line, shapecalc, tmp_path, monkeypatch
+):
+    if line.startswith("model"):
         pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
         detector.write(tmp_path / "x.onnx")
-    np.save(tmp_path / "x.npy", np.arange(6))
-    before, target = names(tmp_path), words[-1]
-
-    def run(count):
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-        started = [subprocess.Popen(command(*words), env=environment(), cwd=tmp_path, **pipes) for _ in range(count)]
-        told = "".join(running.communicate()[1] for running in started)
-        return sorted(running.returncode for running in started), told
-
-    assert run(1)[0] == [0]
-    alone = (tmp_path / target).read_bytes()
-    (tmp_path / target).unlink()
-    codes, told = run(2)
-    assert codes == [0, 4]
-    assert f"{target}: it exists" in told
-    assert "Traceback" not in told
-    assert ((tmp_path / target).read_bytes(), names(tmp_path)) == (alone, sorted([*before, target]))
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.arange(6))
+    target, before = Path(line.split()[-1]), names(".")
+    assert shapecalc(*line.split()).code == 0
+    assert names(".") == sorted([*before, target.name])
+    target.write_text("another's")
+    for _ in range(2):
+        ran = shapecalc(*line.split())
+        assert (ran.code, f"{target}: it exists" in ran.err, target.read_text()) == (4, True, "another's")
+        monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
+    assert names(".") == sorted([*before, target.name])
 
 
-def test_a_full_disk_never_says_updated(tmp_path):
-    cases = tmp_path / "cases"
-    lines = f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 3000
-    cases.write_text(lines)
-    line = f"ulimit -f 600; '{sys.executable}' -B -m shapecalc check --update '{cases}'"
-    ran = subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
-    assert (ran.returncode, "updated" in ran.stdout + ran.stderr) == (4, False)
-    assert re.fullmatch(f"shapecalc: file: {cases}: file too large\nshapecalc: [0-9,]+ failed\n", ran.stderr)
-    assert (cases.read_text(), names(tmp_path)) == (lines, ["cases"])
+FULL = {
+    "x.npy": ("reshape x.npy 1024,1024 -o y.npy --force", "y.npy: [^\n]+\n"),
+    "cases": ("check --update cases", "cases: file too large\nshapecalc: [0-9,]+ failed\n"),
+}
+"""What is read, the command line, and what it says of a full disk."""
+
+
+@pytest.mark.parametrize("read", FULL)
+def test_a_full_disk_leaves_the_old_file_and_says_so(read, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.zeros(1 << 20, np.uint8))
+    for name in ("y.npy", "cases"):
+        Path(name).write_text(f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 500)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, limits[1]))
+    try:
+        ran = shapecalc(*FULL[read][0].split())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (ran.code, "updated" in ran.out + ran.err) == (4, False)
+    assert re.fullmatch(f"shapecalc: file: {FULL[read][1]}", ran.err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,25 +1,28 @@
-"""A worker that asks one library for shapes: `python library_worker.py paddle`, in an environment that has it.
+"""Libraries that are asked what an operator makes, one table each: `python library_worker.py paddle` asks one of them.
 
-Each line in is a JSON list: an operator, an input shape, an element type and the arguments. Each line out is the output
-shape, or null if the library refuses. What else a library prints has no mark in front of it.
+Each line in is a JSON list: an operator, an input shape, an element type and the arguments. Each line out is the
+output shape, the elements that it has of 0, 1, 2 ... and its strides, each where the library tells; or null, if the
+library refuses. What else a library prints has no mark in front of it.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 
 MARK = "@@"
+LAST = 2**62
+"""What lies behind the end of every dim."""
+ORDER = ("target", "perm", "repeats", "block", "shift", "axes", "axis", "sizes", "destination", "axis1", "axis2")
+ORDER += ("start_dim", "end_dim", "indices")
+"""The arguments that functions take without their names, in their order."""
 
 
 def indices(slices):
     """Return the Python slices that a text writes."""
     parts = slices.split(",") if slices != "[]" else []
-    return tuple(slice(*[int(end) if end else None for end in part.split(":")]) for part in parts)
-
-
-LAST = 2**62
-"""What lies behind the end of every dim."""
+    return tuple([slice(*[int(end) if end else None for end in part.split(":")]) for part in parts])
 
 
 def ends_of(slices):
@@ -32,43 +35,85 @@ def ends_of(slices):
     return starts, stops, steps
 
 
-def paddle_operators():
-    """Return Paddle's operators by name, and what makes a tensor of a shape."""
-    import paddle
+def in_order(call):
+    """Return an operator that gives a library's function its arguments without their names."""
+    return lambda x, **arguments: call(x, *[arguments[name] for name in ORDER if name in arguments])
 
-    paddle.set_device("cpu")
-    operators = {
-        "reshape": lambda x, target: paddle.reshape(x, target),
-        "transpose": lambda x, perm: paddle.transpose(x, perm),
-        "flatten": lambda x, start_dim=0, end_dim=-1: paddle.flatten(x, start_dim, end_dim),
-        "squeeze": lambda x, axes=None: paddle.squeeze(x, axes),
-        "unsqueeze": lambda x, axes: paddle.unsqueeze(x, axes),
-        "expand": lambda x, target: paddle.expand(x, target),
-        "shape": lambda x: paddle.shape(x),
-        "flip": lambda x, axes: paddle.flip(x, axes),
+
+def operators(library, names, part_of, **calls):
+    """Return a table of operators: functions of a library by name, and what every array that is indexed has."""
+    pairs = [name.split("=") for name in names.split()]
+    table = {pair[0]: in_order(getattr(library, pair[-1])) for pair in pairs}
+    table |= {op: in_order(call) for op, call in calls.items()}
+    return table | {
         "slice": lambda x, slices: x[indices(slices)],
-        "split": lambda x, axis, parts, part: paddle.split(x, parts, axis)[part if part >= 0 else parts],
-        "roll": lambda x, shift, axis: paddle.roll(x, shift, axis),
-        "swapaxes": lambda x, axis1, axis2: paddle.swapaxes(x, axis1, axis2),
-        "tile": lambda x, repeats: paddle.tile(x, repeats),
-        "moveaxis": lambda x, axes, destination: paddle.moveaxis(x, axes, destination),
-        "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
+        "select": lambda x, axis, index: x[(*[slice(None)] * range(len(x.shape))[axis], index)],
+        "split": lambda x, axis, parts, part=0: part_of(x, parts, axis)[part if part >= 0 else parts],
     }
-    return operators, lambda shape, dtype: paddle.zeros(shape).astype(getattr(paddle, dtype))
 
 
-def torch_operators():
-    """Return PyTorch's operators for windows by name, and what makes a tensor of a shape."""
+def array_operators(numpy):
+    """Return the operators of NumPy, or of a library that has the same."""
+    same = "reshape flip roll tile swapaxes moveaxis transpose squeeze expand=broadcast_to unsqueeze=expand_dims"
+    return operators(numpy, same, numpy.split) | {
+        "flatten": lambda x: x.flatten(),
+        "take": lambda x, axis, indices: numpy.take(x, numpy.array(indices, int), axis),
+        "shape": lambda x, start=None, end=None: x.shape[start:end],
+    }
+
+
+def numpy_library():
+    import numpy
+
+    def zeros(shapes):
+        return [numpy.zeros(shape) for shape in shapes]
+
+    return numpy.asarray, array_operators(numpy) | {
+        "broadcast": lambda x, operands: numpy.broadcast(x, *zeros(operands)),
+        "matmul": lambda x, operands: numpy.matmul(x, *zeros(operands)),
+        "linear": lambda x, weight: numpy.matmul(x, numpy.zeros(weight[::-1])) if len(weight) == 2 else None,
+        "concat": lambda x, axis=0, operands=(): numpy.concatenate([x, *zeros(operands)], axis),
+        "stack": lambda x, axis=0, operands=(): numpy.stack([x, *zeros(operands)], axis),
+        "einsum": lambda x, pattern, operands=(): numpy.einsum(pattern, x, *zeros(operands)),
+    }
+
+
+def einops_library():
+    import einops
+    import numpy
+
+    def repeated(x, pattern, lengths=None):
+        named = [part.split("=") for part in lengths.split(",")] if lengths else []
+        return einops.repeat(x, pattern, **{name: int(size) for name, size in named})
+
+    return numpy.asarray, {"rearrange": repeated}
+
+
+def jax_library():
+    import jax
+    from jax import numpy
+
+    jax.config.update("jax_enable_x64", True)
+    return lambda array, dtype: numpy.asarray(array).astype(getattr(numpy, dtype)), array_operators(numpy)
+
+
+def torch_library():
     import torch
 
     F = torch.nn.functional  # noqa: N806 - it is called so everywhere
+
+    def zeros(shapes):
+        return [torch.zeros(shape) for shape in shapes]
+
+    def view(x, target, strides=None):
+        return (x if strides is None else torch.arange(1000).as_strided(x.shape, strides)).view(target)
 
     def conv(x, weight, transposed=False, padding=0, **arguments):
         name = f"conv{'_transpose' * transposed}{len(weight) - 2}d"
         return getattr(F, name)(x, torch.zeros(weight), padding=halved(padding, len(weight) - 2), **arguments)
 
     def pool(x, kernel, kind="max", padding=0, ceil=False, **arguments):
-        count = len(kernel) if isinstance(kernel, list) and len(kernel) > 1 else max(x.ndim - 2, 1)
+        count = len(kernel) if isinstance(kernel, tuple) and len(kernel) > 1 else max(x.ndim - 2, 1)
         short = "avg" if kind == "average" else "max"
         if kernel == "global":
             return getattr(F, f"adaptive_{short}_pool{count}d")(x, 1)
@@ -77,7 +122,7 @@ def torch_operators():
         return call(x, kernel, padding=halved(padding, count), ceil_mode=ceil, **arguments)
 
     def halved(padding, count):
-        return padding[:count] if isinstance(padding, list) and padding[:count] == padding[count:] else padding
+        return padding[:count] if isinstance(padding, tuple) and padding[:count] == padding[count:] else padding
 
     def pad(x, padding, axes=None):
         count = x.ndim if axes is None else len(axes)
@@ -87,95 +132,119 @@ def torch_operators():
     def upsample(x, scale=None, size=None):
         return F.interpolate(x, *[each[0] if each and len(each) == 1 else each for each in (size, scale)])
 
-    operators = {"conv": conv, "pool": pool, "pad": pad, "upsample": upsample}
-    operators["reshape"] = lambda x, target: x.reshape(target)
-    return operators, lambda shape, dtype: torch.zeros(shape, dtype=getattr(torch, dtype))
+    def unshuffled(x, block):
+        made = F.pixel_unshuffle(x, block)  # which gives back as it was what is empty, on the CPU
+        return made if x.numel() else F.pixel_unshuffle(x.to("meta"), block)
+
+    names = "reshape flatten flip squeeze swapaxes moveaxis=movedim roll unflatten"
+    table = operators(torch, names, torch.chunk, expand=torch.Tensor.expand, tile=torch.Tensor.repeat)
+    table |= {
+        "transpose": lambda x, perm=None: x.permute((*range(x.ndim)[::-1],) if perm is None else perm),
+        "unsqueeze": lambda x, axes: x.unsqueeze(*axes),
+        "take": lambda x, axis, indices: x[(*[slice(None)] * range(x.ndim)[axis], torch.tensor(indices).long())],
+        "depth_to_space": lambda x, block: F.pixel_shuffle(x if x.numel() else x.to("meta"), block),
+        "space_to_depth": unshuffled,
+    }
+    table |= {"view": view, "conv": conv, "pool": pool, "pad": pad, "upsample": upsample}
+    table |= {
+        "shape": lambda x: (*x.shape,),
+        "broadcast": lambda x, operands: torch.broadcast_tensors(x, *zeros(operands))[0],
+        "matmul": lambda x, operands: torch.matmul(x, *zeros(operands)),
+        "linear": lambda x, weight: F.linear(x, torch.zeros(weight)),
+        "concat": lambda x, axis=0, operands=(): torch.cat([x, *zeros(operands)], axis),
+        "stack": lambda x, axis=0, operands=(): torch.stack([x, *zeros(operands)], axis),
+        "einsum": lambda x, pattern, operands=(): torch.einsum(pattern, x, *zeros(operands)),
+    }
+    return lambda array, dtype: torch.as_tensor(array).to(getattr(torch, dtype)), table
 
 
-def mxnet_operators():
-    """Return MXNet's operators by name, and what makes an array of a shape: also a scalar, and an empty one."""
+def paddle_library():
+    import paddle
+
+    paddle.set_device("cpu")
+    names = "reshape transpose squeeze unsqueeze expand flip roll swapaxes tile moveaxis shape flatten"
+    table = operators(paddle, names, paddle.split)
+    return lambda array, dtype: paddle.to_tensor(array).astype(getattr(paddle, dtype)), table
+
+
+def mxnet_library():
+    """Return MXNet's operators; it makes also a scalar, and an empty array."""
     import mxnet
     import numpy
 
     nd = mxnet.nd
-    operators = {
-        "reshape": lambda x, target, reverse=False: x.reshape(tuple(target), reverse=reverse),
-        "operator": lambda x, target: nd.reshape(x, shape=tuple(target)),
-        "transpose": lambda x, perm=(): nd.transpose(x, axes=tuple(perm)),
+
+    def made(array, dtype):
+        whole = nd.array(numpy.asarray(array, "float32"))
+        if dtype == "bfloat16":
+            return nd.amp_cast(whole, dtype=numpy.dtype([("bfloat16", numpy.uint16)]))
+        return whole if dtype == "float32" else whole.astype(dtype)  # which is an operator: it takes no empty array
+
+    return made, {
+        "reshape": lambda x, target, reverse=False: x.reshape(target, reverse=reverse),
+        "operator": lambda x, target: nd.reshape(x, shape=target),
+        "transpose": lambda x, perm=(): nd.transpose(x, axes=perm),
         "flatten": lambda x: nd.flatten(x),
-        "squeeze": lambda x, axes=None: nd.squeeze(x) if axes is None else nd.squeeze(x, axis=tuple(axes)),
-        "unsqueeze": lambda x, axes: nd.expand_dims(x, axis=axes[0] if len(axes) == 1 else tuple(axes)),
-        "expand": lambda x, target: nd.broadcast_to(x, shape=tuple(target)),
+        "squeeze": lambda x, axes=None: nd.squeeze(x) if axes is None else nd.squeeze(x, axis=axes),
+        "unsqueeze": lambda x, axes: nd.expand_dims(x, axis=axes[0] if len(axes) == 1 else axes),
+        "expand": lambda x, target: nd.broadcast_to(x, shape=target),
         "shape": lambda x: nd.shape_array(x),
     }
 
-    def make(shape, dtype):
-        made = nd.array(numpy.zeros(shape, "float32"))
-        if dtype == "bfloat16":
-            return nd.amp_cast(made, dtype=numpy.dtype([("bfloat16", numpy.uint16)]))
-        return made if dtype == "float32" else made.astype(dtype)  # which is an operator: it takes no empty array
 
-    return operators, make
-
-
-def tensorflow_operators():
-    """Return TensorFlow's operators by name, and what makes a tensor of a shape."""
+def tensorflow_library():
     import ml_dtypes  # noqa: F401 - gives NumPy its names
-    import numpy
-    import tensorflow
+    import tensorflow as tf
 
-    tf = tensorflow
-    operators = {
-        "reshape": lambda x, target: tf.reshape(x, tf.constant(target, tf.int64, (len(target),))),
-        "transpose": lambda x, perm=None: tf.transpose(x, perm),
-        "squeeze": lambda x, axes=None: tf.squeeze(x, axes),
+    def ints(values, kind=tf.int64):
+        return tf.constant(values, kind, (len(values),))
+
+    def made(array, dtype):
+        named = tf.as_dtype(dtype)
+        return tf.fill(array.shape, "") if dtype == "string" else tf.constant(array.astype(named.as_numpy_dtype), named)
+
+    return made, operators(tf, "transpose squeeze shape roll", tf.split) | {
+        "reshape": lambda x, target: tf.reshape(x, ints(target)),
         "unsqueeze": lambda x, axes: tf.expand_dims(x, axes[0] if len(axes) == 1 else axes),
-        "expand": lambda x, target: tf.broadcast_to(x, tf.constant(target, tf.int64, (len(target),))),
-        "shape": lambda x: tf.shape(x),
-        "flip": lambda x, axes: tf.reverse(x, tf.constant(axes, tf.int32, (len(axes),))),
-        "slice": lambda x, slices: x[indices(slices)],
-        "split": lambda x, axis, parts, part=0: tf.split(x, parts, axis)[part if part >= 0 else parts],
-        "roll": lambda x, shift, axis: tf.roll(x, shift, axis),
-        "select": lambda x, axis, index: x[(*[slice(None)] * range(len(x.shape))[axis], index)],
-        "tile": lambda x, repeats: tf.tile(x, tf.constant(repeats, tf.int64, (len(repeats),))),
+        "expand": lambda x, target: tf.broadcast_to(x, ints(target)),
+        "flip": lambda x, axes: tf.reverse(x, ints(axes, tf.int32)),
+        "tile": lambda x, repeats: tf.tile(x, ints(repeats)),
+        "take": lambda x, axis, indices: tf.gather(x, ints(indices), axis=axis),
     }
-    return operators, lambda shape, dtype: made_of_zeros(tf, numpy, shape, dtype)
 
 
-def made_of_zeros(tf, numpy, shape, dtype):
-    """Return a tensor of zeros; of empty texts, if it holds texts."""
-    named = tf.as_dtype(dtype)
-    return tf.fill(shape, "") if dtype == "string" else tf.constant(numpy.zeros(shape, named.as_numpy_dtype), named)
+def openvino_library():
+    """Return OpenVINO's operators, of which the shape is inferred: nothing runs."""
+    import numpy
+    from openvino import opset8
 
+    def ints(values):
+        return opset8.constant(numpy.array(values, numpy.int64))
 
-def jax_operators():
-    """Return JAX's operators by name, and what makes an array of a shape."""
-    import jax
-    from jax import numpy
+    def inferred(call):
+        return in_order(lambda x, *lists: call(x, *map(ints, lists)))
 
-    jax.config.update("jax_enable_x64", True)
-    operators = {
-        "reshape": lambda x, target: numpy.reshape(x, tuple(target)),
-        "transpose": lambda x, perm=None: numpy.transpose(x, perm),
-        "flatten": lambda x: x.flatten(),
-        "squeeze": lambda x, axes=None: numpy.squeeze(x, None if axes is None else tuple(axes)),
-        "unsqueeze": lambda x, axes: numpy.expand_dims(x, tuple(axes)),
-        "expand": lambda x, target: numpy.broadcast_to(x, tuple(target)),
-        "shape": lambda x: x.shape,
-        "flip": lambda x, axes: numpy.flip(x, tuple(axes)),
-        "slice": lambda x, slices: x[indices(slices)],
-        "split": lambda x, axis, parts, part=0: numpy.split(x, parts, axis)[part if part >= 0 else parts],
-        "roll": lambda x, shift, axis: numpy.roll(x, shift, axis),
-        "select": lambda x, axis, index: x[(*[slice(None)] * range(x.ndim)[axis], index)],
-        "tile": lambda x, repeats: numpy.tile(x, tuple(repeats)),
-        "swapaxes": lambda x, axis1, axis2: numpy.swapaxes(x, axis1, axis2),
-        "moveaxis": lambda x, axes, destination: numpy.moveaxis(x, tuple(axes), tuple(destination)),
+    def sliced(x, slices):
+        ends = ends_of(slices)
+        return opset8.slice(x, *map(ints, ends), ints([*range(len(ends[0]))]))
+
+    def split(x, axis, parts, part):
+        return opset8.split(x, ints(axis), parts).output(part if part >= 0 else parts)
+
+    table = {op: inferred(getattr(opset8, op)) for op in ("unsqueeze", "tile", "roll", "squeeze", "transpose")} | {
+        "expand": inferred(opset8.broadcast),
+        "select": lambda x, axis, index: opset8.gather(x, ints(index), ints(axis)),
+        "take": lambda x, axis, indices: opset8.gather(x, ints(indices), ints(axis)),
+        "reshape": lambda x, target, special_zero: opset8.reshape(x, ints(target), special_zero),
+        "slice": sliced,
+        "split": split,
+        "shape": lambda x: (*x.output(0).shape,),
     }
-    return operators, lambda shape, dtype: numpy.zeros(shape, getattr(numpy, dtype))
+    return lambda array, _: opset8.parameter([*array.shape], numpy.float32), table
 
 
-def tflite_operators():
-    """Return TFLite's operators by name; a tensor is its shape and its element type until a model is made for it."""
+def tflite_library():
+    """Return TFLite's operators; an array stands for a tensor until a model is made for it."""
     import numpy
 
     def ints(values):
@@ -193,10 +262,10 @@ def tflite_operators():
         return run_tflite(x, "STRIDED_SLICE", *lists, **masks, shrinkAxisMask=gone)
 
     def select(x, axis, index):
-        place = range(len(x[0]))[axis]
+        place = range(len(x[0].shape))[axis]
         return strided(x, ",".join([":"] * place + [f"{index}:{index + 1 or ''}:"]), 1 << place)
 
-    operators = {
+    return lambda array, dtype: (array, dtype), {
         "reshape": lambda x, target: run_tflite(x, "RESHAPE", ints(target)),
         "transpose": lambda x, perm: run_tflite(x, "TRANSPOSE", ints(perm)),
         "squeeze": lambda x, axes=(): run_tflite(x, "SQUEEZE", squeezeDims=[*axes]),
@@ -210,26 +279,25 @@ def tflite_operators():
             *(x, "SPLIT", numpy.int32(axis)), part=part if part >= 0 else parts, numSplits=parts
         ),
     }
-    return operators, lambda shape, dtype: (shape, dtype)
 
 
 def run_tflite(x, name, *constants, part=0, **options):
-    """Return what a model of one node gives for zeros of a shape and an element type; of `SHAPE` the dims."""
+    """Return what a model of one node gives for an array of an element type; of `SHAPE` the dims."""
     import numpy
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    shape, dtype = x
+    array, dtype = x
     resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    model = tflite_model(name, constants, options, shape, dtype)
+    model = tflite_model(name, constants, options, array.shape, dtype)
     interpreter = Interpreter(model_content=model, experimental_op_resolver_type=resolver)
     interpreter.allocate_tensors()
-    if numpy.prod(shape) and dtype == "float32":
-        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], numpy.zeros(shape, dtype))
+    if array.size and dtype == "float32":
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], array)
     interpreter.invoke()
     made = interpreter.get_output_details()[part]
     if name != "SHAPE":
-        return numpy.empty(made["shape"], numpy.void)
-    return (*interpreter.get_tensor(made["index"]),) if shape else ()
+        return interpreter.get_tensor(made["index"]) if dtype == "float32" else numpy.empty(made["shape"], numpy.void)
+    return (*interpreter.get_tensor(made["index"]),) if array.shape else ()
 
 
 def tflite_model(name, constants, options, shape, dtype):
@@ -269,8 +337,8 @@ def tflite_model(name, constants, options, shape, dtype):
     return bytes(builder.Output())
 
 
-def coreml_operators():
-    """Return the operators of Core ML's MIL by name; a tensor is its shape and its element type, as nothing runs."""
+def coreml_library():
+    """Return the operators of Core ML's MIL; an array stands for a tensor, as nothing runs."""
     import coremltools
     import numpy
     from coremltools.converters.mil import Builder
@@ -279,7 +347,7 @@ def coreml_operators():
     def built(call):
         def made(x, **arguments):
             named = {"float16": "fp16", "float32": "fp32"}.get(x[1], x[1])
-            whole = {"x": Builder.placeholder(shape=x[0], dtype=getattr(types, named))}
+            whole = {"x": Builder.placeholder(shape=x[0].shape, dtype=getattr(types, named))}
             with Function(whole, opset_version=coremltools.target.iOS18) as function:
                 result = call(function.inputs["x"], **arguments)
             return numpy.empty(result.shape, numpy.void) if hasattr(result, "shape") else result
@@ -291,27 +359,21 @@ def coreml_operators():
 
     def sliced(x, slices):
         parts = [*indices(slices), *[slice(None)] * x.rank][: max(x.rank, slices.count(",") + 1)]
-        ends = {"begin": [part.start or 0 for part in parts], "end": [part.stop or 0 for part in parts]}
-        masks = {
-            "begin_mask": [part.start is None for part in parts],
-            "end_mask": [part.stop is None for part in parts],
-        }
-        return Builder.slice_by_index(
-            x=x, stride=[part.step if part.step is not None else 1 for part in parts], **ends, **masks
-        )
+        found = {"stride": [1 if part.step is None else part.step for part in parts]}
+        for name, ends in (("begin", [part.start for part in parts]), ("end", [part.stop for part in parts])):
+            found |= {name: [end or 0 for end in ends], f"{name}_mask": [end is None for end in ends]}
+        return Builder.slice_by_index(x=x, **found)
 
     def select(x, axis, index):
-        place = range(x.rank)[axis]
-        taken = [at == place for at in range(x.rank)]
-        begin = [index if here else 0 for here in taken]
-        rest = [not here for here in taken]
+        taken = [at == range(x.rank)[axis] for at in range(x.rank)]
+        begin, rest = [index * here for here in taken], [not here for here in taken]
         return Builder.slice_by_index(x=x, begin=begin, end=begin, begin_mask=rest, end_mask=rest, squeeze_mask=taken)
 
     def split(x, axis, parts, part=0):
         made = Builder.split(x=x, num_splits=parts, axis=axis)
         return (made if isinstance(made, (list, tuple)) else [made])[part if part >= 0 else parts]
 
-    operators = {
+    table = {
         "reshape": lambda x, target: Builder.reshape(x=x, shape=ints(target)),
         "transpose": lambda x, perm: Builder.transpose(x=x, perm=ints(perm)),
         "flatten": lambda x, axis=1: Builder.flatten2d(x=x, axis=axis),
@@ -322,41 +384,49 @@ def coreml_operators():
         "slice": sliced,
         "select": select,
     }
-    made = {op: built(call) for op, call in operators.items()}
+    made = {op: built(call) for op, call in table.items()}
     shape_of_x = built(lambda x: Builder.shape(x=x))
-    made["shape"] = lambda x: (shape_of_x(x), tuple(x[0]))[1]
-    return made, lambda shape, dtype: (shape, dtype)
+    made["shape"] = lambda x: (shape_of_x(x), x[0].shape)[1]
+    return lambda array, dtype: (array, dtype), made
 
 
-LIBRARIES = {
-    "torch": torch_operators,
-    "paddle": paddle_operators,
-    "mxnet": mxnet_operators,
-    "tensorflow": tensorflow_operators,
-    "jax": jax_operators,
-    "tflite": tflite_operators,
-    "coreml": coreml_operators,
-}
+def opened(name):
+    """Return what answers a request to a library of this Python."""
+    import numpy
+
+    make, table = globals()[f"{name}_library"]()
+
+    def answer(op, shape, dtype, arguments):
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
+        array = numpy.arange(numpy.prod(shape, dtype=int), dtype="f4").reshape(shape)
+        try:
+            return told(table[op](make(array, dtype), **given), op)
+        except Exception:
+            return None
+
+    return answer
 
 
-def shape_of(made, op):
-    """Return the shape of what an operator made, once it is made; of `shape` the dims that it returns."""
+def told(made, op):
+    """Return the shape of what an operator made, its elements and its strides; of `shape` the dims that it returns."""
+    import numpy
+
     if hasattr(made, "wait_to_read"):
         made.wait_to_read()
-    if op == "shape" and not isinstance(made, tuple):
-        made = made.asnumpy() if hasattr(made, "asnumpy") else made.numpy()
-    return [int(dim) for dim in (made if op == "shape" else made.shape)]
+    if op == "shape":
+        dims = made if isinstance(made, tuple) else made.asnumpy() if hasattr(made, "asnumpy") else made.numpy()
+        return [int(dim) for dim in dims], None, None
+    shape = [int(dim) for dim in (made.shape if hasattr(made, "shape") else made.output(0).shape)]
+    elements = None
+    if 0 < math.prod(shape) < 1 << 20 and hasattr(made, "__array__") and "float32" in str(getattr(made, "dtype", "")):
+        elements = numpy.asarray(made).ravel().tolist()
+    return shape, elements, made.stride() if hasattr(made, "is_contiguous") else None
 
 
 def main():
-    operators, make = LIBRARIES[sys.argv[1]]()
+    answer = opened(sys.argv[1])
     for line in sys.stdin:
-        op, shape, dtype, arguments = json.loads(line)
-        try:
-            answer = shape_of(operators[op](make(shape, dtype), **arguments), op)
-        except Exception:
-            answer = None
-        print(MARK + json.dumps(answer), flush=True)
+        print(MARK + json.dumps(answer(*json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

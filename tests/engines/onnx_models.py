@@ -1,4 +1,4 @@
-"""One-node ONNX models, and what shape inference and ONNX Runtime make of them."""
+"""ONNX models of one op, and what shape inference and ONNX Runtime make of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS
@@ -21,68 +21,106 @@ AS_INPUT = {
     "unsqueeze": ("axes", 13),
     "expand": ("target", 1),
     "tile": ("repeats", 6),
-    "pad": ("padding", 11),
     "take": ("indices", 1),
-    "upsample": ("size", 11),
+    "select": ("index", 1),
 }
 """The argument that is an input tensor, and the opset since when."""
 ATTRIBUTES = {"target": "shape", "block": "blocksize", "pattern": "equation", "kernel": "kernel_shape"}
-TWICE = ("broadcast", "matmul", "concat", "einsum", "conv")
-"""The ops whose models add, multiply, join or convolve a tensor with itself."""
+ATTRIBUTES |= {"stride": "strides", "dilation": "dilations", "groups": "group", "ceil": "ceil_mode"}
+PADDINGS = {"same": "SAME_UPPER", "same-lower": "SAME_LOWER", "valid": "VALID"}
 IR_VERSION = 12
 
 onnxruntime.set_default_logger_severity(4)
 logging.getLogger("onnxruntime").setLevel(logging.CRITICAL)
 
 
-def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, constant=True):
-    """Return the model of one node; `known` puts the input shape into it, `constant` the target."""
+def each(values, count):
+    """Return a value for each of so many places."""
+    return list(values) * (count // len(values)) if count % len(values) == 0 else list(values)
+
+
+def split_up(op, shape, given, opset):
+    """Return the attributes of a node, and the constants behind its tensors, None for one that is left out."""
+    count, constants = len(shape) - 2, []
     name, since = AS_INPUT.get(op, (None, 1))
-    inputs, initializers, graph_inputs = ["x"] * (2 if op in TWICE else 1), [], []
-    attributes = {ATTRIBUTES.get(key, key): value for key, value in arguments.items()}
-    if name in arguments and opset >= since:
-        values = attributes.pop(ATTRIBUTES.get(name, name))
-        values, left_out = ((*shape[:2], *values), ["", ""]) if op == "upsample" else (values, [])
-        inputs += [*left_out, "a"]
-        if constant:
-            initializers.append(helper.make_tensor("a", TensorProto.INT64, [len(values)], values))
+    if name in given and opset >= since:
+        constants = [np.array(given.pop(name), np.int64)]
+    elif op == "slice":
+        starts, ends, steps = ends_of(given.pop("slices"))
+        axes = [*range(len(steps))]
+        if opset < 10:
+            return {"starts": starts, "ends": ends, "axes": axes}, []
+        constants = [np.array(values, np.int64) for values in (starts, ends, axes, steps)]
+    elif op == "pad":
+        constants = [np.array(given["padding"], np.int64)]
+        constants += [None, np.array(given["axes"], np.int64)] if "axes" in given else []
+        given = {}
+    elif op == "upsample":
+        if size := given.pop("size", None):
+            constants = [None, None, np.array([*shape[:2], *each(size, count)], np.int64)]
         else:
-            graph_inputs.append(helper.make_tensor_value_info("a", TensorProto.INT64, [len(values)]))
-    if op == "slice":
-        _put_slices(attributes.pop("slices"), opset, attributes, inputs, initializers)
-    if op == "select":
-        inputs.append("a")
-        initializers.append(helper.make_tensor("a", TensorProto.INT64, [], [attributes.pop("index")]))
-    outputs = ["y"]
+            constants = [None, np.array([1, 1, *each(given.pop("scale"), count)], np.float32)]
+    elif op in ("conv", "pool"):
+        given = of_window(given, count)
+    return {ATTRIBUTES.get(name, name): value for name, value in given.items()}, constants
+
+
+def of_window(given, count):
+    """Return the arguments of conv and pool as their operators have them."""
+    if given.get("kernel") == "global":
+        return {}
+    windows, padding = {"stride", "dilation", "output_padding", "kernel"} & {*given}, given.get("padding")
+    found = {name: each(given[name], count) for name in windows}
+    found |= {name: int(given[name]) for name in ("groups", "ceil") if name in given}
+    if padding is None:
+        return found
+    return found | ({"auto_pad": PADDINGS[padding]} if padding in PADDINGS else {"pads": each(padding, 2 * count)})
+
+
+def tensors_of(shape, arguments):
+    """Return the shapes of all tensors that an op takes, and its other arguments."""
+    given = {name: value for name, value in arguments.items() if value is not None}
+    weight = given.pop("weight", None)
+    return [shape, *given.pop("operands", ()), *([] if weight is None else [weight])], given
+
+
+def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, constant=True):
+    """Return the model of one op; `known` puts the input shapes into it, `constant` the arguments that are inputs."""
+    shapes, given = tensors_of(shape, arguments)
+    tensors, outputs, nodes = [f"x{place}" for place in range(len(shapes))], ["y"], []
+    made_of = {"linear": "matmul", "stack": "concat"}.get(op, op)
+    operator = operator_of(OPS[made_of], ONNX)
+    name = (operator.variant(given) if op in ("conv", "pool") else operator).name
+    attributes, constants = split_up(op, shape, given, opset)
     if op == "split":
         parts, part = attributes.pop("parts"), attributes.pop("part", 0)
-        outputs = ["y" if each == part else f"unread{each}" for each in range(parts)]
+        outputs = ["y" if place == part else f"unread{place}" for place in range(parts)]
         attributes |= {"num_outputs": parts} if opset >= 18 else {}
-    empty = [key for key, value in attributes.items() if isinstance(value, tuple) and not value]
-    node = helper.make_node(
-        operator_of(OPS[op], ONNX).name,
-        inputs,
-        outputs,
-        **{key: value for key, value in attributes.items() if key not in empty},
-    )
-    for key in empty:
-        node.attribute.append(onnx.AttributeProto(name=key, type=onnx.AttributeProto.INTS))
-    graph_inputs.insert(0, helper.make_tensor_value_info("x", dtype, list(shape) if known else None))
+    held = {f"c{place}": value for place, value in enumerate(constants) if value is not None}
+    inputs = [*tensors, *["" if value is None else f"c{place}" for place, value in enumerate(constants)]]
+    if op == "stack":
+        held["axis"] = np.array([attributes["axis"]])
+        nodes = [helper.make_node("Unsqueeze", [each, "axis"], [f"u{each}"]) for each in tensors]
+        inputs = [f"u{each}" for each in tensors]
+    elif op == "linear":
+        nodes, inputs = [helper.make_node("Transpose", ["x1"], ["t"], perm=[1, 0])], ["x0", "t"]
+    elif op == "broadcast" and len(tensors) > 2:
+        nodes, inputs = [helper.make_node(name, tensors[:2], ["s"])], ["s", tensors[2]]
+    node = helper.make_node(name, inputs, outputs)
+    for key, value in attributes.items():
+        kind = AttributeProto.INTS if isinstance(value, (tuple, list)) else None
+        node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+    ends = [
+        helper.make_tensor_value_info(each, dtype, [*dims] if known else None)
+        for each, dims in zip(tensors, shapes, strict=True)
+    ]
+    if not constant:
+        ends += [helper.make_tensor_value_info(key, TensorProto.INT64, value.shape) for key, value in held.items()]
+        held = {}
     output = helper.make_tensor_value_info("y", TensorProto.INT64 if op == "shape" else dtype, None)
-    graph = helper.make_graph([node], "g", graph_inputs, [output], initializers)
+    known_values = [numpy_helper.from_array(value, key) for key, value in held.items()]
+    graph = helper.make_graph([*nodes, node], "g", ends, [output], known_values)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
-
-
-def _put_slices(text, opset, attributes, inputs, initializers):
-    """Put the starts, ends, axes and steps of slices into a node: as attributes before opset 10, as inputs since."""
-    starts, ends, steps = ends_of(text)
-    values = {"starts": starts, "ends": ends, "axes": [*range(len(steps))]}
-    if opset < 10:
-        attributes.update({name: tuple(numbers) for name, numbers in values.items()})
-        return
-    for name, numbers in (values | {"steps": steps}).items():
-        inputs.append(name)
-        initializers.append(helper.make_tensor(name, TensorProto.INT64, [len(numbers)], numbers))
 
 
 def inferred(op, shape, arguments, opset):
@@ -94,7 +132,7 @@ def inferred(op, shape, arguments, opset):
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
         return None
     kind = found.graph.output[0].type.tensor_type
-    return tuple(dim.dim_value for dim in kind.shape.dim)
+    return tuple([dim.dim_value for dim in kind.shape.dim])
 
 
 def session_of(serialized):
@@ -104,20 +142,27 @@ def session_of(serialized):
     return onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
 
 
-_session = functools.cache(session_of)
+_session = functools.lru_cache(maxsize=500)(session_of)
+
+
+def of_runtime(call):
+    """Return what a call of ONNX Runtime gives; `None` where it refuses."""
+    try:
+        return call()
+    except Exception as error:
+        if "onnxruntime" not in type(error).__module__:
+            raise
+        return None
 
 
 def ran(op, shape, arguments, opset, *, known=True, constant=True):
     """Return the shape (for op `shape`, the values) that ONNX Runtime gives; `None` where it refuses."""
-    feeds = {"x": np.zeros(shape, np.float32)}
-    name, since = AS_INPUT.get(op, (None, 1))
-    if not constant and name in arguments and opset >= since:
-        feeds["a"] = np.array(arguments[name], np.int64)
-    serialized = model(op, shape, arguments, opset, known=known, constant=constant).SerializeToString()
-    try:
-        output = _session(serialized).run(None, feeds)[0]
-    except Exception as error:
-        if "onnxruntime" not in type(error).__module__:
-            raise
+    made = model(op, shape, arguments, opset, known=known, constant=constant)
+    shapes, given = tensors_of(shape, arguments)
+    feeds = {f"x{place}": np.zeros(dims, np.float32) for place, dims in enumerate(shapes)}
+    if not constant:
+        feeds["c0"] = np.array(given[AS_INPUT[op][0]], np.int64)
+    output = of_runtime(lambda: _session(made.SerializeToString()).run(None, feeds)[0])
+    if output is None:
         return None
     return tuple(output.tolist()) if op == "shape" else output.shape

@@ -1,55 +1,34 @@
-"""Ops of several operands against NumPy, ONNX Runtime and PyTorch: the same shape, or both refuse.
+"""Ops of several operands and of windows against NumPy, ONNX Runtime and PyTorch: the same shape, or both refuse.
 
-Requests are drawn by seed. `SHAPECALC_TORCH_PYTHON` names a Python that has PyTorch. Empty operands are left out where
-engines are at fault: ONNX Runtime's MatMul refuses them or repeats them wrongly, and PyTorch's einsum divides by their
-work. ONNX Runtime's Einsum may crash where an ellipsis stands for different numbers of dims, so it is not asked.
+Requests are drawn by seed, and their names, with sizes put in, must have the answer of those sizes. Empty operands are
+left out where engines are at fault: ONNX Runtime's MatMul refuses them or repeats them wrongly, and PyTorch's einsum
+divides by their work. ONNX Runtime's Einsum may crash where an ellipsis stands for different numbers of dims.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
+from itertools import product
 from random import Random
 
-import numpy as np
 import pytest
-from onnx import TensorProto, helper
 
 from shapecalc.core.ask import ask
 from shapecalc.core.conditions import holds
+from shapecalc.core.dims import named_dim
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import put_in, settled
-from tests.engines.onnx_models import IR_VERSION, session_of
+from tests.engines.onnx_models import each, ran
 
-CASES = 200
+COUNT = 150
 SIZES = (1, 2, 3, 3, 4)
 OR_EMPTY = (*SIZES, 0)
-OPS = ("broadcast", "matmul", "linear", "concat", "stack", "einsum")
-OPSET = 21
-TORCH = os.environ.get("SHAPECALC_TORCH_PYTHON")
-WORKER = """
-import json, sys, torch
-RUN = {
-    "broadcast": lambda a, xs: torch.broadcast_tensors(*xs)[0],
-    "matmul": lambda a, xs: torch.matmul(*xs),
-    "linear": lambda a, xs: torch.nn.functional.linear(*xs),
-    "concat": lambda a, xs: torch.cat(xs, a.get("axis", 0)),
-    "stack": lambda a, xs: torch.stack(xs, a.get("axis", 0)),
-    "einsum": lambda a, xs: torch.einsum(a["pattern"], *xs),
-}
-for op, shapes, arguments in json.load(sys.stdin):
-    try:
-        print(json.dumps([*RUN[op](arguments, [torch.zeros(shape) for shape in shapes]).shape]))
-    except (RuntimeError, IndexError, TypeError, ValueError):
-        print("null")
-"""
+OPSET = 22
+DIALECTS = {"numpy": {}, "torch": {}, "tensorflow": {}, "onnx": {"opset": OPSET}}
 NAMES = {"N": 4, "M": 4, "K": 3, "H": 2, "W": 1}
 
 
-def drawn(op, seed, sizes):
-    """Return the shapes of operands and the arguments of a request, most of which fit."""
-    random = Random(f"{op} {seed}")
+def drawn_operands(op, random, sizes):
+    """Return the shape and the arguments of a request with operands, most of which fit."""
     size, spoilt = lambda: random.choice(sizes), random.random() < 0.25
 
     def spoil(shape):
@@ -60,14 +39,15 @@ def drawn(op, seed, sizes):
 
     batch = tuple([size() for _ in range(random.randint(0, 2))])
     if op == "broadcast":
-        return [spoil(aligned((*batch, size(), size()))) for _ in range(random.randint(2, 3))], {}
+        first, *others = [spoil(aligned((*batch, size(), size()))) for _ in range(random.randint(2, 3))]
+        return first, {"operands": others}
     if op in ("matmul", "linear"):
         rows, inner, columns = (size() for _ in range(3))
-        vector = random.random() < 0.2
         left = (inner,) if random.random() < 0.2 else (*aligned(batch), rows, inner)
+        vector = random.random() < 0.2
         if op == "linear":
-            return [left, spoil((inner,) if vector else (columns, inner))], {}
-        return [left, spoil((inner,) if vector else (*aligned(batch), inner, columns))], {}
+            return left, {"weight": spoil((inner,) if vector else (columns, inner))}
+        return left, {"operands": [spoil((inner,) if vector else (*aligned(batch), inner, columns))]}
     if op == "einsum":
         return drawn_einsum(random, size, spoil)
     shape, rank = (*batch, size(), size()), len(batch) + 2
@@ -76,8 +56,8 @@ def drawn(op, seed, sizes):
     if op == "concat" and -rank <= axis < rank:
         place = axis % rank
         others = [(*shape[:place], size(), *shape[place + 1 :]) for _ in others]
-    others = [(0,) if spoilt and random.random() < 0.3 else each for each in others]
-    return [shape, *map(spoil, others)], {"axis": axis}
+    others = [(0,) if spoilt and random.random() < 0.3 else other for other in others]
+    return shape, {"axis": axis, "operands": [*map(spoil, others)]}
 
 
 def drawn_einsum(random, size, spoil):
@@ -99,108 +79,169 @@ def drawn_einsum(random, size, spoil):
         random.shuffle(kept)
         ellipsis = "..." if "..." in pattern and random.random() < 0.8 else ""
         pattern += "->" + ellipsis + "".join(kept[: random.randint(0, len(kept))])
-    return shapes, {"pattern": pattern}
+    return shapes[0], {"pattern": pattern, **({"operands": shapes[1:]} if shapes[1:] else {})}
 
 
-def asked(op, shapes, arguments, dialect, **options):
-    """Return our answer to a request; `None` for a request of which the reading itself is refused."""
-    others = {"weight": shapes[1]} if op == "linear" else {"operands": shapes[1:]} if shapes[1:] else {}
-    return resolve(ask(op, shapes[0], {**others, **arguments, "dialect": dialect, **options}))
+def numbers(random, count, low, high):
+    """Return a number, or one for each of `count` axes."""
+    return tuple([random.randint(low, high) for _ in range(random.choice((1, count)))])
 
 
-def by_numpy(op, shapes, arguments):
-    arrays = [np.zeros(shape, np.float32) for shape in shapes]
-    run = {
-        "broadcast": lambda: np.broadcast(*arrays),
-        "matmul": lambda: np.matmul(*arrays),
-        "linear": lambda: np.matmul(arrays[0], arrays[1].T) if arrays[1].ndim == 2 else None,
-        "concat": lambda: np.concatenate(arrays, arguments.get("axis", 0)),
-        "stack": lambda: np.stack(arrays, arguments.get("axis", 0)),
-        "einsum": lambda: np.einsum(arguments["pattern"], *arrays),
-    }[op]
-    try:
-        made = run()
-        return None if made is None else tuple(made.shape)
-    except (ValueError, np.exceptions.AxisError):
-        return None
+def window(random, count):
+    """Return the arguments that conv and pool share."""
+    drawn = {"stride": numbers(random, count, 1, 3), "dilation": numbers(random, count, 1, 2)}
+    pads = numbers(random, count, 0, 2), tuple([random.randint(0, 2) for _ in range(2 * count)])
+    drawn["padding"] = random.choice((*pads, pads[0], "same", "same-lower", "valid"))
+    return {name: value for name, value in drawn.items() if random.random() < 0.6}
 
 
-def by_onnxruntime(op, shapes, arguments):
-    names = [f"x{place}" for place in range(len(shapes))]
-    make, nodes = helper.make_node, []
-    if op == "broadcast":
-        nodes = [make("Add", names[:2], ["s"]), make("Add", ["s", names[-1]], ["y"])]
-    elif op == "linear":
-        nodes = [make("Transpose", ["x1"], ["t"], perm=[1, 0]), make("MatMul", ["x0", "t"], ["y"])]
-    elif op == "stack":
-        nodes = [make("Unsqueeze", [name, "axis"], [f"u{name}"]) for name in names]
-        nodes.append(make("Concat", [f"u{name}" for name in names], ["y"], **arguments))
-    else:
-        attributes = {{"pattern": "equation"}.get(name, name): value for name, value in arguments.items()}
-        nodes = [make({"matmul": "MatMul", "concat": "Concat", "einsum": "Einsum"}[op], names, ["y"], **attributes)]
-    axes = [helper.make_tensor("axis", TensorProto.INT64, [1], [arguments["axis"]])] if op == "stack" else []
-    named = [*zip(names, shapes, strict=True)]
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [*shape]) for name, shape in named]
-    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "g", inputs, [output], axes)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    feeds = {name: np.zeros(shape, np.float32) for name, shape in named}
-    try:
-        return tuple(session_of(model.SerializeToString()).run(None, feeds)[0].shape)
-    except Exception as error:
-        if "onnxruntime" not in type(error).__module__:
-            raise
-        return None
+def image(random, channels, count, batch):
+    return (*batch, channels, *[random.randint(1, 9) for _ in range(count)])
 
 
-def apart(op, dialect, sizes, theirs, **options):
-    """Return the requests to which an engine has another answer than we have."""
-    found = []
-    for seed in range(CASES):
-        shapes, arguments = drawn(op, seed, sizes)
-        answer = asked(op, shapes, arguments, dialect, **options)
-        if dialect == "onnx" and answer.problem and answer.problem.rule == "rest-differs":
-            continue
-        engine = theirs(op, shapes, arguments)
-        found += [(shapes, arguments, answer.output, engine)] if answer.output != engine else []
-    return found
+def drawn_conv(random, batched):
+    count, groups = random.choice((1, 2, 2, 3)), random.choice((1, 1, 2, 3))
+    kernel = [random.randint(1, 4) for _ in range(count)]
+    each_group, out = random.randint(1, 3), random.randint(1, 3) * random.choice((groups, groups, groups, 1))
+    arguments = window(random, count) | ({"groups": groups} if groups > 1 else {})
+    weight = (out, each_group, *kernel)
+    if random.random() < 0.3:
+        weight = (each_group * groups, out, *kernel)
+        arguments["transposed"] = True
+        if random.random() < 0.5:
+            arguments["output_padding"] = numbers(random, count, 0, 2)
+    batch = [random.choice((0, 1, 2, 2))] * (batched or random.random() < 0.8)
+    channels = each_group * groups + (random.random() < 0.1)
+    return image(random, channels, count, batch), {"weight": weight, **arguments}
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_numpy_has_the_same_shape_or_refuses_too(op):
-    assert apart(op, "numpy", OR_EMPTY, by_numpy) == []
+def drawn_pool(random, batched):
+    count, kind = random.choice((1, 2, 2, 3)), random.choice(("max", "average"))
+    arguments = {"kernel": numbers(random, count, 1, 4), "kind": kind, **window(random, count)}
+    if random.random() < 0.4:
+        arguments["ceil"] = True
+    if random.random() < 0.1:
+        arguments = {"kernel": "global", "kind": kind}
+    return image(random, 2, count, [random.randint(1, 2)] * (batched or random.random() < 0.8)), arguments
 
 
-@pytest.mark.parametrize("op", OPS)
+def drawn_pad(random, _batched):
+    shape = [random.randint(0, 4) for _ in range(random.randint(1, 4))]
+    axes = random.sample(range(len(shape)), random.randint(1, len(shape)))
+    axes = [axis - random.choice((0, len(shape))) for axis in axes]
+    arguments = {"axes": tuple(axes)} if random.random() < 0.5 else {}
+    count = len(axes) if arguments else len(shape)
+    pads = [random.choice((-2, -1, 0, 0, 1, 2, 3)) for _ in range(2 * count - (count > 1 and random.random() < 0.1))]
+    return tuple(shape), {"padding": tuple(pads), **arguments}
+
+
+def drawn_upsample(random, _batched):
+    count = random.randint(1, 3)
+    scales = [random.choice((0.25, 0.5, 1, 1.5, 2, 3)) for _ in range(random.choice((1, count)))]
+    sizes = numbers(random, count, 0, 9)
+    arguments = {"size": sizes} if random.random() < 0.3 else {"scale": tuple(scales)}
+    return image(random, 2, count, [random.randint(1, 2)]), arguments
+
+
+OPERANDS = ("broadcast", "matmul", "linear", "concat", "stack", "einsum")
+WINDOWS = {"conv": drawn_conv, "pool": drawn_pool, "pad": drawn_pad, "upsample": drawn_upsample}
+
+
+def requests(op, dialect, sizes=SIZES):
+    for seed in range(COUNT):
+        random = Random(f"{op} {seed}")
+        yield WINDOWS[op](random, dialect == "onnx") if op in WINDOWS else drawn_operands(op, random, sizes)
+
+
+def answer(op, shape, arguments, dialect):
+    return resolve(ask(op, shape, {**arguments, **DIALECTS[dialect], "dialect": dialect}))
+
+
+def departs(op, shape, arguments, ours):
+    """Say whether ONNX Runtime is known to depart from the text for a request.
+
+    It pools with windows that are too large, with no padding of the kernel's size or more, and no SAME whose kernel is
+    less than its stride. It rounds up with VALID, dilates no SAME of Conv, and pads that of MaxPool as if it were not
+    dilated. Of transposed SAME it pads none whose kernel is less than its stride, and adds no output padding. It adds
+    nothing at the end if the stride is 1, and crops more than there is beside a pad at the other end.
+    """
+    count, padding = max(len(shape) - 2, 0), arguments.get("padding")
+    stride, reach = (each(arguments.get(name, (1,)), count) for name in ("stride", "dilation"))
+    rule, same = ours.problem and ours.problem.rule, padding in ("same", "same-lower")
+    if op == "pad":
+        pairs = [*zip(padding, padding[len(padding) // 2 :], strict=False)]
+        return rule == "nothing-left" and any(max(pair) > 0 > min(pair) for pair in pairs)
+    if arguments.get("transposed"):
+        kernel = [d * (k - 1) + 1 for k, d in zip(arguments["weight"][2:], reach, strict=False)]
+        added = each(arguments.get("output_padding", (0,)), count)
+        short = same and (any(added) or any(k < s for k, s in zip(kernel, stride, strict=False)))
+        return short or any(more >= s for more, s in zip(added, stride, strict=False))
+    dilated = same and max(reach) > 1
+    if op == "pool" and arguments["kernel"] != "global":
+        kernel = each(arguments["kernel"], count)
+        if same and any(k < s for k, s in zip(kernel, stride, strict=False)):
+            return True
+        pads = (0,) if padding is None or isinstance(padding, str) else padding
+        padded = any(p >= k for p, k in zip(each(pads, 2 * count), kernel * 2, strict=False))
+        return padded or rule == "window-too-large" or (padding, "ceil" in arguments) == ("valid", True) or dilated
+    return (op == "conv" and dilated) or rule == "rest-differs"
+
+
+@pytest.mark.parametrize("op", [*OPERANDS, *WINDOWS])
 def test_onnxruntime_has_the_same_shape_or_refuses_too(op):
-    assert apart(op, "onnx", SIZES, by_onnxruntime, opset=OPSET) == []
+    agreed = 0
+    for shape, arguments in requests(op, "onnx"):
+        ours = answer(op, shape, arguments, "onnx")
+        if not departs(op, shape, arguments, ours):
+            assert ours.output == ran(op, shape, arguments, OPSET), (shape, arguments, ours.problem)
+            agreed += ours.output is not None
+    assert agreed > COUNT / 4
 
 
-@pytest.mark.skipif(TORCH is None, reason="no Python with PyTorch is named")
-@pytest.mark.parametrize("op", OPS)
-def test_torch_has_the_same_shape_or_refuses_too(op):
-    sizes = SIZES if op == "einsum" else OR_EMPTY
-    requests = [(op, *drawn(op, seed, sizes)) for seed in range(CASES)]
-    answers = subprocess.run([TORCH, "-c", WORKER], input=json.dumps(requests), capture_output=True, text=True).stdout
-    engine = iter(answers.splitlines())
-    lookup = lambda *_: tuple(found) if (found := json.loads(next(engine))) is not None else None  # noqa: E731
-    assert apart(op, "torch", sizes, lookup) == []
+@pytest.mark.parametrize(
+    ("name", "op"), [*[("numpy", op) for op in OPERANDS], *[("torch", op) for op in (*OPERANDS, *WINDOWS)]]
+)
+def test_the_library_has_the_same_shape_or_refuses_too(engine, name, op):
+    library = engine(name)
+    for shape, arguments in requests(op, name, SIZES if (name, op) == ("torch", "einsum") else OR_EMPTY):
+        if 0 in shape and "transposed" in arguments:
+            continue  # of which PyTorch checks little where the batch is empty
+        ours = answer(op, shape, arguments, name)
+        assert ours.output == library.ask(op, shape, **arguments), (shape, arguments, ours.problem)
 
 
-@pytest.mark.parametrize("op", OPS)
-@pytest.mark.parametrize("dialect", ["numpy", "onnx", "torch", "tensorflow"])
-def test_names_with_sizes_put_in_have_the_same_answer(op, dialect):
-    met = 0
-    for seed in range(CASES):
-        shapes, arguments = drawn(op, seed, (*NAMES, 1, 3))
-        if (answer := asked(op, shapes, arguments, dialect)).output is None:
+def named_requests(op, dialect):
+    """Yield requests with names, and sizes for these: names of operands, or all dims of an image."""
+    for seed, (shape, arguments) in enumerate(requests(op, dialect, (*NAMES, 1, 3))):
+        if op in WINDOWS:
+            sizes = dict(zip("NCHWD", shape, strict=False))
+            yield tuple([named_dim(name) for name in sizes]), arguments, sizes
             continue
-        for turn in range(4):
+        for turn in range(2):
             sizes = {name: Random(seed + turn).choice([size, 1, 2, 3]) for name, size in NAMES.items()}
-            if not holds(answer.conditions, settled(answer.results, sizes)):
-                continue
-            filled = [tuple([sizes.get(dim, dim) for dim in shape]) for shape in shapes]
-            concrete = asked(op, filled, arguments, dialect)
+            yield shape, arguments, sizes
+
+
+@pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, ("onnx", "torch"))])
+def test_names_with_sizes_put_in_have_the_answer_of_those_sizes(op, dialect):
+    met = 0
+    for shape, arguments, sizes in named_requests(op, dialect):
+
+        def filled(dims, sizes=sizes):
+            return tuple([sizes.get(str(dim), dim) for dim in dims])
+
+        named, others = answer(op, shape, arguments, dialect), {}
+        unbatched = dialect == "torch" and len(shape) != len(arguments.get("weight", shape))
+        if op in WINDOWS and (unbatched or 0 in sizes.values()):
+            continue  # the first name would stand for channels, or for an empty batch
+        if op == "linear":
+            others = {"weight": filled(arguments["weight"])}
+        elif "operands" in arguments:
+            others = {"operands": [*map(filled, arguments["operands"])]}
+        plain = answer(op, filled(shape), arguments | others, dialect).output
+        if named.output is not None and holds(named.conditions, settled(named.results, sizes)):
+            assert plain == put_in(named.output, named.results, sizes), (shape, arguments, sizes)
             met += 1
-            assert concrete.output == put_in(answer.output, answer.results, sizes), (shapes, arguments, sizes)
-    assert met > CASES / 4
+        elif op in WINDOWS:
+            assert plain is None, (shape, arguments)
+    assert met > COUNT / 8

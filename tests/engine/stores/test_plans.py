@@ -83,7 +83,7 @@ def large_case(random):
     return tuple(shape), tuple(chunks), itemsize, moves, random.choice([256, 512, 1024]) << 20
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 @pytest.mark.sampled(6)
 def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
     shape, chunks, itemsize, moves, memory = large_case(Random(seed))
@@ -94,29 +94,24 @@ def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
     assert plan.memory <= memory
 
 
-def test_too_little_memory_is_said():
+def test_too_little_memory_is_said_and_chunks_that_are_asked_for_are_taken_with_their_price():
     with pytest.raises(PlanError, match="a task needs"):
         plan_store([axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
-
-
-def test_chunks_that_are_asked_for_are_taken_with_their_price():
     plan = plan_store([axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
     assert plan.passes[-1].chunks == (256, 1, 2048)
     assert plan.read >= 1 << 30
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.sampled(8)
-def test_the_tasks_of_any_plan_fill_the_output_once(seed):
-    random = Random(seed)
-    shape = tuple(random.choice([1, 2, 3, 5, 8, 12, 17]) for _ in range(random.randint(0, 4)))
-    moves = [Permute(tuple(random.sample(range(len(shape)), len(shape)))), Reshape((1, *shape[::-1]))]
-    mapped = axis_map(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
-    plan = plan_store([mapped], 2, tuple(random.randint(1, size) for size in shape), 1 << 30)
-    counts = np.zeros(mapped.output, int)
-    for task in range(plan.passes[-1].tasks):
-        box = plan.passes[-1].region(task)
-        counts[tuple([slice(*span) for span in box])] += 1
-        steps = zip(box, plan.passes[-1].chunks, strict=True)
-        assert all(start % chunk == 0 for (start, _), chunk in steps)
-    assert (counts == 1).all()
+def test_the_tasks_of_any_plan_fill_the_output_once():
+    for seed in range(40):
+        random = Random(seed)
+        shape = tuple([random.choice([1, 2, 3, 5, 8, 12, 17]) for _ in range(random.randint(0, 4))])
+        moves = [Permute(tuple(random.sample(range(len(shape)), len(shape)))), Reshape((1, *shape[::-1]))]
+        mapped = axis_map(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
+        last = plan_store([mapped], 2, tuple([random.randint(1, size) for size in shape]), 1 << 30).passes[-1]
+        counts = np.zeros(mapped.output, int)
+        for task in range(last.tasks):
+            box = last.region(task)
+            counts[tuple([slice(*span) for span in box])] += 1
+            assert all(start % chunk == 0 for (start, _), chunk in zip(box, last.chunks, strict=True))
+        assert (counts == 1).all()

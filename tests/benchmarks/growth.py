@@ -6,14 +6,11 @@ and under two seconds.
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
-import sys
-from time import perf_counter
+
+from tests.benchmarks.harness import ASK, wall_seconds
 
 ROUNDS = 5
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def named(count):
@@ -51,21 +48,13 @@ def questions(shape):
     }
 
 
-def seconds(words, stdin):
-    """Return the median wall time of a process."""
-    taken = []
-    for _ in range(ROUNDS):
-        start = perf_counter()
-        command = [sys.executable, "-m", "shapecalc", *words]
-        subprocess.run(command, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT)
-        taken.append(perf_counter() - start)
-    return statistics.median(taken)
-
-
 def table(few, many):
     """Print what each front end takes for the smaller and for the larger shape, and their ratio."""
     for (name, small), large in zip(questions(few).items(), questions(many).values(), strict=True):
-        before, after = seconds(*small), seconds(*large)
+        before, after = (
+            statistics.median(wall_seconds([*ASK, *words], stdin) for _ in range(ROUNDS))
+            for words, stdin in (small, large)
+        )
         print(f"{name.ljust(32)} {before:8.2f} s {after:8.2f} s  {after / before:6.1f}")
 
 

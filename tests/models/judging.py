@@ -7,8 +7,9 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from shapecalc.core.dims import substitute
 from shapecalc.models.file import model_of
-from shapecalc.models.free_dims import InputChoice, Lane, SizeOptions
+from shapecalc.models.free_dims import InputChoice, Lane, SizeOptions, Sum
 from shapecalc.models.judge import judged_model
 from shapecalc.models.propagate import Judge
 from shapecalc.models.walk import walked
@@ -92,6 +93,13 @@ def judged(proto, sizes=(1, 2, 3), follower=None):
     every = sorted({*sizes, declared or 1} - {0})
     lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, 0 in sizes)]
     return walked(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), follower), follower
+
+
+def size_of(dim, sizes):
+    """Return the number that a told dim is at some sizes; None if it is not known."""
+    if dim is None:
+        return None
+    return sum(substitute(term, sizes) for term in (dim.terms if isinstance(dim, Sum) else (dim,)))
 
 
 def shapes_by_name(walk, lane):

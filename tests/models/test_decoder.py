@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dims import substitute
-from shapecalc.models.free_dims import Sum
-from tests.models.judging import report_of
+from tests.models.judging import report_of, size_of
 from tests.models.samples import fed, ran
 from tests.models.text import model
 
@@ -25,10 +23,6 @@ ones = Expand ones(1) seen
 tiled = Tile k [1,1,2,1]
 => x4 q k kt scores masked weights mixed back y seen ones tiled
 """
-
-
-def size_of(dim, sizes):
-    return sum(substitute(term, sizes) for term in (dim.terms if isinstance(dim, Sum) else (dim,)))
 
 
 def test_the_sums_of_a_decoder_are_told_and_hold_at_other_sizes():

@@ -1,0 +1,117 @@
+"""What all benchmarks share: calls and processes measured in turns, and what they take. Machines are noisy."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import timeit
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter, process_time
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+"""What a user has: with PYTHONDONTWRITEBYTECODE, say, every start would compile everything again."""
+ASK = [sys.executable, "-m", "shapecalc"]
+
+
+def in_turns(rounds: int, calls: Mapping[str, Callable[[], Any]]) -> dict[str, list[Any]]:
+    """Return what each call returns in each round."""
+    found: dict[str, list[Any]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            found[name].append(call())
+    return found
+
+
+def medians(found: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return the median of each row."""
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def cpu_seconds(call: Callable[[], object], number: int = 1) -> float:
+    """Return the time of the processor that a call takes: others may use the machine."""
+    return timeit.timeit(call, number=number, timer=process_time) / number
+
+
+def least(rounds: int, *calls: Callable[[], object], number: int = 1) -> list[float]:
+    """Return the least time of the processor that each call takes, measured in turns."""
+    turns = [[cpu_seconds(call, number) for call in calls] for _ in range(rounds)]
+    return [min(times) for times in zip(*turns, strict=True)]
+
+
+def wall_seconds(command: Sequence[str], stdin: str = "") -> float:
+    """Return the wall time of a process."""
+    start = perf_counter()
+    subprocess.run(command, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT)
+    return perf_counter() - start
+
+
+def memory(process: int, field: str) -> int:
+    """Return the KiB that a process and its children hold: all (`VmRSS`) or what is its own (`RssAnon`).
+
+    What children share counts twice.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:  # it has ended
+        return 0
+    own = sum(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+    return own + sum(memory(int(each), field) for each in children)
+
+
+def with_memory(work: Callable[[], Any], processes: Sequence[int], field: str) -> tuple[Any, list[int]]:
+    """Return what work returns, and the most KiB that each process holds meanwhile."""
+    peaks, ended = [0 for _ in processes], Event()
+
+    def look() -> None:
+        while not ended.wait(0.01):
+            for at, each in enumerate(processes):
+                peaks[at] = max(peaks[at], memory(each, field))
+
+    thread = Thread(target=look)
+    thread.start()
+    try:
+        return work(), peaks
+    finally:
+        ended.set()
+        thread.join()
+
+
+def seconds_and_memory(command: Sequence[str], field: str) -> tuple[float, float]:
+    """Return the wall time of a process, and the most MiB that it and its children hold."""
+    begin = perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as running:
+        code, (peak,) = with_memory(running.wait, [running.pid], field)
+    if code:
+        raise SystemExit(f"{command} ended with {code}")
+    return perf_counter() - begin, peak / 1024
+
+
+def inference() -> Callable[[], object]:
+    """Return the call that builds an ONNX model of one node and infers its shapes."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    def inferred() -> object:
+        node = helper.make_node("Reshape", ["x", "s"], ["y"])
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph([node], "g", [x], [y], [helper.make_tensor("s", TensorProto.INT64, [2], [0, -1])])
+        return onnx.shape_inference.infer_shapes(helper.make_model(graph))
+
+    return inferred
+
+
+@contextmanager
+def scratch() -> Iterator[tuple[Path, list[str]]]:
+    """Yield an empty folder, within the one that is the first argument, and the other arguments."""
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
+        yield Path(folder), sys.argv[2:]

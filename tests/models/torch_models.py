@@ -1,0 +1,138 @@
+"""Models that torch exports, for `export.py`: of torchvision, timm, transformers, and small heads; weights drawn."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import nn
+
+
+def listed(library):
+    """Return the models of a library that are exported, by name, with the sides of their images."""
+    rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
+    return {row[1]: int(row[2]) for row in rows if row[0] == library}
+
+
+def models():
+    """Yield models by name: how they are made, and their inputs."""
+    for library, make, given in (
+        ("torchvision", "get_model", {"weights": None}),
+        ("timm", "create_model", {"pretrained": False}),
+    ):
+        if find_spec(library):
+            made = getattr(import_module("torchvision.models" if library == "torchvision" else library), make)
+            for name, size in listed(library).items():
+                before = "" if library == "torchvision" else "timm_"
+                yield f"{before}{name}", partial(made, name, **given), (torch.randn(1, 3, size, size),)
+    for how in ("shape", "one", "swallow", "scramble", "chunk"):
+        yield f"detector_{how}", partial(Detector, how), (torch.randn(1, 3, 32, 32),)
+    yield "shuffle", Shuffle, (torch.randn(1, 12, 8, 8),)
+    yield "token", Token, (torch.randn(1, 3, 8, 8),)
+    yield "recurrent", Recurrent, (torch.randn(1, 3, 4, 4),)
+    if find_spec("transformers"):
+        tokens = torch.ones(1, 16, dtype=torch.long)
+        for name, make in language_models(import_module("transformers")):
+            yield f"hub_{name}", make, (tokens, torch.ones_like(tokens))
+
+
+class Detector(nn.Module):
+    """A head with the batch written in, in the ways in which people write it."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.conv = how, nn.Conv2d(3, 24, 4, 4)
+
+    def forward(self, x):
+        y = self.conv(x)
+        batch, _, rows, columns = y.shape
+        if self.how in ("shape", "one"):
+            batch = batch if self.how == "shape" else 1
+            return y.view(batch, 3, 8, rows, columns).permute(0, 1, 3, 4, 2).reshape(batch, -1, 8)
+        if self.how == "swallow":
+            return y.permute(0, 2, 3, 1).reshape(1, -1, 24)
+        if self.how == "scramble":
+            return y.reshape(8, -1).softmax(1)
+        return torch.cat([each.flatten(1) for each in y.chunk(3, 1)], 1)
+
+
+class Shuffle(nn.Module):
+    def forward(self, x):
+        batch, channels, rows, columns = x.shape
+        x = x.view(batch, 3, channels // 3, rows, columns).transpose(1, 2).contiguous()
+        return nn.functional.pixel_shuffle(x.view(batch, -1, rows, columns).repeat(1, 4, 1, 1), 2)
+
+
+class Token(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token, self.layer = nn.Parameter(torch.zeros(1, 1, 12)), nn.TransformerEncoderLayer(12, 3, 24)
+
+    def forward(self, x):
+        x = nn.functional.linear(x.flatten(2).transpose(1, 2), torch.ones(12, 3))
+        return self.layer(torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(12, 8, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        return self.cell(x.flatten(2).transpose(1, 2)[:, :, :].repeat(1, 1, 4))[0].flatten(1)
+
+
+class Plain(nn.Module):
+    """A language model that takes tokens and a mask, and gives one tensor."""
+
+    def __init__(self, kind, config):
+        super().__init__()
+        self.inner = kind(config)
+        self.given = {"use_cache": False} if hasattr(config, "use_cache") else {}
+
+    def forward(self, tokens, mask):
+        return self.inner(tokens, attention_mask=mask, return_dict=False, **self.given)[0]
+
+
+def language_models(hub):
+    """Yield small language models by name."""
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+    gpt = {"n_embd": 32, "n_layer": 2, "n_head": 4}
+    for kind in ("Bert", "Roberta", "Electra", "Albert", "DebertaV2", "MPNet", "GPT2", "Llama"):
+        if config := getattr(hub, f"{kind}Config", None):
+            made = config(vocab_size=100, **(gpt if kind == "GPT2" else small))
+            yield kind.lower(), partial(Plain, getattr(hub, f"{kind}Model"), made)
+
+
+def export(folder, wanted, said):
+    """Write the wanted models by both exporters, with a batch that is free and with one that is not."""
+    for name, make, inputs in models():
+        for new, free in [(new, free) for new in (False, True) for free in (False, True)] if wanted(name) else ():
+            path = folder / f"{name}-{'new' if new else 'old'}-{'free' if free else 'one'}.onnx"
+            if path.exists():
+                continue
+            try:
+                with torch.no_grad():
+                    write(make().eval(), inputs, path, new=new, free=free)
+                said(path.name)
+            except Exception as error:
+                said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")
+
+
+def write(model, inputs, path, *, new, free):
+    names = [f"x{place}" for place in range(len(inputs))]
+    if not new:
+        axes = {name: {0: "batch"} for name in names} if free else None
+        old = {"dynamo": False, "input_names": names, "dynamic_axes": axes, "opset_version": 17}
+        torch.onnx.export(model, inputs, str(path), **old)
+        return
+    shapes = None
+    if free:
+        batch = torch.export.Dim("batch", min=1, max=1024)
+        inputs = tuple(torch.cat([each, each]) for each in inputs)
+        shapes = tuple({0: batch} for _ in inputs)
+    asked = {"dynamo": True, "input_names": names, "dynamic_shapes": shapes, "optimize": True, "verbose": False}
+    torch.onnx.export(model, inputs, **asked).save(str(path), external_data=False)

@@ -41,7 +41,8 @@ MADE["zeros"] = lambda *shape: np.zeros(shape, np.float32)
 
 def constant(word):
     """Return the array that a word stands for: int64, float32 or bool."""
-    array = np.array(eval(word, MADE.copy()))
+    value = eval(word, MADE.copy())
+    array = np.array(value, np.int64 if isinstance(value, list) and not value else None)
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
@@ -118,7 +119,7 @@ def _attribute(name, text):
     except (ValueError, SyntaxError):
         value = text
     made = AttributeProto(name=name, type=AttributeProto.INTS)
-    return made if value == [] else helper.make_attribute(name, value)
+    return made if isinstance(value, list) and not value else helper.make_attribute(name, value)
 
 
 def _graph(tokens):

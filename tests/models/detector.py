@@ -16,8 +16,7 @@ SIZE, ANCHORS, FIELDS = 64, 3, 85
 
 def head(stride, number):
     """Return the nodes and the constants of one scale, which ends in boxes of 85 fields."""
-    cells, name = SIZE // stride, f"/head.{number}"
-    channels = ANCHORS * FIELDS
+    cells, name, channels = SIZE // stride, f"/head.{number}", ANCHORS * FIELDS
     draw = np.random.default_rng(stride)
     constants = {
         f"head.{number}.weight": draw.normal(size=(channels, 3, stride, stride)).astype(np.float32) / stride,
@@ -25,14 +24,16 @@ def head(stride, number):
         f"{name}/Constant": np.array([1, ANCHORS, FIELDS, cells, cells]),
         f"{name}/Constant_1": np.array([1, -1, FIELDS]),
     }
-    conv = ["images", f"head.{number}.weight", f"head.{number}.bias"]
-    outs = [f"{name}/{op}_output_0" for op in ("Conv", "Reshape", "Transpose", "Reshape_1")]
-    nodes = [
-        helper.make_node("Conv", conv, outs[:1], f"{name}/Conv", strides=[stride, stride]),
-        helper.make_node("Reshape", [outs[0], f"{name}/Constant"], outs[1:2], f"{name}/Reshape"),
-        helper.make_node("Transpose", outs[1:2], outs[2:3], f"{name}/Transpose", perm=[0, 1, 3, 4, 2]),
-        helper.make_node("Reshape", [outs[2], f"{name}/Constant_1"], outs[3:], f"{name}/Reshape_1"),
-    ]
+    weight, bias, split, joined = constants
+    inputs, asked = (
+        [[weight, bias], [split], [], [joined]],
+        [{"strides": [stride, stride]}, {}, {"perm": [0, 1, 3, 4, 2]}, {}],
+    )
+    nodes, last = [], "images"
+    for place, given, attributes in zip(("Conv", "Reshape", "Transpose", "Reshape_1"), inputs, asked, strict=True):
+        made = f"{name}/{place}_output_0"
+        nodes.append(helper.make_node(place.partition("_")[0], [last, *given], [made], f"{name}/{place}", **attributes))
+        last = made
     return nodes, constants
 
 

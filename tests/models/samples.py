@@ -95,6 +95,21 @@ def changes(running, feeds, axes, batch):
     return reached
 
 
+def bits_of(proto, batch):
+    """Return which samples the elements of each tensor depend on, by name, up to the node that fails."""
+    feeds, axes, bits = fed(proto, N=batch), batch_axes(proto), {}
+    for name, axis in axes.items():
+        own = (1 << np.arange(batch)).reshape([-1 if axis == place else 1 for place in range(feeds[name].ndim)])
+        bits[name] = np.broadcast_to(own, feeds[name].shape)
+    _, failing = ran(proto, feeds)
+    if failing:
+        proto = up_to(proto, failing)
+    if proto.graph.node:
+        names = [each.name for each in proto.graph.output]
+        bits |= zip(names, changes(session(proto), feeds, axes, batch), strict=True)
+    return bits
+
+
 def are_apart(bits, axis, inner, batch):
     """Say whether every position of an axis depends on no sample but its own."""
     own = 1 << (np.arange(bits.shape[axis]) // inner % batch)

@@ -10,7 +10,7 @@ from shapecalc.models.operators import LISTED
 from shapecalc.models.verdicts import OFFENCES, Verdict
 from tests.models.chains import averaged, chains, mixed, multiplied
 from tests.models.judging import held_against_runtime, judged
-from tests.models.samples import batch_axes, changes, fed, ran, session, up_to, verdict_shown
+from tests.models.samples import bits_of, verdict_shown
 from tests.models.text import model
 from tests.sampling import examples
 
@@ -22,20 +22,6 @@ STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 @given(chains())
 def test_shapes_and_failures_are_those_of_the_runtime(chain):
     held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
-
-
-def bits_of(proto, batch):
-    """Return which samples the elements of each tensor depend on, by name, up to the node that fails."""
-    feeds, axes = fed(proto, N=batch), batch_axes(proto)
-    own = (1 << np.arange(batch)).reshape([-1 if axis == axes["x"] else 1 for axis in range(feeds["x"].ndim)])
-    bits = {"x": np.broadcast_to(own, feeds["x"].shape)}
-    _, failing = ran(proto, feeds)
-    if failing:
-        proto = up_to(proto, failing)
-    if proto.graph.node:
-        names = [each.name for each in proto.graph.output]
-        bits |= zip(names, changes(session(proto), feeds, axes, batch), strict=True)
-    return bits
 
 
 @examples(60)

@@ -1,8 +1,9 @@
-"""How inputs are taken: what the batch is, what is freed, which sizes are tried, and what options say."""
+"""How inputs are taken, which sizes are tried, and what the dims of all tensors are called."""
 
 from __future__ import annotations
 
 from itertools import combinations as pairs
+from math import prod
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from shapecalc.core.dims import lowest_terms, named_dim, substitute
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import free_dims
+from shapecalc.models.every import every_node
 from shapecalc.models.free_dims import Lane, Namer
-from tests.models.judging import report_of, size_of
-from tests.models.samples import fed, ran
+from shapecalc.models.report import shape_words
+from tests.models.judging import outcome_of, report_of, size_of
+from tests.models.samples import fed, ran, run
 from tests.models.text import model, rows, sections
 from tests.sampling import examples
 
@@ -24,10 +27,6 @@ def taken(text):
     return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.HELD_BACK}))
 
 
-def comma_text(dims):
-    return "..." if dims is None else ",".join(map(str, dims))
-
-
 @pytest.mark.parametrize(("text", "expected"), rows("taken"))
 def test_what_the_batch_is(text, expected):
     if expected == "usage":
@@ -36,7 +35,7 @@ def test_what_the_batch_is(text, expected):
         assert refused.value.problem.rule is USAGE
         return
     report = taken(text)
-    shapes = [f"{each.name}={comma_text(each.taken)}" for each in report.inputs]
+    shapes = [f"{e.name}={shape_words(e.taken)}" for e in report.inputs]
     assert " ".join([report.batch or "-", str(report.declared_batch or "-"), *shapes]) == expected
 
 
@@ -44,10 +43,7 @@ def test_what_the_batch_is(text, expected):
 def test_sizes_are_tried_until_the_model_resolves(text, lines):
     report = taken(text)
     nodes = {each.node.proto.name: each for each in report.nodes}
-    words = {
-        name: ",".join("?" if dim is None else str(dim) for dim in each.output) if each.output is not None else "None"
-        for name, each in nodes.items()
-    }
+    words = {name: shape_words(each.output) for name, each in nodes.items()}
 
     def holds(sizes):
         """Say whether what is told of outputs is what runs at some sizes."""
@@ -119,3 +115,34 @@ def test_a_name_is_right_at_every_size(dim, added):
     found = OF_THREE.dim(tuple(numbers))
     assert added is not None or found == dim
     assert found is None or numbers == [size_of(found, lane.sizes) for lane in THREE if lane.batch]
+
+
+def every_of(proto):
+    """Return all that is told of a model."""
+    found = outcome_of(proto)
+    return every_node(found.walk, found.judge)
+
+
+@pytest.mark.parametrize(("text", "expected"), sections("every"))
+def test_what_is_told_is_what_runs_at_other_sizes(text, expected):
+    proto = model(text)
+    every = every_of(proto)
+    tensor = every.nodes[-1].outputs[0]
+    assert shape_words(tensor.shape) == expected[0]
+    assert (every.unknown + every.shapeless > 0) == ("?" in expected[0])
+    for batch, height, width in [(1, 33, 40), (2, 47, 29), (3, 64, 51), (5, 70, 38)]:
+        sizes = {"N": batch, "H": height, "W": width, "S": height}
+        made = run(proto, fed(proto, **sizes))[0].shape
+        for name, definition in every.results.items():
+            sizes[name] = eval(definition, None, sizes)
+        dims = zip(tensor.shape or (None,) * len(made), made, strict=True)
+        assert all(dim is None or eval(str(dim), None, sizes) == size for dim, size in dims)
+
+
+def test_elements_and_bytes_are_those_at_the_sizes_that_are_told():
+    every = every_of(model(sections("every")[0].values[0].replace("(N,2,H,W)", "(4,2,H,64)")))
+    tensor = every.nodes[-1].outputs[0]
+    assert every.counted_at == {"N": 4, "H": 64}
+    assert (tensor.elements, tensor.bytes, tensor.type) == (prod((4, 2, 16, 16)), 4 * prod((4, 2, 16, 16)), "float32")
+    assert [(made.name, made.bytes) for _, made in every.largest] == [("p", 32768), ("y", 8192)]
+    assert every.results == {"H1": "(H - 1)//2 + 1", "H2": "(H1 - 1)//2 + 1"}

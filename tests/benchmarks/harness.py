@@ -8,12 +8,10 @@ import subprocess
 import sys
 import tempfile
 import timeit
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter, process_time
-from typing import Any
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
@@ -21,39 +19,39 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 ASK = [sys.executable, "-m", "shapecalc"]
 
 
-def in_turns(rounds: int, calls: Mapping[str, Callable[[], Any]]) -> dict[str, list[Any]]:
+def in_turns(rounds, calls):
     """Return what each call returns in each round."""
-    found: dict[str, list[Any]] = {name: [] for name in calls}
+    found = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             found[name].append(call())
     return found
 
 
-def medians(found: Mapping[str, Sequence[float]]) -> dict[str, float]:
+def medians(found):
     """Return the median of each row."""
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def cpu_seconds(call: Callable[[], object], number: int = 1) -> float:
+def cpu_seconds(call, number=1):
     """Return the time of the processor that a call takes: others may use the machine."""
     return timeit.timeit(call, number=number, timer=process_time) / number
 
 
-def least(rounds: int, *calls: Callable[[], object], number: int = 1) -> list[float]:
+def least(rounds, *calls, number=1):
     """Return the least time of the processor that each call takes, measured in turns."""
     turns = [[cpu_seconds(call, number) for call in calls] for _ in range(rounds)]
     return [min(times) for times in zip(*turns, strict=True)]
 
 
-def wall_seconds(command: Sequence[str], stdin: str = "") -> float:
+def wall_seconds(command, stdin=""):
     """Return the wall time of a process."""
     start = perf_counter()
     subprocess.run(command, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT)
     return perf_counter() - start
 
 
-def memory(process: int, field: str) -> int:
+def memory(process, field):
     """Return the KiB that a process and its children hold: all (`VmRSS`) or what is its own (`RssAnon`).
 
     What children share counts twice.
@@ -67,11 +65,11 @@ def memory(process: int, field: str) -> int:
     return own + sum(memory(int(each), field) for each in children)
 
 
-def with_memory(work: Callable[[], Any], processes: Sequence[int], field: str) -> tuple[Any, list[int]]:
+def with_memory(work, processes, field):
     """Return what work returns, and the most KiB that each process holds meanwhile."""
     peaks, ended = [0 for _ in processes], Event()
 
-    def look() -> None:
+    def look():
         while not ended.wait(0.01):
             for at, each in enumerate(processes):
                 peaks[at] = max(peaks[at], memory(each, field))
@@ -85,7 +83,7 @@ def with_memory(work: Callable[[], Any], processes: Sequence[int], field: str) -
         thread.join()
 
 
-def seconds_and_memory(command: Sequence[str], field: str) -> tuple[float, float]:
+def seconds_and_memory(command, field):
     """Return the wall time of a process, and the most MiB that it and its children hold."""
     begin = perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT) as running:
@@ -95,12 +93,12 @@ def seconds_and_memory(command: Sequence[str], field: str) -> tuple[float, float
     return perf_counter() - begin, peak / 1024
 
 
-def inference() -> Callable[[], object]:
+def inference():
     """Return the call that builds an ONNX model of one node and infers its shapes."""
     import onnx
     from onnx import TensorProto, helper
 
-    def inferred() -> object:
+    def inferred():
         node = helper.make_node("Reshape", ["x", "s"], ["y"])
         x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])
         y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
@@ -111,7 +109,7 @@ def inference() -> Callable[[], object]:
 
 
 @contextmanager
-def scratch() -> Iterator[tuple[Path, list[str]]]:
+def scratch():
     """Yield an empty folder, within the one that is the first argument, and the other arguments."""
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         yield Path(folder), sys.argv[2:]

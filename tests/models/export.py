@@ -16,7 +16,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections import Counter
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,13 +28,25 @@ LARGEST = 1 << 28
 """The bytes above which a model is judged and not run."""
 
 
+def listed(library):
+    """Return the models of a library that are exported, by name, with the sides of their images."""
+    rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
+    return {row[1]: int(row[2]) for row in rows if row[0] == library}
+
+
 def export(folder, beginnings):
-    """Write the models of the exporters that are installed."""
+    """Write the models of the exporters that are installed, but for those that are there."""
     folder.mkdir(parents=True, exist_ok=True)
     for library, module in (("torch", "torch_models"), ("tf2onnx", "tensorflow_models")):
-        if find_spec(library):
-            exported = import_module(f"tests.models.{module}").export
-            exported(folder, lambda name: name.startswith(beginnings or ("",)), partial(print, flush=True))
+        for name, write in import_module(f"tests.models.{module}").exports() if find_spec(library) else ():
+            path = folder / f"{name}.onnx"
+            if name.startswith(beginnings or "") and not path.exists():
+                try:
+                    write(path)
+                    print(path.name, flush=True)
+                except Exception as error:
+                    said = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
+                    print(f"{path.name}: not exported: {said}", flush=True)
 
 
 def judge(folders):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import keras
 import onnx
 import tensorflow as tf
 import tf2onnx
 
+from tests.models.export import listed
+
 of = keras.layers
 
 
 def models():
     """Yield models by name: how they are made, and the shape of their input without the batch."""
-    rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
-    for name, shape in [(row[1], (int(row[2]), int(row[2]), 3)) for row in rows if row[0] == "keras"]:
-        make = getattr(keras.applications, name)
+    for name, size in listed("keras").items():
+        make, shape = getattr(keras.applications, name), (size, size, 3)
         yield f"keras_{name.lower()}", partial(make, weights=None, input_shape=shape), shape
     for name, row in layers().items():
         yield f"keras_{name}", partial(keras.Sequential, row), (32, 32, 3)
@@ -81,18 +81,17 @@ WAYS = {
 """Functions with the batch written in, or read from the shape, in the ways in which people write it."""
 
 
-def export(folder, wanted, said):
-    """Write each wanted model with a batch that is free and with one that is not; `said` takes what came of it."""
+def written(make, shape, free, path):
+    """Write a model."""
+    model, size = make(), None if free else 1
+    signature = [tf.TensorSpec((size, *shape), tf.float32, name="x")]
+    made, _ = tf2onnx.convert.from_function(tf.function(lambda x: model(x)), signature, opset=17)
+    onnx.checker.check_model(made)  # operators that it does not know it hands on
+    onnx.save(made, path)
+
+
+def exports():
+    """Yield the names of files with what writes them: each model, its batch free and not."""
     for name, make, shape in models():
-        for free in (False, True) if wanted(name) else ():
-            path = folder / f"{name}-{'free' if free else 'one'}.onnx"
-            try:
-                model = make()
-                function = tf.function(lambda x, model=model: model(x))
-                signature = [tf.TensorSpec((None if free else 1, *shape), tf.float32, name="x")]
-                made, _ = tf2onnx.convert.from_function(function, signature, opset=17)
-                onnx.checker.check_model(made)  # operators that it does not know it hands on
-                onnx.save(made, path)
-                said(path.name)
-            except Exception as error:
-                said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")
+        for free in (False, True):
+            yield f"{name}-{'free' if free else 'one'}", partial(written, make, shape, free)

@@ -5,29 +5,25 @@ from __future__ import annotations
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from itertools import product
 
 import torch
 from torch import nn
 
-
-def listed(library):
-    """Return the models of a library that are exported, by name, with the sides of their images."""
-    rows = [line.split() for line in Path(__file__).with_name("exports.txt").read_text().splitlines()]
-    return {row[1]: int(row[2]) for row in rows if row[0] == library}
+from tests.models.export import listed
 
 
 def models():
     """Yield models by name: how they are made, and their inputs."""
-    for library, make, given in (
-        ("torchvision", "get_model", {"weights": None}),
-        ("timm", "create_model", {"pretrained": False}),
+    for library, module, make, given in (
+        ("torchvision", "torchvision.models", "get_model", {"weights": None}),
+        ("timm", "timm", "create_model", {"pretrained": False}),
     ):
         if find_spec(library):
-            made = getattr(import_module("torchvision.models" if library == "torchvision" else library), make)
+            made = getattr(import_module(module), make)
             for name, size in listed(library).items():
-                before = "" if library == "torchvision" else "timm_"
-                yield f"{before}{name}", partial(made, name, **given), (torch.randn(1, 3, size, size),)
+                made_name = name if library == "torchvision" else f"timm_{name}"
+                yield made_name, partial(made, name, **given), (torch.randn(1, 3, size, size),)
     for how in ("shape", "one", "swallow", "scramble", "chunk"):
         yield f"detector_{how}", partial(Detector, how), (torch.randn(1, 3, 32, 32),)
     yield "shuffle", Shuffle, (torch.randn(1, 12, 8, 8),)
@@ -107,23 +103,10 @@ def language_models(hub):
             yield kind.lower(), partial(Plain, getattr(hub, f"{kind}Model"), made)
 
 
-def export(folder, wanted, said):
-    """Write the wanted models by both exporters, with a batch that is free and with one that is not."""
-    for name, make, inputs in models():
-        for new, free in [(new, free) for new in (False, True) for free in (False, True)] if wanted(name) else ():
-            path = folder / f"{name}-{'new' if new else 'old'}-{'free' if free else 'one'}.onnx"
-            if path.exists():
-                continue
-            try:
-                with torch.no_grad():
-                    write(make().eval(), inputs, path, new=new, free=free)
-                said(path.name)
-            except Exception as error:
-                said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")
-
-
-def write(model, inputs, path, *, new, free):
+def written(make, inputs, new, free, path):
+    """Write a model by the new exporter or the old one."""
     names = [f"x{place}" for place in range(len(inputs))]
+    model = make().eval()
     if not new:
         axes = {name: {0: "batch"} for name in names} if free else None
         old = {"dynamo": False, "input_names": names, "dynamic_axes": axes, "opset_version": 17}
@@ -131,8 +114,16 @@ def write(model, inputs, path, *, new, free):
         return
     shapes = None
     if free:
-        batch = torch.export.Dim("batch", min=1, max=1024)
-        inputs = tuple(torch.cat([each, each]) for each in inputs)
+        inputs, batch = tuple(torch.cat([each, each]) for each in inputs), torch.export.Dim("batch", min=1, max=1024)
         shapes = tuple({0: batch} for _ in inputs)
     asked = {"dynamo": True, "input_names": names, "dynamic_shapes": shapes, "optimize": True, "verbose": False}
     torch.onnx.export(model, inputs, **asked).save(str(path), external_data=False)
+
+
+def exports():
+    """Yield the names of files with what writes them: each model, by both exporters, its batch free and not."""
+    torch.set_grad_enabled(False)
+    for name, make, inputs in models():
+        for new, free in product((False, True), repeat=2):
+            file = f"{name}-{'new' if new else 'old'}-{'free' if free else 'one'}"
+            yield file, partial(written, make, inputs, new, free)

@@ -19,7 +19,7 @@ import importlib.util
 import os
 import statistics
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
@@ -44,11 +44,9 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 
 def steady_memory():
     """Keep freed memory below 32 MiB, as glibc does in time. Else pages are mapped now for one, now for the other."""
-    try:
+    with suppress(AttributeError, OSError):  # elsewhere memory is as it comes
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 32 * MIB)
         ctypes.CDLL(None).mallopt(TRIM_THRESHOLD, 1 << 30)
-    except (AttributeError, OSError):
-        print("this system's memory is as it comes")
 
 
 @contextmanager

@@ -6,7 +6,9 @@ and under two seconds.
 
 from __future__ import annotations
 
+import shlex
 import statistics
+from pathlib import Path
 
 from tests.benchmarks.harness import ASK, wall_seconds
 
@@ -27,25 +29,14 @@ def questions(shape):
     """Return what each front end is asked about a shape: its words, and its standard input."""
     dims = shape.split(",")
     alike = " and ".join(f"{dim} is {dims[0]}" for dim in dims[1:-1])
-    reversed_dims, zeros = ",".join(dims[::-1]), ",".join(["0"] * (len(dims) - 1) + ["-1"])
-    return {
-        "reshape -1": (["reshape", shape, "-1"], ""),
-        "reshape to the dims reversed": (["reshape", shape, reversed_dims], ""),
-        "the same --explain": (["reshape", shape, reversed_dims, "--explain"], ""),
-        "the same --json": (["reshape", shape, reversed_dims, "--json"], ""),
-        "reshape 0,0,...,-1 --json": (["reshape", shape, zeros, "--json"], ""),
-        "transpose --explain": (["transpose", shape, "--explain"], ""),
-        "squeeze --json, as openvino": (["squeeze", shape, "-d", "openvino", "--json"], ""),
-        "unsqueeze --explain": (["unsqueeze", shape, "--axes", "0", "--explain"], ""),
-        "compare": (["compare", shape, "-1", "--json"], ""),
-        "find": (["find", shape, reversed_dims], ""),
-        "check": (["check", "-"], f"reshape {shape} -1\ntranspose {shape}\n"),
-        "check, all sizes alike": (["check", "-"], f"reshape {shape} -1 => 2 when {alike or '1 is 1'}\n"),
-        "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),
-        "equiv": (["equiv", f"{shape} | transpose | reshape -1", "| reshape -1"], ""),
-        "simplify": (["simplify", f"{shape} | transpose | reshape -1"], ""),
-        "chain --explain": (["chain", f"{shape} | transpose | reshape -1", "--explain"], ""),
-    }
+    zeros = ",".join(["0"] * (len(dims) - 1) + ["-1"])
+    put = {"shape": shape, "reversed": ",".join(dims[::-1]), "alike": alike or "1 is 1", "zeros": zeros}
+    found = {}
+    for line in Path(__file__).with_name("growth.txt").read_text().splitlines()[1:]:
+        name, _, asked = line.partition(": ")
+        words, _, stdin = asked.partition(" => ")
+        found[name] = [word.format(**put) for word in shlex.split(words)], stdin.replace("\\n", "\n").format(**put)
+    return found
 
 
 def table(few, many):

@@ -51,6 +51,12 @@ def wall_seconds(command, stdin=""):
     return perf_counter() - start
 
 
+def used_seconds(process):
+    """Return the seconds of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory(process, field):
     """Return the KiB that a process and its children hold: all (`VmRSS`) or what is its own (`RssAnon`).
 

@@ -28,7 +28,7 @@ from shapecalc.engine.stores.carrying import carry_job, plan_job
 from shapecalc.engine.stores.regions import grid
 from shapecalc.engine.stores.stores import open_store, running_codecs
 from shapecalc.engine.stores.workers import cluster_at
-from tests.benchmarks.harness import in_turns, memory, scratch, with_memory
+from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
 TURNS = 5
 MEMORY = 256 << 20
@@ -39,8 +39,6 @@ OPS = {
     "heads": ("transpose 0,2,1 | reshape 0,-1", lambda x, n: x.transpose(0, 2, 1).reshape(n, -1)),
     "Shuffle": ("shuffle --first 2,0,1 --to -1,512,512 --second 1,0,2", None),
 }
-
-
 CODECS = {"zstd": "auto", "lz4": zarr.codecs.BloscCodec(cname="lz4"), "none": None}
 
 
@@ -53,11 +51,9 @@ def copied(source, target, box):
 def plain_copy(client, source, target, chunks, codec):
     """Copy a store chunk by chunk."""
     array = zarr.open_array(str(source), mode="r")
-    zarr.create_array(
-        str(target), shape=array.shape, chunks=chunks, dtype=array.dtype, compressors=CODECS[codec], overwrite=True
-    )
-    steps = (min(array.shape[0], 4 * chunks[0]), *chunks[1:])
-    boxes = list(grid(array.shape, steps))
+    kept = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
+    zarr.create_array(str(target), overwrite=True, **kept)
+    boxes = list(grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
     client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
 
 
@@ -80,18 +76,12 @@ def codec_alone(client, source):
     client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
 
 
-def processor_time(processes):
-    """Return the seconds that processes have used of their processors."""
-    used = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[11:13] for each in processes]
-    return sum(int(part) for parts in used for part in parts) / os.sysconf("SC_CLK_TCK")
-
-
 def taken(work, processes):
     """Return how long work takes, the processor time of the workers, and the most KiB that one takes for it."""
     before = [memory(each, "RssAnon") for each in processes]
-    begin, used = perf_counter(), processor_time(processes)
+    begin, used = perf_counter(), sum(map(used_seconds, processes))
     _, most = with_memory(work, processes, "RssAnon")
-    seconds = perf_counter() - begin, processor_time(processes) - used
+    seconds = perf_counter() - begin, sum(map(used_seconds, processes)) - used
     return *seconds, max(peak - first for peak, first in zip(most, before, strict=True))
 
 
@@ -130,9 +120,8 @@ def measure(cluster, folder, name, rows, codec):
 
 def main(folder: Path, mib: int, codec: str) -> None:
     rows = mib * 2
-    made = zarr.create_array(
-        str(folder / "x.zarr"), shape=(rows, 512, 256), chunks=CHUNKS, dtype="f4", compressors=CODECS[codec]
-    )
+    kept = {"shape": (rows, 512, 256), "dtype": "f4", "chunks": CHUNKS, "compressors": CODECS[codec]}
+    made = zarr.create_array(str(folder / "x.zarr"), **kept)
     draw = np.random.default_rng(0)
     for start in range(0, rows, CHUNKS[0]):
         stop = min(start + CHUNKS[0], rows)

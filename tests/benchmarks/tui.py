@@ -20,7 +20,6 @@ import sys
 import termios
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 from time import perf_counter, sleep
 
 from textual import events
@@ -28,7 +27,7 @@ from textual import events
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.explore import Explore
 from shapecalc.tui.question import question_of
-from tests.benchmarks.harness import ASK, ROOT, in_turns, medians
+from tests.benchmarks.harness import ASK, ROOT, in_turns, medians, used_seconds
 
 ROUNDS, KEYS, HELD = 21, 200, 100
 LEAST = "a field and a label"
@@ -88,12 +87,6 @@ class Terminal:
         self.until(text)
         return perf_counter() - start
 
-    @property
-    def cpu(self) -> float:
-        """The CPU seconds that it has taken."""
-        fields = Path(f"/proc/{self.running.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def end(self) -> None:
         """Stop it."""
         os.killpg(self.running.pid, signal.SIGKILL)
@@ -118,10 +111,10 @@ def put_keys(size: tuple[int, int]) -> None:
     for terminal in terminals.values():
         terminal.until(PAINTED)
     sleep(1)
-    before = {name: terminal.cpu for name, terminal in terminals.items()}
+    before = {name: used_seconds(terminal.running.pid) for name, terminal in terminals.items()}
     keys = {name: cycle(each) for name, each in TYPED.items()}
     found = in_turns(KEYS, {name: lambda n=name, t=each: t.seconds(*next(keys[n])) for name, each in terminals.items()})
-    spent = {name: (terminal.cpu - before[name]) / KEYS for name, terminal in terminals.items()}
+    spent = {name: (used_seconds(each.running.pid) - before[name]) / KEYS for name, each in terminals.items()}
     for terminal in terminals.values():
         terminal.end()
     high = {name: sorted(times)[int(0.95 * KEYS)] for name, times in found.items()}

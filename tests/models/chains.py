@@ -22,7 +22,7 @@ class Chain:
     """A model that grows by a node or a few; `shape` is that of the last tensor at a batch of `batch`."""
 
     def __init__(self, start, batch, opset):
-        self.start, self.opset, self.last = comma(start), opset, "x"
+        self.start, self.batch, self.opset, self.last = comma(start), batch, opset, "x"
         self.shape = tuple([batch if dim == "N" else dim for dim in start])
         self.lines, self.names = [], []
 
@@ -52,10 +52,10 @@ FIRST = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3).map(l
 
 
 @st.composite
-def chains(draw, starts=FIRST, batches=(1, 2), others=()):
-    """Draw a chain of some nodes, of the usual steps and others."""
+def chains(draw, starts=FIRST, batches=(1, 2), steps=()):
+    """Draw a chain of some nodes, of the usual steps or of these; its targets are those of one of some batches."""
     chain = Chain(draw(starts), draw(st.sampled_from(batches)), draw(st.sampled_from(OPSETS)))
-    for step in draw(st.lists(st.sampled_from((*STEPS, *others)), min_size=1, max_size=6)):
+    for step in draw(st.lists(st.sampled_from(steps or STEPS), min_size=1, max_size=6)):
         step(chain, draw)
     if not chain.lines:
         chain.go(chain.shape, "Relu")

@@ -25,15 +25,17 @@ def head(stride, number):
         f"{name}/Constant_1": np.array([1, -1, FIELDS]),
     }
     weight, bias, split, joined = constants
-    inputs, asked = (
-        [[weight, bias], [split], [], [joined]],
-        [{"strides": [stride, stride]}, {}, {"perm": [0, 1, 3, 4, 2]}, {}],
-    )
     nodes, last = [], "images"
-    for place, given, attributes in zip(("Conv", "Reshape", "Transpose", "Reshape_1"), inputs, asked, strict=True):
-        made = f"{name}/{place}_output_0"
-        nodes.append(helper.make_node(place.partition("_")[0], [last, *given], [made], f"{name}/{place}", **attributes))
-        last = made
+
+    def put(place, *given, **attributes):
+        nonlocal last
+        inputs, last = [last, *given], f"{name}/{place}_output_0"
+        nodes.append(helper.make_node(place.partition("_")[0], inputs, [last], f"{name}/{place}", **attributes))
+
+    put("Conv", weight, bias, strides=[stride, stride])
+    put("Reshape", split)
+    put("Transpose", perm=[0, 1, 3, 4, 2])
+    put("Reshape_1", joined)
     return nodes, constants
 
 
@@ -41,9 +43,8 @@ def detector():
     """Return the model: two scales, whose boxes are put together."""
     nodes, constants = zip(*[head(8, 0), head(16, 1)], strict=True)
     boxes = sum(ANCHORS * (SIZE // stride) ** 2 for stride in (8, 16))
-    joined = helper.make_node(
-        "Concat", ["/head.0/Reshape_1_output_0", "/head.1/Reshape_1_output_0"], ["boxes"], "/Concat", axis=1
-    )
+    scales = [f"/head.{number}/Reshape_1_output_0" for number in (0, 1)]
+    joined = helper.make_node("Concat", scales, ["boxes"], "/Concat", axis=1)
     made = helper.make_graph(
         [*nodes[0], *nodes[1], joined],
         "detector",

@@ -44,20 +44,14 @@ def at_size(proto, batch, outputs):
     inputs = {each.name: dims_of(each) for each in proto.graph.input}
     held = {each.name: numpy_helper.to_array(each) for each in proto.graph.initializer}
     names, axes = proto.graph.node[0].input, batch_axes(proto)
-    shapes = [
-        tuple(batch if dim == "N" else dim for dim in inputs[name])
-        if name in inputs
-        else held[name].shape
-        if name
-        else None
-        for name in names
-    ]
+    sizes = {"": None} | {name: array.shape for name, array in held.items()}
+    sizes |= {name: tuple([batch if dim == "N" else dim for dim in dims]) for name, dims in inputs.items()}
     known = {at: held[name] for at, name in enumerate(names) if name in held and held[name].dtype != np.float32}
-    marks = [BatchAxis(axes[name], 1) if name in axes and held.get(name) is None else None for name in names]
+    marks, shapes = [axes.get(name) for name in names], [sizes[name] for name in names]
     absent = [at for at, name in enumerate(names) if not name]
-    return NodeAtSize(
-        node.op, node.domain, node.opset, node.attributes, batch, marks, shapes, outputs, known.get, absent
-    )
+    marks = [None if axis is None else BatchAxis(axis, 1) for axis in marks]
+    row = node.op, node.domain, node.opset, node.attributes
+    return NodeAtSize(*row, batch, marks, shapes, outputs, known.get, absent)
 
 
 @pytest.mark.parametrize(("text", "place"), rows("routes"))

@@ -39,14 +39,13 @@ def export(folder, beginnings):
     folder.mkdir(parents=True, exist_ok=True)
     for library, module in (("torch", "torch_models"), ("tf2onnx", "tensorflow_models")):
         for name, write in import_module(f"tests.models.{module}").exports() if find_spec(library) else ():
-            path = folder / f"{name}.onnx"
+            path, said = folder / f"{name}.onnx", ""
             if name.startswith(beginnings or "") and not path.exists():
                 try:
                     write(path)
-                    print(path.name, flush=True)
                 except Exception as error:
-                    said = f"{type(error).__name__}: {str(error).splitlines()[:1]}"
-                    print(f"{path.name}: not exported: {said}", flush=True)
+                    said = f": not exported: {type(error).__name__}: {str(error).splitlines()[:1]}"
+                print(f"{path.name}{said}", flush=True)
 
 
 def judge(folders):

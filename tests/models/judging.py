@@ -14,7 +14,7 @@ from shapecalc.models.judge import judged_model
 from shapecalc.models.propagate import Judge
 from shapecalc.models.walk import walked
 from tests.models.samples import fed, ran, up_to
-from tests.models.text import IR_VERSION
+from tests.models.text import Graph
 
 
 class Telling(Judge):
@@ -48,18 +48,13 @@ class Bare(Judge):
                 self.failed.setdefault(lane, node.name)
 
 
-def graph_model(nodes, inputs, outputs, constants=(), *, opset=18, shapes=True):
+def graph_model(nodes, inputs, outputs, constants=(), *, shapes=True):
     """Return a model; inputs are pairs of a name and a shape, constants pairs of a name and an array."""
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
-        [numpy_helper.from_array(array, name) for name, array in constants],
-    )
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
-    return with_shapes(model) if shapes else model
+    graph = Graph()
+    graph.nodes, graph.outputs = nodes, outputs
+    graph.inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs]
+    graph.constants = [numpy_helper.from_array(array, name) for name, array in constants]
+    return with_shapes(graph.model()) if shapes else graph.model()
 
 
 def with_shapes(model):

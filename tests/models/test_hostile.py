@@ -74,8 +74,7 @@ OPSETS = (0, 1, 5, 7, 9, 11, 13, 17, 18, 21, 23, 999)
 
 def strange_model(random):
     """Return a model whose operators have inputs, outputs, attributes and graphs that are not theirs, as it is read."""
-    opsets = [("", random.choice(OPSETS)), ("com.microsoft", 1)]
-    imported = [helper.make_opsetid(*each) for each in opsets]
+    imported = [helper.make_opsetid(*each) for each in (("", random.choice(OPSETS)), ("com.microsoft", 1))]
     made = helper.make_model(_graph(random, 0), opset_imports=imported, ir_version=8)
     return ModelProto.FromString(made.SerializeToString())
 
@@ -93,13 +92,10 @@ def _graph(random, depth):
         inputs = [helper.make_tensor_value_info(f"d{depth}_{at}", *kind) for at, kind in enumerate(kinds)]
     outputs = [random.choice([each for each in names if each]) for _ in range(random.randrange(4))]
     made = [helper.make_tensor_value_info(each, TensorProto.FLOAT, None) for each in outputs]
-    return helper.make_graph(nodes, "g", inputs, made, [] if depth else _constants(random))
-
-
-def _constants(random):
     vector = np.array([random.choice([0, 1, -1, 2, 3, 6]) for _ in range(random.randrange(4))], np.int64)
-    scalar, floats = np.array(random.choice([0, 1, 2, -1, 5])), np.ones((2, 3), np.float32)
-    return [numpy_helper.from_array(array, name) for name, array in (("c0", vector), ("c1", scalar), ("c2", floats))]
+    arrays = {"c0": vector, "c1": np.array(random.choice([0, 1, 2, -1, 5])), "c2": np.ones((2, 3), np.float32)}
+    constants = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    return helper.make_graph(nodes, "g", inputs, made, [] if depth else constants)
 
 
 def _node(random, names, output, depth):
@@ -120,8 +116,7 @@ def _attribute(random, depth):
     if kind < 3:
         return AttributeProto(name=name, type=AttributeProto.INTS, ints=numbers)
     if kind < 6:
-        made = [random.choice(NUMBERS), random.choice(TEXTS), random.random()][kind - 3]
-        return helper.make_attribute(name, made)
+        return helper.make_attribute(name, [random.choice(NUMBERS), random.choice(TEXTS), random.random()][kind - 3])
     if kind == 6:
         return helper.make_attribute(name, numpy_helper.from_array(np.array(numbers, np.int64), "held"))
     return AttributeProto(name=name, type=random.randrange(15))

@@ -18,11 +18,6 @@ from tests.sampling import examples
 BIG = np.arange(LARGE, dtype=np.float32)
 
 
-def typed(name):
-    """Return a tensor whose elements are written one by one."""
-    return helper.make_tensor(name, TensorProto.FLOAT, BIG.shape, BIG)
-
-
 def loaded(held=BIG):
     """Return a model with tensors in all places where tensors can be."""
     made = model("""
@@ -32,25 +27,19 @@ def loaded(held=BIG):
     inner = [each.g for each in made.graph.node[2].attribute]
     for node in (made.graph.node[0], made.functions[0].node[0], *[graph.node[0] for graph in inner]):
         node.attribute[0].t.CopyFrom(numpy_helper.from_array(held))
+    typed = helper.make_tensor("typed", TensorProto.FLOAT, BIG.shape, BIG)  # its elements are written one by one
     for graph in inner:
-        graph.initializer.append(typed("hidden"))
+        graph.initializer.append(typed)
     if held is BIG:
-        given = numpy_helper.from_array(BIG, "raw"), typed("typed"), numpy_helper.from_array(BIG[:4], "few")
-        made.graph.initializer.extend(given)
+        made.graph.initializer.extend([numpy_helper.from_array(BIG), typed, numpy_helper.from_array(BIG[:4])])
     return made
 
 
 def test_large_elements_are_left_out_everywhere_and_come_back():
-    data = loaded().SerializeToString()
-    message, payloads = without_payloads(data)
-    assert (len(payloads), len(message) < 2000) == (8, True)
-    assert b"".join(with_payloads(message, payloads, data)) == data
-
-
-def test_a_small_model_is_the_same_message():
-    data = model("x = (N,3)").SerializeToString()
-    assert without_payloads(data) == (data, {})
-    assert b"".join(with_payloads(data, {}, data)) == data
+    for data, count in ((loaded().SerializeToString(), 8), (model("x = (N,3)").SerializeToString(), 0)):
+        message, payloads = without_payloads(data)
+        assert (len(payloads), len(message) < 2000) == (count, True)
+        assert b"".join(with_payloads(message, payloads, data)) == data
 
 
 def test_payloads_come_back_into_a_model_that_was_changed():

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-IR_VERSION = 10
 TOKEN = re.compile(r"[{};\n]|(?:\([^()]*\)|[^\s;{}()])+")
 INPUT = re.compile(r"(int64|int32|bool|)\((.*)\)")
 CONSTANT = re.compile(r"[-\d[]|true|false|(floats|ones|zeros)\(")
@@ -51,7 +49,7 @@ class Graph:
 
     def __init__(self):
         self.inputs, self.constants, self.nodes, self.functions, self.outputs = [], [], [], [], None
-        self.opset, self.names = 18, count()
+        self.opset = 18
 
     def read(self, words):
         """Take up a statement."""
@@ -78,7 +76,7 @@ class Graph:
         return name
 
     def _node(self, outputs, op, words):
-        domain, _, op = op.rpartition(".")
+        (domain, _, op), name = op.rpartition("."), next(filter(None, outputs), "")
         inputs, attributes, key = [], [], ""
         for word in words:
             if isinstance(word, Graph):
@@ -87,12 +85,12 @@ class Graph:
                 key = found[1]
                 attributes += [_attribute(key, found[2])] if found[2] else []
             elif INPUT.fullmatch(word):
-                inputs.append(self._given(word, f"x{next(self.names)}"))
+                inputs.append(self._given(word, f"x{len(self.inputs)}"))
             elif CONSTANT.match(word):
-                inputs.append(self._given(word, f"{next(filter(None, outputs), '')}.{len(inputs)}"))
+                inputs.append(self._given(word, f"{name}.{len(inputs)}"))
             else:
                 inputs.append("" if word == "_" else word)
-        made = helper.make_node(op, inputs, outputs, next(filter(None, outputs), None), domain=domain)
+        made = helper.make_node(op, inputs, outputs, name or None, domain=domain)
         made.attribute.extend(attributes)
         self.nodes.append(made)
 
@@ -107,6 +105,11 @@ class Graph:
         outputs = self.outputs or [each for node in self.nodes[-1:] for each in node.output if each]
         made = [helper.make_empty_tensor_value_info(each) for each in outputs]
         return helper.make_graph(self.nodes, name, self.inputs, made, self.constants)
+
+    def model(self):
+        """Return the model of the graph."""
+        opsets = [helper.make_opsetid(*each) for each in {"": self.opset, **DOMAINS}.items()]
+        return helper.make_model(self.proto("g"), opset_imports=opsets, ir_version=10, functions=self.functions)
 
 
 def _attribute(name, text):
@@ -145,8 +148,7 @@ def model(text, **changed):
     for each in graph.constants:
         if each.name in changed:
             each.CopyFrom(numpy_helper.from_array(np.array(changed[each.name]), each.name))
-    opsets = [helper.make_opsetid(*each) for each in {"": graph.opset, **DOMAINS}.items()]
-    return helper.make_model(graph.proto("g"), opset_imports=opsets, ir_version=IR_VERSION, functions=graph.functions)
+    return graph.model()
 
 
 def rows(name):

@@ -71,52 +71,39 @@ def changed(shape, axis, *sizes):
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
-def transposed(chain, draw):
-    perm = draw(st.permutations(range(len(chain.shape))))
-    chain.go([chain.shape[axis] for axis in perm], "Transpose", f"perm=[{comma(perm)}]")
+def moved(chain, draw):
+    """Give the same elements other dims."""
+    op = draw(st.sampled_from(["Transpose", "Flatten", "Unsqueeze", "Squeeze"]))
+    shape, axis = chain.shape, draw(st.integers(0, len(chain.shape)))
+    if op == "Transpose":
+        perm = draw(st.permutations(range(len(shape))))
+        chain.go([shape[axis] for axis in perm], op, f"perm=[{comma(perm)}]")
+    elif op == "Flatten":
+        chain.go((prod(shape[:axis]), prod(shape[axis:])), op, f"axis={axis}")
+    elif op == "Unsqueeze" and len(shape) < 5:
+        chain.with_axes((*shape[:axis], 1, *shape[axis:]), op, axis, 13)
+    elif op == "Squeeze" and 1 in shape:
+        axis = draw(st.sampled_from([axis for axis, dim in enumerate(shape) if dim == 1]))
+        chain.with_axes(changed(shape, axis), op, axis, 13)
 
 
-def flattened(chain, draw):
-    axis = draw(st.integers(0, len(chain.shape)))
-    chain.go((prod(chain.shape[:axis]), prod(chain.shape[axis:])), "Flatten", f"axis={axis}")
-
-
-def unsqueezed(chain, draw):
-    axis = draw(st.integers(0, len(chain.shape)))
-    if len(chain.shape) < 5:
-        chain.with_axes((*chain.shape[:axis], 1, *chain.shape[axis:]), "Unsqueeze", axis, 13)
-
-
-def squeezed(chain, draw):
-    if 1 in chain.shape:
-        axis = draw(st.sampled_from([axis for axis, dim in enumerate(chain.shape) if dim == 1]))
-        chain.with_axes(changed(chain.shape, axis), "Squeeze", axis, 13)
-
-
-def expanded(chain, draw):
-    if chain.shape and prod(chain.shape) < SMALL:
-        target = [draw(st.sampled_from([1, dim] if dim > 1 else [1, 3])) for dim in chain.shape]
-        chain.go(map(max, chain.shape, target), "Expand", f"[{comma(target)}]")
-
-
-def tiled(chain, draw):
-    if chain.shape and prod(chain.shape) < SMALL:
-        repeats = [draw(st.sampled_from([1, 1, 2])) for _ in chain.shape]
-        chain.go(np.multiply(chain.shape, repeats), "Tile", f"[{comma(repeats)}]")
-
-
-def sliced(chain, draw):
-    if chain.shape:
-        axis = axis_of(chain, draw)
-        end = draw(st.sampled_from([1, chain.shape[axis], 2**40]))
-        shape = changed(chain.shape, axis, min(chain.shape[axis], end))
-        chain.go(shape, "Slice", f"[0] [{end}] [{axis}] [1]")
-
-
-def doubled(chain, draw):
-    if chain.shape and prod(chain.shape) < SMALL:
-        axis = axis_of(chain, draw)
-        chain.go(changed(chain.shape, axis, 2 * chain.shape[axis]), "Concat", chain.last, f"axis={axis}")
+def repeated(chain, draw):
+    """Repeat elements, or leave some out."""
+    op, shape = draw(st.sampled_from(["Expand", "Tile", "Concat", "Slice"])), chain.shape
+    if not shape or prod(shape) > SMALL:
+        return
+    axis = axis_of(chain, draw)
+    if op == "Expand":
+        target = [draw(st.sampled_from([1, dim] if dim > 1 else [1, 3])) for dim in shape]
+        chain.go(map(max, shape, target), op, f"[{comma(target)}]")
+    elif op == "Tile":
+        repeats = [draw(st.sampled_from([1, 1, 2])) for _ in shape]
+        chain.go(np.multiply(shape, repeats), op, f"[{comma(repeats)}]")
+    elif op == "Concat":
+        chain.go(changed(shape, axis, 2 * shape[axis]), op, chain.last, f"axis={axis}")
+    else:
+        end = draw(st.sampled_from([1, shape[axis], 2**40]))
+        chain.go(changed(shape, axis, min(shape[axis], end)), op, f"[0] [{end}] [{axis}] [1]")
 
 
 def passed(chain, draw):
@@ -124,19 +111,17 @@ def passed(chain, draw):
 
 
 def mixed(chain, draw):
-    if chain.shape:
-        chain.go(chain.shape, "Softmax", f"axis={axis_of(chain, draw)}")
-
-
-def averaged(chain, draw):
-    if len(chain.shape) > 1:
-        axis, keeps = axis_of(chain, draw), draw(st.integers(0, 1))
-        chain.with_axes(changed(chain.shape, axis, *[1] * keeps), "ReduceMean", axis, 18, f"keepdims={keeps}")
-
-
-def multiplied(chain, _):
-    if len(chain.shape) > 1:
-        chain.go((*chain.shape[:-1], 3), "MatMul", f"floats({chain.shape[-1]},3)")
+    """Mix what lies along an axis."""
+    op = draw(st.sampled_from(["Softmax", "ReduceMean", "MatMul"]))
+    if len(chain.shape) < 2:
+        return
+    axis, keeps = axis_of(chain, draw), draw(st.integers(0, 1))
+    if op == "Softmax":
+        chain.go(chain.shape, op, f"axis={axis}")
+    elif op == "ReduceMean":
+        chain.with_axes(changed(chain.shape, axis, *[1] * keeps), op, axis, 18, f"keepdims={keeps}")
+    else:
+        chain.go((*chain.shape[:-1], 3), op, f"floats({chain.shape[-1]},3)")
 
 
 def reshaped(chain, draw):
@@ -180,7 +165,4 @@ def regrouped(shape, draw):
     return dims
 
 
-STEPS = (
-    *(transposed, flattened, unsqueezed, squeezed, expanded, tiled, sliced, doubled, passed),
-    *(reshaped, reshaped, computed),
-)
+STEPS = (moved, moved, repeated, repeated, passed, reshaped, reshaped, computed)

@@ -24,61 +24,64 @@ def models():
             for name, size in listed(library).items():
                 made_name = name if library == "torchvision" else f"timm_{name}"
                 yield made_name, partial(made, name, **given), (torch.randn(1, 3, size, size),)
-    for how in ("shape", "one", "swallow", "scramble", "chunk"):
-        yield f"detector_{how}", partial(Detector, how), (torch.randn(1, 3, 32, 32),)
-    yield "shuffle", Shuffle, (torch.randn(1, 12, 8, 8),)
-    yield "token", Token, (torch.randn(1, 3, 8, 8),)
-    yield "recurrent", Recurrent, (torch.randn(1, 3, 4, 4),)
+    for name, head, shape in heads():
+        yield name, lambda head=head: head, (torch.randn(*shape),)
     if find_spec("transformers"):
         tokens = torch.ones(1, 16, dtype=torch.long)
         for name, make in language_models(import_module("transformers")):
             yield f"hub_{name}", make, (tokens, torch.ones_like(tokens))
 
 
-class Detector(nn.Module):
-    """A head with the batch written in, in the ways in which people write it."""
+class Head(nn.Module):
+    """Layers, and what is done with them."""
 
-    def __init__(self, how):
+    def __init__(self, work, **layers):
         super().__init__()
-        self.how, self.conv = how, nn.Conv2d(3, 24, 4, 4)
+        self.work = work
+        for name, layer in layers.items():
+            setattr(self, name, layer)
 
     def forward(self, x):
-        y = self.conv(x)
-        batch, _, rows, columns = y.shape
-        if self.how in ("shape", "one"):
-            batch = batch if self.how == "shape" else 1
-            return y.view(batch, 3, 8, rows, columns).permute(0, 1, 3, 4, 2).reshape(batch, -1, 8)
-        if self.how == "swallow":
-            return y.permute(0, 2, 3, 1).reshape(1, -1, 24)
-        if self.how == "scramble":
-            return y.reshape(8, -1).softmax(1)
-        return torch.cat([each.flatten(1) for each in y.chunk(3, 1)], 1)
+        return self.work(self, x)
 
 
-class Shuffle(nn.Module):
-    def forward(self, x):
-        batch, channels, rows, columns = x.shape
-        x = x.view(batch, 3, channels // 3, rows, columns).transpose(1, 2).contiguous()
-        return nn.functional.pixel_shuffle(x.view(batch, -1, rows, columns).repeat(1, 4, 1, 1), 2)
+def detect(how, head, x):
+    """Give boxes, with the batch written in, in the ways in which people write it."""
+    y = head.conv(x)
+    batch, _, rows, columns = y.shape
+    if how in ("shape", "one"):
+        batch = batch if how == "shape" else 1
+        return y.view(batch, 3, 8, rows, columns).permute(0, 1, 3, 4, 2).reshape(batch, -1, 8)
+    if how == "swallow":
+        return y.permute(0, 2, 3, 1).reshape(1, -1, 24)
+    if how == "scramble":
+        return y.reshape(8, -1).softmax(1)
+    return torch.cat([each.flatten(1) for each in y.chunk(3, 1)], 1)
 
 
-class Token(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.token, self.layer = nn.Parameter(torch.zeros(1, 1, 12)), nn.TransformerEncoderLayer(12, 3, 24)
-
-    def forward(self, x):
-        x = nn.functional.linear(x.flatten(2).transpose(1, 2), torch.ones(12, 3))
-        return self.layer(torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1))
+def shuffle(_, x):
+    batch, channels, rows, columns = x.shape
+    x = x.view(batch, 3, channels // 3, rows, columns).transpose(1, 2).contiguous()
+    return nn.functional.pixel_shuffle(x.view(batch, -1, rows, columns).repeat(1, 4, 1, 1), 2)
 
 
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell = nn.LSTM(12, 8, batch_first=True, bidirectional=True)
+def attend(head, x):
+    x = nn.functional.linear(x.flatten(2).transpose(1, 2), torch.ones(12, 3))
+    return head.layer(torch.cat([head.token.expand(x.shape[0], -1, -1), x], 1))
 
-    def forward(self, x):
-        return self.cell(x.flatten(2).transpose(1, 2)[:, :, :].repeat(1, 1, 4))[0].flatten(1)
+
+def recur(head, x):
+    return head.cell(x.flatten(2).transpose(1, 2)[:, :, :].repeat(1, 1, 4))[0].flatten(1)
+
+
+def heads():
+    """Yield small heads by name, and the shape of their input."""
+    for how in ("shape", "one", "swallow", "scramble", "chunk"):
+        yield f"detector_{how}", Head(partial(detect, how), conv=nn.Conv2d(3, 24, 4, 4)), (1, 3, 32, 32)
+    yield "shuffle", Head(shuffle), (1, 12, 8, 8)
+    layers = {"token": nn.Parameter(torch.zeros(1, 1, 12)), "layer": nn.TransformerEncoderLayer(12, 3, 24)}
+    yield "token", Head(attend, **layers), (1, 3, 8, 8)
+    yield "recurrent", Head(recur, cell=nn.LSTM(12, 8, batch_first=True, bidirectional=True)), (1, 3, 4, 4)
 
 
 class Plain(nn.Module):

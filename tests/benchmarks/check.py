@@ -1,8 +1,7 @@
 """How fast cases are checked, as ratios of `json.loads` over the same lines, measured in one run.
 
 Run it from a checkout: `python tests/benchmarks/check.py [COUNT]`, by default a million distinct cases. What
-is compared is a whole process of ours with the bare loop over lines that are in memory already; the rows are
-interleaved and the medians taken, since machines are noisy.
+is compared is a whole process of ours with the bare loop over lines that are in memory already.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import timeit
 from functools import partial
 from math import prod
 from pathlib import Path
 from time import perf_counter
 
-from tests.benchmarks.harness import ASK, ROOT, in_turns, inference, seconds_and_memory
+from tests.benchmarks.harness import ASK, ROOT, in_turns, inference, least, seconds_and_memory
 
 ROUNDS = 3
 LOADS = """
@@ -89,8 +87,7 @@ def main(count):
         rows = {"check, one core": ["--jobs", "1"], f"check, {cores}": [], "check --json": ["--json"]}
         calls = {name: partial(checked, [*checking, *more], count) for name, more in rows.items()}
         times = in_turns(ROUNDS, {"json.loads": partial(loaded, str(path)), **calls})
-        call = inference()
-        inferred = statistics.median(timeit.timeit(call, number=500) / 500 for _ in range(9))
+        (inferred,) = least(9, inference(), number=500)
         for name, taken in times.items():
             each = statistics.median(taken) / count
             ratio = statistics.median(ours / base for ours, base in zip(taken, times["json.loads"], strict=True))

@@ -2,7 +2,6 @@
 
 Run it from a checkout: `python tests/benchmarks/core.py`. Whole processes are compared with NumPy's
 one-liner in the same environment, answers in a process with building and inferring a one-node ONNX model.
-The rows are interleaved and the medians taken, since machines are noisy.
 """
 
 from __future__ import annotations

@@ -83,13 +83,7 @@ def put(name, x, figures, behind):
 def one_case(x, perm, budget):
     """Return the ratios to NumPy's copy, in two clocks, the ratio to a plain copy, and what else is to be said."""
     trace, view = sc.transpose(x.shape, perm), x.transpose(perm)
-
-    def whole():
-        return run(trace, x, contiguous=True).array
-
-    def theirs():
-        return np.ascontiguousarray(view)
-
+    whole, theirs = partial(run, trace, x, contiguous=True), partial(np.ascontiguousarray, view)
     if x.nbytes >= MIB:
         own, _, ratio, wall, more = *judged(whole, theirs, budget), ""
     else:
@@ -107,11 +101,9 @@ def judged(ours, theirs, budget):
 
 def summed(name, ratios):
     """Print the mean of the ratios, and how many fall short."""
-    if not ratios:
-        return
-    short = sum(ratio < BOUND for ratio in ratios)
-    print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}", end=", ")
-    print(f"below {BOUND}: {short} of {len(ratios)}")
+    if ratios:
+        short = f"below {BOUND}: {sum(ratio < BOUND for ratio in ratios)} of {len(ratios)}"
+        print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, {short}")
 
 
 def on_two_cores(cases, budget):

@@ -6,6 +6,7 @@ A case is a transpose of an array: its name, the bytes of an element, the shape,
 from __future__ import annotations
 
 import random
+import re
 import statistics
 from math import prod
 from pathlib import Path
@@ -36,20 +37,8 @@ def _drawn_layout(name, draw, count):
     return tuple([eval(dim, known.copy()) for dim in shape.split()]), tuple(map(int, perm.split()))
 
 
-def _read_layouts():
-    """Return by name what is drawn, and the turns."""
-    lines = Path(__file__).with_name("layouts.txt").read_text().splitlines()
-    found, name = {}, ""
-    for line in [line for line in lines if line and line[0] != "#"]:
-        if line[0] == " ":
-            found[name].append(line.strip())
-        else:
-            name, _, drawn = line.partition(": ")
-            found[name] = [drawn]
-    return found
-
-
-LAYOUTS = _read_layouts()
+ROWS = re.findall(r"^(\w.*?): (.*)\n((?: .*\n)+)", Path(__file__).with_name("layouts.txt").read_text(), re.M)
+LAYOUTS = {name: [drawn, *turns.strip().split("\n")] for name, drawn, turns in ROWS}
 
 
 def layouts(seed, widths=WIDTHS, sizes=SIZES):

@@ -47,22 +47,16 @@ DRAWN = {"Pad": "[0,0,0,4]", "Slice": "[0] [-4] [1]", "Softmax": "", "Neg": ""}
 """The operators of which the fifth node of a block is drawn, with their constants."""
 
 
-def alike(blocks):
-    """Return the text of a model of so many blocks of five nodes that are alike."""
-    lines = ["x = (N,64); split = [0,-1,4]; joined = [0,-1]; e0 = Relu x"]
-    for at in range(blocks):
-        lines.append(f"a{at} = Reshape e{at} split; b{at} = Transpose a{at} perm=[0,2,1]; c{at} = Relu b{at}")
-        lines.append(f"d{at} = Reshape c{at} joined; e{at + 1} = Add d{at} d{at}")
-    return "\n".join(lines)
-
-
-def different(blocks, random):
-    """Return the same with sizes of their own, and operators that are drawn."""
-    lines = ["x = (N,4096); e0 = Relu x"]
-    for at in range(blocks):
-        op = random.choices([*DRAWN], [6, 3, 2, 2])[0]
-        lines.append(f"a{at} = Reshape e{at} [0,-1,4]; b{at} = Transpose a{at} perm=[0,2,1]; c{at} = Relu b{at}")
-        lines.append(f"d{at} = Reshape c{at} [0,-1]; e{at + 1} = {op} d{at} {DRAWN[op]}")
+def blocks(count, random=None):
+    """Return the text of a model of so many blocks of five nodes: alike, or with drawn operators and own sizes."""
+    lines = [f"x = (N,{4096 if random else 64}); split = [0,-1,4]; joined = [0,-1]; e0 = Relu x"]
+    for at in range(count):
+        split, joined, op, given = "split", "joined", "Add", f"d{at}"
+        if random:
+            split, joined, op = "[0,-1,4]", "[0,-1]", random.choices([*DRAWN], [6, 3, 2, 2])[0]
+            given = DRAWN[op]
+        lines.append(f"a{at} = Reshape e{at} {split}; b{at} = Transpose a{at} perm=[0,2,1]; c{at} = Relu b{at}")
+        lines.append(f"d{at} = Reshape c{at} {joined}; e{at + 1} = {op} d{at} {given}")
     return "\n".join(lines)
 
 
@@ -96,7 +90,7 @@ def compare(title, path, text, base):
 if __name__ == "__main__":
     with scratch() as (folder, asked):
         path, seed = folder / "model.onnx", int(asked[0]) if asked else 0
-        compare("50,000 nodes alike", path, alike(NODES // 5), INFERRED)
-        compare("50,000 nodes all different", path, different(NODES // 5, Random(seed)), INFERRED)
-        compare("500 nodes", path, different(100, Random(seed)), INFERRED)
+        compare("50,000 nodes alike", path, blocks(NODES // 5), INFERRED)
+        compare("50,000 nodes all different", path, blocks(NODES // 5, Random(seed)), INFERRED)
+        compare("500 nodes", path, blocks(100, Random(seed)), INFERRED)
         compare("1 GiB of weights", path, heavy(), LOADED)

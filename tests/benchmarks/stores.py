@@ -110,10 +110,9 @@ def measure(cluster, folder, name, rows, codec):
         pairs = [*zip(found["own"], found[other], strict=True)]
         wall, used = (statistics.median(a[kind] / b[kind] for a, b in pairs) for kind in (0, 1))
         told += f"  {wall:.2f} of {other} ({used:.2f})"
-    read = job.plan.read / job.plan.written
     print(
         f"{name:10} {statistics.median(wall for wall, *_ in found['own']):6.2f} s{told:64}  {job.plan.tasks} tasks"
-        f"  read {read:.2f}  {most >> 10} MiB of {job.memory >> 20} promised",
+        f"  read {job.plan.read / job.plan.written:.2f}  {most >> 10} MiB of {job.memory >> 20} promised",
         flush=True,
     )
 

@@ -61,7 +61,7 @@ class Terminal:
     """A program on a terminal of its own."""
 
     def __init__(self, command: list[str], size: tuple[int, int] = SIZES[0]) -> None:
-        """Start it."""
+        """Start it, and wait for its first picture."""
         self.parent, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
@@ -70,6 +70,7 @@ class Terminal:
             command, stdin=child, stdout=child, stderr=child, env=env, start_new_session=True
         )
         os.close(child)
+        self.until(PAINTED)
 
     def until(self, text: bytes) -> None:
         """Wait until it writes a text."""
@@ -98,7 +99,6 @@ def first_paint(command: list[str]) -> float:
     """Return the seconds from starting a process to its first picture."""
     start = perf_counter()
     terminal = Terminal(command)
-    terminal.until(PAINTED)
     taken = perf_counter() - start
     terminal.end()
     return taken
@@ -108,8 +108,6 @@ def put_keys(size: tuple[int, int]) -> None:
     """Print the median, the 95th percentile and the CPU time of each kind of key, and the last two as ratios."""
     ours = [*TUI, *RANK_8, "--step", "last"]
     terminals = {name: Terminal(LEAST_APPS[1] if name == LEAST else ours, size) for name in TYPED}
-    for terminal in terminals.values():
-        terminal.until(PAINTED)
     sleep(1)
     before = {name: used_seconds(terminal.running.pid) for name, terminal in terminals.items()}
     keys = {name: cycle(each) for name, each in TYPED.items()}

@@ -62,10 +62,6 @@ def chains(draw, starts=FIRST, batches=(1, 2), steps=()):
     return chain
 
 
-def axis_of(chain, draw):
-    return draw(st.integers(0, len(chain.shape) - 1))
-
-
 def changed(shape, axis, *sizes):
     """Return a shape with other sizes in place of an axis."""
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
@@ -92,7 +88,7 @@ def repeated(chain, draw):
     op, shape = draw(st.sampled_from(["Expand", "Tile", "Concat", "Slice"])), chain.shape
     if not shape or prod(shape) > SMALL:
         return
-    axis = axis_of(chain, draw)
+    axis = draw(st.integers(0, len(shape) - 1))
     if op == "Expand":
         target = [draw(st.sampled_from([1, dim] if dim > 1 else [1, 3])) for dim in shape]
         chain.go(map(max, shape, target), op, f"[{comma(target)}]")
@@ -115,7 +111,7 @@ def mixed(chain, draw):
     op = draw(st.sampled_from(["Softmax", "ReduceMean", "MatMul"]))
     if len(chain.shape) < 2:
         return
-    axis, keeps = axis_of(chain, draw), draw(st.integers(0, 1))
+    axis, keeps = draw(st.integers(0, len(chain.shape) - 1)), draw(st.integers(0, 1))
     if op == "Softmax":
         chain.go(chain.shape, op, f"axis={axis}")
     elif op == "ReduceMean":

@@ -45,13 +45,10 @@ def detector():
     boxes = sum(ANCHORS * (SIZE // stride) ** 2 for stride in (8, 16))
     scales = [f"/head.{number}/Reshape_1_output_0" for number in (0, 1)]
     joined = helper.make_node("Concat", scales, ["boxes"], "/Concat", axis=1)
-    made = helper.make_graph(
-        [*nodes[0], *nodes[1], joined],
-        "detector",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])],
-        [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, boxes, FIELDS])],
-        [numpy_helper.from_array(value, name) for held in constants for name, value in held.items()],
-    )
+    given = [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])]
+    outputs = [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, boxes, FIELDS])]
+    held = [numpy_helper.from_array(value, name) for each in constants for name, value in each.items()]
+    made = helper.make_graph([*nodes[0], *nodes[1], joined], "detector", given, outputs, held)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
 
 

@@ -91,17 +91,15 @@ def compare(path, report, batch, counts, notes):
     found, failed = run(path, report, batch)
     nodes = [each for each in report.nodes if "/" not in each.node.path]
     failing = [each for each in nodes if each.runs.get(batch) == "fails"]
-    offending = [each for each in report.nodes if each.verdict in OFFENCES]
-    if failed and not failing and not offending and not report.stops and batch in report.sizes:
+    offends, judged = any(each.verdict in OFFENCES for each in report.nodes), batch in report.sizes
+    if judged and failed and not (failing or offends or report.stops):
         counts["missed"] += 1
         notes.append(f"N={batch}: fails, and nothing was told: {failed[:200]}")
-    if not failed and failing and batch in report.sizes:
+    if judged and failing and not failed:
         counts["false"] += 1
         notes.append(f"N={batch}: runs, and {failing[0].node.name} was told to fail")
-    for each in nodes:
-        seen = found.get(each.tensors[0][0])
-        if seen is None or each.input is None:
-            continue
+    for each in [each for each in nodes if each.tensors[0][0] in found and each.input is not None]:
+        seen = found[each.tensors[0][0]]
         counts["held"] = counts.get("held", 0) + 1
         wanted = [size_of(dim, {**report.assumed, report.batch: batch}) for dim in each.input]
         if len(wanted) != len(seen) or any(a is not None and a != b for a, b in zip(wanted, seen, strict=True)):

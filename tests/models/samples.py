@@ -102,12 +102,9 @@ def bits_of(proto, batch):
         own = (1 << np.arange(batch)).reshape([-1 if axis == place else 1 for place in range(feeds[name].ndim)])
         bits[name] = np.broadcast_to(own, feeds[name].shape)
     _, failing = ran(proto, feeds)
-    if failing:
-        proto = up_to(proto, failing)
-    if proto.graph.node:
-        names = [each.name for each in proto.graph.output]
-        bits |= zip(names, changes(session(proto), feeds, axes, batch), strict=True)
-    return bits
+    proto = up_to(proto, failing) if failing else proto
+    names = [each.name for each in proto.graph.output]
+    return bits | dict(zip(names, changes(session(proto), feeds, axes, batch), strict=True) if names else ())
 
 
 def are_apart(bits, axis, inner, batch):

@@ -73,15 +73,11 @@ BASE = [(1, 64, 64), (2, 64, 64), (3, 64, 64), (5, 64, 64), (7, 128, 160), (11, 
 THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BASE]
 
 
-def named(lanes, rule):
-    """Return the name of a number that a rule gives at each size; the rule is an expression of Python."""
-    namer = Namer(lanes, "N")
-    return namer.dim(tuple(eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch))
-
-
 @pytest.mark.parametrize(("names", "rule", "name"), rows("names"))
 def test_a_number_is_named_by_what_it_is_at_each_size(names, rule, name):
-    assert str(named(ALONE if names == "N" else THREE, rule)) == name
+    lanes = ALONE if names == "N" else THREE
+    numbers = [eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch]
+    assert str(Namer(lanes, "N").dim(tuple(numbers))) == name
 
 
 def test_what_the_held_back_size_refutes_is_not_told():

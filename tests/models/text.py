@@ -121,8 +121,7 @@ def _attribute(name, text):
         value = literal_eval(text)
     except (ValueError, SyntaxError):
         value = text
-    made = AttributeProto(name=name, type=AttributeProto.INTS)
-    return made if isinstance(value, list) and not value else helper.make_attribute(name, value)
+    return helper.make_attribute(name, value, attr_type=AttributeProto.INTS if value == [] else None)
 
 
 def _graph(tokens):

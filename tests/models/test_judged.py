@@ -176,7 +176,7 @@ SIZES = (1, 2, 3)
 STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 
 
-@examples(200)
+@examples(120)
 @given(chains())
 def test_shapes_and_failures_are_those_of_the_runtime(chain):
     held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
@@ -209,7 +209,7 @@ def in_a_loop(chain):
     return model(f"opset {chain.opset}; v0 = ({chain.start}); y all = Loop 3 _ v0 body={body}")
 
 
-@examples(80)
+@examples(50)
 @given(chains())
 def test_a_node_in_a_loop_is_judged_as_outside_of_it(chain):
     outside, inside = judged(chain.model())[1].told, judged(in_a_loop(chain))[1].told

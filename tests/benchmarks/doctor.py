@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
-import timeit
 
 from shapecalc.doctor.match import SENTENCES
 from shapecalc.doctor.report import diagnosis
+from tests.benchmarks.harness import least
 
 ROUNDS = 9
 SIZE = 1 << 20
@@ -43,13 +42,8 @@ def messages():
     return "\n".join(re.sub(r"\{(\w+)\}", filled, drawn.choice(SENTENCES).template) for _ in range(30_000))
 
 
-def least(call):
-    """Return the least time that a call takes of the processor."""
-    return min(timeit.repeat(call, timer=time.process_time, number=1, repeat=ROUNDS))
-
-
 if __name__ == "__main__":
     for name, text in logs().items():
         written = json.dumps(text)
-        plain, read = least(lambda written=written: json.loads(written)), least(lambda text=text: diagnosis(text))
+        plain, read = least(ROUNDS, lambda: json.loads(written), lambda: diagnosis(text))
         print(f"{name.ljust(42)} {plain * 1e3:6.2f} ms {read * 1e3:7.1f} ms  {read / plain:6.1f}")

@@ -19,6 +19,8 @@ import importlib.util
 import os
 import statistics
 import sys
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -42,31 +44,23 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 
 def steady_memory():
     """Keep freed memory below 32 MiB, as glibc does in time. Else pages are mapped now for one, now for the other."""
-    try:
+    with suppress(AttributeError, OSError):  # elsewhere memory is as it comes
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, 32 * MIB)
         ctypes.CDLL(None).mallopt(TRIM_THRESHOLD, 1 << 30)
-    except (AttributeError, OSError):
-        print("this system's memory is as it comes")
 
 
-class Load:
-    """How busy a machine is besides this process."""
+@contextmanager
+def told_load():
+    """Print how many cores others used meanwhile, and the system's load."""
 
-    def __init__(self):
-        self.wall, self.own, self.all = perf_counter(), process_time(), self._ticks()
+    def ticks():
+        stat = Path("/proc/stat")
+        return sum(map(int, stat.read_text().split()[1:4])) / os.sysconf("SC_CLK_TCK") if stat.exists() else 0
 
-    def told(self):
-        """Return how many cores others used since the beginning, and the system's load."""
-        others = (self._ticks() - self.all) / os.sysconf("SC_CLK_TCK") - (process_time() - self.own)
-        share = max(0.0, others / (perf_counter() - self.wall))
-        return f"others used {share:.2f} of {os.cpu_count()} cores meanwhile; load {os.getloadavg()[0]:.2f}"
-
-    def _ticks(self):
-        try:
-            user, nice, system, *_ = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
-        except OSError:
-            return 0
-        return user + nice + system
+    before = perf_counter(), ticks() - process_time()
+    yield
+    share = max(0.0, (ticks() - process_time() - before[1]) / (perf_counter() - before[0]))
+    print(f"others used {share:.2f} of {os.cpu_count()} cores meanwhile; load {os.getloadavg()[0]:.2f}")
 
 
 def on_one_core(cases, budget):
@@ -77,23 +71,19 @@ def on_one_core(cases, budget):
         x = numbers(shape, width)
         ratio, wall, plain, more = one_case(x, perm, budget)
         found.append(ratio)
-        size = f"{x.nbytes / MIB:8.2f}"
-        print(
-            f"{name:17} {width:5} {size} {ratio:6.2f} {wall:6.2f} {plain:8.2f}         {shape} {perm}{more}", flush=True
-        )
+        put(name, x, f"{ratio:6.2f} {wall:6.2f} {plain:8.2f}        ", f"{shape} {perm}{more}")
     return found
+
+
+def put(name, x, figures, behind):
+    """Print a row."""
+    print(f"{name:17} {x.itemsize:5} {x.nbytes / MIB:8.2f} {figures} {behind}", flush=True)
 
 
 def one_case(x, perm, budget):
     """Return the ratios to NumPy's copy, in two clocks, the ratio to a plain copy, and what else is to be said."""
     trace, view = sc.transpose(x.shape, perm), x.transpose(perm)
-
-    def whole():
-        return run(trace, x, contiguous=True).array
-
-    def theirs():
-        return np.ascontiguousarray(view)
-
+    whole, theirs = partial(run, trace, x, contiguous=True), partial(np.ascontiguousarray, view)
     if x.nbytes >= MIB:
         own, _, ratio, wall, more = *judged(whole, theirs, budget), ""
     else:
@@ -111,44 +101,31 @@ def judged(ours, theirs, budget):
 
 def summed(name, ratios):
     """Print the mean of the ratios, and how many fall short."""
-    if not ratios:
-        return
-    short = sum(ratio < BOUND for ratio in ratios)
-    print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}", end=", ")
-    print(f"below {BOUND}: {short} of {len(ratios)}")
+    if ratios:
+        short = f"below {BOUND}: {sum(ratio < BOUND for ratio in ratios)} of {len(ratios)}"
+        print(f"{name}: geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, {short}")
 
 
 def on_two_cores(cases, budget):
     """Print the ratios of wall times with two threads to NumPy's: first all of ours, then torch's in the same run."""
-    ours = [on_the_wall("", case, own_copy, budget) for case in cases]
+    ours = [on_the_wall("", case, budget) for case in cases]
     summed("two threads, on the wall", ours)
     if torch:
-        theirs = [on_the_wall("torch", case, copy_of_torch, budget) for case in cases]
+        theirs = [on_the_wall("torch", case, budget) for case in cases]
         summed(f"torch {torch.__version__} with {torch.get_num_threads()} threads", theirs)
         print(f"ahead of torch: {sum(own >= other for own, other in zip(ours, theirs, strict=True))} of {len(ours)}")
     else:
         print("torch is not installed")
 
 
-def on_the_wall(whose, case, copy_for, budget):
-    """Print and return the ratio of NumPy's wall time to that of a copy."""
+def on_the_wall(whose, case, budget):
+    """Print and return the ratio of NumPy's wall time to that of a copy by torch or by the engine."""
     name, width, shape, perm = case
-    x = numbers(shape, width)
-    view = x.transpose(perm)
-    ratio = paired(copy_for(x, perm), lambda: np.ascontiguousarray(view), budget)[3]
-    print(f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ratio:6.2f} {whose:7} {shape} {perm}", flush=True)
+    x, trace = numbers(shape, width), sc.transpose(shape, perm)
+    copy = torch.from_numpy(x).permute(perm).contiguous if whose else partial(run, trace, x, contiguous=True)
+    ratio = paired(copy, partial(np.ascontiguousarray, x.transpose(perm)), budget)[3]
+    put(name, x, f"{ratio:6.2f} {whose:7}", f"{shape} {perm}")
     return ratio
-
-
-def own_copy(x, perm):
-    """Return the call that copies an array as the engine does."""
-    trace = sc.transpose(x.shape, perm)
-    return lambda: run(trace, x, contiguous=True)
-
-
-def copy_of_torch(x, perm):
-    """Return the call that copies an array as torch does."""
-    return torch.from_numpy(x).permute(perm).contiguous
 
 
 def on_the_device(cupy, cases, budget):
@@ -163,10 +140,7 @@ def on_the_device(cupy, cases, budget):
             lambda: target.data.copy_from_device_async(x.data, x.nbytes),
         )
         ours, theirs, plain = (2e-9 * x.nbytes / seconds_of(cupy, call, budget) for call in calls)
-        print(
-            f"{name:17} {width:5} {x.nbytes / MIB:8.2f} {ours:6.1f} {theirs:7.1f} {plain:6.1f}  {shape} {perm}",
-            flush=True,
-        )
+        put(name, x, f"{ours:6.1f} {theirs:7.1f} {plain:6.1f} ", f"{shape} {perm}")
 
 
 def seconds_of(cupy, call, budget):
@@ -198,17 +172,16 @@ def main():
         except BackendError as error:
             sys.exit(str(error))
         return
-    cores, load = os.sched_getaffinity(0), Load()
+    cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
-    real, whatever = on_one_core(chosen, asked.budget), on_one_core(drawn(asked.seed, asked.drawn), asked.budget)
-    summed("layouts, one core", real)
-    summed("drawn, one core", whatever)
+    with told_load():
+        real, whatever = on_one_core(chosen, asked.budget), on_one_core(drawn(asked.seed, asked.drawn), asked.budget)
+        summed("layouts, one core", real)
+        summed("drawn, one core", whatever)
     os.sched_setaffinity(0, cores)
-    print(load.told())
-    load = Load()
     if len(cores) > 1:
-        on_two_cores(large, asked.budget)
-        print(load.told())
+        with told_load():
+            on_two_cores(large, asked.budget)
 
 
 if __name__ == "__main__":

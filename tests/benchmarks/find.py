@@ -6,7 +6,8 @@ Run it from a checkout: `python tests/benchmarks/find.py`. It may take twenty ti
 from __future__ import annotations
 
 import shapecalc as sc
-from tests.benchmarks.equiv import ROUNDS, seconds
+from tests.benchmarks.equiv import NUMBER, ROUNDS, plain
+from tests.benchmarks.harness import least
 
 SHAPES = {
     "attention": ("B,S,H*D", "B,H,S,D"),
@@ -18,17 +19,8 @@ SHAPES = {
     "many ways": ("4,6,8", "8,6,4"),
 }
 
-
-def times(before: str, after: str) -> tuple[float, float]:
-    """Return the least times of the plain chains and of the search, measured in turns: others may use the machine."""
-    chains = [way.chain.split(" | ") for way in sc.find(before, after).ways]
-    calls = lambda: [sc.chain(*each) for each in chains], lambda: sc.find(before, after)
-    rounds = [[seconds(call) for call in calls] for _ in range(ROUNDS)]
-    plain, taken = map(min, zip(*rounds, strict=True))
-    return plain, taken
-
-
 if __name__ == "__main__":
     for name, shapes in SHAPES.items():
-        plain, taken = times(*shapes)
-        print(f"{name.ljust(22)} {plain * 1e6:7.0f} us {taken * 1e6:7.0f} us  {taken / plain:5.1f}")
+        answers = [plain(way.chain) for way in sc.find(*shapes).ways]
+        base, taken = least(ROUNDS, lambda: [each() for each in answers], lambda: sc.find(*shapes), number=NUMBER)
+        print(f"{name.ljust(22)} {base * 1e6:7.0f} us {taken * 1e6:7.0f} us  {taken / base:5.1f}")

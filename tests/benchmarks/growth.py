@@ -6,14 +6,13 @@ and under two seconds.
 
 from __future__ import annotations
 
-import os
+import shlex
 import statistics
-import subprocess
-import sys
-from time import perf_counter
+from pathlib import Path
+
+from tests.benchmarks.harness import ASK, wall_seconds
 
 ROUNDS = 5
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def named(count):
@@ -30,42 +29,23 @@ def questions(shape):
     """Return what each front end is asked about a shape: its words, and its standard input."""
     dims = shape.split(",")
     alike = " and ".join(f"{dim} is {dims[0]}" for dim in dims[1:-1])
-    reversed_dims, zeros = ",".join(dims[::-1]), ",".join(["0"] * (len(dims) - 1) + ["-1"])
-    return {
-        "reshape -1": (["reshape", shape, "-1"], ""),
-        "reshape to the dims reversed": (["reshape", shape, reversed_dims], ""),
-        "the same --explain": (["reshape", shape, reversed_dims, "--explain"], ""),
-        "the same --json": (["reshape", shape, reversed_dims, "--json"], ""),
-        "reshape 0,0,...,-1 --json": (["reshape", shape, zeros, "--json"], ""),
-        "transpose --explain": (["transpose", shape, "--explain"], ""),
-        "squeeze --json, as openvino": (["squeeze", shape, "-d", "openvino", "--json"], ""),
-        "unsqueeze --explain": (["unsqueeze", shape, "--axes", "0", "--explain"], ""),
-        "compare": (["compare", shape, "-1", "--json"], ""),
-        "find": (["find", shape, reversed_dims], ""),
-        "check": (["check", "-"], f"reshape {shape} -1\ntranspose {shape}\n"),
-        "check, all sizes alike": (["check", "-"], f"reshape {shape} -1 => 2 when {alike or '1 is 1'}\n"),
-        "check --json": (["check", "-", "--json"], f"reshape {shape} {reversed_dims}\n"),
-        "equiv": (["equiv", f"{shape} | transpose | reshape -1", "| reshape -1"], ""),
-        "simplify": (["simplify", f"{shape} | transpose | reshape -1"], ""),
-        "chain --explain": (["chain", f"{shape} | transpose | reshape -1", "--explain"], ""),
-    }
-
-
-def seconds(words, stdin):
-    """Return the median wall time of a process."""
-    taken = []
-    for _ in range(ROUNDS):
-        start = perf_counter()
-        command = [sys.executable, "-m", "shapecalc", *words]
-        subprocess.run(command, input=stdin, text=True, capture_output=True, check=False, env=ENVIRONMENT)
-        taken.append(perf_counter() - start)
-    return statistics.median(taken)
+    zeros = ",".join(["0"] * (len(dims) - 1) + ["-1"])
+    put = {"shape": shape, "reversed": ",".join(dims[::-1]), "alike": alike or "1 is 1", "zeros": zeros}
+    found = {}
+    for line in Path(__file__).with_name("growth.txt").read_text().splitlines()[1:]:
+        name, _, asked = line.partition(": ")
+        words, _, stdin = asked.partition(" => ")
+        found[name] = [word.format(**put) for word in shlex.split(words)], stdin.replace("\\n", "\n").format(**put)
+    return found
 
 
 def table(few, many):
     """Print what each front end takes for the smaller and for the larger shape, and their ratio."""
     for (name, small), large in zip(questions(few).items(), questions(many).values(), strict=True):
-        before, after = seconds(*small), seconds(*large)
+        before, after = (
+            statistics.median(wall_seconds([*ASK, *words], stdin) for _ in range(ROUNDS))
+            for words, stdin in (small, large)
+        )
         print(f"{name.ljust(32)} {before:8.2f} s {after:8.2f} s  {after / before:6.1f}")
 
 

@@ -10,37 +10,21 @@ stretch; the ratio is that of their medians.
 from __future__ import annotations
 
 import io
-import json
-import statistics
-import struct
-import sys
-import tempfile
 from contextlib import redirect_stderr
+from functools import partial
 from pathlib import Path
-from time import process_time
 
 import numpy as np
+import zarr
+from safetensors.numpy import save_file
 
 from shapecalc.cli.check import run_match
 from shapecalc.cli.output import Output
+from tests.benchmarks.harness import cpu_seconds, in_turns, medians, scratch
 
 ARRAYS, TURNS = 200, 101
 OPENED = 4096
 ARRAY = np.zeros((2, 3, 32, 32), np.float32)
-ZARR_ARRAY = {
-    "shape": ARRAY.shape,
-    "data_type": "float32",
-    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": ARRAY.shape}},
-    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-    "fill_value": 0.0,
-    "codecs": [
-        {"name": "bytes", "configuration": {"endian": "little"}},
-        {"name": "zstd", "configuration": {"level": 0, "checksum": False}},
-    ],
-    "node_type": "array",
-    "storage_transformers": [],
-}
-"""The metadata of an array as the Zarr library writes them."""
 
 
 def write_npy(path: Path, _: int) -> Path:
@@ -54,19 +38,18 @@ def write_npz(path: Path, count: int) -> Path:
 
 
 def write_safetensors(path: Path, count: int) -> Path:
-    places = [(ARRAY.nbytes * number, ARRAY.nbytes * (number + 1)) for number in range(count)]
-    header = {f"w{place[0]}": {"dtype": "F32", "shape": ARRAY.shape, "data_offsets": place} for place in places}
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + ARRAY.tobytes() * count)
+    save_file({f"w{number}": ARRAY for number in range(count)}, path)
     return path
 
 
 def write_zarr(path: Path, count: int) -> Path:
-    path.mkdir()
-    for number in range(count if count > 1 else 0):
-        write_zarr(path / f"a{number}", 1)
-    node = ZARR_ARRAY if count == 1 else {"node_type": "group"}
-    (path / "zarr.json").write_text(json.dumps({"zarr_format": 3, "attributes": {}, **node}, indent=2))
+    how = {"shape": ARRAY.shape, "chunks": ARRAY.shape, "dtype": ARRAY.dtype, "fill_value": 0}
+    if count == 1:
+        zarr.create_array(path, **how)
+    else:
+        group = zarr.create_group(path)
+        for number in range(count):
+            group.create_array(f"a{number}", **how)
     return path / "zarr.json"
 
 
@@ -84,16 +67,10 @@ def matched(paths: list[str]) -> None:
         assert run_match("float32[N,3,H,W]", paths, Output(), junit=None) == 0
 
 
-def taken(run, paths: list[str]) -> float:
-    begin = process_time()
-    run(paths)
-    return process_time() - begin
-
-
 def compare(title: str, opened: list[str], paths: list[str]) -> None:
     """Print what the loop and match take."""
-    times = [(taken(bare_loop, opened), taken(matched, paths)) for _ in range(TURNS)]
-    base, ours = (statistics.median(found) for found in zip(*times, strict=True))
+    calls = {"loop": partial(bare_loop, opened), "match": partial(matched, paths)}
+    base, ours = medians(in_turns(TURNS, {name: partial(cpu_seconds, call) for name, call in calls.items()})).values()
     print(f"{title:>24}: {base * 1e3:.2f} ms for the loop, {ours * 1e3:.2f} ms for match: {ours / base:.2f}")
 
 
@@ -108,5 +85,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as scratch:
-        main(Path(scratch))
+    with scratch() as (folder, _):
+        main(folder)

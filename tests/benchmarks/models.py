@@ -12,13 +12,13 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+from functools import partial
 from random import Random
 
-import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+
+from tests.benchmarks.harness import in_turns, scratch
+from tests.models.text import model
 
 TURNS = 5
 NODES = 50_000
@@ -43,76 +43,42 @@ with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         pass
 {MEASURED}
 """
-
-
-DRAWN = {"Pad": [[0, 0, 0, 4]], "Slice": [[0], [-4], [1]], "Softmax": [], "Neg": []}
+DRAWN = {"Pad": "[0,0,0,4]", "Slice": "[0] [-4] [1]", "Softmax": "", "Neg": ""}
 """The operators of which the fifth node of a block is drawn, with their constants."""
 
 
-def block(place: int, last: str, nodes: list, constants: list, random: Random | None) -> str:
-    """Add five nodes and their constants; return the last tensor."""
-    name, given = "", [last]
-    op = "Add"
-    if random:
-        name, op = str(place), random.choices([*DRAWN], [6, 3, 2, 2])[0]
-        given = [f"{op}{place}.{at}" for at in range(len(DRAWN[op]))]
-        constants += map(numpy_helper.from_array, map(np.array, DRAWN[op]), given)
-    if random or not place:
-        constants.append(numpy_helper.from_array(np.array([0, -1, 4]), f"split{name}"))
-        constants.append(numpy_helper.from_array(np.array([0, -1]), f"joined{name}"))
-    nodes += [
-        helper.make_node("Reshape", [last, f"split{name}"], [f"a{place}"], name=f"/Reshape_{place}"),
-        helper.make_node("Transpose", [f"a{place}"], [f"b{place}"], name=f"/Transpose_{place}", perm=[0, 2, 1]),
-        helper.make_node("Relu", [f"b{place}"], [f"c{place}"], name=f"/Relu_{place}"),
-        helper.make_node("Reshape", [f"c{place}", f"joined{name}"], [f"d{place}"], name=f"/Flat_{place}"),
-        helper.make_node(op, [f"d{place}", *given], [f"e{place}"], name=f"/{op}_{place}"),
-    ]
-    return f"e{place}"
+def blocks(count, random=None):
+    """Return the text of a model of so many blocks of five nodes: alike, or with drawn operators and own sizes."""
+    lines = [f"x = (N,{4096 if random else 64}); split = [0,-1,4]; joined = [0,-1]; e0 = Relu x"]
+    for at in range(count):
+        split, joined, op, given = "split", "joined", "Add", f"d{at}"
+        if random:
+            split, joined, op = "[0,-1,4]", "[0,-1]", random.choices([*DRAWN], [6, 3, 2, 2])[0]
+            given = DRAWN[op]
+        lines.append(f"a{at} = Reshape e{at} {split}; b{at} = Transpose a{at} perm=[0,2,1]; c{at} = Relu b{at}")
+        lines.append(f"d{at} = Reshape c{at} {joined}; e{at + 1} = {op} d{at} {given}")
+    return "\n".join(lines)
 
 
-def chain(path: Path, nodes_wanted: int, random: Random | None = None) -> Path:
-    """Write a model of many nodes; their operators and sizes are drawn if `random` is given."""
-    nodes: list = []
-    constants: list = []
-    last = "x"
-    for place in range(nodes_wanted // 5):
-        last = block(place, last, nodes, constants, random)
-    return saved(path, nodes, last, constants, ["N", 64 if random is None else 1 << 12])
+def heavy():
+    """Return the text of a model whose weights take a gigabyte."""
+    products = [f"h{at + 1} = MatMul h{at} zeros(4096,4096)" for at in range(16)]
+    return "\n".join(["x = (1,4096); h0 = Relu x", *products, "y = Reshape h16 [1,-1]"])
 
 
-def heavy(path: Path) -> Path:
-    """Write a model whose weights take a gigabyte."""
-    weights = [numpy_helper.from_array(np.zeros((1 << 12, 1 << 12), np.float32), f"w{at}") for at in range(16)]
-    nodes = [helper.make_node("MatMul", [f"h{at}", f"w{at}"], [f"h{at + 1}"]) for at in range(16)]
-    nodes.append(helper.make_node("Reshape", ["h16", "t"], ["y"]))
-    nodes.insert(0, helper.make_node("Relu", ["x"], ["h0"]))
-    return saved(path, nodes, "y", [*weights, numpy_helper.from_array(np.array([1, -1]), "t")], [1, 1 << 12])
-
-
-def saved(path: Path, nodes: list, last: str, constants: list, dims: list) -> Path:
-    graph = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
-        [helper.make_empty_tensor_value_info(last)],
-        constants,
-    )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
-    return path
-
-
-def measured(code: str, path: Path) -> tuple[float, float]:
+def measured(code, path):
     """Return the seconds of the CPU and the megabytes that a process takes."""
     found = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     seconds, kilobytes = found.stdout.split()[-2:]
     return float(seconds), float(kilobytes) / 1024
 
 
-def compare(title: str, path: Path, base: str) -> None:
+def compare(title, path, text, base):
     """Print what the base and `shapecalc model` take, and their ratios."""
-    turns = [(measured(base, path), measured(JUDGED, path)) for _ in range(TURNS)]
+    onnx.save(model(text), path)
+    turns = in_turns(TURNS, {code: partial(measured, code, path) for code in (base, JUDGED)})
     (their_time, their_space), (our_time, our_space) = (
-        [statistics.median(each[side][what] for each in turns) for what in (0, 1)] for side in (0, 1)
+        map(statistics.median, zip(*found, strict=True)) for found in turns.values()
     )
     print(
         f"{title:>28}: {their_time:.2f} s and {their_space:.0f} MB, {our_time:.2f} s and {our_space:.0f} MB:"
@@ -121,13 +87,10 @@ def compare(title: str, path: Path, base: str) -> None:
     )
 
 
-def main(folder: Path, seed: int) -> None:
-    compare("50,000 nodes alike", chain(folder / "alike.onnx", NODES), INFERRED)
-    compare("50,000 nodes all different", chain(folder / "different.onnx", NODES, Random(seed)), INFERRED)
-    compare("500 nodes", chain(folder / "small.onnx", 500, Random(seed)), INFERRED)
-    compare("1 GiB of weights", heavy(folder / "heavy.onnx"), LOADED)
-
-
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as scratch:
-        main(Path(scratch), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    with scratch() as (folder, asked):
+        path, seed = folder / "model.onnx", int(asked[0]) if asked else 0
+        compare("50,000 nodes alike", path, blocks(NODES // 5), INFERRED)
+        compare("50,000 nodes all different", path, blocks(NODES // 5, Random(seed)), INFERRED)
+        compare("500 nodes", path, blocks(100, Random(seed)), INFERRED)
+        compare("1 GiB of weights", path, heavy(), LOADED)

@@ -14,8 +14,6 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
-import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -30,7 +28,7 @@ from shapecalc.engine.stores.carrying import carry_job, plan_job
 from shapecalc.engine.stores.regions import grid
 from shapecalc.engine.stores.stores import open_store, running_codecs
 from shapecalc.engine.stores.workers import cluster_at
-from tests.cli.test_clusters import Watch
+from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
 TURNS = 5
 MEMORY = 256 << 20
@@ -41,8 +39,6 @@ OPS = {
     "heads": ("transpose 0,2,1 | reshape 0,-1", lambda x, n: x.transpose(0, 2, 1).reshape(n, -1)),
     "Shuffle": ("shuffle --first 2,0,1 --to -1,512,512 --second 1,0,2", None),
 }
-
-
 CODECS = {"zstd": "auto", "lz4": zarr.codecs.BloscCodec(cname="lz4"), "none": None}
 
 
@@ -55,11 +51,9 @@ def copied(source, target, box):
 def plain_copy(client, source, target, chunks, codec):
     """Copy a store chunk by chunk."""
     array = zarr.open_array(str(source), mode="r")
-    zarr.create_array(
-        str(target), shape=array.shape, chunks=chunks, dtype=array.dtype, compressors=CODECS[codec], overwrite=True
-    )
-    steps = (min(array.shape[0], 4 * chunks[0]), *chunks[1:])
-    boxes = list(grid(array.shape, steps))
+    kept = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
+    zarr.create_array(str(target), overwrite=True, **kept)
+    boxes = list(grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
     client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
 
 
@@ -82,17 +76,13 @@ def codec_alone(client, source):
     client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
 
 
-def processor_time(processes):
-    """Return the seconds that processes have used of their processors."""
-    used = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[11:13] for each in processes]
-    return sum(int(part) for parts in used for part in parts) / os.sysconf("SC_CLK_TCK")
-
-
-def seconds(work, processes):
-    """Return how long work takes, and the processor time of the workers."""
-    begin, used = perf_counter(), processor_time(processes)
-    work()
-    return perf_counter() - begin, processor_time(processes) - used
+def taken(work, processes):
+    """Return how long work takes, the processor time of the workers, and the most KiB that one takes for it."""
+    before = [memory(each, "RssAnon") for each in processes]
+    begin, used = perf_counter(), sum(map(used_seconds, processes))
+    _, most = with_memory(work, processes, "RssAnon")
+    seconds = perf_counter() - begin, sum(map(used_seconds, processes)) - used
+    return *seconds, max(peak - first for peak, first in zip(most, before, strict=True))
 
 
 def measure(cluster, folder, name, rows, codec):
@@ -107,43 +97,40 @@ def measure(cluster, folder, name, rows, codec):
         "codec": CODECS[codec] and partial(codec_alone, cluster.client, source),
         "dask": move and partial(by_dask, move, rows, source, folder / "d.zarr", chunks, codec),
     }
-    found, most = {way: [] for way in ways if ways[way]}, 0
-    for _ in range(TURNS):
-        for way, times in found.items():
-            shutil.rmtree(target, ignore_errors=True)
-            os.sync()
-            with Watch(workers) as watch:
-                times.append(seconds(ways[way], workers))
-            most = max(most, watch.most) if way == "own" else most
+
+    def turn(way):
+        shutil.rmtree(target, ignore_errors=True)
+        os.sync()
+        return taken(way, workers)
+
+    found = in_turns(TURNS, {name: partial(turn, way) for name, way in ways.items() if way})
+    most = max(kibibytes for _, _, kibibytes in found["own"])
     told = ""
     for other in [way for way in found if way != "own"]:
         pairs = [*zip(found["own"], found[other], strict=True)]
         wall, used = (statistics.median(a[kind] / b[kind] for a, b in pairs) for kind in (0, 1))
         told += f"  {wall:.2f} of {other} ({used:.2f})"
-    read = job.plan.read / job.plan.written
     print(
-        f"{name:10} {statistics.median(wall for wall, _ in found['own']):6.2f} s{told:64}  {job.plan.tasks} tasks"
-        f"  read {read:.2f}  {most >> 20} MiB of {job.memory >> 20} promised",
+        f"{name:10} {statistics.median(wall for wall, *_ in found['own']):6.2f} s{told:64}  {job.plan.tasks} tasks"
+        f"  read {job.plan.read / job.plan.written:.2f}  {most >> 10} MiB of {job.memory >> 20} promised",
         flush=True,
     )
 
 
 def main(folder: Path, mib: int, codec: str) -> None:
     rows = mib * 2
-    made = zarr.create_array(
-        str(folder / "x.zarr"), shape=(rows, 512, 256), chunks=CHUNKS, dtype="f4", compressors=CODECS[codec]
-    )
+    kept = {"shape": (rows, 512, 256), "dtype": "f4", "chunks": CHUNKS, "compressors": CODECS[codec]}
+    made = zarr.create_array(str(folder / "x.zarr"), **kept)
     draw = np.random.default_rng(0)
     for start in range(0, rows, CHUNKS[0]):
         stop = min(start + CHUNKS[0], rows)
         made[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
     print(f"{mib} MiB, {codec}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with cluster_at("local:2") as cluster:
+    with cluster_at("local:2", MEMORY) as cluster:
         for name in OPS:
             measure(cluster, folder, name, rows, codec)
 
 
 if __name__ == "__main__":
-    words = sys.argv[1:]
-    with tempfile.TemporaryDirectory(dir=words[0] if words else None) as scratch:
-        main(Path(scratch), int(words[1]) if len(words) > 1 else 512, words[2] if len(words) > 2 else "zstd")
+    with scratch() as (folder, asked):
+        main(folder, int(asked[0]) if asked else 512, asked[1] if len(asked) > 1 else "zstd")

@@ -1,4 +1,4 @@
-"""Random models: chains of listed operators and of the shape arithmetic that exporters put around them."""
+"""Random models as text: chains of listed operators and of the shape arithmetic that exporters put around them."""
 
 from __future__ import annotations
 
@@ -6,156 +6,146 @@ from math import prod
 
 import numpy as np
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+
+from tests.models.text import model
 
 OPSETS = (11, 13, 17, 21)
-IR_VERSION = 8
+SMALL = 2000
+"""How many elements there are at most in front of what makes more of them."""
+
+
+def comma(numbers):
+    return ",".join(map(str, numbers))
 
 
 class Chain:
     """A model that grows by a node or a few; `shape` is that of the last tensor at a batch of `batch`."""
 
-    def __init__(self, shape, batch, opset):
-        self.start, self.batch, self.opset = tuple(shape), batch, opset
-        self.shape, self.last = (batch, *shape), "x"
-        self.nodes, self.constants, self.names = [], [], 0
+    def __init__(self, start, batch, opset):
+        self.start, self.batch, self.opset, self.last = comma(start), batch, opset, "x"
+        self.shape = tuple([batch if dim == "N" else dim for dim in start])
+        self.lines, self.names = [], []
 
-    def name(self):
-        self.names += 1
-        return f"t{self.names}"
+    def add(self, op, *words):
+        self.names.append(f"t{len(self.names)}")
+        self.lines.append(f"{self.names[-1]} = {op} {' '.join(words)}")
+        return self.names[-1]
 
-    def constant(self, values):
-        name = self.name()
-        self.constants.append(numpy_helper.from_array(np.array(values, np.int64), name))
-        return name
-
-    def add(self, op, inputs, **attributes):
-        name = self.name()
-        self.nodes.append(helper.make_node(op, inputs, [name], name=f"{op}_{len(self.nodes)}", **attributes))
-        return name
-
-    def go(self, shape, op, *arguments, **attributes):
+    def go(self, shape, op, *words):
         """Add a node on the last tensor; `shape` is what it gives."""
-        self.last = self.add(op, [self.last, *arguments], **attributes)
-        self.shape = tuple(shape)
+        self.last, self.shape = self.add(op, self.last, *words), tuple(map(int, shape))
 
-    def with_axes(self, op, axes):
-        """Add a Squeeze or an Unsqueeze, whose axes became an input in opset 13."""
-        given = {"axes": axes} if self.opset < 13 else {}
-        self.last = self.add(op, [self.last, *([] if given else [self.constant(axes)])], **given)
+    def with_axes(self, shape, op, axis, since, *words):
+        """Add a node whose axes became an input in an opset."""
+        self.go(shape, op, f"{'axes=' * (self.opset < since)}[{axis}]", *words)
 
-    def dim(self, axis):
-        """Add what reads a dim of the last tensor, as a vector of one."""
-        return self.add("Gather", [self.add("Shape", [self.last]), self.constant([axis])], axis=0)
+    @property
+    def body(self):
+        return "\n".join(self.lines)
 
-    def model(self):
-        dims = ["N", *self.start]
-        graph = helper.make_graph(
-            self.nodes,
-            "g",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
-            [helper.make_empty_tensor_value_info(name) for node in self.nodes for name in node.output],
-            self.constants,
-        )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION)
+    def model(self, **changed):
+        """Return the model, with some constants changed; all that is made is an output."""
+        return model(f"opset {self.opset}; x = ({self.start})\n{self.body}\n=> {' '.join(self.names)}", **changed)
+
+
+FIRST = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3).map(lambda dims: ("N", *dims))
 
 
 @st.composite
-def chains(draw):
-    """Draw a chain of some nodes."""
-    dims = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3)
-    chain = Chain(draw(dims), draw(st.sampled_from([1, 2])), draw(st.sampled_from(OPSETS)))
-    for _ in range(draw(st.integers(1, 6))):
-        draw(st.sampled_from(STEPS))(chain, draw)
-    if not chain.nodes:
+def chains(draw, starts=FIRST, batches=(1, 2), steps=()):
+    """Draw a chain of some nodes, of the usual steps or of these; its targets are those of one of some batches."""
+    chain = Chain(draw(starts), draw(st.sampled_from(batches)), draw(st.sampled_from(OPSETS)))
+    for step in draw(st.lists(st.sampled_from(steps or STEPS), min_size=1, max_size=6)):
+        step(chain, draw)
+    if not chain.lines:
         chain.go(chain.shape, "Relu")
     return chain
 
 
-def transposed(chain, draw):
-    perm = draw(st.permutations(range(len(chain.shape))))
-    chain.go([chain.shape[axis] for axis in perm], "Transpose", perm=perm)
+def changed(shape, axis, *sizes):
+    """Return a shape with other sizes in place of an axis."""
+    return (*shape[:axis], *sizes, *shape[axis + 1 :])
 
 
-def flattened(chain, draw):
-    axis = draw(st.integers(0, len(chain.shape)))
-    chain.go((prod(chain.shape[:axis]), prod(chain.shape[axis:])), "Flatten", axis=axis)
+def moved(chain, draw):
+    """Give the same elements other dims."""
+    op = draw(st.sampled_from(["Transpose", "Flatten", "Unsqueeze", "Squeeze"]))
+    shape, axis = chain.shape, draw(st.integers(0, len(chain.shape)))
+    if op == "Transpose":
+        perm = draw(st.permutations(range(len(shape))))
+        chain.go([shape[axis] for axis in perm], op, f"perm=[{comma(perm)}]")
+    elif op == "Flatten":
+        chain.go((prod(shape[:axis]), prod(shape[axis:])), op, f"axis={axis}")
+    elif op == "Unsqueeze" and len(shape) < 5:
+        chain.with_axes((*shape[:axis], 1, *shape[axis:]), op, axis, 13)
+    elif op == "Squeeze" and 1 in shape:
+        axis = draw(st.sampled_from([axis for axis, dim in enumerate(shape) if dim == 1]))
+        chain.with_axes(changed(shape, axis), op, axis, 13)
 
 
-def unsqueezed(chain, draw):
-    axis = draw(st.integers(0, len(chain.shape)))
-    if len(chain.shape) < 5:
-        chain.with_axes("Unsqueeze", [axis])
-        chain.shape = (*chain.shape[:axis], 1, *chain.shape[axis:])
-
-
-def squeezed(chain, draw):
-    ones = [axis for axis, dim in enumerate(chain.shape) if dim == 1]
-    if ones:
-        axis = draw(st.sampled_from(ones))
-        chain.with_axes("Squeeze", [axis])
-        chain.shape = (*chain.shape[:axis], *chain.shape[axis + 1 :])
-
-
-def expanded(chain, draw):
-    target = [draw(st.sampled_from([1, dim] if dim > 1 else [1, 3])) for dim in chain.shape]
-    shape = [max(dim, wanted) for dim, wanted in zip(chain.shape, target, strict=True)]
-    if prod(shape) < 5000:
-        chain.go(shape, "Expand", chain.constant(target))
-
-
-def tiled(chain, draw):
-    repeats = [draw(st.sampled_from([1, 1, 2])) for _ in chain.shape]
-    shape = [dim * times for dim, times in zip(chain.shape, repeats, strict=True)]
-    if prod(shape) < 5000:
-        chain.go(shape, "Tile", chain.constant(repeats))
-
-
-def sliced(chain, draw):
-    if not chain.shape:
+def repeated(chain, draw):
+    """Repeat elements, or leave some out."""
+    op, shape = draw(st.sampled_from(["Expand", "Tile", "Concat", "Slice"])), chain.shape
+    if not shape or prod(shape) > SMALL:
         return
-    axis = draw(st.integers(0, len(chain.shape) - 1))
-    end = draw(st.sampled_from([1, chain.shape[axis], 2**40]))
-    shape = [min(dim, end) if place == axis else dim for place, dim in enumerate(chain.shape)]
-    chain.go(shape, "Slice", *map(chain.constant, ([0], [end], [axis], [1])))
-
-
-def doubled(chain, draw):
-    if chain.shape and prod(chain.shape) < 2000:
-        axis = draw(st.integers(0, len(chain.shape) - 1))
-        shape = [2 * dim if place == axis else dim for place, dim in enumerate(chain.shape)]
-        chain.go(shape, "Concat", chain.last, axis=axis)
+    axis = draw(st.integers(0, len(shape) - 1))
+    if op == "Expand":
+        target = [draw(st.sampled_from([1, dim] if dim > 1 else [1, 3])) for dim in shape]
+        chain.go(map(max, shape, target), op, f"[{comma(target)}]")
+    elif op == "Tile":
+        repeats = [draw(st.sampled_from([1, 1, 2])) for _ in shape]
+        chain.go(np.multiply(shape, repeats), op, f"[{comma(repeats)}]")
+    elif op == "Concat":
+        chain.go(changed(shape, axis, 2 * shape[axis]), op, chain.last, f"axis={axis}")
+    else:
+        end = draw(st.sampled_from([1, shape[axis], 2**40]))
+        chain.go(changed(shape, axis, min(shape[axis], end)), op, f"[0] [{end}] [{axis}] [1]")
 
 
 def passed(chain, draw):
     chain.go(chain.shape, draw(st.sampled_from(["Relu", "Neg", "Softplus"])))
 
 
-def reshaped(chain, draw):
-    """Reshape to other cuts of the same elements: in numbers, with 0 and -1, or with dims that are computed."""
-    settled = regrouped(chain.shape, draw)
-    target, parts = list(settled), []
-    inferred = draw(st.sampled_from([None, *range(len(target))])) if prod(target) else None
-    for out, dim in enumerate(target):
-        source = draw(st.sampled_from(["number", "copy", "read", "multiplied", "divided"]))
-        equal = [axis for axis, size in enumerate(chain.shape) if size == dim]
-        if out == inferred:
-            target[out] = -1
-        elif source == "copy" and out < len(chain.shape) and chain.shape[out] == dim:
-            target[out] = 0
-        elif source in ("read", "multiplied", "divided") and equal:
-            read = chain.dim(draw(st.sampled_from(equal)))
-            if source != "read":
-                read = chain.add("Mul", [read, chain.constant([2])])
-                read = chain.add("Div", [read, chain.constant([2])]) if source == "divided" else read
-            parts.append((out, read, 2 * dim if source == "multiplied" else dim))
-    computed = {out: name for out, name, size in parts if size == settled[out]}
-    if computed:
-        pieces = [computed.get(out) or chain.constant([size]) for out, size in enumerate(target)]
-        goal = chain.add("Concat", pieces, axis=0)
+def mixed(chain, draw):
+    """Mix what lies along an axis."""
+    op = draw(st.sampled_from(["Softmax", "ReduceMean", "MatMul"]))
+    if len(chain.shape) < 2:
+        return
+    axis, keeps = draw(st.integers(0, len(chain.shape) - 1)), draw(st.integers(0, 1))
+    if op == "Softmax":
+        chain.go(chain.shape, op, f"axis={axis}")
+    elif op == "ReduceMean":
+        chain.with_axes(changed(chain.shape, axis, *[1] * keeps), op, axis, 18, f"keepdims={keeps}")
     else:
-        goal = chain.constant(target)
-    chain.go(settled, "Reshape", goal)
+        chain.go((*chain.shape[:-1], 3), op, f"floats({chain.shape[-1]},3)")
+
+
+def reshaped(chain, draw):
+    """Reshape to other cuts of the same elements, in numbers, with 0 and -1."""
+    shape = regrouped(chain.shape, draw)
+    target = [
+        draw(st.sampled_from([size, 0])) if (size,) == chain.shape[at : at + 1] else size
+        for at, size in enumerate(shape)
+    ]
+    if target and prod(shape) and draw(st.booleans()):
+        target[draw(st.integers(0, len(target) - 1))] = -1
+    chain.go(shape, "Reshape", f"[{comma(target)}]")
+
+
+def computed(chain, draw):
+    """Reshape to dims of which some are read from a shape, and multiplied and divided again."""
+    shape, pieces = regrouped(chain.shape, draw), []
+    for size in shape:
+        equal = [axis for axis, dim in enumerate(chain.shape) if size == dim]
+        source = draw(st.sampled_from(["number", "read", "divided"])) if equal else "number"
+        piece = f"[{size}]"
+        if source != "number":
+            piece = chain.add("Gather", chain.add("Shape", chain.last), f"[{draw(st.sampled_from(equal))}]")
+        if source == "divided":
+            piece = chain.add("Div", chain.add("Mul", piece, "[2]"), "[2]")
+        pieces.append(piece)
+    if pieces:
+        chain.go(shape, "Reshape", chain.add("Concat", *pieces, "axis=0"))
 
 
 def regrouped(shape, draw):
@@ -166,23 +156,9 @@ def regrouped(shape, draw):
         dims[place : place + 2] = [dims[place] * dims[place + 1]]
     if dims and len(dims) < 5 and draw(st.booleans()):
         place = draw(st.integers(0, len(dims) - 1))
-        factors = [each for each in range(1, dims[place] + 1) if dims[place] % each == 0] or [1]
-        factor = draw(st.sampled_from(factors))
+        factor = draw(st.sampled_from([each for each in range(1, dims[place] + 1) if dims[place] % each == 0]))
         dims[place : place + 1] = [factor, dims[place] // factor]
     return dims
 
 
-STEPS = (
-    transposed,
-    flattened,
-    unsqueezed,
-    squeezed,
-    expanded,
-    tiled,
-    sliced,
-    doubled,
-    passed,
-    reshaped,
-    reshaped,
-    reshaped,
-)
+STEPS = (moved, moved, repeated, repeated, passed, reshaped, reshaped, computed)

@@ -16,8 +16,7 @@ SIZE, ANCHORS, FIELDS = 64, 3, 85
 
 def head(stride, number):
     """Return the nodes and the constants of one scale, which ends in boxes of 85 fields."""
-    cells, name = SIZE // stride, f"/head.{number}"
-    channels = ANCHORS * FIELDS
+    cells, name, channels = SIZE // stride, f"/head.{number}", ANCHORS * FIELDS
     draw = np.random.default_rng(stride)
     constants = {
         f"head.{number}.weight": draw.normal(size=(channels, 3, stride, stride)).astype(np.float32) / stride,
@@ -25,14 +24,18 @@ def head(stride, number):
         f"{name}/Constant": np.array([1, ANCHORS, FIELDS, cells, cells]),
         f"{name}/Constant_1": np.array([1, -1, FIELDS]),
     }
-    conv = ["images", f"head.{number}.weight", f"head.{number}.bias"]
-    outs = [f"{name}/{op}_output_0" for op in ("Conv", "Reshape", "Transpose", "Reshape_1")]
-    nodes = [
-        helper.make_node("Conv", conv, outs[:1], f"{name}/Conv", strides=[stride, stride]),
-        helper.make_node("Reshape", [outs[0], f"{name}/Constant"], outs[1:2], f"{name}/Reshape"),
-        helper.make_node("Transpose", outs[1:2], outs[2:3], f"{name}/Transpose", perm=[0, 1, 3, 4, 2]),
-        helper.make_node("Reshape", [outs[2], f"{name}/Constant_1"], outs[3:], f"{name}/Reshape_1"),
-    ]
+    weight, bias, split, joined = constants
+    nodes, last = [], "images"
+
+    def put(place, *given, **attributes):
+        nonlocal last
+        inputs, last = [last, *given], f"{name}/{place}_output_0"
+        nodes.append(helper.make_node(place.partition("_")[0], inputs, [last], f"{name}/{place}", **attributes))
+
+    put("Conv", weight, bias, strides=[stride, stride])
+    put("Reshape", split)
+    put("Transpose", perm=[0, 1, 3, 4, 2])
+    put("Reshape_1", joined)
     return nodes, constants
 
 
@@ -40,16 +43,12 @@ def detector():
     """Return the model: two scales, whose boxes are put together."""
     nodes, constants = zip(*[head(8, 0), head(16, 1)], strict=True)
     boxes = sum(ANCHORS * (SIZE // stride) ** 2 for stride in (8, 16))
-    joined = helper.make_node(
-        "Concat", ["/head.0/Reshape_1_output_0", "/head.1/Reshape_1_output_0"], ["boxes"], "/Concat", axis=1
-    )
-    made = helper.make_graph(
-        [*nodes[0], *nodes[1], joined],
-        "detector",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])],
-        [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, boxes, FIELDS])],
-        [numpy_helper.from_array(value, name) for held in constants for name, value in held.items()],
-    )
+    scales = [f"/head.{number}/Reshape_1_output_0" for number in (0, 1)]
+    joined = helper.make_node("Concat", scales, ["boxes"], "/Concat", axis=1)
+    given = [helper.make_tensor_value_info("images", TensorProto.FLOAT, [1, 3, SIZE, SIZE])]
+    outputs = [helper.make_tensor_value_info("boxes", TensorProto.FLOAT, [1, boxes, FIELDS])]
+    held = [numpy_helper.from_array(value, name) for each in constants for name, value in each.items()]
+    made = helper.make_graph([*nodes[0], *nodes[1], joined], "detector", given, outputs, held)
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from shapecalc.core.dims import named_dim, product
-from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.record import FrozenDict
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import Sum
 from shapecalc.models.propagate import Stop
@@ -20,32 +20,18 @@ def node(path, op, name="", attributes=()):
     return Node(path, op, "", 11, (1, 2), (3,), FrozenDict(attributes), (), SimpleNamespace(name=name))
 
 
-def judged(path, op, name, shapes, verdict=Verdict.SAFE, **told):
+NOTHING = dict.fromkeys(("conditions", "fixes", "outputs", "marks"), ())
+KEPT = {"batch_in": (0, "whole"), "batch_out": (0, "whole"), "blocked_by": None}
+SAID = {"value": None, "why": "", "empty": "ok", "target_from": "initializer", "version": 5}
+
+
+def judged(path, op, name, shapes, verdict=Verdict.SAFE, attributes=(), **told):
     """Return a judged node of an input, a target and an output."""
-    input, target, output = shapes
-    fails = {Verdict.ONLY: {1: "ok", 2: "fails", 3: "fails"}}
-    made = Judged(
-        node=node(path, op, name, told.pop("attributes", ())),
-        version=told.pop("version", 5),
-        tensors=told.pop("tensors", ((f"in{path}", f"target{path}"), (f"out{path}",))),
-        input=input,
-        target=target,
-        target_from="initializer",
-        output=output,
-        value=None,
-        conditions=(),
-        verdict=verdict,
-        runs=FrozenDict(fails.get(verdict, {1: "ok", 2: "ok", 3: "ok"})),
-        empty="ok",
-        blocked_by=None,
-        batch_in=(0, "whole"),
-        batch_out=(0, "whole"),
-        why="",
-        fixes=(),
-        outputs=(),
-        marks=(),
-    )
-    return replace(made, **told)
+    shown = dict(zip(("input", "target", "output"), shapes, strict=True))
+    tensors = {"tensors": ((f"in{path}", f"target{path}"), (f"out{path}",))}
+    runs = FrozenDict({size: "fails" if verdict is Verdict.ONLY and size > 1 else "ok" for size in (1, 2, 3)})
+    fields = NOTHING | KEPT | SAID | tensors | told
+    return Judged(node=node(path, op, name, attributes), verdict=verdict, runs=runs, **shown, **fields)
 
 
 FIRST = judged(

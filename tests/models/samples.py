@@ -1,4 +1,4 @@
-"""Models in ONNX Runtime, and which of their output's elements change when one sample of the batch does."""
+"""Models in ONNX Runtime, and which of their outputs' elements change when one sample of the batch does."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
+from shapecalc.models.verdicts import Verdict
+
 onnxruntime.set_default_logger_severity(4)
-IR_VERSION = 10
 
 
 def session(model):
@@ -16,6 +17,11 @@ def session(model):
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run(model, feeds):
+    """Return all outputs of a model."""
+    return session(model).run(None, feeds)
 
 
 def freed(proto):
@@ -28,29 +34,47 @@ def freed(proto):
     return copy
 
 
-def one_node(op, shapes, *, arguments=(), outputs=1, opset=18, **attributes):
-    """Return the model of one node: inputs of these shapes, then arguments that are constants."""
-    names = [f"x{at}" for at in range(len(shapes))]
-    constants = [
-        helper.make_tensor(
-            f"c{at}", TensorProto.FLOAT if array.dtype == np.float32 else TensorProto.INT64, array.shape, array
-        )
-        for at, array in enumerate(map(np.asarray, arguments))
-        if array.dtype != object
-    ]
-    given = [*names, *["" if argument is None else f"c{at}" for at, argument in enumerate(arguments)]]
-    node = helper.make_node(op, given, [f"y{at}" for at in range(outputs)], **attributes)
-    graph = helper.make_graph(
-        [node],
-        "g",
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name, shape in zip(names, shapes, strict=True)
-        ],
-        [helper.make_empty_tensor_value_info(f"y{at}") for at in range(outputs)],
-        constants,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+def dims_of(declared):
+    """Return the dims of an input or an output: numbers and names."""
+    return tuple([dim.dim_param or dim.dim_value for dim in declared.type.tensor_type.shape.dim])
+
+
+def fed(proto, **sizes):
+    """Return drawn numbers for the inputs of a model, zeros where they are whole; `sizes` are those of free dims."""
+    feeds = {}
+    for each in proto.graph.input:
+        shape = [sizes.get(dim, dim) for dim in dims_of(each)]
+        drawn = np.random.default_rng(sum(map(ord, each.name))).normal(size=shape).astype(np.float32)
+        is_whole = each.type.tensor_type.elem_type == TensorProto.INT64
+        feeds[each.name] = np.zeros(shape, np.int64) if is_whole else drawn
+    return feeds
+
+
+def batch_axes(proto):
+    """Return the axis of N in each input that has it."""
+    return {each.name: dims_of(each).index("N") for each in proto.graph.input if "N" in dims_of(each)}
+
+
+def ran(proto, feeds):
+    """Return the shapes of all outputs by name, and the name of the node that fails; None if none does."""
+    try:
+        running = session(proto)
+        outputs = running.run(None, feeds)
+    except Exception as error:
+        if "onnxruntime" not in type(error).__module__:
+            raise
+        said = str(error)
+        return {}, next((n.name for n in proto.graph.node if f"'{n.name}'" in said or f"({n.name})" in said), said)
+    return {each.name: np.shape(array) for each, array in zip(running.get_outputs(), outputs, strict=True)}, None
+
+
+def up_to(proto, name):
+    """Return the model without the node of that name and all after it, and with all that is left as outputs."""
+    names = [node.name for node in proto.graph.node]
+    kept = proto.graph.node[: names.index(name)]
+    outputs = [helper.make_empty_tensor_value_info(each) for node in kept for each in node.output]
+    graph = helper.make_graph(kept, "g", proto.graph.input, outputs, proto.graph.initializer)
+    return helper.make_model(graph, opset_imports=proto.opset_import, ir_version=proto.ir_version)
 
 
 def changes(running, feeds, axes, batch):
@@ -61,18 +85,26 @@ def changes(running, feeds, axes, batch):
     before = running.run(None, feeds)
     reached = [np.zeros(np.shape(output), np.int64) for output in before]
     for sample in range(batch):
-        after = running.run(None, _with_other_sample(feeds, axes, sample))
+        changed = {name: array.copy() for name, array in feeds.items()}
+        for name, axis in axes.items():
+            part = np.moveaxis(changed[name], axis, 0)
+            part[sample] = part[sample] * 1.7 + 1.3 if part.dtype.kind == "f" else part[sample] + 1
+        after = running.run(None, changed)
         for bits, old, new in zip(reached, before, after, strict=True):
             bits |= (np.asarray(old) != np.asarray(new)).astype(np.int64) << sample
     return reached
 
 
-def _with_other_sample(feeds, axes, sample):
-    changed = {name: array.copy() for name, array in feeds.items()}
+def bits_of(proto, batch):
+    """Return which samples the elements of each tensor depend on, by name, up to the node that fails."""
+    feeds, axes, bits = fed(proto, N=batch), batch_axes(proto), {}
     for name, axis in axes.items():
-        part = np.moveaxis(changed[name], axis, 0)
-        part[sample] = part[sample] * 1.7 + 1.3 if part.dtype.kind == "f" else part[sample] + 1
-    return changed
+        own = (1 << np.arange(batch)).reshape([-1 if axis == place else 1 for place in range(feeds[name].ndim)])
+        bits[name] = np.broadcast_to(own, feeds[name].shape)
+    _, failing = ran(proto, feeds)
+    proto = up_to(proto, failing) if failing else proto
+    names = [each.name for each in proto.graph.output]
+    return bits | dict(zip(names, changes(session(proto), feeds, axes, batch), strict=True) if names else ())
 
 
 def are_apart(bits, axis, inner, batch):
@@ -93,3 +125,34 @@ def separating_axes(bits, batch):
             if any(sorted(each) == [1 << at for at in range(batch)] for each in (runs, turns)):
                 found.append(axis)
     return found
+
+
+def _is_kept(before, after, axis, batch):
+    """Say whether an axis of the output is the batch alone, or holds what axis 0 held."""
+    parts = before, np.moveaxis(after, axis, 0)
+    held, holds = ([np.bitwise_or.reduce(each, axis=None) for each in samples] for samples in parts)
+    return after.shape[axis] == batch or held == holds
+
+
+def verdict_shown(found, home=1):
+    """Return the verdict on a node by the words' own definitions; None if its input holds the samples apart nowhere.
+
+    `found` has by batch which samples the elements of its input and of its output depend on, None where it fails.
+    """
+    others = [after is not None for batch, (_, after) in found.items() if batch != home]
+    if found[home][1] is None:
+        return Verdict.FAILS
+    if not all(others):
+        return Verdict.SOMETIMES if any(others) else Verdict.ONLY
+    words = set()
+    for batch, (before, after) in found.items():
+        if batch in (1, home):
+            continue
+        here, there = separating_axes(before, batch), separating_axes(after, batch)
+        if not here:
+            return None
+        if not there:
+            words.add(Verdict.SCRAMBLES)
+        elif 0 in here and 0 not in there and not any(_is_kept(before, after, axis, batch) for axis in there):
+            words.add(Verdict.SWALLOWS)
+    return next((word for word in (Verdict.SCRAMBLES, Verdict.SWALLOWS) if word in words), Verdict.SAFE)

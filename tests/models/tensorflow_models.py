@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-APPLICATIONS = {
-    "MobileNetV2": 64,
-    "MobileNetV3Small": 64,
-    "ResNet50": 64,
-    "DenseNet121": 64,
-    "EfficientNetB0": 64,
-    "Xception": 96,
-    "InceptionV3": 96,
-    "NASNetMobile": 64,
-    "ConvNeXtTiny": 64,
-}
+from functools import partial
+
+import keras
+import onnx
+import tensorflow as tf
+import tf2onnx
+
+from tests.models.export import listed
+
+of = keras.layers
 
 
-def tensorflow_models():
+def models():
     """Yield models by name: how they are made, and the shape of their input without the batch."""
-    import keras
+    for name, size in listed("keras").items():
+        make, shape = getattr(keras.applications, name), (size, size, 3)
+        yield f"keras_{name.lower()}", partial(make, weights=None, input_shape=shape), shape
+    for name, row in layers().items():
+        yield f"keras_{name}", partial(keras.Sequential, row), (32, 32, 3)
+    yield "keras_attention", attention, (16, 12)
+    for name, way in WAYS.items():
+        yield f"tf_{name}", lambda way=way: way, (32, 32, 3)
 
-    for name, size in APPLICATIONS.items():
-        made = lambda name=name, size=size: getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3))  # noqa: E731
-        yield f"keras_{name.lower()}", made, (size, size, 3)
-    yield from layers(keras)
-    yield from functions()
 
-
-def layers(keras):
-    """Yield small models of layers that turn and cut."""
-    of = keras.layers
-    rows = {
+def layers():
+    """Return layers that turn and cut."""
+    return {
         "flat": [of.Conv2D(8, 3, strides=2), of.Flatten(), of.Dense(5)],
         "reshape": [of.Conv2D(24, 4, 4), of.Reshape((-1, 8)), of.Softmax()],
         "permute": [of.Conv2D(8, 4, 4), of.Permute((3, 1, 2)), of.Reshape((8, -1)), of.Dense(4)],
@@ -39,69 +38,60 @@ def layers(keras):
         "distributed": [of.TimeDistributed(of.Dense(4)), of.GlobalAveragePooling2D(), of.RepeatVector(3)],
         "norms": [of.Conv2D(8, 3), of.GroupNormalization(4), of.LayerNormalization(), of.GlobalMaxPooling2D()],
     }
-    for name, row in rows.items():
-        yield f"keras_{name}", lambda row=row: keras.Sequential(row), (32, 32, 3)
-    yield "keras_attention", lambda: attention(keras), (16, 12)
 
 
-def attention(keras):
+def attention():
     read = keras.Input((16, 12))
-    met = keras.layers.MultiHeadAttention(3, 4)(read, read)
-    return keras.Model(read, keras.layers.LayerNormalization()(met + read))
+    met = of.MultiHeadAttention(3, 4)(read, read)
+    return keras.Model(read, of.LayerNormalization()(met + read))
 
 
-def functions():
-    """Yield functions with the batch written in, or read from the shape, in the ways in which people write it."""
-    import tensorflow as tf
-
-    def read(x):
-        size = tf.shape(x)
-        return tf.reshape(tf.transpose(x, (0, 3, 1, 2)), (size[0], size[3], size[1] * size[2]))
-
-    def tiled(x):
-        token = tf.tile(tf.zeros((1, 1, 3)), (tf.shape(x)[0], 1, 1))
-        return tf.concat([token, tf.reshape(x, (tf.shape(x)[0], -1, 3))], 1)
-
-    def parted(x):
-        parts = tf.unstack(tf.image.resize(x, (8, 8)), axis=3)
-        return tf.stack([tf.squeeze(tf.expand_dims(part, 1), 1) for part in parts], 1)
-
-    def looped(x):
-        return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2.0), (0, tf.reshape(x, (-1, 3))))[1]
-
-    ways = {
-        "read": read,
-        "one": lambda x: tf.reshape(tf.transpose(tf.reshape(x, (1, 32, 32, 3)), (0, 3, 1, 2)), (1, 3, 1024)),
-        "swallow": lambda x: tf.nn.softmax(tf.reshape(x, (1, -1, 3))),
-        "scramble": lambda x: tf.nn.softmax(tf.reshape(x, (8, -1))),
-        "tiled": tiled,
-        "parted": parted,
-        "looped": looped,
-        "blocks": lambda x: tf.nn.space_to_depth(tf.nn.depth_to_space(tf.tile(x, (1, 1, 1, 4)), 2), 4),
-        "patches": lambda x: tf.image.extract_patches(x, (1, 4, 4, 1), (1, 4, 4, 1), (1, 1, 1, 1), "VALID"),
-        "sum": lambda x: tf.einsum("bhwc,bhwd->bcd", x, x),
-        "spaces": lambda x: tf.batch_to_space(tf.space_to_batch(x, (2, 2), ((0, 0), (0, 0))), (2, 2), ((0, 0), (0, 0))),
-    }
-    for name, way in ways.items():
-        yield f"tf_{name}", lambda way=way: way, (32, 32, 3)
+def read(x):
+    size = tf.shape(x)
+    return tf.reshape(tf.transpose(x, (0, 3, 1, 2)), (size[0], size[3], size[1] * size[2]))
 
 
-def export_tensorflow(folder, wanted, said):
-    """Write each wanted model with a batch that is free and with one that is not; `said` takes what came of it."""
-    import onnx
-    import tensorflow as tf
-    import tf2onnx
+def tiled(x):
+    token = tf.tile(tf.zeros((1, 1, 3)), (tf.shape(x)[0], 1, 1))
+    return tf.concat([token, tf.reshape(x, (tf.shape(x)[0], -1, 3))], 1)
 
-    for name, make, shape in tensorflow_models():
-        for free in (False, True) if wanted(name) else ():
-            path = folder / f"{name}-{'free' if free else 'one'}.onnx"
-            try:
-                model = make()
-                function = tf.function(lambda x, model=model: model(x))
-                signature = [tf.TensorSpec((None if free else 1, *shape), tf.float32, name="x")]
-                made, _ = tf2onnx.convert.from_function(function, signature, opset=17)
-                onnx.checker.check_model(made)  # operators that it does not know it hands on
-                onnx.save(made, path)
-                said(path.name)
-            except Exception as error:
-                said(f"{path.name}: not exported: {type(error).__name__}: {str(error).splitlines()[:1]}")
+
+def parted(x):
+    parts = tf.unstack(tf.image.resize(x, (8, 8)), axis=3)
+    return tf.stack([tf.squeeze(tf.expand_dims(part, 1), 1) for part in parts], 1)
+
+
+def looped(x):
+    return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * 2.0), (0, tf.reshape(x, (-1, 3))))[1]
+
+
+WAYS = {
+    "read": read,
+    "one": lambda x: tf.reshape(tf.transpose(tf.reshape(x, (1, 32, 32, 3)), (0, 3, 1, 2)), (1, 3, 1024)),
+    "swallow": lambda x: tf.nn.softmax(tf.reshape(x, (1, -1, 3))),
+    "scramble": lambda x: tf.nn.softmax(tf.reshape(x, (8, -1))),
+    "tiled": tiled,
+    "parted": parted,
+    "looped": looped,
+    "blocks": lambda x: tf.nn.space_to_depth(tf.nn.depth_to_space(tf.tile(x, (1, 1, 1, 4)), 2), 4),
+    "patches": lambda x: tf.image.extract_patches(x, (1, 4, 4, 1), (1, 4, 4, 1), (1, 1, 1, 1), "VALID"),
+    "sum": lambda x: tf.einsum("bhwc,bhwd->bcd", x, x),
+    "spaces": lambda x: tf.batch_to_space(tf.space_to_batch(x, (2, 2), ((0, 0), (0, 0))), (2, 2), ((0, 0), (0, 0))),
+}
+"""Functions with the batch written in, or read from the shape, in the ways in which people write it."""
+
+
+def written(make, shape, free, path):
+    """Write a model."""
+    model, size = make(), None if free else 1
+    signature = [tf.TensorSpec((size, *shape), tf.float32, name="x")]
+    made, _ = tf2onnx.convert.from_function(tf.function(lambda x: model(x)), signature, opset=17)
+    onnx.checker.check_model(made)  # operators that it does not know it hands on
+    onnx.save(made, path)
+
+
+def exports():
+    """Yield the names of files with what writes them: each model, its batch free and not."""
+    for name, make, shape in models():
+        for free in (False, True):
+            yield f"{name}-{'free' if free else 'one'}", partial(written, make, shape, free)

@@ -1,189 +1,61 @@
-"""How inputs are taken: what the batch is, what is freed, which sizes are tried, and what options say."""
+"""How inputs are taken, which sizes are tried, and what the dims of all tensors are called."""
 
 from __future__ import annotations
 
 from itertools import combinations as pairs
-from pathlib import Path
+from math import prod
 
-import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from hypothesis import given
+from hypothesis import strategies as st
 
+from shapecalc.core.dims import lowest_terms, named_dim, substitute
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import free_dims
-from shapecalc.models.file import model_of
-from shapecalc.models.free_dims import SizeOptions
-from shapecalc.models.judge import judged_model
-from shapecalc.models.report import UNKNOWN
+from shapecalc.models.every import every_node
+from shapecalc.models.free_dims import Lane, Namer
+from shapecalc.models.report import shape_words
+from tests.models.judging import outcome_of, report_of, size_of
+from tests.models.samples import fed, ran, run
+from tests.models.text import model, rows, sections
+from tests.sampling import examples
 
 
-def taken(inputs, nodes=(), constants=(), **asked):
-    """Return the report of a model with these inputs."""
-    outputs = [helper.make_empty_tensor_value_info(node.output[0]) for node in nodes]
-    graph = helper.make_graph(
-        [*nodes],
-        "g",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs.items()],
-        outputs,
-        [numpy_helper.from_array(np.array(values, np.int64), name) for name, values in dict(constants).items()],
-    )
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    return judged_model(model_of(proto, Path("m.onnx"), {}), SizeOptions(**asked)).report("m.onnx")
+def taken(text):
+    """Return the report of a model, with the options that stand behind `with`."""
+    written, _, options = text.partition("with ")
+    return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.HELD_BACK}))
 
 
-def shapes(report):
-    return [each.taken for each in report.inputs]
+@pytest.mark.parametrize(("text", "expected"), rows("taken"))
+def test_what_the_batch_is(text, expected):
+    if expected == "usage":
+        with pytest.raises(ShapeError) as refused:
+            taken(text)
+        assert refused.value.problem.rule is USAGE
+        return
+    report = taken(text)
+    shapes = [f"{e.name}={shape_words(e.taken)}" for e in report.inputs]
+    assert " ".join([report.batch or "-", str(report.declared_batch or "-"), *shapes]) == expected
 
 
-@pytest.mark.parametrize(
-    ("inputs", "asked", "batch", "declared", "wanted"),
-    [
-        ({"x": ["N", 3]}, {}, "N", None, [("N", 3)]),
-        ({"x": ["batch", 3, "H"]}, {}, "batch", None, [("batch", 3, "H")]),
-        ({"x": [1, 3]}, {}, "N", 1, [("N", 3)]),
-        ({"x": [8, "N"]}, {}, "B", 8, [("B", "N")]),
-        ({"x": [8, 3]}, {"shapes": {"x": ("N", 3)}}, "N", 8, [("N", 3)]),
-        ({"x": [8, 3]}, {"shapes": {"x": (8, "M")}}, "M", 3, [(8, "M")]),
-        ({"x": [6, 1], "h": [1, 1]}, {"shapes": {"x": (6, "N")}}, "N", 1, [(6, "N"), (1, "N")]),
-        ({"x": [1, 3], "m": [1, 6]}, {"shapes": {"m": ("N", 6)}}, "N", 1, [("N", 3), ("N", 6)]),
-        ({"x": ["b.size", 3], "m": [1, 6]}, {"shapes": {"m": ("d0", 6)}}, "d0", 1, [("d0", 3), ("d0", 6)]),
-        ({"x": ["S", "N"]}, {"batch": "N"}, "N", None, [("S", "N")]),
-        ({"x": [4, 3]}, {"batch": "many"}, "many", 4, [("many", 3)]),
-        ({"x": ["b1", 3], "y": ["b2", 4]}, {}, "b1", None, [("b1", 3), ("b1", 4)]),
-        ({"x": [2, 3], "y": [2, 4]}, {}, "N", 2, [("N", 3), ("N", 4)]),
-        ({"x": [1, 3], "t": [1], "w": [48, 1], "m": [1, 1, 6]}, {}, "N", 1, [("N", 3), ("N",), (48, 1), ("N", 1, 6)]),
-        ({"x": ["N", 3], "y": [1, 4]}, {}, "N", None, [("N", 3), (1, 4)]),
-        ({"x": [1, 3], "y": ["S", 4]}, {"batch": "none"}, "", None, [(1, 3), ("S", 4)]),
-        ({"x": [1, "none"]}, {"batch": "none"}, "none", None, [(1, "none")]),
-        ({"x": [None, 3]}, {}, "N", None, [("N", 3)]),
-        ({"x": ["batch.size", "past + 1"]}, {}, "d0", None, [("d0", "d1")]),
-        ({"x": ["batch.size", "past + 1"]}, {"batch": "past + 1"}, "d1", None, [("d0", "d1")]),
-        ({"x": None}, {}, "N", None, [None]),
-        ({"x": []}, {}, "N", None, [()]),
-    ],
-)
-def test_what_the_batch_is(inputs, asked, batch, declared, wanted):
-    report = taken(inputs, **asked)
-    assert (report.batch, report.declared_batch, shapes(report)) == (batch, declared, wanted)
+@pytest.mark.parametrize(("text", "lines"), sections("assumed"))
+def test_sizes_are_tried_until_the_model_resolves(text, lines):
+    report = taken(text)
+    nodes = {each.node.proto.name: each for each in report.nodes}
+    words = {name: shape_words(each.output) for name, each in nodes.items()}
 
+    def holds(sizes):
+        """Say whether what is told of outputs is what runs at some sizes."""
+        proto = model(text.partition("with ")[0])
+        found, _ = ran(proto, fed(proto, **sizes))
+        own = {name: sizes[made] for name, made in report.names.items() if made in sizes} | sizes
+        told = {name: tuple([size_of(dim, own) for dim in nodes[name].output]) for name in found if name in nodes}
+        return told == {name: found[name] for name in told} != {}
 
-def test_names_that_core_cannot_read_are_told():
-    report = taken({"x": ["batch.size", "past + 1"], "p": ["batch.size", "past"]})
-    assert dict(report.names) == {"d0": "batch.size", "d1": "past + 1"}
-    assert report.assumed["d1"] == report.assumed["past"] + 1
-
-
-def test_another_input_is_no_batch_if_the_model_does_not_resolve_so():
-    """A sum of the two inputs' dims in a Reshape that only 64 and 6 divide: axis 0 of y is another size."""
-    nodes = [
-        helper.make_node("Reshape", ["y", "t"], ["r"]),
-    ]
-    report = taken({"x": ["N", 3], "y": ["M", 3]}, nodes, {"t": [8, -1]})
-    assert shapes(report) == [("N", 3), ("M", 3)]
-    assert dict(report.assumed) == {"M": 64}
-
-
-def test_sizes_are_tried_until_the_model_resolves():
-    """Only a size that 7 divides fits, or only 49; the file's own comes first."""
-    nodes = [helper.make_node("Reshape", ["x", "t"], ["r"]), helper.make_node("Transpose", ["r"], ["u"])]
-    given = {"shapes": {"x": ("N", "L")}}
-    for declared, target, asked, size, condition, output in (
-        ("L", [0, 7, -1], {}, 70, "L % 7 == 0", "L/7"),
-        (98, [0, 7, -1], given, 98, "L % 7 == 0", "L/7"),
-        ("L", [0, 7, 7], {}, 49, "L == 49", "7"),
-    ):
-        report = taken({"x": ["N", declared]}, nodes, {"t": target}, **asked)
-        assert dict(report.assumed) == {"L": size}
-        assert report.nodes[0].conditions == (condition,)
-        assert str(report.nodes[1].output[0]) == output
-
-
-def test_equal_names_are_tried():
-    """Two lengths that an Add needs alike, also three of them."""
-    for names in (["s20", "s98"], ["s20", "s98", "size"]):
-        inputs = [f"x{at}" for at in range(len(names))]
-        nodes = [helper.make_node("Sum", inputs, ["a"]), helper.make_node("Transpose", ["a"], ["y"])]
-        report = taken({name: ["N", length] for name, length in zip(inputs, names, strict=True)}, nodes)
-        assert [str(dim) for dim in report.nodes[0].output] == ["s20", "N"]
-        assert dict(report.names) == dict.fromkeys(names[1:], "s20")
-
-
-@pytest.mark.parametrize(
-    ("made", "told"),
-    [
-        (helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[2], strides=[2]), ["?", "3", "N"]),
-        (helper.make_node("MaxPool", ["x"], ["a"], kernel_shape=[2]), ["L-1", "3", "N"]),
-        (helper.make_node("Reshape", ["x", "t"], ["a"]), ["64", "3", "N"]),
-        (helper.make_node("Add", ["x", "c"], ["a"]), ["?", "?", "?"]),
-    ],
-)
-def test_what_is_told_holds_at_odd_sizes_too(made, told):
-    """A pool rounds; of an Add that 64 alone fits nobody knows what is below it at other sizes."""
-    nodes = [made, helper.make_node("Transpose", ["a"], ["y"])]
-    report = taken({"x": ["N", 3, "L"]}, nodes, {"t": [0, 3, 64], "c": [0] * 64})
-    assert [UNKNOWN if dim is None else str(dim) for dim in report.nodes[-1].output] == told
-
-
-def test_a_target_that_leaves_nothing_open_is_told_below_an_unknown_operator():
-    nodes = [
-        helper.make_node("Own", ["x"], ["a"], domain="own"),
-        helper.make_node("Reshape", ["a", "t"], ["b"]),
-        helper.make_node("Transpose", ["b"], ["c"]),
-        helper.make_node("Reshape", ["a", "u"], ["d"]),
-    ]
-    report = taken({"x": ["N", 3]}, nodes, {"t": [4, 3, 2], "u": [0, 3]})
-    assert [(each.output, each.verdict.value) for each in report.nodes] == [
-        ((4, 3, 2), "unknown"),
-        ((2, 3, 4), "unknown"),
-        (None, "unknown"),
-    ]
-    assert {*report.nodes[0].runs.values()} == {"blocked"}
-
-
-def test_a_number_for_all_samples_stays():
-    nodes = [helper.make_node("Mul", ["x", "factor"], ["y"])]
-    assert shapes(taken({"x": [1, 3, 8], "factor": [1]}, nodes)) == [("N", 3, 8), (1,)]
-
-
-def test_a_mask_is_tried_as_the_sum_of_two_dims():
-    nodes = [
-        helper.make_node("Concat", ["past", "new"], ["both"], axis=1),
-        helper.make_node("Add", ["both", "mask"], ["masked"]),
-        helper.make_node("Transpose", ["masked"], ["y"], perm=[1, 0]),
-    ]
-    report = taken({"past": ["N", "P"], "new": ["N", "S"], "mask": ["N", "T"]}, nodes)
-    assert report.assumed["T"] == report.assumed["P"] + report.assumed["S"]
-    assert [str(dim) for dim in report.nodes[0].output] in (["T", "N"], ["P+S", "N"])
-    assert report.stops == ()
-
-
-def test_sizes_that_are_given_are_not_assumed():
-    report = taken({"x": ["N", "L", "M"]}, where={"L": 640})
-    assert (dict(report.assumed), report.sizes) == ({"M": 64}, (1, 2, 3))
-
-
-def test_the_declared_batch_is_judged_beside_the_others():
-    assert taken({"x": [8, 3]}).sizes == (1, 2, 3, 8)
-    assert taken({"x": ["N", 3]}, sizes=(2, 4)).sizes == (1, 2, 4)
-    assert taken({"x": ["N", "L"]}, sizes=(2, *free_dims.HELD_BACK)).sizes == (1, 2, *free_dims.HELD_BACK)
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"sizes": (2,)},
-        {"sizes": (0, 2)},
-        {"batch": "no.dim"},
-        {"where": {"K": 3}},
-        {"where": {"N": 3}},
-        {"shapes": {"z": ("N",)}},
-        {"shapes": {"x": ("N",)}},
-    ],
-)
-def test_options_that_do_not_fit_are_usage(asked):
-    with pytest.raises(ShapeError) as refused:
-        taken({"x": ["N", 3, "L"]}, **asked)
-    assert refused.value.problem.rule is USAGE
+    for line in lines:
+        told = {"report": report, "nodes": nodes, "words": words, "HELD_BACK": free_dims.HELD_BACK, "holds": holds}
+        assert eval(line, told), line
 
 
 def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
@@ -191,7 +63,82 @@ def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
     monkeypatch.setattr(
         free_dims, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
     )
-    nodes = [helper.make_node("Add", ["x0", "x1"], ["y"])]
-    report = taken({f"x{at}": ["N", f"s{at}"] for at in range(60)}, nodes)
+    report = taken("; ".join([f"x{at} = (N,s{at})" for at in range(60)]) + "; y = Add x0 x1")
     assert len(drawn) < 100
     assert len(report.inputs) == 60
+
+
+ALONE = [Lane(batch, {"N": batch}, batch < 5) for batch in (1, 2, 3, 5, 0)]
+BASE = [(1, 64, 64), (2, 64, 64), (3, 64, 64), (5, 64, 64), (7, 128, 160), (11, 224, 288), (13, 96, 352), (0, 64, 64)]
+THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BASE]
+
+
+@pytest.mark.parametrize(("names", "rule", "name"), rows("names"))
+def test_a_number_is_named_by_what_it_is_at_each_size(names, rule, name):
+    lanes = ALONE if names == "N" else THREE
+    numbers = [eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch]
+    assert str(Namer(lanes, "N").dim(tuple(numbers))) == name
+
+
+def test_what_the_held_back_size_refutes_is_not_told():
+    """At 1, 2 and 3 it is 4*N; the lane held back says that it is not."""
+    namer = Namer(ALONE, "N")
+    assert (str(namer.dim((4, 8, 12, 20))), namer.dim((4, 8, 12, 16))) == ("4*N", None)
+
+
+def test_a_number_that_was_seen_once_stays_a_number():
+    namer = Namer(ALONE, "N")
+    assert namer.shape(((1, 85), None, None, None, None)) == (1, 85)
+    assert namer.shape(((1, 85), (2, 170), None, None, None)) == (None, None)
+    assert namer.shape((None,) * 5) is None
+    assert namer.shape(((1,), (2, 1), (3,), (5,), None)) is None
+
+
+OF_THREE = Namer(THREE, "N")
+DIMS = st.builds(
+    lambda factor, powers: lowest_terms(factor, 1, dict(zip(("N", "past", "S"), powers, strict=True))),
+    st.integers(1, 50),
+    st.lists(st.integers(0, 1), min_size=3, max_size=3),
+)
+
+
+@examples(150)
+@given(DIMS, st.one_of(st.none(), st.integers(1, 9), st.sampled_from([named_dim("S"), named_dim("past")])))
+def test_a_name_is_right_at_every_size(dim, added):
+    """Whatever product or sum the numbers come from: a name that is told is right, and a product is always told."""
+    terms = (dim,) if added is None else (dim, added)
+    numbers = [sum(substitute(term, lane.sizes) for term in terms) for lane in THREE if lane.batch]
+    found = OF_THREE.dim(tuple(numbers))
+    assert added is not None or found == dim
+    assert found is None or numbers == [size_of(found, lane.sizes) for lane in THREE if lane.batch]
+
+
+def every_of(proto):
+    """Return all that is told of a model."""
+    found = outcome_of(proto)
+    return every_node(found.walk, found.judge)
+
+
+@pytest.mark.parametrize(("text", "expected"), sections("every"))
+def test_what_is_told_is_what_runs_at_other_sizes(text, expected):
+    proto = model(text)
+    every = every_of(proto)
+    tensor = every.nodes[-1].outputs[0]
+    assert shape_words(tensor.shape) == expected[0]
+    assert (every.unknown + every.shapeless > 0) == ("?" in expected[0])
+    for batch, height, width in [(1, 33, 40), (2, 47, 29), (3, 64, 51), (5, 70, 38)]:
+        sizes = {"N": batch, "H": height, "W": width, "S": height}
+        made = run(proto, fed(proto, **sizes))[0].shape
+        for name, definition in every.results.items():
+            sizes[name] = eval(definition, None, sizes)
+        dims = zip(tensor.shape or (None,) * len(made), made, strict=True)
+        assert all(dim is None or eval(str(dim), None, sizes) == size for dim, size in dims)
+
+
+def test_elements_and_bytes_are_those_at_the_sizes_that_are_told():
+    every = every_of(model(sections("every")[0].values[0].replace("(N,2,H,W)", "(4,2,H,64)")))
+    tensor = every.nodes[-1].outputs[0]
+    assert every.counted_at == {"N": 4, "H": 64}
+    assert (tensor.elements, tensor.bytes, tensor.type) == (prod((4, 2, 16, 16)), 4 * prod((4, 2, 16, 16)), "float32")
+    assert [(made.name, made.bytes) for _, made in every.largest] == [("p", 32768), ("y", 8192)]
+    assert every.results == {"H1": "(H - 1)//2 + 1", "H2": "(H1 - 1)//2 + 1"}

@@ -1,0 +1,173 @@
+"""Nodes alone, and the table of operators: shapes, refusals and where the samples are, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import numpy_helper
+
+from shapecalc.models.answers import Inference
+from shapecalc.models.batch_axis import BatchAxis, Lost, NodeAtSize, batch_place, mark_of, positions, regrouped
+from shapecalc.models.file import model_of
+from shapecalc.models.operators import LISTED, OPERATORS, Inferred, Operator
+from shapecalc.models.propagate import mark_after
+from shapecalc.models.walk import OtherNodes
+from tests.models.judging import held_against_runtime, judged
+from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session
+from tests.models.text import model, rows
+
+ROWS = [pytest.param(domain, op, row, id=op) for domain, table in OPERATORS.items() for op, row in table.items()]
+BATCHES = (2, 3)
+
+
+@pytest.mark.parametrize(("domain", "op", "row"), ROWS)
+def test_a_row_with_a_route_has_a_shape(domain, op, row):
+    """ONNX infers those of which it has a schema."""
+    assert isinstance(row, Operator)
+    assert not (row.route and row.move)
+    if row.route or row.move:
+        own = (row.like, "") if row.like else (op, domain)
+        assert not isinstance(row.shape, Inferred) or onnx.defs.has(own[0], domain=own[1])
+    if isinstance(row.shape, Inferred) and row.shape.hands_on:
+        assert onnx.defs.has(op, domain=domain)
+
+
+def at_size(proto, batch, outputs):
+    """Return the only node of a model as it is at a batch size."""
+    node = model_of(proto, Path("m.onnx"), {}).graph.nodes[0]
+    inputs = {each.name: dims_of(each) for each in proto.graph.input}
+    held = {each.name: numpy_helper.to_array(each) for each in proto.graph.initializer}
+    names, axes = proto.graph.node[0].input, batch_axes(proto)
+    sizes = {"": None} | {name: array.shape for name, array in held.items()}
+    sizes |= {name: tuple([batch if dim == "N" else dim for dim in dims]) for name, dims in inputs.items()}
+    known = {at: held[name] for at, name in enumerate(names) if name in held and held[name].dtype != np.float32}
+    marks, shapes = [axes.get(name) for name in names], [sizes[name] for name in names]
+    absent = [at for at, name in enumerate(names) if not name]
+    marks = [None if axis is None else BatchAxis(axis, 1) for axis in marks]
+    row = node.op, node.domain, node.opset, node.attributes
+    return NodeAtSize(*row, batch, marks, shapes, outputs, known.get, absent)
+
+
+@pytest.mark.parametrize(("text", "place"), rows("routes"))
+def test_a_mark_is_where_the_samples_are(text, place):
+    proto = model(text)
+    held_against_runtime(proto)
+    walk, follower = judged(proto, BATCHES)
+    for lane, batch in enumerate(BATCHES, 1):
+        found = changes(session(proto), fed(proto, N=batch), batch_axes(proto), batch)
+        node = at_size(proto, batch, [each.shape for each in found])
+        for to, reached in enumerate(found):
+            mark = mark_after(node, to)
+            if proto.graph.node[0].op_type not in LISTED and not follower.stops:
+                assert follower.marks(walk.model.graph.outputs[to])[lane] == mark
+            if place == "lost":
+                assert isinstance(mark, Lost)
+            else:
+                assert mark == BatchAxis(*map(int, place.split(",")))
+                assert are_apart(reached, mark.axis, mark.inner, batch)
+
+
+def test_axes_that_nobody_knows_are_not_axes_left_out():
+    proto = model("y = Slice (N,4) [0] [1] [0]")
+    node = at_size(proto, 2, [(1, 4)])
+    node.inputs[3], node.elements = None, {1: np.array([0]), 2: np.array([1])}.get
+    assert isinstance(mark_after(node), Lost)
+
+
+@pytest.mark.parametrize("text", [row.values[0] for row in rows("sizes")])
+def test_sizes_that_the_runtime_refuses_are_refused(text):
+    held_against_runtime(model(text))
+
+
+@pytest.mark.parametrize("text", ["y = Pad (N,4) [1,2,3]", "y = Pad (N,4) [0,0,0,0,0,0]", "y = Pad (N,4) []"])
+def test_pads_of_another_length_are_not_told(text):
+    walk, _ = judged(model(text))
+    assert walk.shapes[walk.model.graph.outputs[0]] is None
+
+
+@pytest.mark.parametrize("text", [row.values[0] for name in ("routes", "sizes") for row in rows(name)])
+def test_asking_once_for_all_sizes_tells_what_asking_at_each_size_tells(text, monkeypatch):
+    once, told_once = judged(model(text))
+    monkeypatch.setattr(Inference, "in_all", lambda *_: None)
+    each, told_each = judged(model(text))
+    assert (once.shapes, once.dtypes) == (each.shapes, each.dtypes)
+    assert [stop.why for stop in told_once.stops] == [stop.why for stop in told_each.stops]
+
+
+def test_onnx_is_asked_once_for_all_sizes_if_a_node_hands_the_batch_on(monkeypatch):
+    asked = []
+    infer = Inference.outputs
+    monkeypatch.setattr(Inference, "outputs", lambda self, *given: asked.append(given[0].op) or infer(self, *given))
+    monkeypatch.setattr(OtherNodes, "_in_each", lambda *_: pytest.fail("each size is asked about"))
+    judged(model("y = MatMul (N,4) zeros(4,5)"))
+    assert asked == ["MatMul"]
+
+
+SMALL = st.lists(st.integers(1, 4), max_size=3)
+
+
+def factors(count, parts, draw):
+    """Return a shape of `count` elements."""
+    shape = []
+    for _ in range(parts):
+        size = draw(st.sampled_from([size for size in range(1, count + 1) if count % size == 0]))
+        shape.append(size)
+        count //= size
+    return [*shape, count]
+
+
+@st.composite
+def marked_shapes(draw):
+    """Draw a batch, a shape whose marked axis holds it, the mark, and another shape of as many elements."""
+    batch, outer, inner = draw(st.integers(2, 4)), draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    left, right = draw(SMALL), draw(SMALL)
+    shape = (*left, outer * batch * inner, *right)
+    after = factors(prod(shape), draw(st.integers(0, 3)), draw)
+    return batch, shape, BatchAxis(len(left), inner), tuple(after)
+
+
+def samples_of(shape, mark, batch):
+    """Return for each element one bit: that of its sample."""
+    own = 1 << positions(mark, shape[mark.axis], batch)
+    return np.broadcast_to(own.reshape([-1 if axis == mark.axis else 1 for axis in range(len(shape))]), shape)
+
+
+@given(marked_shapes())
+def test_a_reshape_keeps_the_samples_apart_where_counting_says_so(drawn):
+    batch, before, mark, after = drawn
+    bits = samples_of(before, mark, batch).reshape(after)
+    found = regrouped(mark, before, after, batch)
+    held = batch_place(found, after, batch)
+    assert separating_axes(bits, batch) == ([] if held is None else [held[0]])
+    if isinstance(found, BatchAxis):
+        assert np.array_equal(samples_of(after, found, batch), bits)
+
+
+@given(marked_shapes(), st.data())
+def test_the_mark_of_an_axis_is_read_from_its_positions(drawn, data):
+    batch, shape, mark, _ = drawn
+    size = shape[mark.axis]
+    samples = positions(mark, size, batch)
+    found = mark_of(mark.axis, samples, batch)
+    assert found == mark
+    moved = np.roll(samples, data.draw(st.integers(1, size)))
+    changed = mark_of(mark.axis, moved, batch)
+    assert (changed == mark) == np.array_equal(moved, samples)
+
+
+def test_parts_of_one_axis_are_joined_where_the_samples_lie_alike():
+    def joined(*marks_and_sizes):
+        marks, sizes = zip(*marks_and_sizes, strict=True)
+        return mark_after(
+            NodeAtSize("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
+        )
+
+    assert joined((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
+    assert joined((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
+    assert isinstance(joined((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), Lost)

@@ -101,18 +101,21 @@ class Wires:
                 self._join(node, (x + dx, y, " "))
 
 
+def places_of(drawn):
+    """Yield the place of each dim of a flow, by column and row, with the span of its words."""
+    for span in drawn.spans:
+        if place := getattr(span.style, "meta", {}).get("dim"):
+            yield place, span
+
+
 def columns_of(drawn):
     """Return where the dims of a flow stand: for each column, the line and the cells of each of its dims."""
-    starts = [0]
-    for row in drawn.plain.split("\n"):
-        starts.append(starts[-1] + len(row) + 1)
     found = {}
-    for span in drawn.spans:
-        place = getattr(span.style, "meta", {}).get("dim")
-        if place:
-            y = next(y for y, start in enumerate(starts) if start > span.start) - 1
-            words = drawn.plain[span.start : span.end].rstrip()
-            found.setdefault(place[0], {})[place[1]] = (y, span.start - starts[y], len(words), words)
+    for (column, row), span in places_of(drawn):
+        above, _, before = drawn.plain[: span.start].rpartition("\n")
+        words = drawn.plain[span.start : span.end].rstrip()
+        y = above.count("\n") + 1 if "\n" in drawn.plain[: span.start] else 0
+        found.setdefault(column, {})[row] = (y, len(before), len(words), words)
     return found
 
 

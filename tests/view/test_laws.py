@@ -34,7 +34,6 @@ from tests.sampling import examples
 from tests.view.questions import answer_to, answers
 from tests.view.reading import places_of
 
-
 PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers|times)\b")
 
 

@@ -16,6 +16,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory, mkdtemp
 
 from shapecalc.view.mdoc import unescaped
+from tests import doctests
 from tests.models import detector
 
 ROOT = Path(__file__).parents[1]
@@ -63,36 +64,33 @@ def run(session, folder):
     return "".join(f"$ {command}\n{printed(command, folder)}" for command, _ in commands([session]))
 
 
-def run_in_new_folder(session):
-    """Return a session with what its commands print now, in a folder of its own."""
+def now(shown):
+    """Return a session of a shell or of Python with what it prints now; any other text as it is."""
+    if shown.startswith(">>> "):
+        return doctests.session(shown)
+    if not shown.startswith("$ "):
+        return shown
     with TemporaryDirectory() as folder:
-        return run(session, folder_of_sessions(Path(folder)))
+        return run(shown, folder_of_sessions(Path(folder)))
 
 
 def renewed_markdown(text):
     """Return a Markdown text with what the commands of its sessions print now."""
-    return fence("console").sub(lambda block: f"```console\n{run_in_new_folder(block[1])}```", text)
+    return fence("console").sub(lambda block: f"```console\n{now(block[1])}```", text)
 
 
 def renewed_page(page):
-    """Return a manual page with what the commands of its sessions print now."""
+    """Return a manual page with what its sessions print now; a line that was there stays as it is written."""
 
     def renewed_block(block):
-        shown = unescaped(block[1])
-        return (
-            block[0].replace(block[1], escaped(run_in_new_folder(shown), block[1])) if shown[:2] == "$ " else block[0]
-        )
+        written = {unescaped(line): line for line in block[1].splitlines()}
+        lines = [written[line] if line in written else escaped(line) for line in now(unescaped(block[1])).splitlines()]
+        return block[0].replace(block[1], "".join(f"{line}\n" for line in lines))
 
     return BLOCK.sub(renewed_block, page)
 
 
-def escaped(shown, before):
-    """Return lines as a literal block of a manual page writes them; one that stood there before stays as it was."""
-    kept = {unescaped(line): line for line in before.splitlines()}
-    return "".join(f"{kept[line] if line in kept else escaped_line(line)}\n" for line in shown.splitlines())
-
-
-def escaped_line(line):
+def escaped(line):
     """Return a line with what a page would read as something else written out."""
     line = line.replace("\\", r"\e").replace("'", r"\(aq")
     return rf"\&{line}" if line.startswith(".") else line

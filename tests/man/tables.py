@@ -1,4 +1,4 @@
-"""The page man/shapecalc-dialects.7, made of the tables of the core; `python -m tests.renew man` writes it."""
+"""The tables of manual pages, made of those of the core; `python -m tests.renew man` writes them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,12 @@ from textwrap import wrap
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
 from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.limits import LIMITS
 from shapecalc.core.ops import OPS, operators_of, refusals, step_rules
 from shapecalc.core.ops.op import operator_of
 
-PAGE = Path(__file__).parents[2] / "man" / "shapecalc-dialects.7"
+FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
-HEAD = r"""
-.Dd November 21, 2026
-.Dt SHAPECALC-DIALECTS 7
-.Os
-.Sh NAME
-.Nm shapecalc-dialects
-.Nd the rules of every dialect of shapecalc
-.Sh DESCRIPTION
-A dialect is one framework's answers to the questions that frameworks answer
-differently.
-If a framework has a switch for what 0 means, each setting has its own answers.
-.Ql shapecalc dialects
-prints the tables of this page, and
-.Ql shapecalc why Ar rule
-explains a rule.
-"""
-TAIL = r"""
-.Sh SEE ALSO
-.Nm shapecalc Ns Pq 1 ,
-.Nm shapecalc-tutorial Ns Pq 7
-"""
 EMPTY = "If the known dims multiply to 0, -1 is"
 RESHAPE = {
     Zero.COPIES: "0 copies the dim at the same index.",
@@ -76,12 +56,25 @@ ANSWERS = (
 """What the rows answer for the other operations: the operation, the question and the answer."""
 
 
-def page():
-    """Return the whole page."""
+def page(path):
+    """Return a whole page: what is written by hand, with the tables between as they are now."""
+    before, lines, behind = TABLES[path]
+    head, _, rest = path.read_text("utf-8").partition(before)
+    kept = rest.partition(f"\n{behind}")[2]
+    return "\n".join([f"{head}{before}", *lines(), f"{behind}{kept}"])
+
+
+def rules():
+    """Return the lines about every dialect, version and rule."""
     dialects = [line for row in DIALECTS.values() for line in dialect(row)]
-    rules = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusals())]
-    body = [".Sh DIALECTS", *dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *rules]
-    return "\n".join([HEAD.strip(), *body, TAIL.strip(), ""])
+    found = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusals())]
+    return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *found]
+
+
+def limits():
+    """Return the lines about every limit."""
+    rows = [entry(each.name, f"{int(each)} {each.counts}. Beyond: {each.beyond}.") for each in LIMITS.values()]
+    return [line for row in rows for line in row]
 
 
 def dialect(row):
@@ -194,3 +187,10 @@ def escaped(text):
     """Return text with what a page would read as something else written out."""
     text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
     return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
+
+
+TABLES = {
+    FOLDER / "shapecalc-dialects.7": (".Sh DIALECTS", rules, ".Sh SEE ALSO"),
+    FOLDER / "shapecalc-limits.7": (".Sh LIMITS\n.Bl -tag -width Ds", limits, ".El"),
+}
+"""Pages, each with the lines before its tables, what makes these, and the line behind."""

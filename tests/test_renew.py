@@ -47,7 +47,7 @@ from tests.transcripts import is_seen, transcripts
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", r"\\$|!"))
 def test_seen(lines):
-    assert is_seen("\\n".join(line.text for line in lines if line.sign == ""), "first\\nsecond 2\\n")
+    assert is_seen("\\n".join(line.text for line in lines if line.sign == ""), "first\\nsecond 2\\nthird\\n")
     assert is_seen(next(line.text.partition(" ")[2] for line in lines if line.sign == "!"), "said\\n")
 """
 
@@ -121,7 +121,7 @@ def test_the_examples_of_a_docstring_are_run(tmp_path):
 def test_only_lines_of_transcripts_that_no_longer_fit_are_written_anew(tmp_path):
     (tmp_path / "transcripts").mkdir()
     file = tmp_path / "transcripts" / "made.txt"
-    shown = "# One\n$ a\nfirst\nsecond ...\n! place {}\n\n# Two\n$ b\n{}\n...\n! place said\n"
+    shown = "# One\n$ a\nfirst\nsecond ...\nthird\n! place {}\n\n# Two\n$ b\n{}\n...\n! place said\n"
     file.write_text(shown.format("old", "old"))
     (tmp_path / "test_transcripts.py").write_text(TEST)
     assert dict(transcripts.renewed(tmp_path / "test_transcripts.py")) == {file: shown.format("said", "first")}

@@ -43,24 +43,14 @@ def test_some_and_the_rest_are_all_in_their_order():
     assert ([mark.name for mark in some.marks], [mark.name for mark in rest.marks]) == ([], ["slow"])
 
 
-@pytest.fixture
-def load():
-    """Load a profile of Hypothesis, and go back to the one there was."""
-    before = "sample" if settings.default.max_examples == FEW else "whole"
-    yield settings.load_profile
-    settings.load_profile(before)
-
-
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])
-def test_a_law_meets_a_few_examples_or_is_slow(profile, marks, load):
-    load(profile)
-    met = []
-
-    @examples(3 * FEW)
-    @given(st.integers())
-    def law(number):
-        met.append(number)
-
-    law()
+def test_a_law_meets_a_few_examples_or_is_slow(profile, marks):
+    before, met = "sample" if settings.default.max_examples == FEW else "whole", []
+    settings.load_profile(profile)
+    try:
+        law = examples(3 * FEW)(given(st.integers())(lambda number: met.append(number)))
+        law()
+    finally:
+        settings.load_profile(before)
     assert [mark.name for mark in getattr(law, "pytestmark", [])] == marks
     assert (len(met) > FEW) is bool(marks)

@@ -70,10 +70,21 @@ class Renewal:
         if not is_seen(shown, text):
             name, number = block[0].place.split(":")
             head = f"{block[0].sign} {block[0].text.removesuffix(before[0])}".removeprefix(" ")
-            if len(now) == len(before):
-                now = [old if is_seen(old, f"{new}\n") else new for old, new in zip(before, now, strict=True)]
+            now = renewed_lines(before, now)
             self.found.setdefault(self.folder / name, {})[int(number)] = len(before), [f"{head}{line}" for line in now]
         return True
+
+
+def renewed_lines(before: list[str], now: list[str]) -> list[str]:
+    """Return what is seen now: lines that still fit stay as they were, and so do lines left out at one place."""
+    if "..." in before:
+        at = before.index("...")
+        behind = len(now) - (len(before) - at - 1)
+        if behind >= at and "..." not in before[at + 1 :]:
+            return [*renewed_lines(before[:at], now[:at]), "...", *renewed_lines(before[at + 1 :], now[behind:])]
+    if len(now) != len(before):
+        return now
+    return [old if is_seen(old, f"{new}\n") else new for old, new in zip(before, now, strict=True)]
 
 
 def holds(block: list[Line], shown: list[str]) -> bool:

@@ -46,9 +46,13 @@ def test_some_and_the_rest_are_all_in_their_order():
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])
 def test_a_law_meets_a_few_examples_or_is_slow(profile, marks):
     before, met = "sample" if settings.default.max_examples == FEW else "whole", []
+
+    def law(number):
+        met.append(number)
+
     settings.load_profile(profile)
     try:
-        law = examples(3 * FEW)(given(st.integers())(lambda number: met.append(number)))
+        law = examples(3 * FEW)(given(st.integers())(law))
         law()
     finally:
         settings.load_profile(before)

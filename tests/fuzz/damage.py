@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -34,6 +35,7 @@ import shapecalc as sc
 from tests.fuzz.running import ended, prepared
 
 ARRAY = (np.arange(6 * 10 * 8) * 2654435761).astype("<u4").reshape(6, 10, 8)
+TEXTS = Path(__file__).with_name("texts")
 CUT = 64
 FLIPS = 2000
 PATIENCE = 900
@@ -66,43 +68,36 @@ class Format:
         return (0, 1, 2, 3, 4) if self.is_text else (0, 1, 3, 4)
 
 
-def zarr_format(version, **given):
-    """Return arrays of Zarr in one version, made with such codecs."""
+def zarr(version, *codecs, **given):
+    """Return arrays of Zarr in one version, with codecs by their names, or as numcodecs is given them."""
+
+    def made():
+        if version == 2:
+            from numcodecs import get_codec
+
+            compressor, *filters = (get_codec({"id": each} if isinstance(each, str) else each) for each in codecs)
+            return compressor, filters or None
+        from zarr import codecs as of_zarr
+
+        kinds = {"gzip": of_zarr.GzipCodec, "blosc": of_zarr.BloscCodec, "crc32c": of_zarr.Crc32cCodec}
+        kinds["zstd"] = lambda: of_zarr.ZstdCodec(checksum=True)
+        filters = [of_zarr.TransposeCodec(order=(1, 2, 0))] if "transpose" in codecs else None
+        return [kinds[name]() for name in codecs if name in kinds], filters
 
     def write():
         import zarr
 
-        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version}
-        made = zarr.create_array("x.zarr", **kind | given)
-        made[...] = ARRAY
+        compressors, filters = made() if codecs else (None, None)
+        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version} | given
+        zarr.create_array("x.zarr", **kind, compressors=compressors, filters=filters)[...] = ARRAY
 
     def read():
         import zarr
 
         return zarr.open_array("x.zarr", mode="r")[...]
 
-    chunk = "c/0/0/0" if version == 3 else "0.0.0"
-    files = "x.zarr/zarr.json" if version == 3 else "x.zarr/.zarray", f"x.zarr/{chunk}"
+    files = {2: ("x.zarr/.zarray", "x.zarr/0.0.0"), 3: ("x.zarr/zarr.json", "x.zarr/c/0/0/0")}[version]
     return Format(write, files, (TRANSPOSED.format("x.zarr", "y.zarr"), "match ... x.zarr"), read)
-
-
-def zarr2(compressor, *filters, **given):
-    """Return arrays of Zarr's version 2 with codecs of numcodecs, by their names and arguments."""
-    from numcodecs import get_codec
-
-    made = [get_codec({"id": each} if isinstance(each, str) else each) for each in filters]
-    return zarr_format(2, compressors=compressor and get_codec({"id": compressor}), filters=made or None, **given)
-
-
-def zarr3(*names, **given):
-    """Return arrays of Zarr's version 3 with codecs by their names."""
-    from zarr import codecs
-
-    filters = [codecs.TransposeCodec(order=(1, 2, 0))] if "transpose" in names else None
-    kinds = {"gzip": codecs.GzipCodec, "blosc": codecs.BloscCodec, "crc32c": codecs.Crc32cCodec}
-    kinds["zstd"] = lambda: codecs.ZstdCodec(checksum=True)
-    compressors = [kinds[name]() for name in names if name in kinds]
-    return zarr_format(3, filters=filters, compressors=compressors or None, **given)
 
 
 def hdf5(libver, **given):
@@ -182,12 +177,12 @@ def onnx(*, external):
     return Format(write, ("m.onnx", "m.data") if external else ("m.onnx",), asks)
 
 
-def text(name, content, *asks, stdin=""):
-    """Return texts."""
+def text(name, *asks, stdin=""):
+    """Return a text: the file in `texts/` that is called so."""
 
     def write():
         Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(content)
+        shutil.copy(TEXTS / Path(name).name, name)
 
     return Format(write, (name,), asks, None, True, stdin)
 
@@ -198,7 +193,7 @@ def part():
     from shapecalc.engine.stores.carrying import carry_job, plan_job
     from shapecalc.engine.stores.workers import on_threads
 
-    source, told = zarr_format(3, compressors=None), []
+    source, told = zarr(3), []
 
     def tick(count):
         told.append(count)
@@ -215,59 +210,31 @@ def part():
     return Format(write, files, (f"{TRANSPOSED.format('SOUND/x.zarr', 'y.zarr')} --resume",), lambda: ARRAY)
 
 
-CASES = """\
-@default dialect=tensorrt
-reshape 2,3,4 0,-1 => 2,12   # a comment
-reshape 2,3,4 5,-1 => error indivisible
-reshape N,4 2,6 => 2,6 when N == 3
-2,3,4 | transpose 1,0,2 | reshape 2,-1,3 => 2,4,3
-{"op": "reshape", "dialect": "onnx", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}
-{"op": "transpose", "id": 7, "input": ["N", 3], "perm": [1, 0], "expect": {"error": "indivisible"}}
-"""
-CONFIG = """\
-[project]
-name = "x"
-
-[tool.shapecalc]
-dialect = "torch"
-opset = 13
-"""
-LESSONS = '''\
-[[lesson]]
-id = "one"
-title = "A shuffle"
-text = """
-Two rows.
-"""
-question = "reshape 2,3,4 0,-1"
-point = "0 copies"
-'''
-PROGRESS = json.dumps({"done": ["copy-zero", "infer"], "drill": {"asked": 4, "right": 3, "boxes": {"reshape": 2}}})
 FORMATS = {
     "npy": npy,
     "npz": lambda: npz(np.savez),
     "npz deflated": lambda: npz(np.savez_compressed),
     "safetensors": safetensors,
-    "zarr 2": lambda: zarr2(None),
-    "zarr 2 order F": lambda: zarr2("zlib", order="F"),
-    **{f"zarr 2 {name}": lambda name=name: zarr2(name) for name in ("blosc", "gzip", "zstd", "lz4", "bz2", "lzma")},
-    "zarr 2 shuffle": lambda: zarr2("zlib", {"id": "shuffle", "elementsize": 4}, "fletcher32"),
-    "zarr 2 delta": lambda: zarr2("zlib", {"id": "delta", "dtype": "<u4"}, "crc32"),
-    "zarr 3": lambda: zarr3("crc32c"),
-    "zarr 3 gzip": lambda: zarr3("transpose", "gzip"),
-    "zarr 3 zstd": lambda: zarr3("zstd"),
-    "zarr 3 blosc": lambda: zarr3("blosc"),
-    "zarr 3 sharded": lambda: zarr3("zstd", shards=(6, 10, 8), chunks=(3, 5, 8)),
+    "zarr 2": lambda: zarr(2),
+    "zarr 2 order F": lambda: zarr(2, "zlib", order="F"),
+    **{f"zarr 2 {name}": partial(zarr, 2, name) for name in ("blosc", "gzip", "zstd", "lz4", "bz2", "lzma")},
+    "zarr 2 shuffle": lambda: zarr(2, "zlib", {"id": "shuffle", "elementsize": 4}, "fletcher32"),
+    "zarr 2 delta": lambda: zarr(2, "zlib", {"id": "delta", "dtype": "<u4"}, "crc32"),
+    "zarr 3": lambda: zarr(3, "crc32c"),
+    "zarr 3 gzip": lambda: zarr(3, "transpose", "gzip"),
+    "zarr 3 zstd": lambda: zarr(3, "zstd"),
+    "zarr 3 blosc": lambda: zarr(3, "blosc"),
+    "zarr 3 sharded": lambda: zarr(3, "zstd", shards=(6, 10, 8), chunks=(3, 5, 8)),
     "hdf5": lambda: hdf5("earliest"),
     "hdf5 chunked": lambda: hdf5("earliest", chunks=(3, 5, 8), compression="gzip", shuffle=True),
     "hdf5 lzf": lambda: hdf5("v108", chunks=(3, 5, 8), compression="lzf"),
     "hdf5 sealed": lambda: hdf5("latest", chunks=(3, 5, 8), compression="gzip", fletcher32=True),
     "onnx": lambda: onnx(external=False),
     "onnx beside": lambda: onnx(external=True),
-    "cases": lambda: text("x.txt", CASES, "check x.txt", "check x.txt --json"),
-    "config": lambda: text("pyproject.toml", CONFIG, "reshape 2,3,4 0,-1"),
-    "lessons": lambda: text("x.toml", LESSONS, "drill --check-lessons x.toml"),
-    "progress": lambda: text("shapecalc/lessons.json", PROGRESS, "drill --seed 1", stdin="2,3\n"),
+    "cases": lambda: text("x.txt", "check x.txt", "check x.txt --json"),
+    "config": lambda: text("pyproject.toml", "reshape 2,3,4 0,-1"),
+    "lessons": lambda: text("x.toml", "drill --check-lessons x.toml"),
+    "progress": lambda: text("shapecalc/lessons.json", "drill --seed 1", stdin="2,3\n"),
     "part": part,
 }
 

@@ -1,4 +1,4 @@
-"""Pictures read back from their text: what a wire joins, where a ruler is cut, how long a bar is, what a grid holds."""
+"""Pictures read back from their text: what a wire joins, and where a ruler is cut."""
 
 from __future__ import annotations
 
@@ -168,26 +168,3 @@ def rulers_of(plain):
             cuts = None if "░" in line else [x - left for x, char in enumerate(row) if x >= left and char in "├┼┤"]
             sides[now].append((int(found.group(3)), cuts, len(line) - 1))
     return sides
-
-
-BAR = re.compile(r"^(have|known|want|-1)\s+(.*?)\s*= +(\S+)(?:  ([█│▒ ]*)|$)")
-
-
-def bars_of(plain):
-    """Return for each bar its count as it is written, and the lengths of its runs by their character."""
-    found = {}
-    for row in plain.split("\n"):
-        match = BAR.match(row)
-        if match:
-            drawn = (match.group(4) or "").replace(" ", "")
-            found[match.group(1)] = match.group(3), [(run[0], len(run)) for run in re.findall(r"█+|▒+", drawn)]
-    return found
-
-
-def tables_of(plain):
-    """Return each table of a grid: its title, its column numbers, its rows with their indices, and its notes."""
-    rows = [row for row in plain.split("\n") if not row.startswith("-1 = ")]
-    starts = [0, *(found.end() for found in re.finditer(r" {4,}", rows[0]))]
-    for start, end in zip(starts, [*starts[1:], None], strict=True):
-        part = [row[start:end].rstrip() for row in rows]
-        yield part[0], part[2:]

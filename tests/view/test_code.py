@@ -97,7 +97,7 @@ def asks_the_same(answer):
 
 
 def test_the_tables_are_asked_again_by_their_command_lines():
-    assert [line for line, *_ in ASKED if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
+    assert [line for line, *_ in rows(REQUESTS, "names") if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
 
 
 @examples(100)

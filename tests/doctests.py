@@ -7,10 +7,8 @@ import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 
 ROOT = Path(__file__).parents[1]
-ONE = Lock()
 
 
 class Failures(doctest.DocTestRunner):
@@ -37,9 +35,8 @@ def renewed(*folders: Path) -> Iterator[tuple[Path, str]]:
 
 
 def session(text: str) -> str:
-    """Return a session of Python with what its examples print; one at a time, since they print on sys.stdout."""
-    with ONE:
-        return with_results(text, [doctest.DocTestParser().get_doctest(text, {}, "session", None, 0)])
+    """Return a session of Python with what its examples print."""
+    return with_results(text, [doctest.DocTestParser().get_doctest(text, {}, "session", None, 0)])
 
 
 def with_results(text: str, tests: list[doctest.DocTest]) -> str:

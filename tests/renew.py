@@ -10,16 +10,16 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from difflib import unified_diff
 from html import unescape
 from pathlib import Path
 
 from tests import doctests, transcripts
 from tests.man import tables
-from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page, script
+from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page
 from tests.tui import scenes
 from tests.view import film_picture, golden_pictures
+from tests.view.golden_pictures import GOLDEN
 
 TRANSCRIPTS = [ROOT / "tests" / part / "test_transcripts.py" for part in ("cli", "tui")]
 Expected = Iterator[tuple[Path, str | None]]
@@ -27,24 +27,14 @@ Expected = Iterator[tuple[Path, str | None]]
 
 
 def renewed(files: Iterable[Path], renew: Callable[[str], str]) -> Expected:
-    """Yield files with the sessions in them run anew, several at a time."""
-    files = list(files)
-    script()
-    with ThreadPoolExecutor() as pool:
-        yield from zip(files, pool.map(lambda file: renew(file.read_text("utf-8")), files), strict=True)
-
-
-def golden() -> Expected:
-    """Yield the pictures and the code that are kept as text."""
-    for file in sorted(golden_pictures.GOLDEN.iterdir()):
-        yield file, golden_pictures.renewed(file.read_text("utf-8"))
+    """Yield files with what is drawn or printed in them made anew."""
+    return ((file, renew(file.read_text("utf-8"))) for file in files)
 
 
 def man() -> Expected:
     """Yield the manual pages: the tables of those that have them, and the sessions and the Python of the others."""
-    made = {page: tables.page(page) for page in tables.TABLES}
-    yield from made.items()
-    yield from renewed((page for page in PAGES if page not in made), renewed_page)
+    yield from ((page, tables.page(page)) for page in tables.TABLES)
+    yield from renewed((page for page in PAGES if page not in tables.TABLES), renewed_page)
 
 
 def screens() -> Expected:
@@ -56,7 +46,7 @@ def screens() -> Expected:
 
 KINDS: dict[str, Callable[[], Expected]] = {
     "doctests": lambda: doctests.renewed(ROOT / "shapecalc", ROOT / "tests"),
-    "golden": golden,
+    "golden": lambda: renewed(sorted(GOLDEN.iterdir()), golden_pictures.renewed),
     "readme": lambda: renewed(MARKDOWN, renewed_markdown),
     "man": man,
     "screens": screens,

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
+import shlex
 import subprocess
 import sys
-from functools import cache
+from contextlib import chdir
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 from shapecalc.view.mdoc import unescaped
 from tests import doctests
+from tests.fuzz.running import ended
 from tests.models import detector
 
 ROOT = Path(__file__).parents[1]
@@ -31,14 +32,9 @@ def commands(sessions):
     return [pair for text in sessions for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
-def fence(kind):
-    """Return the pattern of the blocks of one kind in a Markdown text."""
-    return re.compile(rf"^```{kind}\n(.*?)^```", re.M | re.S)
-
-
 def fenced(kind, text):
     """Return the blocks of one kind in a Markdown text."""
-    return fence(kind).findall(text)
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
 def literal(page):
@@ -76,7 +72,9 @@ def now(shown):
 
 def renewed_markdown(text):
     """Return a Markdown text with what the commands of its sessions print now."""
-    return fence("console").sub(lambda block: f"```console\n{now(block[1])}```", text)
+    for shown in fenced("console", text):
+        text = text.replace(shown, now(shown))
+    return text
 
 
 def renewed_page(page):
@@ -98,21 +96,12 @@ def escaped(line):
 
 def folder_with_shapecalc(folder, files):
     """Put this checkout's `shapecalc` and some files into a folder, and return it."""
-    (folder / "shapecalc").symlink_to(script())
-    for name, text in files:
-        (folder / name).write_text(text)
-    return folder
-
-
-@cache
-def script():
-    """Return the script that runs this checkout: one, since none can run while another thread's child has it open."""
-    folder = Path(mkdtemp())
-    atexit.register(rmtree, folder)
     made = folder / "shapecalc"
     made.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
     made.chmod(0o755)
-    return made
+    for name, text in files:
+        (folder / name).write_text(text)
+    return folder
 
 
 def environment(folder):
@@ -123,13 +112,13 @@ def environment(folder):
 
 
 def printed(command, folder):
-    """Return what a command prints in a folder that has a `shapecalc`, errors included."""
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    ).stdout
+    """Return what a command prints in a folder that has a `shapecalc`, errors included.
+
+    What needs no shell runs in this process.
+    """
+    if re.fullmatch(r"shapecalc( [^|<>;&$`*~\\'\"]+| '[^']*')*", command):
+        with chdir(folder), mock.patch.dict(os.environ, XDG_DATA_HOME=str(folder / "data")):
+            ran = ended(shlex.split(command)[1:], together=True)
+        return ran.out + ran.failure
+    given = {"cwd": folder, "env": environment(folder), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(["bash", "-c", command], encoding="utf-8", check=False, **given).stdout

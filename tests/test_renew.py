@@ -55,7 +55,7 @@ def test_seen(lines):
 @pytest.fixture
 def golden_folder(tmp_path, monkeypatch):
     """Return a folder of golden pictures: a file as it is drawn, and one that is old or not drawn yet."""
-    monkeypatch.setattr(golden_pictures, "GOLDEN", tmp_path)
+    monkeypatch.setattr(renew, "GOLDEN", tmp_path)
     monkeypatch.setitem(golden_pictures.DRAWS, "flow", lambda answer, **options: f"drawn {answer.output} {options}")
     (tmp_path / "same.txt").write_text("$ flow: reshape 2,3 6\ndrawn (6,) {}\n")
     (tmp_path / "old.txt").write_text("$ flow at=1: reshape 2,3 6\nbefore\n\n$ flow: transpose 2,3\n")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +17,6 @@ DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".
 """What files of data end in; those beside fonts are none."""
 WIDTH = 120
 """Characters of data that count as one line."""
-NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 QUESTION = ("reshape", "2,3,4", "0,-1", "--explain")
 MEASURED = """
 import json, sys
@@ -53,9 +50,8 @@ def code_lines(source: str) -> int:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, node.end_lineno + 1)
     }
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    code = {line for token in tokens if token.type not in NO_CODE for line in range(token.start[0], token.end[0] + 1)}
-    return len(code - docs)
+    lines = [line.strip() for number, line in enumerate(source.splitlines(), 1) if number not in docs]
+    return sum(line[:1] not in ("", "#") for line in lines)
 
 
 def data_lines() -> int:

@@ -139,20 +139,6 @@ def _letters(words):
     return re.sub(r"(\w)-(\w)", lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1))), mark)
 
 
-def lanes_read(plain):
-    """Return which dims at the left each dim of lanes leads to, by the numbers at both sides."""
-    rows = plain.split("\n")
-    right = rows[0].index("dim out") if "dim out" in rows[0] else rows[0].index("in the vector")
-    lines = [row for row in rows[1:] if re.match(r"\d| {3}", row)]
-    sources = [(int(row.split()[0]), y) for y, row in enumerate(lines) if row[0] != " "]
-    found = [re.match(r"(\d+)\b", row[right:]) for row in lines]
-    ends = {y: re.match(r"\d+ +(\S+ +\S+)", lines[y]) for _, y in sources}
-    left = max((end.end() for end in ends.values()), default=0) + 1
-    outs = {int(each.group()): (right - 2, y) for y, each in enumerate(found) if each}
-    wires = Wires([row[: right - 1] for row in lines], left, right - 1)
-    return wires.reached({row: (left, y, _letters(ends[y][1])) for row, y in sources}, outs)
-
-
 RULER = re.compile(r"^\s*(before|after)?\s*(\S+)\s+(\d+) (├[─┼]*┤|░+)$")
 
 

@@ -1,4 +1,4 @@
-"""Pictures of random requests, read back from their text and held against NumPy: wires, lanes, cuts and words."""
+"""Pictures of random requests, read back from their text and held against NumPy: wires, cuts and words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shapecalc.view.layout import layouts
 from shapecalc.view.pictures import picture, regroups
 from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
-from tests.view.reading import columns_of, lanes_read, rulers_of, wires_read
+from tests.view.reading import columns_of, rulers_of, wires_read
 
 REQUESTS = 300
 SIZES = ((80, 24), (120, 40), (200, 60))
@@ -125,20 +125,6 @@ def check_flow(drawn, asked, made):
     assert len(re.findall(r" 0┄\S+ [─▸]", drawn.plain)) == alone, drawn.plain
 
 
-def check_lanes(text, layout, before, after, step):
-    """Hold the lanes of a stage, and the words on sizes that it copies, against the arrays."""
-    if "… dims" in text:
-        assert re.search(rf"… dims \d+ to \d+ of {max(before.ndim, after.ndim)}$", text)
-        return
-    if NO_ROOM not in text:
-        assert without_ones(lanes_read(text), before.shape, after.shape) == dependence(before, after), text
-    copied = {out for out, cell in enumerate(layout.cells) if cell.token == "0"} if layout.cuts else ()
-    assert all(before.shape[out] == after.shape[out] for out in copied)
-    if step.rule == COPIED_ZERO:
-        noted = f"the elements of dim {step.out} are of" in text
-        assert noted == (step.out in parted(before, after, copied)), text
-
-
 def part_of(part, shape):
     """Say whether a row of sizes stands in a shape, next to each other but for dims of 1."""
     dims = [dim for dim in shape if dim != 1]
@@ -190,12 +176,8 @@ def check(asked, size):
         assert all(len(line) <= width for line in text.split("\n"))
         assert text.count("\n") < left, text
         place = next((number for number, layout in enumerate(made) if at < layout.numbers.stop), None)
-        if place is not None and place + 1 < len(asked.arrays):
-            step, (before, after) = answer.steps[at], asked.arrays[place : place + 2]
-            if regroups(step) and "├" in text:
-                check_rulers(text, before, after, step.why)
-            elif "dim in" in text:
-                check_lanes(text, made[place], before, after, step)
+        if place is not None and place + 1 < len(asked.arrays) and regroups(answer.steps[at]) and "├" in text:
+            check_rulers(text, *asked.arrays[place : place + 2], answer.steps[at].why)
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(list(range(REQUESTS)), 30))

@@ -19,6 +19,9 @@ from shapecalc.view.layout import layouts
 from tests.fuzz.running import ended
 from tests.view.questions import answer_to
 
+APART = ("numpy", "torch", "jax", "tensorflow", "paddle", "openvino", "einops")
+"""The targets whose code says little more than the calls."""
+
 GOLDEN = Path(__file__).parent / "golden"
 BLOCK = re.compile(r"^\$ (\w+)(.*?): (.*)\n((?:(?!\$ ).*\n)*)", re.M)
 """What draws, its options, the question, and what was drawn."""
@@ -50,17 +53,18 @@ def frames(answer: Answer, at: tuple[int, ...] | int | None = None, width: int =
     return "\n\n".join(shown)
 
 
-def programs(answer: Answer) -> str:
-    """Return the code of every target, or why there is none, and the warnings."""
-    shown = []
-    for target in code.TARGETS:
+def calls(answer: Answer, of: tuple[str, ...] = APART) -> str:
+    """Return the code of targets without imports and comments, or why there is none, and below it all warnings."""
+    shown, warnings = [], {}
+    for target in of:
         try:
             made = code.code(answer, target)
         except ShapeError as error:
             made = code.Code(f"! {error}")
-        text = "\n".join([line for line in made.text.splitlines() if line[:2] != "# "])
-        shown += [f"{target}:", text, *(f"! {warning}" for warning in made.warnings)]
-    return "\n".join(shown)
+        lines = [line for line in made.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
+        shown += [f"{target:11}{line}" for line in lines]
+        warnings |= dict.fromkeys(made.warnings)
+    return "\n".join([*shown, *(f"! {warning}" for warning in warnings)])
 
 
 def printed(line: str) -> str:
@@ -82,7 +86,8 @@ def rulers(answer: Answer, width: int = 100) -> str:
 
 
 DRAWS = {
-    "code": programs,
+    "calls": calls,
+    "code": lambda answer: calls(answer, tuple(code.TARGETS)),
     "big": lambda answer, **options: big.big(answer, **options).plain,
     "explain": lambda answer, **options: pictures.explain(answer, **options).plain,
     "film": frames,

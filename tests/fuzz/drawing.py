@@ -14,7 +14,6 @@ import numpy as np
 from shapecalc.cli.options import COMMANDS, Argument, parameters_of
 from shapecalc.core.commands import MADE, Takes
 from shapecalc.core.ops import OPS, every_rule
-from shapecalc.teaching import TOPICS
 from tests.fuzz.running import Attempt
 from tests.tables import rows
 
@@ -48,9 +47,8 @@ class Draw(Random):
 
     def new(self):
         """Return a new attempt: mostly the command line of an op."""
-        weights = {self.question: 86, self.checked: 4, self.of_chains: 3, self.found: 1, self.match: 0.5}
-        weights |= {self.compared: 0.5, self.film: 0.6, self.sheet: 0.6, self.lessons: 0.6, self.model: 0.6}
-        weights |= {self.prompt: 1.3, self.other: 1.3}
+        weights = {self.question: 86, self.checked: 4, self.of_chains: 3, self.match: 0.5, self.lessons: 0.6}
+        weights |= {self.model: 0.6, self.prompt: 1.3, self.other: 1.3}
         return self.choices([*weights], [*weights.values()])[0]()
 
     def some(self, of):
@@ -146,12 +144,6 @@ class Draw(Random):
             return Attempt(("equiv", *chains, *self.some(["--json", "--strict", "-q"])))
         return Attempt(("chain", chains[0], *self.options("reshape", 1)))
 
-    def found(self):
-        return Attempt(("find", self.shape(), self.shape(), *self.some(["--json", "--quiet", *ODD])))
-
-    def compared(self):
-        return Attempt(("compare", self.shape(), self.shape(), *self.options("reshape", 1)))
-
     def other(self):
         """Return a command with words that it seldom takes."""
         command = self.choice(OTHERS)
@@ -166,24 +158,6 @@ class Draw(Random):
         held = [name for name in names if name[:2] in ("x.", "y.") and self.random() < 0.9]
         data = {name.partition(":")[0]: self.file(name) for name in held}
         return Attempt(("match", pattern, *names, *self.some(["--json", "-q", "--junit=r.xml"])), "", data)
-
-    def film(self):
-        """Return a film, or a picture that stands still."""
-        file, options = (
-            self.choice(["f.svg", "f.html", "f", "f.gi", self.choice(ODD)]),
-            self.some([*pieces("film"), *ODD]),
-        )
-        if self.random() < 0.2:
-            return Attempt(("film", "chain", f"{self.shape()} | {self.stage()}", "-o", file, *options))
-        asked = self.question()
-        if self.random() < 0.4:
-            return replace(asked, words=(*asked.words, "--picture", file, *self.some(pieces("steps")), *options))
-        return replace(asked, words=("film", *asked.words, "-o", file, *options))
-
-    def sheet(self):
-        """Return a worksheet."""
-        topic, count = self.choice([*TOPICS, "all", self.choice(ODD)]), self.choice([1, 2, 7, self.dim()])
-        return Attempt(("drill", topic, f"--print={count}", *self.some([*pieces("sheet"), *ODD])))
 
     def lessons(self):
         """Return a check of lessons that are nearly right."""

@@ -29,6 +29,8 @@ def styles(drawn):
 def test_choosing_a_dim_lights_up_all_that_it_comes_from():
     drawn = styles(flow(answer_to(SHUFFLE), chosen=(2, 1)))
     assert {place for place, style in drawn.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
+    hidden = styles(flow(answer_to(SHUFFLE), chosen=(2, 1), holes={(2, 1): "[ ]"}))
+    assert {place for place, style in hidden.items() if style.reverse} <= {(2, 1)}
 
 
 def test_what_is_not_settled_yet_is_dim():

@@ -187,14 +187,14 @@ def test_pictures_are_as_numpy_has_it(seeds):
 
 
 def test_the_requests_are_of_every_kind():
-    asked = [drawn_request(seed) for seed in range(REQUESTS)]
+    asked = [drawn_request(seed) for seed in range(100)]
     answers = [answer_to(each.line) for each in asked]
     steps = [step for answer in answers for step in answer.steps]
     made = [layout for answer in answers for layout in layouts(answer)]
-    assert sum(step.rule == COPIED_ZERO for step in steps) > REQUESTS / 5
-    assert sum(" mix into " in step.why for step in steps) > REQUESTS / 20
-    assert sum(any(wires.is_knot(layout, link) for link in layout.links) for layout in made) > REQUESTS / 20
-    assert sum(each.refused for each in asked) > REQUESTS / 20
+    assert sum(step.rule == COPIED_ZERO for step in steps) > 20
+    assert sum(" mix into " in step.why for step in steps) > 5
+    assert sum(any(wires.is_knot(layout, link) for link in layout.links) for layout in made) > 5
+    assert sum(each.refused for each in asked) > 5
     assert max(array.ndim for each in asked for array in each.arrays) >= 8
 
 

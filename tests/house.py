@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import shapecalc
 
 PACKAGE = Path(shapecalc.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
 DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
 """What files of data end in; those beside fonts are none."""
 WIDTH = 120
 """Characters of data that count as one line."""
-NO_CODE = frozenset(
-    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-)
 QUESTION = ("reshape", "2,3,4", "0,-1", "--explain")
 MEASURED = """
 import json, sys
@@ -43,26 +38,6 @@ print(json.dumps([loaded, calls]), file=sys.stderr)
 """
 
 
-class Function(NamedTuple):
-    """A function of the package, with the lines that it takes."""
-
-    lines: int
-    name: str
-    file: Path
-
-
-class Journey(NamedTuple):
-    """What a question takes: the modules of the package, and the calls from one of its files into another."""
-
-    modules: list[str]
-    calls: int
-
-
-def sources() -> list[Path]:
-    """Return the Python files of the package."""
-    return sorted(PACKAGE.rglob("*.py"))
-
-
 def code_lines(source: str) -> int:
     """Return the lines that are not blank and hold more than comments and docstrings.
 
@@ -75,9 +50,8 @@ def code_lines(source: str) -> int:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for line in range(node.lineno, node.end_lineno + 1)
     }
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    code = {line for token in tokens if token.type not in NO_CODE for line in range(token.start[0], token.end[0] + 1)}
-    return len(code - docs)
+    lines = [line.strip() for number, line in enumerate(source.splitlines(), 1) if number not in docs]
+    return sum(line[:1] not in ("", "#") for line in lines)
 
 
 def data_lines() -> int:
@@ -86,31 +60,32 @@ def data_lines() -> int:
     return sum(-(-len(line.strip()) // WIDTH) for file in files for line in file.read_text("utf-8").splitlines())
 
 
-def functions() -> Iterator[Function]:
-    """Yield every function of the package."""
-    for file in sources():
+def functions() -> Iterator[tuple[int, str, Path]]:
+    """Yield the lines, the name and the file of every function of the package."""
+    for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield Function(node.end_lineno - node.lineno + 1, node.name, file)
+                yield node.end_lineno - node.lineno + 1, node.name, file
 
 
-def journey(*question: str) -> Journey:
-    """Return what a question takes in a process of its own, its imports included."""
+def journey(*question: str) -> tuple[list[str], int]:
+    """Return the modules of the package that a question loads, and the calls from one of its files into another."""
     command = [sys.executable, "-c", MEASURED, str(PACKAGE), "shapecalc", *question]
     ran = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, encoding="utf-8", check=True)
-    return Journey(*json.loads(ran.stderr.splitlines()[-1]))
+    modules, calls = json.loads(ran.stderr.splitlines()[-1])
+    return modules, calls
 
 
 def main() -> None:
     """Print the measures."""
-    code = sum(code_lines(file.read_text("utf-8")) for file in sources())
-    data, longest, taken = data_lines(), max(functions()), journey(*QUESTION)
-    print(f"files            {len(sources())}")
+    code = sum(code_lines(file.read_text("utf-8")) for file in SOURCES)
+    data, (lines, name, file), (modules, calls) = data_lines(), max(functions()), journey(*QUESTION)
+    print(f"files            {len(SOURCES)}")
     print(f"lines of code    {code + data}, {data} of them in files of data")
-    print(f"longest function {longest.lines} lines: {longest.name} in {longest.file.relative_to(PACKAGE)}")
+    print(f"longest function {lines} lines: {name} in {file.relative_to(PACKAGE)}")
     print(f"shapecalc {' '.join(QUESTION)}")
-    print(f"  modules        {len(taken.modules)}")
-    print(f"  calls          {taken.calls} from one file into another")
+    print(f"  modules        {len(modules)}")
+    print(f"  calls          {calls} from one file into another")
 
 
 if __name__ == "__main__":

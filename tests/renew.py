@@ -10,63 +10,47 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from difflib import unified_diff
 from html import unescape
 from pathlib import Path
 
-from tests import changed_sentences, doctests
-from tests.man import dialects, limits
-from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page, script
+from tests import doctests, transcripts
+from tests.man import tables
+from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page
 from tests.tui import scenes
 from tests.view import film_picture, golden_pictures
+from tests.view.golden_pictures import GOLDEN
 
+TRANSCRIPTS = [ROOT / "tests" / part / "test_transcripts.py" for part in ("cli", "tui")]
 Expected = Iterator[tuple[Path, str | None]]
 """Files, each with what it should hold; None of a file that should not be there."""
 
 
 def renewed(files: Iterable[Path], renew: Callable[[str], str]) -> Expected:
-    """Yield files with the sessions in them run anew, several at a time."""
-    files = list(files)
-    script()
-    with ThreadPoolExecutor() as pool:
-        yield from zip(files, pool.map(lambda file: renew(file.read_text("utf-8")), files), strict=True)
-
-
-def golden() -> Expected:
-    """Yield the pictures that are kept as text."""
-    yield from kept(golden_pictures.GOLDEN, ".txt", golden_pictures.PICTURES, lambda drawn: f"{drawn()}\n")
-
-
-def kept(folder: Path, ending: str, made: dict, text: Callable[..., str], others: tuple[Path, ...] = ()) -> Expected:
-    """Yield the files of a folder, one for each name, and those that no name stands for any more."""
-    files = {folder / f"{name}{ending}": what for name, what in made.items()}
-    yield from ((file, text(what)) for file, what in files.items())
-    yield from ((file, None) for file in folder.glob(f"*{ending}") if file not in files and file not in others)
+    """Yield files with what is drawn or printed in them made anew."""
+    return ((file, renew(file.read_text("utf-8"))) for file in files)
 
 
 def man() -> Expected:
-    """Yield the manual pages: those that are made of tables, and the sessions and the Python of the others."""
-    made = {each.PAGE: each.page() for each in (dialects, limits)}
-    yield from made.items()
-    for page, text in renewed((page for page in PAGES if page not in made), renewed_page):
-        yield page, doctests.renewed_page(text)
+    """Yield the manual pages: the tables of those that have them, and the sessions and the Python of the others."""
+    yield from ((page, tables.page(page)) for page in tables.TABLES)
+    yield from renewed((page for page in PAGES if page not in tables.TABLES), renewed_page)
 
 
 def screens() -> Expected:
-    """Yield the screenshots and the film of the README."""
-    yield from kept(scenes.FOLDER, ".svg", scenes.SCENES, scenes.picture, (film_picture.FILM,))
-    yield scenes.VERSIONS, scenes.versions()
-    yield film_picture.FILM, film_picture.made().decode("utf-8")
+    """Yield the screenshots and the film of the README, and those that nothing makes any more."""
+    made = {scenes.FOLDER / f"{name}.svg": scenes.picture(scene) for name, scene in scenes.SCENES.items()}
+    made |= {scenes.VERSIONS: scenes.versions(), film_picture.FILM: film_picture.made().decode("utf-8")}
+    yield from (dict.fromkeys(scenes.FOLDER.glob("*.svg")) | made).items()
 
 
 KINDS: dict[str, Callable[[], Expected]] = {
     "doctests": lambda: doctests.renewed(ROOT / "shapecalc", ROOT / "tests"),
-    "golden": golden,
+    "golden": lambda: renewed(sorted(GOLDEN.iterdir()), golden_pictures.renewed),
     "readme": lambda: renewed(MARKDOWN, renewed_markdown),
     "man": man,
     "screens": screens,
-    "tests": lambda: changed_sentences.renewed(ROOT),
+    "transcripts": lambda: transcripts.renewed(*TRANSCRIPTS),
 }
 """What there is to renew."""
 

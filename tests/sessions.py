@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
+import shlex
 import subprocess
 import sys
-from functools import cache
+from contextlib import chdir
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 from shapecalc.view.mdoc import unescaped
+from tests import doctests
+from tests.fuzz.running import ended
 from tests.models import detector
 
 ROOT = Path(__file__).parents[1]
@@ -30,14 +32,9 @@ def commands(sessions):
     return [pair for text in sessions for pair in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)]
 
 
-def fence(kind):
-    """Return the pattern of the blocks of one kind in a Markdown text."""
-    return re.compile(rf"^```{kind}\n(.*?)^```", re.M | re.S)
-
-
 def fenced(kind, text):
     """Return the blocks of one kind in a Markdown text."""
-    return fence(kind).findall(text)
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
 def literal(page):
@@ -63,36 +60,35 @@ def run(session, folder):
     return "".join(f"$ {command}\n{printed(command, folder)}" for command, _ in commands([session]))
 
 
-def run_in_new_folder(session):
-    """Return a session with what its commands print now, in a folder of its own."""
+def now(shown):
+    """Return a session of a shell or of Python with what it prints now; any other text as it is."""
+    if shown.startswith(">>> "):
+        return doctests.session(shown)
+    if not shown.startswith("$ "):
+        return shown
     with TemporaryDirectory() as folder:
-        return run(session, folder_of_sessions(Path(folder)))
+        return run(shown, folder_of_sessions(Path(folder)))
 
 
 def renewed_markdown(text):
     """Return a Markdown text with what the commands of its sessions print now."""
-    return fence("console").sub(lambda block: f"```console\n{run_in_new_folder(block[1])}```", text)
+    for shown in fenced("console", text):
+        text = text.replace(shown, now(shown))
+    return text
 
 
 def renewed_page(page):
-    """Return a manual page with what the commands of its sessions print now."""
+    """Return a manual page with what its sessions print now; a line that was there stays as it is written."""
 
     def renewed_block(block):
-        shown = unescaped(block[1])
-        return (
-            block[0].replace(block[1], escaped(run_in_new_folder(shown), block[1])) if shown[:2] == "$ " else block[0]
-        )
+        written = {unescaped(line): line for line in block[1].splitlines()}
+        lines = [written[line] if line in written else escaped(line) for line in now(unescaped(block[1])).splitlines()]
+        return block[0].replace(block[1], "".join(f"{line}\n" for line in lines))
 
     return BLOCK.sub(renewed_block, page)
 
 
-def escaped(shown, before):
-    """Return lines as a literal block of a manual page writes them; one that stood there before stays as it was."""
-    kept = {unescaped(line): line for line in before.splitlines()}
-    return "".join(f"{kept[line] if line in kept else escaped_line(line)}\n" for line in shown.splitlines())
-
-
-def escaped_line(line):
+def escaped(line):
     """Return a line with what a page would read as something else written out."""
     line = line.replace("\\", r"\e").replace("'", r"\(aq")
     return rf"\&{line}" if line.startswith(".") else line
@@ -100,21 +96,12 @@ def escaped_line(line):
 
 def folder_with_shapecalc(folder, files):
     """Put this checkout's `shapecalc` and some files into a folder, and return it."""
-    (folder / "shapecalc").symlink_to(script())
-    for name, text in files:
-        (folder / name).write_text(text)
-    return folder
-
-
-@cache
-def script():
-    """Return the script that runs this checkout: one, since none can run while another thread's child has it open."""
-    folder = Path(mkdtemp())
-    atexit.register(rmtree, folder)
     made = folder / "shapecalc"
     made.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m shapecalc "$@"\n')
     made.chmod(0o755)
-    return made
+    for name, text in files:
+        (folder / name).write_text(text)
+    return folder
 
 
 def environment(folder):
@@ -125,13 +112,13 @@ def environment(folder):
 
 
 def printed(command, folder):
-    """Return what a command prints in a folder that has a `shapecalc`, errors included."""
-    return subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=False,
-    ).stdout
+    """Return what a command prints in a folder that has a `shapecalc`, errors included.
+
+    What needs no shell runs in this process.
+    """
+    if re.fullmatch(r"shapecalc( [^|<>;&$`*~\\'\"]+| '[^']*')*", command):
+        with chdir(folder), mock.patch.dict(os.environ, XDG_DATA_HOME=str(folder / "data")):
+            ran = ended(shlex.split(command)[1:], together=True)
+        return ran.out + ran.failure
+    given = {"cwd": folder, "env": environment(folder), "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(["bash", "-c", command], encoding="utf-8", check=False, **given).stdout

@@ -26,7 +26,8 @@ NEEDED = (
 """What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
 
 
-def test_the_version_is_the_last_one_of_the_changelog_and_what_is_new_stands_in_order():
+def test_the_version_is_printed_and_the_last_one_of_the_changelog_and_what_is_new_stands_in_order():
+    assert process("--version", capture_output=True, text=True).stdout == f"shapecalc {__version__}\n"
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     first, last = re.findall(r"^## (\S+)", text, re.M)[:2]
     assert (first, last) == ("Unreleased", __version__)
@@ -35,15 +36,7 @@ def test_the_version_is_the_last_one_of_the_changelog_and_what_is_new_stands_in_
     assert titles == [title for title in ("Added", "Changed", "Removed", "Fixed") if title in titles]
 
 
-def test_the_version_is_printed():
-    assert process("--version", capture_output=True, text=True).stdout == f"shapecalc {__version__}\n"
-
-
-def name_of(requirement):
-    return re.match(r"[\w-]+", requirement).group()
-
-
-@pytest.mark.parametrize("name", [name_of(requirement) for requirement in PROJECT["dependencies"]])
+@pytest.mark.parametrize("name", [re.match(r"[\w-]+", requirement).group() for requirement in PROJECT["dependencies"]])
 def test_what_it_needs_is_under_a_licence_that_allows_it(name):
     found = metadata(name)
     licences = [found.get("License-Expression", ""), *(found.get_all("Classifier") or [])]

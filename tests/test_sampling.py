@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,26 +11,16 @@ from hypothesis import strategies as st
 from tests.sampling import FEW, drawn, examples, mark_slow, some_and_rest
 
 
-class Row:
-    """A row of a test, as pytest has it."""
-
-    def __init__(self, nodeid, count):
-        self.nodeid, self.sampled, self.marks = nodeid, count and pytest.mark.sampled(count).mark, []
-
-    def get_closest_marker(self, name):
-        return self.sampled if name == "sampled" else None
-
-    def add_marker(self, name):
-        self.marks.append(name)
-
-
 def test_all_but_a_draw_of_the_rows_are_slow():
-    rows = [
-        Row(f"x.py::{law}[{number}]", count) for law, count in (("a", 3), ("b", 9), ("c", 0)) for number in range(5)
-    ]
+    rows = []
+    for law, count in (("a", 3), ("b", 9), ("c", 0)):
+        marks = [pytest.mark.sampled(count).mark] if count else []
+        rows += [SimpleNamespace(nodeid=f"x.py::{law}[{number}]", law=law, marks=[*marks]) for number in range(5)]
+    for row in rows:
+        row.add_marker = row.marks.append
+        row.get_closest_marker = lambda name, row=row: next((mark for mark in row.marks if mark.name == name), None)
     mark_slow(rows)
-    left = [sum(not row.marks for row in rows if row.nodeid[6] == law) for law in "abc"]
-    assert left == [3, 5, 5]
+    assert [sum("slow" not in row.marks for row in rows if row.law == law) for law in "abc"] == [3, 5, 5]
 
 
 def test_a_draw_is_the_same_every_time_and_another_for_another_law():
@@ -43,24 +35,18 @@ def test_some_and_the_rest_are_all_in_their_order():
     assert ([mark.name for mark in some.marks], [mark.name for mark in rest.marks]) == ([], ["slow"])
 
 
-@pytest.fixture
-def load():
-    """Load a profile of Hypothesis, and go back to the one there was."""
-    before = "sample" if settings.default.max_examples == FEW else "whole"
-    yield settings.load_profile
-    settings.load_profile(before)
-
-
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])
-def test_a_law_meets_a_few_examples_or_is_slow(profile, marks, load):
-    load(profile)
-    met = []
+def test_a_law_meets_a_few_examples_or_is_slow(profile, marks):
+    before, met = "sample" if settings.default.max_examples == FEW else "whole", []
 
-    @examples(3 * FEW)
-    @given(st.integers())
     def law(number):
         met.append(number)
 
-    law()
+    settings.load_profile(profile)
+    try:
+        law = examples(3 * FEW)(given(st.integers())(law))
+        law()
+    finally:
+        settings.load_profile(before)
     assert [mark.name for mark in getattr(law, "pytestmark", [])] == marks
     assert (len(met) > FEW) is bool(marks)

@@ -12,6 +12,7 @@ import pytest
 
 from shapecalc import __version__
 from tests import zipapp
+from tests.transcripts import is_seen
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,53 +30,40 @@ def alone(tmp_path_factory):
     return file
 
 
-def ran(file, folder, *words):
-    """Run the file in another folder by a Python that has no packages."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    command = [sys.executable, "-S", str(file), *words]
-    return subprocess.run(
-        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True
-    )
+def python(folder, *words):
+    """Run a Python that has no packages in a folder: how it ended, and what it printed."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-S", *words], cwd=folder, env=clean, check=False, **quiet)
+    return done.returncode, done.stdout, done.stderr
 
 
-def test_it_answers(alone, tmp_path):
-    done = ran(alone, tmp_path, "reshape", "2,3,4", "0,-1")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2,12\n", "")
-    refused = ran(alone, tmp_path, "reshape", "2,3,4", "5,-1")
-    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (3, "", 1)
+SAID = [
+    ("--version", 0, f"shapecalc {__version__}\n", ""),
+    ("reshape 2,3,4 0,-1 --explain", 0, "2,12\n", "...\n...[copy-zero]...\n..."),
+    ("reshape 2,3,4 5,-1", 3, "", "shapecalc: indivisible: ..."),
+    ("film --help", 0, "...\n...Write the steps as a moving picture...\n...", ""),
+    ("film reshape 2,3,4 0,-1 -o x.html", 0, "...", "..."),
+    ("drill --print 3 -o sheet.html", 0, "...", "..."),
+    ("doctor run.log", 0, "numpy transpose: bad-perm\n...", "..."),
+    ("reshape 2,3 6 --values", 4, "", "shapecalc: numpy is not installed; ... -m pip install 'numpy>=..."),
+]
 
 
-def test_it_explains_and_helps(alone, tmp_path):
-    explained = ran(alone, tmp_path, "reshape", "2,3,4", "0,-1", "--explain")
-    assert (explained.returncode, explained.stdout) == (0, "2,12\n")
-    assert "[copy-zero]" in explained.stderr
-    assert ran(alone, tmp_path, "--version").stdout == f"shapecalc {__version__}\n"
-    helped = ran(alone, tmp_path, "film", "--help")
-    assert (helped.returncode, helped.stderr) == (0, "")
-    assert "Write the steps as a moving picture" in helped.stdout
-
-
-def test_it_finds_what_it_reads(alone, tmp_path):
-    filmed = ran(alone, tmp_path, "film", "reshape", "2,3,4", "0,-1", "-o", "x.html")
-    assert (filmed.returncode, (tmp_path / "x.html").read_text("utf-8")[:9]) == (0, "<!doctype")
-    sheet = ran(alone, tmp_path, "drill", "--print", "3", "-o", "sheet.html")
-    assert (sheet.returncode, (tmp_path / "sheet.html").exists()) == (0, True)
+def test_it_answers_explains_finds_what_it_reads_and_says_what_to_install(alone, tmp_path):
     (tmp_path / "run.log").write_text("axes don't match array")
-    assert ran(alone, tmp_path, "doctor", "run.log").stdout.startswith("numpy transpose: bad-perm\n")
-    read = (
-        "from importlib.resources import files; from shapecalc.teaching.lessons import lessons; print(len(lessons()))"
-    )
-    app = f"import sys; sys.path[:0] = [{str(alone)!r}]; {read}; from shapecalc.tui.app import ShapecalcApp"
-    found = subprocess.run([sys.executable, "-S", "-c", app], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (found.returncode, int(found.stdout) > 3) == (0, True)
+    for line, code, out, err in SAID:
+        ended, printed, told = python(tmp_path, str(alone), *line.split())
+        assert (ended, is_seen(out, printed), is_seen(err, told)) == (code, True, True), (line, printed, told)
+    assert (tmp_path / "x.html").read_text("utf-8")[:9] == "<!doctype"
+    assert (tmp_path / "sheet.html").exists()
 
 
-def test_it_says_what_to_install(alone, tmp_path):
-    done = ran(alone, tmp_path, "reshape", "2,3", "6", "--values")
-    assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith("shapecalc: numpy is not installed; ")
-    assert " -m pip install 'numpy>=" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_it_finds_the_lessons_and_the_app(alone, tmp_path):
+    read = f"import sys; sys.path[:0] = [{str(alone)!r}]; from shapecalc.tui.app import ShapecalcApp"
+    read += "; from shapecalc.teaching.lessons import lessons; print(len(lessons()))"
+    ended, printed, _ = python(tmp_path, "-c", read)
+    assert (ended, int(printed) > 3) == (0, True)
 
 
 def test_it_holds_no_compiled_code_and_all_licences(alone):

@@ -41,46 +41,30 @@ def make(file):
     """Write the whole program into a file that Python runs."""
     with TemporaryDirectory() as folder:
         inside = Path(folder, NAME)
-        unpack_wheel(Path(folder), inside)
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+        with ZipFile(next(Path(folder).glob("*.whl"))) as wheel:
+            wheel.extractall(inside, [name for name in wheel.namelist() if ".data/" not in name])
         (made,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
         for needed in packed(made).values():
-            copy_files(needed, inside)
+            for part in needed.files:  # what Python imports from a zip, with what is said about it
+                if part.suffix not in COMPILED and ".." not in part.parts and part.locate().is_file():
+                    (inside / part).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(part.locate(), inside / part)
         (inside / "__main__.py").write_text(MAIN, "ascii")
         unchecked = PycInvalidationMode.UNCHECKED_HASH  # what is in a zip has no times to check by
         compileall.compile_dir(inside, quiet=2, legacy=True, invalidation_mode=unchecked)
         zipapp.create_archive(inside, file, "/usr/bin/env python3", compressed=True)
 
 
-def unpack_wheel(folder, inside):
-    """Build the wheel of this checkout and unpack what Python imports of it."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    with ZipFile(next(folder.glob("*.whl"))) as wheel:
-        wheel.extractall(inside, [name for name in wheel.namelist() if ".data/" not in name])
-
-
 def packed(made):
-    """Return the distributions that a distribution needs, by name, and those that these need."""
+    """Return what a distribution needs without its extras, and what that needs, as far as it runs in a zip, by name."""
     found = {}
-    for needed in needs(made):
-        found |= {needed.name: needed} | packed(needed)
-    return found
-
-
-def needs(made):
-    """Yield what a distribution needs without its extras, as far as it is installed here and runs in a zip."""
     for line in made.requires or []:
         name = re.match(r"[\w.-]+", line).group()
-        if "extra ==" not in line and name not in LEFT_OUT:
-            yield from Distribution.discover(name=name)
-
-
-def copy_files(made, inside):
-    """Copy the files of an installed distribution that Python imports from a zip, with what is said about it."""
-    for file in made.files:
-        if file.suffix not in COMPILED and ".." not in file.parts and file.locate().is_file():
-            (inside / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file.locate(), inside / file)
+        for needed in Distribution.discover(name=name) if "extra ==" not in line and name not in LEFT_OUT else ():
+            found |= {needed.name: needed} | packed(needed)
+    return found
 
 
 if __name__ == "__main__":

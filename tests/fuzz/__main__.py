@@ -11,11 +11,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from tests.fuzz.drawing import drawn
+from tests.fuzz.drawing import Draw
 from tests.fuzz.running import Attempt, prepared, run
 
 CORPUS = Path(__file__).with_name("corpus.jsonl")
@@ -31,12 +30,12 @@ def corpus():
 
 def fuzz(seconds, seed, most=sys.maxsize):
     """Return how many attempts were made, the findings with their complaints, and the attempts of new kinds."""
-    random, known, kinds, findings = Random(seed), corpus(), set(), []
+    draw, known, kinds, findings = Draw(seed), corpus(), set(), []
     kept, end, count = len(known), perf_counter() + seconds, 0
     with TemporaryDirectory() as folder, prepared(folder):
         waiting = [*known]
         while perf_counter() < end and count < most and len(findings) < MOST_FINDINGS:
-            attempt = waiting.pop() if waiting else drawn(random, known)
+            attempt = waiting.pop() if waiting else draw.attempt(known)
             outcome = run(attempt)
             count += 1
             complaints = outcome.complaints()

@@ -22,18 +22,21 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
+from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
 
 import shapecalc as sc
 from tests.fuzz.running import ended, prepared
+from tests.tables import rows
 
 ARRAY = (np.arange(6 * 10 * 8) * 2654435761).astype("<u4").reshape(6, 10, 8)
+TEXTS = Path(__file__).with_name("texts")
 CUT = 64
 FLIPS = 2000
 PATIENCE = 900
@@ -42,67 +45,65 @@ MEMORY = 4 << 30
 """The bytes of addresses that a child may have."""
 LINES = re.compile(r'shapecalc: file: (\S+: .*[^.:\n ]\n(shapecalc: .+\n)*)|\{.+"rule": "file".+\}\n')
 """What is told of a file that cannot be used."""
-TRANSPOSED = "transpose {} 2,0,1 -o {}"
+TABLE = Path(__file__).with_name("formats.txt")
 
 
-@dataclass(frozen=True)
-class Format:
-    """A kind of files: who writes and reads them, and what is asked of them."""
+class Format(NamedTuple):
+    """A kind of files: who writes and reads them in the current folder, and what is asked of them."""
 
+    table: str
+    """The section of the table that has the files and the command lines; `SOUND` is the folder with sound files."""
     write: Callable[[], object]
-    """Write the files into the current folder."""
-    damaged: tuple[str, ...]
-    """The names of those that are damaged."""
-    asks: tuple[str, ...]
-    """Command lines; `SOUND` is the folder with the sound files."""
-    read: Callable[[], object] | None = None
-    """Return the array, as the library reads it from the current folder."""
-    is_text: bool = False
-    stdin: str = ""
+    read: Callable[[], np.ndarray] | None = None
+    """Return the array, as the library reads it; None if there is none to compare."""
 
     @property
-    def codes(self):
-        """The exit codes that are right."""
-        return (0, 1, 2, 3, 4) if self.is_text else (0, 1, 3, 4)
+    def damaged(self):
+        return rows(TABLE, self.table)[0][0].split()
+
+    @property
+    def asks(self):
+        return rows(TABLE, self.table)[0][1].split("; ")
+
+    @property
+    def is_text(self):
+        return self.table in ("cases", "config", "lessons", "progress")
 
 
-def zarr_format(version, **given):
-    """Return arrays of Zarr in one version, made with such codecs."""
+def zarr_3(*names):
+    """Return codecs of Zarr's version 3 by their names: those that compress, and the filters."""
+    from zarr import codecs
+
+    kinds = {"gzip": codecs.GzipCodec, "blosc": codecs.BloscCodec, "crc32c": codecs.Crc32cCodec}
+    kinds["zstd"] = lambda: codecs.ZstdCodec(checksum=True)
+    filters = [codecs.TransposeCodec(order=(1, 2, 0))] if "transpose" in names else None
+    return {"compressors": [kinds[name]() for name in names if name in kinds] or None, "filters": filters}
+
+
+def zarr_2(compressor=None, *filters):
+    """Return codecs of numcodecs, for Zarr's version 2, by their names or as it is given them."""
+    from numcodecs import get_codec
+
+    made = [get_codec({"id": each} if isinstance(each, str) else each) for each in filters]
+    return {"compressors": compressor and get_codec({"id": compressor}), "filters": made or None}
+
+
+def zarr(version, *names, **given):
+    """Return arrays of Zarr in one version."""
 
     def write():
         import zarr
 
-        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version}
-        made = zarr.create_array("x.zarr", **kind | given)
-        made[...] = ARRAY
+        kind = {"shape": ARRAY.shape, "chunks": (6, 5, 8), "dtype": ARRAY.dtype, "zarr_format": version} | given
+        kind |= zarr_2(*names) if version == 2 else zarr_3(*names)
+        zarr.create_array("x.zarr", **kind)[...] = ARRAY
 
     def read():
         import zarr
 
         return zarr.open_array("x.zarr", mode="r")[...]
 
-    chunk = "c/0/0/0" if version == 3 else "0.0.0"
-    files = "x.zarr/zarr.json" if version == 3 else "x.zarr/.zarray", f"x.zarr/{chunk}"
-    return Format(write, files, (TRANSPOSED.format("x.zarr", "y.zarr"), "match ... x.zarr"), read)
-
-
-def zarr2(compressor, *filters, **given):
-    """Return arrays of Zarr's version 2 with codecs of numcodecs, by their names and arguments."""
-    from numcodecs import get_codec
-
-    made = [get_codec({"id": each} if isinstance(each, str) else each) for each in filters]
-    return zarr_format(2, compressors=compressor and get_codec({"id": compressor}), filters=made or None, **given)
-
-
-def zarr3(*names, **given):
-    """Return arrays of Zarr's version 3 with codecs by their names."""
-    from zarr import codecs
-
-    filters = [codecs.TransposeCodec(order=(1, 2, 0))] if "transpose" in names else None
-    kinds = {"gzip": codecs.GzipCodec, "blosc": codecs.BloscCodec, "crc32c": codecs.Crc32cCodec}
-    kinds["zstd"] = lambda: codecs.ZstdCodec(checksum=True)
-    compressors = [kinds[name]() for name in names if name in kinds]
-    return zarr_format(3, filters=filters, compressors=compressors or None, **given)
+    return Format(f"zarr {version}", write, read)
 
 
 def hdf5(libver, **given):
@@ -121,12 +122,7 @@ def hdf5(libver, **given):
         with h5py.File("x.h5", "r") as file:
             return file["g/w"][...]
 
-    return Format(
-        write,
-        ("x.h5",),
-        (TRANSPOSED.format("x.h5:g/w", "y.zarr"), "reshape x.h5:g/w -1"),
-        read if not given or "fletcher32" in given else None,
-    )
+    return Format("hdf5", write, read if not given or "fletcher32" in given else None)
 
 
 def npz(save):
@@ -136,60 +132,54 @@ def npz(save):
         with zipfile.ZipFile("x.npz") as found, found.open("w.npy") as member:
             return np.lib.format.read_array(member)
 
-    asks = (TRANSPOSED.format("x.npz:w", "y.npy"), "match ... x.npz", "reshape x.npz:w -1 --values")
-    return Format(lambda: save("x.npz", v=ARRAY[0], w=ARRAY), ("x.npz",), asks, read)
+    return Format("npz", lambda: save("x.npz", v=ARRAY[0], w=ARRAY), read)
 
 
 def npy():
     """Return files of NumPy."""
-    shown = ("match ... x.npy", "reshape x.npy -1 --values", "find --before x.npy --after x.npy")
-    asks = (TRANSPOSED.format("x.npy", "y.npy"), *shown)
-    return Format(lambda: np.save("x.npy", ARRAY), ("x.npy",), asks, lambda: np.load("x.npy"))
+    return Format("npy", lambda: np.save("x.npy", ARRAY), lambda: np.load("x.npy"))
 
 
 def safetensors():
     """Return files of safetensors."""
     from safetensors.numpy import load_file, save_file
 
-    def write():
-        save_file({"v": ARRAY[0], "w": ARRAY}, "x.safetensors")
-
-    shown = ("match ... x.safetensors", "reshape x.safetensors:w -1 --values")
-    asks = (TRANSPOSED.format("x.safetensors:w", "y.npy"), *shown)
-    return Format(write, ("x.safetensors",), asks, lambda: load_file("x.safetensors")["w"])
+    write = partial(save_file, {"v": ARRAY[0], "w": ARRAY}, "x.safetensors")
+    return Format("safetensors", write, lambda: load_file("x.safetensors")["w"])
 
 
-def onnx(*, external):
+def onnx(table):
     """Return models, with their weights in the file or in one beside it."""
     from onnx import TensorProto, helper, numpy_helper, save_model
 
     def write():
         weights = numpy_helper.from_array(np.arange(60 * 200, dtype="f4").reshape(60, 200), "w")
+        target = numpy_helper.from_array(np.array([1, 10, 20]), "t")
         nodes = [
             helper.make_node("MatMul", ["x", "w"], ["m"]),
             helper.make_node("Reshape", ["m", "t"], ["r"], name="first"),
             helper.make_node("Transpose", ["r"], ["p"], perm=[0, 2, 1]),
             helper.make_node("Flatten", ["p"], ["y"], axis=1),
         ]
-        given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 60])
-        made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 200])
-        target = numpy_helper.from_array(np.array([1, 10, 20]), "t")
-        graph = helper.make_graph(nodes, "g", [given], [made], [weights, target])
+        shapes = {"x": [1, 60], "y": [1, 200]}
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+        graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weights, target])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-        save_model(model, "m.onnx", save_as_external_data=external, location="m.data", size_threshold=1024)
+        beside = {"save_as_external_data": table == "onnx beside", "location": "m.data", "size_threshold": 1024}
+        save_model(model, "m.onnx", **beside)
 
-    asks = ("model m.onnx --batch N,1,2", "model m.onnx --fix --no-prove -o f.onnx", "model m.onnx --json")
-    return Format(write, ("m.onnx", "m.data") if external else ("m.onnx",), asks)
+    return Format(table, write)
 
 
-def text(name, content, *asks, stdin=""):
-    """Return texts."""
+def text(table):
+    """Return a text: the file in `texts/` that is called so."""
+    (name,) = Format(table, None).damaged
 
     def write():
         Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text(content)
+        shutil.copy(TEXTS / Path(name).name, name)
 
-    return Format(write, (name,), asks, None, True, stdin)
+    return Format(table, write)
 
 
 def part():
@@ -198,7 +188,7 @@ def part():
     from shapecalc.engine.stores.carrying import carry_job, plan_job
     from shapecalc.engine.stores.workers import on_threads
 
-    source, told = zarr_format(3, compressors=None), []
+    told = []
 
     def tick(count):
         told.append(count)
@@ -206,74 +196,39 @@ def part():
             raise KeyboardInterrupt
 
     def write():
-        source.write()
+        zarr(3).write()
         job = plan_job(sc.transpose(ARRAY.shape, (2, 0, 1)), str(Path("x.zarr").absolute()), 512 << 20, count_cores())
         with suppress(KeyboardInterrupt):
             carry_job(job, Path("y.zarr").absolute(), on_threads(1), tick, force=False, resume=False)
 
-    files = tuple(f"y.zarr.part/{name}" for name in ("manifest.json", "done", "0.array.zarr/zarr.json"))
-    return Format(write, files, (f"{TRANSPOSED.format('SOUND/x.zarr', 'y.zarr')} --resume",), lambda: ARRAY)
+    return Format("part", write, lambda: ARRAY)
 
 
-CASES = """\
-@default dialect=tensorrt
-reshape 2,3,4 0,-1 => 2,12   # a comment
-reshape 2,3,4 5,-1 => error indivisible
-reshape N,4 2,6 => 2,6 when N == 3
-2,3,4 | transpose 1,0,2 | reshape 2,-1,3 => 2,4,3
-{"op": "reshape", "dialect": "onnx", "input": [2, 3, 4], "target": [0, -1], "expect": [2, 12]}
-{"op": "transpose", "id": 7, "input": ["N", 3], "perm": [1, 0], "expect": {"error": "indivisible"}}
-"""
-CONFIG = """\
-[project]
-name = "x"
-
-[tool.shapecalc]
-dialect = "torch"
-opset = 13
-"""
-LESSONS = '''\
-[[lesson]]
-id = "one"
-title = "A shuffle"
-text = """
-Two rows.
-"""
-question = "reshape 2,3,4 0,-1"
-point = "0 copies"
-'''
-PROGRESS = json.dumps({"done": ["copy-zero", "infer"], "drill": {"asked": 4, "right": 3, "boxes": {"reshape": 2}}})
 FORMATS = {
     "npy": npy,
     "npz": lambda: npz(np.savez),
     "npz deflated": lambda: npz(np.savez_compressed),
     "safetensors": safetensors,
-    "zarr 2": lambda: zarr2(None),
-    "zarr 2 order F": lambda: zarr2("zlib", order="F"),
-    **{f"zarr 2 {name}": lambda name=name: zarr2(name) for name in ("blosc", "gzip", "zstd", "lz4", "bz2", "lzma")},
-    "zarr 2 shuffle": lambda: zarr2("zlib", {"id": "shuffle", "elementsize": 4}, "fletcher32"),
-    "zarr 2 delta": lambda: zarr2("zlib", {"id": "delta", "dtype": "<u4"}, "crc32"),
-    "zarr 3": lambda: zarr3("crc32c"),
-    "zarr 3 gzip": lambda: zarr3("transpose", "gzip"),
-    "zarr 3 zstd": lambda: zarr3("zstd"),
-    "zarr 3 blosc": lambda: zarr3("blosc"),
-    "zarr 3 sharded": lambda: zarr3("zstd", shards=(6, 10, 8), chunks=(3, 5, 8)),
+    "zarr 2": lambda: zarr(2),
+    "zarr 2 order F": lambda: zarr(2, "zlib", order="F"),
+    **{f"zarr 2 {name}": partial(zarr, 2, name) for name in ("blosc", "gzip", "zstd", "lz4", "bz2", "lzma")},
+    "zarr 2 shuffle": lambda: zarr(2, "zlib", {"id": "shuffle", "elementsize": 4}, "fletcher32"),
+    "zarr 2 delta": lambda: zarr(2, "zlib", {"id": "delta", "dtype": "<u4"}, "crc32"),
+    "zarr 3": lambda: zarr(3, "crc32c"),
+    "zarr 3 gzip": lambda: zarr(3, "transpose", "gzip"),
+    **{f"zarr 3 {name}": partial(zarr, 3, name) for name in ("zstd", "blosc")},
+    "zarr 3 sharded": lambda: zarr(3, "zstd", shards=(6, 10, 8), chunks=(3, 5, 8)),
     "hdf5": lambda: hdf5("earliest"),
     "hdf5 chunked": lambda: hdf5("earliest", chunks=(3, 5, 8), compression="gzip", shuffle=True),
     "hdf5 lzf": lambda: hdf5("v108", chunks=(3, 5, 8), compression="lzf"),
     "hdf5 sealed": lambda: hdf5("latest", chunks=(3, 5, 8), compression="gzip", fletcher32=True),
-    "onnx": lambda: onnx(external=False),
-    "onnx beside": lambda: onnx(external=True),
-    "cases": lambda: text("x.txt", CASES, "check x.txt", "check x.txt --json"),
-    "config": lambda: text("pyproject.toml", CONFIG, "reshape 2,3,4 0,-1"),
-    "lessons": lambda: text("x.toml", LESSONS, "drill --check-lessons x.toml"),
-    "progress": lambda: text("shapecalc/lessons.json", PROGRESS, "drill --seed 1", stdin="2,3\n"),
+    **{name: partial(onnx, name) for name in ("onnx", "onnx beside")},
+    **{name: partial(text, name) for name in ("cases", "config", "lessons", "progress")},
     "part": part,
 }
 
 
-@dataclass(frozen=True)
-class Damage:
+class Damage(NamedTuple):
     """What is wrong with a file: it ends at a byte, or a byte of it has other bits."""
 
     file: str
@@ -313,7 +268,7 @@ def made():
 def complaints(kind, outcome, noise=""):
     """Return what is wrong with how a command line ended in the current folder."""
     found = outcome.complaints()
-    if outcome.code not in (*kind.codes, None):
+    if outcome.code not in (0, 1, 3, 4, *([2] if kind.is_text else []), None):
         found.append(f"exit code {outcome.code}: {outcome.err}")
     if outcome.code == 4 and not kind.is_text and not LINES.fullmatch(outcome.err or outcome.out):
         found.append(f"not told in a line: {outcome.err!r}")
@@ -338,7 +293,7 @@ def attempts(kind, damage, folder):
             data = Path(damage.file).read_bytes()
             Path(damage.file).write_bytes(damage.of(data))
         before = os.fstat(2).st_size
-        outcome = ended(ask.replace("SOUND", str(folder / "sound")).split(), kind.stdin)
+        outcome = ended(ask.replace("SOUND", str(folder / "sound")).split(), "2,3\n")
         noise = os.pread(2, 200, before).decode("utf-8", "replace")
         yield ask, outcome.code, complaints(kind, outcome, noise)
         os.chdir(folder)
@@ -357,10 +312,10 @@ def run_here(names, first, last):
             sound.mkdir()
             os.chdir(sound)
             kind.write()
-            rows = [*enumerate([None, *grid(name)])][first:last]
+            damages = [*enumerate([None, *grid(name)])][first:last]
             with prepared(folder), mock.patch.dict(os.environ, XDG_DATA_HOME=str(folder / "damaged")):
                 warnings.simplefilter("always")  # what would be printed is a complaint
-                for number, damage in rows:
+                for number, damage in damages:
                     print(json.dumps([number, f"{name}: {damage}"]), flush=True)
                     for ask, code, wrong in attempts(kind, damage, folder):
                         refused = [] if damage or code == 0 or kind.is_text else ["it is sound, and is refused"]

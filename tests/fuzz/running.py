@@ -111,13 +111,14 @@ def run(attempt):
     return outcome
 
 
-def ended(words, stdin=""):
-    """Return how a command line ends in the current folder."""
-    data = stdin.encode("utf-8", "surrogateescape")
+def ended(words, stdin="", *, together=False):
+    """Return how a command line ends in the current folder; `together`, standard error is part of what it prints."""
+    data = io.BytesIO(stdin.encode("utf-8", "surrogateescape"))
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    streams = {"argv": ["shapecalc", *words], "stdin": io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)), "utf-8")}
+    streams = {"stdout": out, "stderr": out if together else err}
+    streams["stdin"] = io.TextIOWrapper(io.BufferedReader(data), "utf-8")
     code, failure = None, ""
-    with mock.patch.multiple(sys, stdout=out, stderr=err, **streams):
+    with mock.patch.multiple(sys, argv=["shapecalc", *words], **streams):
         _alarm(PATIENCE)
         try:
             code = __main__.main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from importlib import import_module
 
 import numpy as np
 
@@ -16,27 +17,15 @@ MARK = "ran: "
 
 def tensor_of(library, x):
     """Return an array as the tensor `x` of a library's code."""
-    if library == "torch":
-        import torch
-
-        return torch.from_numpy(x)
-    if library == "jax":
-        from jax import numpy
-
-        return numpy.asarray(x)
-    if library == "tensorflow":
-        import tensorflow
-
-        return tensorflow.constant(x)
-    if library == "paddle":
-        import paddle
-
-        return paddle.to_tensor(x)
+    if library == "einops":
+        return x
     if library == "openvino":
         from openvino import opset13
 
         return opset13.parameter([-1] * x.ndim, dtype=np.float32)
-    return x
+    calls = {"torch": "from_numpy", "jax.numpy": "asarray", "tensorflow": "constant", "paddle": "to_tensor"}
+    name = "jax.numpy" if library == "jax" else library
+    return getattr(import_module(name), calls[name])(x)
 
 
 def counted(shape):

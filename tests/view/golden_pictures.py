@@ -1,121 +1,124 @@
-"""Pictures as whole blocks of text, one file each in `golden/`; `python -m tests.renew golden` writes them anew.
+"""Pictures and code as text, in `golden/`: after `$` what draws, its options and the question, then what is drawn.
 
-Whoever renews one looks at it, and keeps it if it is right.
+`python -m tests.renew golden` writes them anew. Whoever renews them looks at the changes, and keeps them if they are
+right. A new picture is a new line with `$`.
 """
 
 from __future__ import annotations
 
-from functools import partial
+import re
+import shlex
+from ast import literal_eval
 from pathlib import Path
 
+from shapecalc.core.answers import Answer
+from shapecalc.core.problem import ShapeError
+from shapecalc.view import big, code, film, flow, grid, hints, pictures, scenes
 from shapecalc.view.canvas import ASCII, UNICODE
-from shapecalc.view.flow import flow, rail, strip
-from shapecalc.view.grid import grid
-from shapecalc.view.pictures import explain, picture
+from shapecalc.view.layout import layouts
+from tests.fuzz.running import ended
 from tests.view.questions import answer_to
 
+APART = ("numpy", "torch", "jax", "tensorflow", "paddle", "openvino", "einops")
+"""The targets whose code says little more than the calls."""
+
 GOLDEN = Path(__file__).parent / "golden"
-EXPLAINED = {
-    "shuffle": "shuffle 2,3,4 --first 1,0,2 --to 0,-1",
-    "infer": "reshape 2,3,4 0,-1",
-    "indivisible": "reshape 2,3,4 5,-1",
-    "merge": "reshape 2,3,4 6,4",
-    "mix": "reshape 2,3,4 4,6",
-    "rotate": "transpose 2,3,4 1,2,0",
-    "names": "reshape N,12,H,W 0,4,3,-1",
-    "heads": "chain 8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3",
-    "pixel-shuffle": "chain N,16,H,W | reshape 0,4,2,2,H,W | transpose 0,1,4,2,5,3 | reshape 0,4,2*H,2*W",
-    "depth-to-space": "depth_to_space N,C,H,W 2",
-    "bad-depth": "depth_to_space 1,6,2,3 2",
-    "space-to-depth": "space_to_depth 1,1,4,6 2",
-    "view": "view 3,4 3,2,2 --strides 1,3",
-    "no-view": "view 3,4 12 --strides 1,3",
-    "rearrange": "rearrange B,C,14,W 'b c (h p) w -> b h (p c w) r' p=7,r=2",
-    "bad-pattern": "rearrange 6,2 '(a b) c -> b (a c) d' a=4,d=2",
-    "select": "select 2,N,4 1 -1",
-    "flip": "flip 2,N,4 0,2",
-    "slice": "slice 6,H,4 ::2,:1,1:3",
-    "needs-size": "slice N,L :,:3",
-    "named-result": "slice N,L :,1:-1:2",
-    "split": "split N,3*C,4 1 3 --part 2",
-    "roll": "roll N,4,4 -1 1",
-    "take": "take N,3,4 1 2,0,0",
-    "tile": "tile 2,N 2,3",
-    "bad-repeats": "tile 2,N 2",
-    "unflatten": "unflatten N,12,4 1 3,-1",
-    "squeeze": "squeeze 1,3,1",
-    "unsqueeze": "unsqueeze 2,3 --axes 0,-1",
-    "expand": "expand 8,1,1 1,2",
-    "shape": "shape 2,3,4 --start -2",
-    "empty": "reshape 0,3,4 5,-1 -d tensorrt",
-    "rank-8": "transpose 1,2,3,4,5,6,7,8",
-    "huge": "reshape 1000000,3,224,224 0,-1",
-    "flatten": "flatten N,C,H,W --axis 2",
-    "mismatch": "reshape 2,3,4 5,5",
-    "bad-perm": "transpose 2,3,4 0,0,1",
-    "zeros-left-out": "reshape 0,3,4 0,-1 --allowzero -d onnxruntime",
-    "left-aligned": "reshape 2,2,3,2 -1,0,0",
-    "zero-beside": "reshape 0,3,4 0,-1 --allowzero",
-    "broadcast": "broadcast 8,1,6 7,1",
-    "bad-broadcast": "broadcast 8,3,6 7,1",
-    "broadcast-names": "broadcast N,3 M,1",
-    "matmul": "matmul B,H,T,64 B,H,64,T",
-    "bad-matmul": "matmul 512,2304 256,4",
-    "concat": "concat 2,32,16 2,64,16 2,16,16 --axis 1",
-    "bad-concat": "concat 2,32,16 2,64,15 --axis 1",
-    "conv": "conv 1,3,224,9 64,3,7,3 --stride 2 --padding 3,1",
-    "bad-conv": "conv 1,361,424,3 10,3,3,3",
-    "pool": "pool N,64,H,8 3 --stride 2",
-    "pad": "pad 1,6 0,2,0,-1",
-    "upsample": "upsample 1,1,3,4 2,1.5",
-    "operands-in-a-chain": "chain B,T,768 | matmul 768,3*D | reshape 0,0,3,D | concat B,T,1,D --axis 2",
-}
+BLOCK = re.compile(r"^\$ (\w+)(.*?): (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+"""What draws, its options, the question, and what was drawn."""
 
 
-def explained(name):
-    """Return a question and what `explain` draws of its answer."""
-    command = EXPLAINED[name]
-    return f"$ {command}\n{explain(answer_to(command), strokes=UNICODE).plain}"
-
-
-def in_ascii():
-    return explain(answer_to(EXPLAINED["shuffle"]), strokes=ASCII).plain
-
-
-def every_step():
-    answer = answer_to(EXPLAINED["shuffle"])
-    parts = [
-        f"{rail(answer, at).plain}\n{strip(answer, at).plain}\n{picture(answer, at).plain}"
-        for at in range(len(answer.steps))
+def steps(answer: Answer) -> str:
+    """Return the rail, the strip and the picture of every step, as they stand on the screen."""
+    drawn = [
+        [draw(answer, at) for draw in (flow.rail, flow.strip, pictures.picture)] for at in range(len(answer.steps))
     ]
-    return "\n\n".join(parts)
+    return "\n\n".join("\n".join(each.plain for each in parts) for parts in drawn)
 
 
-def grid_of_an_element():
-    return grid(answer_to(EXPLAINED["shuffle"]), (1, 0, 2)).plain
+def helps(answer: Answer) -> str:
+    """Return what each step that settles a dim asks, and the helps in their order."""
+    asked = [(stage, step) for stage in answer.stages for step in stage.steps if step.out is not None]
+    found = [hints.hint_of(stage, step) for stage, step in asked]
+    return "\n\n".join("\n".join((each.asks, *each.rungs)) for each in found)
 
 
-def lanes_of_rank_eight():
-    return picture(answer_to(EXPLAINED["rank-8"]), 3).plain
+def frames(answer: Answer, at: tuple[int, ...] | int | None = None, width: int = 80, height: int = 24) -> str:
+    """Return frames of a film, all but repeated ones if none is named: the words where they end, and what is asked."""
+    made = scenes.film_of(answer, width, height)
+    chosen = made.frames if at is None else [made.frames[each] for each in ((at,) if isinstance(at, int) else at)]
+    shown = []
+    for frame in chosen:
+        said = [f"? {frame.asks.question} {frame.asks.answer}"] if frame.asks else []
+        shown.append("\n".join([film.screen(made, frame.sprites.values()).plain.strip("\n"), *said]))
+    return "\n\n".join(shown)
 
 
-def large(at):
-    """Return a picture that has room for each element."""
-    return picture(answer_to(EXPLAINED["left-aligned"]), at, width=196, height=30).plain
+def calls(answer: Answer, of: tuple[str, ...] = APART) -> str:
+    """Return the code of targets without imports and comments, or why there is none, and below it all warnings."""
+    shown, warnings = [], {}
+    for target in of:
+        try:
+            made = code.code(answer, target)
+        except ShapeError as error:
+            made = code.Code(f"! {error}")
+        lines = [line for line in made.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
+        shown += [f"{target:11}{line}" for line in lines]
+        warnings |= dict.fromkeys(made.warnings)
+    return "\n".join([*shown, *(f"! {warning}" for warning in warnings)])
 
 
-def large_flow():
-    """Return a flow that has room for lines between its axes."""
-    return flow(answer_to(EXPLAINED["shuffle"]), width=196, height=24).plain
+def printed(line: str) -> str:
+    """Return what a command line prints, lines of standard error after `!`, and its exit code if that is not 0."""
+    ran = ended(shlex.split(line))
+    assert not ran.failure, ran.failure
+    said = "".join(f"! {each}\n" for each in ran.err.splitlines())
+    return f"{ran.out}{said}{f'= {ran.code}' if ran.code else ''}"
 
 
-PICTURES = {
-    **{name: partial(explained, name) for name in EXPLAINED},
-    "shuffle-ascii": in_ascii,
-    "shuffle-steps": every_step,
-    "grid": grid_of_an_element,
-    "lanes-rank-8": lanes_of_rank_eight,
-    **{f"large-{at}": partial(large, at) for at in (1, 2, 3)},
-    "large-flow": large_flow,
+def picture(answer: Answer, at: int | None = None, **options) -> str:
+    """Return the picture of a step, or of the one that shows most."""
+    return pictures.picture(answer, pictures.main_step(answer, 78) if at is None else at, **options).plain
+
+
+def rulers(answer: Answer, width: int = 100) -> str:
+    """Return the rulers of the last stage."""
+    return pictures.rulers(answer, layouts(answer)[-1], 0, width=width, height=24, strokes=UNICODE).plain
+
+
+DRAWS = {
+    "calls": calls,
+    "code": lambda answer: calls(answer, tuple(code.TARGETS)),
+    "big": lambda answer, **options: big.big(answer, **options).plain,
+    "explain": lambda answer, **options: pictures.explain(answer, **options).plain,
+    "film": frames,
+    "flow": lambda answer, **options: flow.flow(answer, **options).plain,
+    "grid": lambda answer, **options: grid.grid(answer, **options).plain,
+    "helps": helps,
+    "picture": picture,
+    "rulers": rulers,
+    "steps": steps,
 }
-"""What draws each file of `golden/`."""
+"""What draws an answer; `shapecalc` runs the command line itself."""
+
+
+def option(word: str):
+    """Return an option: `ascii`, `hole=1,2` for a dim that is hidden, or a name with numbers."""
+    name, _, value = word.partition("=")
+    if name == "ascii":
+        return "strokes", ASCII
+    return ("holes", {literal_eval(value): "[    ]"}) if name == "hole" else (name, literal_eval(value))
+
+
+def drawn(kind: str, options: str, line: str) -> str:
+    """Return what is drawn of a question."""
+    if kind == "shapecalc":
+        return printed(line)
+    return DRAWS[kind](answer_to(line), **dict(map(option, options.split())))
+
+
+def renewed(text: str) -> str:
+    """Return a text with everything in it drawn anew."""
+    lines = BLOCK.sub(
+        lambda block: f"$ {block[1]}{block[2]}: {block[3]}\n{drawn(*block.groups()[:3]).rstrip()}\n\n", text
+    )
+    return f"{lines.rstrip()}\n"

@@ -1,4 +1,4 @@
-"""Pictures read back from their text: what a wire joins, where a ruler is cut, how long a bar is, what a grid holds."""
+"""Pictures read back from their text: what a wire joins, and where a ruler is cut."""
 
 from __future__ import annotations
 
@@ -101,18 +101,21 @@ class Wires:
                 self._join(node, (x + dx, y, " "))
 
 
+def places_of(drawn):
+    """Yield the place of each dim of a flow, by column and row, with the span of its words."""
+    for span in drawn.spans:
+        if place := getattr(span.style, "meta", {}).get("dim"):
+            yield place, span
+
+
 def columns_of(drawn):
     """Return where the dims of a flow stand: for each column, the line and the cells of each of its dims."""
-    starts = [0]
-    for row in drawn.plain.split("\n"):
-        starts.append(starts[-1] + len(row) + 1)
     found = {}
-    for span in drawn.spans:
-        place = getattr(span.style, "meta", {}).get("dim")
-        if place:
-            y = next(y for y, start in enumerate(starts) if start > span.start) - 1
-            words = drawn.plain[span.start : span.end].rstrip()
-            found.setdefault(place[0], {})[place[1]] = (y, span.start - starts[y], len(words), words)
+    for (column, row), span in places_of(drawn):
+        above, _, before = drawn.plain[: span.start].rpartition("\n")
+        words = drawn.plain[span.start : span.end].rstrip()
+        y = above.count("\n") + 1 if "\n" in drawn.plain[: span.start] else 0
+        found.setdefault(column, {})[row] = (y, len(before), len(words), words)
     return found
 
 
@@ -136,20 +139,6 @@ def _letters(words):
     return re.sub(r"(\w)-(\w)", lambda found: "".join(map(chr, range(ord(found[1]), ord(found[2]) + 1))), mark)
 
 
-def lanes_read(plain):
-    """Return which dims at the left each dim of lanes leads to, by the numbers at both sides."""
-    rows = plain.split("\n")
-    right = rows[0].index("dim out") if "dim out" in rows[0] else rows[0].index("in the vector")
-    lines = [row for row in rows[1:] if re.match(r"\d| {3}", row)]
-    sources = [(int(row.split()[0]), y) for y, row in enumerate(lines) if row[0] != " "]
-    found = [re.match(r"(\d+)\b", row[right:]) for row in lines]
-    ends = {y: re.match(r"\d+ +(\S+ +\S+)", lines[y]) for _, y in sources}
-    left = max((end.end() for end in ends.values()), default=0) + 1
-    outs = {int(each.group()): (right - 2, y) for y, each in enumerate(found) if each}
-    wires = Wires([row[: right - 1] for row in lines], left, right - 1)
-    return wires.reached({row: (left, y, _letters(ends[y][1])) for row, y in sources}, outs)
-
-
 RULER = re.compile(r"^\s*(before|after)?\s*(\S+)\s+(\d+) (├[─┼]*┤|░+)$")
 
 
@@ -165,26 +154,3 @@ def rulers_of(plain):
             cuts = None if "░" in line else [x - left for x, char in enumerate(row) if x >= left and char in "├┼┤"]
             sides[now].append((int(found.group(3)), cuts, len(line) - 1))
     return sides
-
-
-BAR = re.compile(r"^(have|known|want|-1)\s+(.*?)\s*= +(\S+)(?:  ([█│▒ ]*)|$)")
-
-
-def bars_of(plain):
-    """Return for each bar its count as it is written, and the lengths of its runs by their character."""
-    found = {}
-    for row in plain.split("\n"):
-        match = BAR.match(row)
-        if match:
-            drawn = (match.group(4) or "").replace(" ", "")
-            found[match.group(1)] = match.group(3), [(run[0], len(run)) for run in re.findall(r"█+|▒+", drawn)]
-    return found
-
-
-def tables_of(plain):
-    """Return each table of a grid: its title, its column numbers, its rows with their indices, and its notes."""
-    rows = [row for row in plain.split("\n") if not row.startswith("-1 = ")]
-    starts = [0, *(found.end() for found in re.finditer(r" {4,}", rows[0]))]
-    for start, end in zip(starts, [*starts[1:], None], strict=True):
-        part = [row[start:end].rstrip() for row in rows]
-        yield part[0], part[2:]

@@ -33,11 +33,20 @@ def data(shape):
     return np.arange(size(shape), dtype=np.float32).reshape(shape)
 
 
-def run_code(target, text, x, operands=None, **given_names):
-    """Return what the code makes of `x`, and of 0, 1, 2 ... in operands of some shapes, by their names.
+def python_of(library):
+    """Return the Python that has a library; None if none has."""
+    return os.environ.get(f"SHAPECALC_{library.upper()}_PYTHON") or (find_spec(library) and sys.executable)
 
-    Skips the test if the target's library is not installed.
-    """
+
+def why_not(target):
+    """Return why the code of a target cannot be run here; an empty text if it can."""
+    if target not in APART or python_of(target):
+        return ""
+    return f"{target} is not installed, and SHAPECALC_{target.upper()}_PYTHON names no Python that has it"
+
+
+def run_code(target, text, x, operands=None, **given_names):
+    """Return what the code makes of `x`, and of 0, 1, 2 ... in operands of some shapes, by their names."""
     shapes = operands or {}
     if target in APART:
         return _run_apart(target, text, x.shape, given_names, shapes)
@@ -45,16 +54,19 @@ def run_code(target, text, x, operands=None, **given_names):
     names = {**arrays, "network": fake_tensorrt.Network(), **given_names}
     with patch.dict(sys.modules, tensorrt=fake_tensorrt):
         exec(text, names)
-    return _run_model(names["model"], arrays) if target == "onnx" else np.asarray(names["y"])
-
-
-def _run_model(model, arrays):
-    onnx.checker.check_model(model, full_check=True)
-    return session_of(model.SerializeToString()).run(None, arrays)[0]
+    if target != "onnx":
+        return np.asarray(names["y"])
+    onnx.checker.check_model(names["model"], full_check=True)
+    return session_of(names["model"].SerializeToString()).run(None, arrays)[0]
 
 
 def _run_apart(library, text, shape, names, operands):
-    worker = _workers.get(library) or _started(library)
+    if library not in _workers:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        command = [python_of(library), WORKER, library]
+        _workers[library] = subprocess.Popen(command, text=True, env=clean, **pipes)
+    worker = _workers[library]
     worker.stdin.write(json.dumps({"text": text, "shape": shape, "names": names, "operands": operands}) + "\n")
     worker.stdin.flush()
     line = next((line for line in worker.stdout if line.startswith(MARK)), None)
@@ -64,16 +76,6 @@ def _run_apart(library, text, shape, names, operands):
     found = json.loads(line.removeprefix(MARK))
     assert "error" not in found, f"{found['error']}\n{text}"
     return np.frombuffer(base64.b64decode(found["data"]), found["dtype"]).reshape(found["shape"])
-
-
-def _started(library):
-    python = os.environ.get(f"SHAPECALC_{library.upper()}_PYTHON") or (find_spec(library) and sys.executable)
-    if not python:
-        pytest.skip(f"{library} is not installed, and SHAPECALC_{library.upper()}_PYTHON names no Python that has it")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    _workers[library] = subprocess.Popen([python, WORKER, library], text=True, env=clean, **pipes)
-    return _workers[library]
 
 
 def end_workers():

@@ -1,12 +1,13 @@
-"""The files of films and of pictures: each is read by what reads such files, and shows what the frames say."""
+"""Films and pictures as files and in notebooks: each is read by what reads it, and shows what the frames say."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from html.parser import HTMLParser
-from io import BytesIO
+import sys
+from html import unescape
+from io import BytesIO, TextIOWrapper
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -17,7 +18,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields
 from shapecalc.view import files
 from shapecalc.view.canvas import UNICODE, contrast
-from shapecalc.view.files import ASKED, CONTRAST, ENDINGS, still, still_text
+from shapecalc.view.files import ASKED, CONTRAST, ENDINGS, MOST_LINES, still, still_text
 from shapecalc.view.film import (
     FORMATS,
     LARGEST,
@@ -51,52 +52,50 @@ def hostile():
     return Film(HOSTILE, 60, 16, tuple(frames), ())
 
 
-def test_a_moving_picture_is_xml_without_a_script(hostile):
-    for film in (film_of(SHUFFLE), hostile):
-        for theme in (None, "light", "dark"):
-            data = moving(film, theme)
-            root = ElementTree.fromstring(data)
-            assert len(data) <= LARGEST
-            assert (root.tag, root.get("aria-label")) == (f"{SVG}svg", film.title)
-            kinds = {each.tag.removeprefix(SVG) for each in root.iter()}
-            assert kinds <= {"svg", "style", "rect", "g", "text", "animate", "animateTransform"}
-            assert {"animate", "animateTransform"} <= kinds
-            assert (b"prefers-color-scheme" in data) == (theme is None)
-            assert not re.search(rb"href|url\(|@import|@font-face|\son\w+=", re.sub(rb">[^<]*<", b"><", data))
+def test_a_moving_picture_is_xml_without_a_script_whose_times_never_go_back(hostile):
+    for film, theme in ((film_of(SHUFFLE), None), (film_of(SHUFFLE), "light"), (hostile, None), (hostile, "dark")):
+        drawn = moving(film, theme)
+        root = ElementTree.fromstring(drawn)
+        assert len(drawn) <= LARGEST
+        assert (root.tag, root.get("aria-label")) == (f"{SVG}svg", film.title)
+        kinds = {each.tag.removeprefix(SVG) for each in root.iter()}
+        moves = {"animate", "animateTransform"}
+        assert moves <= kinds <= {"svg", "style", "rect", "g", "text", *moves}
+        assert (b"prefers-color-scheme" in drawn) == (theme is None)
+        assert not re.search(rb"href|url\(|@import|@font-face|\son\w+=", re.sub(rb">[^<]*<", b"><", drawn))
+        for each in root.iter():
+            if times := [float(time) for time in (each.get("keyTimes") or "").split(";") if time]:
+                assert times == sorted(times)
+                assert times[0] == 0
+                assert len(times) == len(each.get("values").split(";"))
+                assert times[-1] == 1 or each.get("calcMode") == "discrete"
 
 
 def shown_at(root, share):
     """Return the words that a moving picture shows at a part of its time, as a reader of SVG counts it."""
     found = []
     for group in root.findall(f"{SVG}g/{SVG}g"):
-        turns = group.find(f"{SVG}animate")
+        turns, now = group.find(f"{SVG}animate"), "visible"
         if turns is not None:
-            times = [float(time) for time in turns.get("keyTimes").split(";")]
-            state = [value for time, value in zip(times, turns.get("values").split(";"), strict=True) if time <= share]
-            if state[-1] == "hidden":
-                continue
-        found += [text.text for text in group.iter(f"{SVG}text")]
+            times = map(float, turns.get("keyTimes").split(";"))
+            *_, now = (
+                value for time, value in zip(times, turns.get("values").split(";"), strict=True) if time <= share
+            )
+        found += [text.text for text in group.iter(f"{SVG}text") if now != "hidden"]
     return sorted(found)
+
+
+def words_of(frame):
+    """Return the words of a frame, without upright lines."""
+    return [each for each in frame.sprites.values() if each.text.strip("│┃║")]
 
 
 def test_a_moving_picture_shows_every_frame():
     film = film_of(SHUFFLE)
     root = ElementTree.fromstring(moving(film, None))
     for number, frame in enumerate(film.frames):
-        second = (film.starts[number] + film.starts[number + 1]) / 2
-        words = sorted(each.text.lstrip() for each in frame.sprites.values() if each.text.strip("│┃║"))
-        assert shown_at(root, second / film.seconds) == words
-
-
-def test_key_times_begin_at_0_and_never_go_back():
-    root = ElementTree.fromstring(moving(film_of(SHUFFLE), None))
-    for each in root.iter():
-        if times := each.get("keyTimes"):
-            numbers = [float(time) for time in times.split(";")]
-            assert numbers == sorted(numbers)
-            assert numbers[0] == 0
-            assert len(numbers) == len(each.get("values").split(";"))
-            assert numbers[-1] == 1 or each.get("calcMode") == "discrete"
+        share = (film.starts[number] + film.starts[number + 1]) / 2 / film.seconds
+        assert shown_at(root, share) == sorted(each.text.lstrip() for each in words_of(frame))
 
 
 def test_a_long_film_shows_less_so_that_the_picture_stays_small():
@@ -131,29 +130,24 @@ def test_words_stand_in_pixels_as_far_apart_as_their_blanks_say():
     assert gap >= 6 * 8, "blanks are not to be one blank"
 
 
-def dark_pixels(data):
-    """Return how many pixels of a picture on the light page are ink."""
-    grey = Image.open(BytesIO(data)).convert("L")
-    return sum(grey.histogram()[:128])
-
-
 def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_path):
-    data = still(SHUFFLE, "x.png", theme="light")
-    assert dark_pixels(data) > 5000
     (tmp_path / "empty.ttf").write_bytes(b"")
-    monkeypatch.setattr(files, "FONT", tmp_path / "empty.ttf")
-    assert dark_pixels(still(SHUFFLE, "x.png", theme="light")) < 1000  # upright lines are no letters
+    for font, least, most in ((files.FONT, 5000, 10**6), (tmp_path / "empty.ttf", 0, 1000)):  # upright lines stay
+        monkeypatch.setattr(files, "FONT", font)
+        grey = Image.open(BytesIO(still(SHUFFLE, "x.png", theme="light"))).convert("L")
+        assert least < sum(grey.histogram()[:128]) < most
 
 
-@pytest.mark.parametrize("char", sorted({*"".join(fields(UNICODE).values()), *map(chr, range(33, 127)), *"┃║■●━─"}))
-def test_the_font_has_what_pictures_are_made_of(char):
+def test_the_font_has_what_pictures_are_made_of():
     font = ImageFont.truetype(str(files.FONT), 40)
-    drawn = []
-    for each in (char, "\uffff"):
+
+    def pixels(char):
         image = Image.new("L", (60, 60))
-        ImageDraw.Draw(image).text((5, 5), each, font=font, fill=255)
-        drawn.append(image.tobytes())
-    assert char == " " or drawn[0] != drawn[1]
+        ImageDraw.Draw(image).text((5, 5), char, font=font, fill=255)
+        return image.tobytes()
+
+    used = {*"".join(fields(UNICODE).values()), *map(chr, range(33, 127)), *"┃║■●━─"} - {" "}
+    assert [char for char in sorted(used) if pixels(char) == pixels("\uffff")] == []
 
 
 def rgb(text):
@@ -164,52 +158,29 @@ def rgb(text):
 def test_every_word_can_be_read_on_every_page(name):
     look = LOOKS[name]
     for theme in ("light", "dark"):
-        behind = look.behind or page_of(theme)
-        assert contrast(rgb(ink_of(look, theme)), rgb(behind)) >= CONTRAST
+        assert contrast(rgb(ink_of(look, theme)), rgb(look.behind or page_of(theme))) >= CONTRAST
     for paper in ((18, 18, 18), (224, 224, 224), (255, 255, 255), (0, 0, 0), (30, 30, 46)):
         style = terminal_styles(paper)[name]
         assert "#" not in style or contrast(rgb(style), paper) >= CONTRAST
         assert "red" not in style
 
 
-class Page(HTMLParser):
-    """The tags of a page, the texts of its scripts, and its title."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.scripts, self.title, self._inside = [], [], "", ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_endtag(self, tag):
-        self._inside = ""
-
-    def handle_data(self, data):
-        if self._inside == "script":
-            self.scripts.append(data)
-        elif self._inside == "title":
-            self.title += data
-
-
 def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(hostile):
     for film in (film_of(SHUFFLE), hostile):
         text = page(film, None).decode()
-        read = Page(text)
-        assert read.title == film.title
-        assert not [attrs for _, attrs in read.tags if {"src", "href", "srcset", "action"} & {*attrs}]
+        assert unescape(re.search("<title>(.*?)</title>", text)[1]) == film.title
+        scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.S)
+        outside = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.S)
+        assert not re.search(r"<[^>]*\b(src|href|srcset|action)=|<b>", outside)
         assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
         assert "default-src 'none'" in text
-        data = json.loads(read.scripts[0])
+        data = json.loads(scripts[0])
         asks = [[frame.asks.question, frame.asks.answer] if frame.asks else [] for frame in film.frames]
-        sentences = [[frame.sentence] for frame in film.frames]
-        assert [each[1:] for each in data["frames"]] == [*map(list.__add__, sentences, asks)]
-        assert {word[0] for word in data["words"]} == {
-            each.text for frame in film.frames for each in frame.sprites.values() if each.text
-        }
-        assert "b" not in {tag for tag, _ in read.tags}
+        assert [each[1:] for each in data["frames"]] == [
+            [frame.sentence, *asked] for frame, asked in zip(film.frames, asks, strict=True)
+        ]
+        words = {each.text for frame in film.frames for each in frame.sprites.values() if each.text}
+        assert {word[0] for word in data["words"]} == words
 
 
 @pytest.mark.slow
@@ -230,12 +201,9 @@ def test_a_browser_plays_the_page(tmp_path):
                 await evaluate(
                     f"s = document.getElementById('second'); s.value = {second}; s.dispatchEvent(new Event('input'))"
                 )
-                words = [
-                    [each.text, f"translate({each.x * 8:.1f} {each.y * 17:.1f})"]
-                    for each in film.frames[number].sprites.values()
-                    if each.text.strip("│┃║")
-                ]
-                assert sorted(await evaluate(texts)) == sorted(words)
+                words = words_of(film.frames[number])
+                places = [[each.text, f"translate({each.x * 8:.1f} {each.y * 17:.1f})"] for each in words]
+                assert sorted(await evaluate(texts)) == sorted(places)
                 assert await evaluate("document.getElementById('said').textContent") == film.frames[number].sentence
             await evaluate("s.value = 0; s.dispatchEvent(new Event('input'))")  # at its end it would stop at once
             await evaluate("document.getElementById('play').click()")
@@ -284,21 +252,17 @@ def test_a_picture_that_stands_still_is_read(line, ending):
 @pytest.mark.parametrize("line", ["reshape 7,11,13 0,-1", "shuffle 7,11,13 --first 1,0,2 --to 0,-1"])
 def test_a_picture_of_a_step_does_not_tell_what_later_steps_settle(line):
     answer = answer_to(line)
-    *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == str(answer.output[-1]))
-    for at in range(ASKED, last):
-        assert str(answer.output[-1]) not in still_text(answer, at, 80).plain
-    assert str(answer.output[-1]) in still_text(answer, last, 80).plain
+    said = str(answer.output[-1])
+    *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == said)
+    assert [said in still_text(answer, at, 80).plain for at in range(ASKED, last + 1)] == [False] * (last + 1) + [True]
 
 
-def test_a_picture_of_a_step_before_a_refusal_does_not_tell_of_it():
+def test_a_picture_of_a_step_shows_it_and_tells_of_no_refusal_to_come():
     answer = answer_to("reshape 2,3,4 5,-1")
     for at, said in ((ASKED, "predict the output shape"), (0, "5 is given")):
         shown = still_text(answer, at, 80).plain
         assert said in shown
         assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
-
-
-def test_a_picture_of_a_step_shows_that_step():
     texts = [still(SHUFFLE, "x.svg", step).decode() for step in range(1, len(SHUFFLE.steps) + 1)]
     assert len({*texts}) == len(texts)
     assert "solve -1" in texts[5]
@@ -322,10 +286,69 @@ def test_a_theme_is_light_or_dark(ending):
 
 @pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])
 def test_a_package_that_is_not_there_is_named(name, package, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, package, None)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ShapeError, match=r"is not installed; .*install"):
         still(SMALL, name) if name == "x.png" else film_file(SMALL, name)
 
 
 def test_the_film_of_the_readme_is_not_stale():
     assert FILM.read_bytes() == made(), "if it is right: python -m tests.renew screens"
+
+
+LINES = {
+    "trace": LINE,
+    "names": "reshape N,C,H,W 0,-1,64",
+    "chain": "chain 2,3,4 | transpose 1,0,2 | flatten",
+    "refused": "reshape 2,3,4 5,-1",
+    "nothing": "shuffle 2,3",
+    "scalar": "reshape [] 1,1",
+}
+
+
+def in_notebook(answer):
+    """Return the picture of an answer in a notebook, and the text beside it."""
+    bundle = answer._repr_mimebundle_()
+    assert [*bundle] == ["image/svg+xml", "text/plain"]
+    return bundle.values()
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_notebook_gets_a_picture_that_can_be_read_on_both_pages_beside_the_text_that_explain_prints(line, capsys):
+    answer = answer_to(line)
+    svg, text = in_notebook(answer)
+    words = "".join(each.text or "" for each in ElementTree.fromstring(svg).iter(f"{SVG}text"))
+    assert "".join(words.split()) == "".join(text.split())
+    assert answer.explain() is None
+    assert capsys.readouterr().out.rstrip() == text.rstrip()
+    parts = svg.split("@media (prefers-color-scheme: dark)")
+    light, dark = (re.findall(r"(rect)?\.[\w-]+ \{ fill: #(\w{6}); \}", part) for part in parts)
+    assert len(light) == len(dark) > 1
+    for (kind, page_colour), *inks in (light, dark):
+        assert kind == "rect"
+        assert all(contrast(rgb(page_colour), rgb(ink)) >= CONTRAST for _, ink in inks)
+
+
+def test_explain_prints_every_picture_if_asked_and_what_the_stream_can_show(monkeypatch):
+    answer, printed = answer_to("reshape 2,2,3,2 -1,0,0"), []
+    for everything, encoding in ((False, "utf-8"), (True, "utf-8"), (False, "ascii")):
+        stream = TextIOWrapper(BytesIO(), encoding=encoding, write_through=True)
+        monkeypatch.setattr("sys.stdout", stream)
+        answer.explain(everything=everything)
+        printed.append(stream.buffer.getvalue().decode())
+    short, whole, in_ascii = printed
+    assert "more pictures: explain(everything=True)" in short
+    assert ("mix axes" in short, "mix axes" in whole) == (False, True)
+    assert "-1 --" in in_ascii
+
+
+def test_two_pictures_on_one_page_share_no_class():
+    one, other = (
+        {*re.findall(r'class="(\w+)', next(iter(in_notebook(answer_to(LINES[name])))))} for name in ("trace", "chain")
+    )
+    assert one.isdisjoint(other)
+
+
+def test_a_long_answer_says_how_many_lines_are_left_out():
+    svg, _ = in_notebook(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
+    assert len({each.get("y") for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MOST_LINES
+    assert "more lines, which explain() prints" in svg

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -55,7 +54,7 @@ def mixing(words, drawn, ruled, pattern):
     return said if ruled in NO_RULERS else [*said, re.search(" mix(es)? axes", ruled) is not None]
 
 
-@examples(1000)
+@examples(200)
 @given(requests())
 @example("reshape 2,3,4 2,6,2")
 @example("reshape 24 2,3,4")
@@ -95,27 +94,10 @@ def chains(draw):
     return f"chain {' | '.join(stages)}"
 
 
-@examples(500)
+@examples(100)
 @given(chains())
 @example("chain 4,6 | transpose 1,0 | reshape 24 | reshape 6,2,2")
 def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):
     answer = answer_to(line)
     if not any(layout.mixed or layout.fresh for layout in layouts(answer)):
         assert "->" in code(answer, "einops").text
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("reshape N,2 2,N", "! cuts only some old blocks of 2: ~x and ~y mix axes (order is kept)"),
-        ("reshape 2,3,4 2,6,2", "every old block is cut alike: nothing mixes"),
-        ("reshape 2,3,4 2,2,6", "! cuts only some old blocks of 4: ~x and ~y mix axes (order is kept)"),
-        ("reshape N/1000,2 2,N/1000", "old blocks are cut alike by chance: at most sizes ~x and ~y mix axes"),
-        ("chain 6,N | reshape N,6 | reshape N,2,3", "every old block is cut alike: nothing mixes"),
-        ("reshape 2,3,100,3,2 6,100,2,3", "! cuts only some old blocks of 2: ~x and ~y mix axes (order is kept)"),
-    ],
-)
-def test_what_the_rulers_conclude(line, said):
-    answer = answer_to(line)
-    drawn = rulers(answer, layouts(answer)[-1], 0, width=100, height=24, strokes=UNICODE).plain
-    assert said in [text.strip() for text in drawn.split("\n")]

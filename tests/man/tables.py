@@ -1,0 +1,196 @@
+"""The tables of manual pages, made of those of the core; `python -m tests.renew man` writes them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import wrap
+
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
+from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.limits import LIMITS
+from shapecalc.core.ops import OPS, operators_of, refusals, step_rules
+from shapecalc.core.ops.op import operator_of
+
+FOLDER = Path(__file__).parents[2] / "man"
+WIDTH = 78
+EMPTY = "If the known dims multiply to 0, -1 is"
+RESHAPE = {
+    Zero.COPIES: "0 copies the dim at the same index.",
+    Zero.LITERAL: "0 is a dim of size zero.",
+    ZeroBeside.ALLOWED: "",
+    ZeroBeside.REFUSED: "It cannot be used together with -1.",
+    Infers.MINUS_ONE: "Only -1 is inferred.",
+    Infers.ANY_NEGATIVE: "Any negative value is inferred.",
+    EmptyInfer.REFUSED: f"{EMPTY} refused.",
+    EmptyInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
+    EmptyInfer.WITHOUT_COPIES: f"{EMPTY} the quotient of both products without the dims that 0 copies; 0/0 is 1.",
+}
+"""What each answer to a question of reshape says."""
+YES = {True: "yes", False: "no"}
+
+
+def _slices(row):
+    operator = operator_of(OPS["shape"], row)
+    return f"since {operator.since.get('start', 1)}" if operator and row.slices_shape else "no"
+
+
+ANSWERS = (
+    ("transpose", "without a permutation", lambda row: row.no_perm.value),
+    ("transpose", "an empty permutation reverses the dims", lambda row: YES[row.empty_perm_reverses]),
+    ("transpose", "negative axes", lambda row: YES[row.negative_perm]),
+    ("flatten", "takes", lambda row: row.flattens.value),
+    ("squeeze", "an axis that is not 1", lambda row: row.not_one.value),
+    ("squeeze", "an axis named twice", lambda row: row.squeeze_repeats.value),
+    ("squeeze", "an empty list drops every dim of 1", lambda row: YES[row.no_axes_is_all]),
+    ("squeeze", "a scalar counts as having one axis", lambda row: YES[row.scalar_axis]),
+    ("unsqueeze", "negative axes, here and in flatten and squeeze", lambda row: f"since {row.negative_axes_since}"),
+    ("unsqueeze", "takes exactly one axis", lambda row: YES[row.inserts_one]),
+    ("unsqueeze", "an axis named twice", lambda row: row.unsqueeze_repeats.value),
+    ("expand", "may grow", lambda row: row.broadcast.value),
+    ("shape", "a start and an end", _slices),
+    ("slice", "a start and a stop outside", lambda row: row.outside.value),
+    ("slice", "a step below 0", lambda row: YES[row.slices_backwards]),
+)
+"""What the rows answer for the other operations: the operation, the question and the answer."""
+
+
+def page(path):
+    """Return a whole page: what is written by hand, with the tables between as they are now."""
+    before, lines, behind = TABLES[path]
+    head, _, rest = path.read_text("utf-8").partition(before)
+    kept = rest.partition(f"\n{behind}")[2]
+    return "\n".join([f"{head}{before}", *lines(), f"{behind}{kept}"])
+
+
+def rules():
+    """Return the lines about every dialect, version and rule."""
+    dialects = [line for row in DIALECTS.values() for line in dialect(row)]
+    found = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusals())]
+    return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *found]
+
+
+def limits():
+    """Return the lines about every limit."""
+    rows = [entry(each.name, f"{int(each)} {each.counts}. Beyond: {each.beyond}.") for each in LIMITS.values()]
+    return [line for row in rows for line in row]
+
+
+def dialect(row):
+    """Return the lines about one dialect."""
+    yield from (f".Ss {row.name}", ".Bl -tag -width Ds")
+    yield from entry("Source", f"{row.source}.")
+    operators = {op: operator.name for op, operator in operators_of(row).items()}
+    named = [f"{op} ({name})" if op != name else op for op, name in operators.items()]
+    yield from entry("Operations", f"{', '.join(named)}.")
+    for on in row.settings():
+        yield from entry(f"reshape{_setting(row, on)}", _answers(row.readings[on]))
+    for op, question, answer in ANSWERS:
+        said = answer(row)
+        if op in operators and said != "since 1":
+            yield from entry(f"{op}: {question}", f"{said}.")
+    if row.switch:
+        given = (
+            "It must be given, unless the answer is the same at both settings."
+            if row.switch.default is None
+            else "It may be left out."
+        )
+        since = f" It exists since version {row.switch.since} of the operator." if row.switch.since > 1 else ""
+        yield from entry(row.switch.name, f"{given}{since}")
+    yield from entry("Limits", _limits(row))
+    yield from entry("Element types", _dtypes(row))
+    if row.note:
+        yield from entry("Note", f"{row.note}.")
+    yield ".El"
+
+
+def _answers(rules):
+    asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
+    return " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
+
+
+def _setting(row, on):
+    if row.switch is None:
+        return ""
+    default = " (default)" if row.switch.default is on else ""
+    return f" with {row.switch.name} {'on' if on else 'off'}{default}"
+
+
+def _limits(row):
+    said = [f"At most {row.max_rank} dims." if row.max_rank else "Any number of dims."]
+    if row.max_inferred:
+        said.append(f"An inferred dim is at most {row.max_inferred}.")
+    if row.newest_opset:
+        said.append(f"Opsets 1 to {row.newest_opset}.")
+    return " ".join(said)
+
+
+def _dtypes(row):
+    if row.name == "onnx":
+        return "By version, below."
+    if row.newest_opset:
+        lacking = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
+        listed = [f"{op}: {_spelled(types, row)}" for op, types in lacking.items() if types]
+        return f"Those of ONNX, except {'; '.join(listed)}."
+    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
+    return f"{_spelled(row.types, row)}{f', except {lacking}' if lacking else ''}."
+
+
+def _newest_types(op, row):
+    versions = operator_of(OPS[op], row).versions
+    return versions[max(versions)] - row.lacks_types.get(op, frozenset())
+
+
+def _spelled(dtypes, row):
+    return ", ".join(sorted(spelled(dtype, row) for dtype in dtypes))
+
+
+def versions():
+    """Return the lines about the versions of the ONNX operators, and the element types that each brings."""
+    for operator in operators_of(ONNX).values():
+        yield from (f".Ss {operator.name}", ".Bl -tag -width Ds")
+        before = frozenset()
+        for version, accepted in operator.versions.items():
+            added = _spelled(accepted - before, ONNX)
+            yield from entry(str(version), f"{added}." if added else "The same.")
+            before = accepted
+        yield ".El"
+
+
+def listed(title, rules):
+    """Return the lines about some rules."""
+    yield from (f".Ss {title}", ".Bl -tag -width Ds")
+    for rule in rules.values():
+        yield from entry(rule, f"{rule.sentence[:1].upper()}{rule.sentence[1:]}. {rule.explanation}")
+        yield from (".Pp", *filled(f"Source: {rule.source}."), f".Dl {escaped(rule.example)}")
+    yield ".El"
+
+
+def entry(tag, text):
+    """Return one entry of a list."""
+    return [f".It Sy {escaped(tag)}", *filled(text)]
+
+
+def filled(text):
+    """Return text as lines of its source: every sentence starts one.
+
+    >>> filled("First. Then -1.")
+    ['First.', 'Then \\\\-1.']
+    """
+    sentences = re.split(r"(?<=[.:]) (?=[A-Z0-9])", text)
+    lines = [line for sentence in sentences for line in wrap(escaped(sentence), WIDTH, break_on_hyphens=False)]
+    return [rf"\&{line}" if line[0] in ".'" else line for line in lines]
+
+
+def escaped(text):
+    """Return text with what a page would read as something else written out."""
+    text = text.replace("\\", r"\e").replace("'", r"\(aq").replace("()", r"\&()")
+    return re.sub(r"-(?=[\d-]|\\-)|(?<=-)-", r"\-", text)
+
+
+TABLES = {
+    FOLDER / "shapecalc-dialects.7": (".Sh DIALECTS", rules, ".Sh SEE ALSO"),
+    FOLDER / "shapecalc-limits.7": (".Sh LIMITS\n.Bl -tag -width Ds", limits, ".El"),
+}
+"""Pages, each with the lines before its tables, what makes these, and the line behind."""

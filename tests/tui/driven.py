@@ -7,9 +7,13 @@ import functools
 import inspect
 
 from textual import events
+from textual.widgets import OptionList
 
+from shapecalc.core.commands import split
+from shapecalc.core.text import shape_text
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_of
+from shapecalc.view.big import Scale, figures
 
 CHARACTERS = {"question_mark": "?", "slash": "/"}
 """What is typed by the keys that Textual names."""
@@ -47,13 +51,69 @@ class User:
         return next(line.strip() for line in self.lines if line.startswith(" $ "))
 
     @property
+    def keys(self):
+        return self.lines[-1].strip()
+
+    @property
+    def lit(self):
+        """The texts that are shown in reverse."""
+        segments = (segment for strip in self.app.screen._compositor.render_strips() for segment in strip)
+        return [each.text.strip() for each in segments if each.style and each.style.reverse and each.text.strip()]
+
+    @property
     def state(self):
         return self.app.explore.state
+
+    @property
+    def screen(self):
+        return type(self.app.screen).__name__
+
+    @property
+    def focus(self):
+        return getattr(self.app.focused, "id", None)
+
+    @property
+    def value(self):
+        """What stands in the field that has the focus."""
+        return self.app.focused.value
+
+    @property
+    def listed(self):
+        """The entries of the list on the screen."""
+        return [str(option.prompt) for option in self.app.screen.query(OptionList).first().options]
 
     @property
     def notes(self):
         """What was notified, oldest first."""
         return [(note.title, note.message) for note in self.app._notifications]
+
+    @property
+    def note(self):
+        """What was notified last."""
+        return ": ".join(self.notes[-1]) if self.notes else ""
+
+    @property
+    def theme(self):
+        return self.app.theme
+
+    @property
+    def clipboard(self):
+        return self.app.clipboard
+
+    @property
+    def answer(self):
+        """The shape that the app was left with, which is printed."""
+        return self.app.return_value and shape_text(self.app.return_value.answer.output)
+
+    def shows_large(self, text):
+        """Say whether the screen shows a text in large figures: each line of it, one under the other."""
+        lines = [line.ljust(self.app.size.width) for line in self.lines]
+        wanted = figures(text, Scale.LARGE)
+        return any(
+            all(lines[row + place].startswith(part, x) for place, part in enumerate(wanted))
+            for row in range(len(lines) - len(wanted))
+            for x in range(self.app.size.width)
+        )
 
     async def press(self, *keys):
         """Press keys, each when what the one before asked for is done."""
@@ -94,6 +154,20 @@ class User:
     async def wipe(self):
         """Empty the field that has the focus."""
         await self.press("ctrl+e", "ctrl+u")
+
+    async def find(self, words):
+        """Do what the palette does for the one command that has these words."""
+        (found,) = [each for each in self.app.get_system_commands(self.app.explore) if words in each.title]
+        if inspect.isawaitable(doing := found.callback()):
+            await doing
+        await self.settle()
+
+    async def ask(self, line):
+        """Ask another question in the app that is open, and stand where it would open."""
+        await self.app.explore.ask_anew(question_of(split(line)))
+        self.state.go(0 if self.state.learns else self.state.last)
+        self.app.explore.focus_first()
+        await self.settle()
 
     async def paste(self, text):
         self.app.post_message(events.Paste(text))

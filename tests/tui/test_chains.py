@@ -1,4 +1,4 @@
-"""Another chain held against the one on the screen: both outputs at every size, and what is said of a second chain."""
+"""Another chain held against the one on the screen, and its short form: what is drawn, and what is said of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.equiv import Verdict
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.simplify import Cost, Goal, Simplification
 from shapecalc.core.text import shape_text
-from shapecalc.tui.chains import MORE, pair_of, verdict_text
+from shapecalc.tui.chains import MORE, UNPROVED, conclusion_text, count_line, pair_of, verdict_text
 from shapecalc.tui.question import Question, answer_question, command, question_of
 from shapecalc.tui.served import command_of
 from tests.tui.driven import driven
@@ -76,3 +77,10 @@ def test_a_word_that_is_almost_equiv_is_named():
     with pytest.raises(ShapeError) as caught:
         question_of(["equi", FIRST, OTHER])
     assert caught.value.problem.hint == "did you mean equiv?"
+
+
+def test_what_is_not_proved_is_not_called_so():
+    chain = sc.chain("2,3", "transpose")
+    cost = Cost(1, 1, (48,))
+    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED
+    assert count_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

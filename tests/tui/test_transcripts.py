@@ -48,7 +48,7 @@ for option in ("learns", "as-left", "lesson", "big", "path", "notes"):
 async def press(user, keys):
     for word in shlex.split(keys, posix=False):
         key, _, times = word.partition("*")
-        await (user.type(word[1:-1]) if word[0] in "'\"" else user.press(*[key] * int(times or 1)))
+        await user.hurry(*(word[1:-1] if word[0] in "'\"" else [key] * int(times or 1)))
 
 
 def make_file(name):

@@ -24,6 +24,7 @@ class User:
 
     def __init__(self, app):
         self.app, self.pilot, self.handled = app, None, 0
+        self._text = None
 
     def count(self, message):
         """Count a message that is handled, but for those by which Textual waits for the others."""
@@ -31,8 +32,11 @@ class User:
 
     @property
     def text(self):
-        """The screen, without blanks at the ends of its lines."""
-        return "\n".join(strip.text.rstrip() for strip in self.app.screen._compositor.render_strips())
+        """The screen as it was when all was settled, without blanks at the ends of its lines."""
+        if self._text is None:
+            strips = self.app.screen._compositor.render_strips()
+            self._text = "\n".join(strip.text.rstrip() for strip in strips)
+        return self._text
 
     @property
     def lines(self):
@@ -145,7 +149,7 @@ class User:
 
     async def settle(self):
         """Wait until no message is under way any more; Textual's pause alone takes a busy machine for an idle app."""
-        quiet = 0
+        self._text, quiet = None, 0
         while quiet < 2:
             before = self.handled
             await self.pilot.pause(0)

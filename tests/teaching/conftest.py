@@ -1,9 +1,3 @@
-"""Every test of the app has a data folder of its own."""
+from tests.tui.conftest import data_folder
 
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def data_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return tmp_path / "data"
+__all__ = ["data_folder"]

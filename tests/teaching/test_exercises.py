@@ -29,6 +29,7 @@ from shapecalc.teaching.judging import answer_line, prediction_text, right_predi
 from shapecalc.teaching.lessons import gives_away
 from shapecalc.view.pictures import asked_picture
 from tests.sampling import some_and_rest
+from tests.tui.tables import table
 
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 SEEDS = [str(number) for number in range(40)]
@@ -147,35 +148,7 @@ def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(as
     assert solution.partition("|")[2] not in " ".join([asked.task.shown, *rungs(asked.task, answer)])
 
 
-NHWC, HEADS = "make NHWC of this NCHW", "split the heads, 8 of 64, and bring them before the tokens S"
-BUILT = [
-    (NHWC, "transpose 0,2,1,3 | transpose 0,1,3,2", ""),
-    (NHWC, "rearrange 'n c h w -> n h w c'", ""),
-    (
-        NHWC,
-        "reshape 8,32,48,3",
-        "at [0,0,0,1] is element 1 of the input, where element 1536 is asked for; one way",
-    ),
-    (HEADS, "rearrange 'n s (h d) -> n h s d' --lengths h=8", ""),
-    (HEADS, "reshape 0,0,8,-1", "it gives N,S,8,64, and N,8,S,64 is asked for; one way is "),
-    (HEADS, "reshape 0,8,-1,64", "it is the same when S is 1, not always; "),
-    (HEADS, "reshape 5,5", "that is not an answer yet: stage 1, reshape: "),
-    (HEADS, "shape", "that is not an answer yet: shape returns dims, so no element moves; type the ops with | between"),
-    (HEADS, "x\x1b", "that is not an answer yet: there is no operation "),
-    ("make NCHW of this NHWC", "rearrange 'n h w c -> n c h w'", ""),
-    ("merge the heads again", "rearrange 'n h s d -> n s (h d)'", ""),
-    ("put tiles of 2 by 2 together again", "rearrange 'a b c d -> (a c) (b d)'", ""),
-    ("the same patches, a row each", "rearrange 'n c (h p) (w q) -> n (h w) (c p q)' --lengths p=16,q=16", ""),
-    ("pixel shuffle by 2, rows before columns", "rearrange 'n (c i j) h w -> n c (h i) (w j)' --lengths i=2,j=2", ""),
-    (
-        "windows of 7 by 7 of NHWC, in one batch",
-        "rearrange 'n (a h) (b w) c -> (n a b) h w c' --lengths h=7,w=7",
-        "",
-    ),
-]
-
-
-@pytest.mark.parametrize(("words", "typed", "said"), BUILT)
+@pytest.mark.parametrize(("words", "typed", "said"), table("built", "teaching"))
 def test_any_right_chain_is_right_and_a_wrong_one_is_told_where(words, typed, said):
     found = judge_exercise(PUZZLES[words], typed)
     assert (found.right, found.said[: len(said)]) == (not said, said)

@@ -7,9 +7,13 @@ import functools
 import inspect
 
 from textual import events
+from textual.widgets import OptionList
 
+from shapecalc.core.commands import split
+from shapecalc.core.text import shape_text
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_of
+from shapecalc.view.big import Scale, figures
 
 CHARACTERS = {"question_mark": "?", "slash": "/"}
 """What is typed by the keys that Textual names."""
@@ -20,6 +24,7 @@ class User:
 
     def __init__(self, app):
         self.app, self.pilot, self.handled = app, None, 0
+        self._text = None
 
     def count(self, message):
         """Count a message that is handled, but for those by which Textual waits for the others."""
@@ -27,8 +32,11 @@ class User:
 
     @property
     def text(self):
-        """The screen, without blanks at the ends of its lines."""
-        return "\n".join(strip.text.rstrip() for strip in self.app.screen._compositor.render_strips())
+        """The screen as it was when all was settled, without blanks at the ends of its lines."""
+        if self._text is None:
+            strips = self.app.screen._compositor.render_strips()
+            self._text = "\n".join(strip.text.rstrip() for strip in strips)
+        return self._text
 
     @property
     def lines(self):
@@ -47,13 +55,69 @@ class User:
         return next(line.strip() for line in self.lines if line.startswith(" $ "))
 
     @property
+    def keys(self):
+        return self.lines[-1].strip()
+
+    @property
+    def lit(self):
+        """The texts that are shown in reverse."""
+        segments = (segment for strip in self.app.screen._compositor.render_strips() for segment in strip)
+        return [each.text.strip() for each in segments if each.style and each.style.reverse and each.text.strip()]
+
+    @property
     def state(self):
         return self.app.explore.state
+
+    @property
+    def screen(self):
+        return type(self.app.screen).__name__
+
+    @property
+    def focus(self):
+        return getattr(self.app.focused, "id", None)
+
+    @property
+    def value(self):
+        """What stands in the field that has the focus."""
+        return self.app.focused.value
+
+    @property
+    def listed(self):
+        """The entries of the list on the screen."""
+        return [str(option.prompt) for option in self.app.screen.query(OptionList).first().options]
 
     @property
     def notes(self):
         """What was notified, oldest first."""
         return [(note.title, note.message) for note in self.app._notifications]
+
+    @property
+    def note(self):
+        """What was notified last."""
+        return ": ".join(self.notes[-1]) if self.notes else ""
+
+    @property
+    def theme(self):
+        return self.app.theme
+
+    @property
+    def clipboard(self):
+        return self.app.clipboard
+
+    @property
+    def answer(self):
+        """The shape that the app was left with, which is printed."""
+        return self.app.return_value and shape_text(self.app.return_value.answer.output)
+
+    def shows_large(self, text):
+        """Say whether the screen shows a text in large figures: each line of it, one under the other."""
+        lines = [line.ljust(self.app.size.width) for line in self.lines]
+        wanted = figures(text, Scale.LARGE)
+        return any(
+            all(lines[row + place].startswith(part, x) for place, part in enumerate(wanted))
+            for row in range(len(lines) - len(wanted))
+            for x in range(self.app.size.width)
+        )
 
     async def press(self, *keys):
         """Press keys, each when what the one before asked for is done."""
@@ -85,7 +149,7 @@ class User:
 
     async def settle(self):
         """Wait until no message is under way any more; Textual's pause alone takes a busy machine for an idle app."""
-        quiet = 0
+        self._text, quiet = None, 0
         while quiet < 2:
             before = self.handled
             await self.pilot.pause(0)
@@ -94,6 +158,20 @@ class User:
     async def wipe(self):
         """Empty the field that has the focus."""
         await self.press("ctrl+e", "ctrl+u")
+
+    async def find(self, words):
+        """Do what the palette does for the one command that has these words."""
+        (found,) = [each for each in self.app.get_system_commands(self.app.explore) if words in each.title]
+        if inspect.isawaitable(doing := found.callback()):
+            await doing
+        await self.settle()
+
+    async def ask(self, line):
+        """Ask another question in the app that is open, and stand where it would open."""
+        await self.app.explore.ask_anew(question_of(split(line)))
+        self.state.go(0 if self.state.learns else self.state.last)
+        self.app.explore.focus_first()
+        await self.settle()
 
     async def paste(self, text):
         self.app.post_message(events.Paste(text))

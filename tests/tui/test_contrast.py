@@ -61,21 +61,21 @@ SCREENS = {
 }
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("screen", SCREENS)
-def test_text_and_lines_have_contrast_in_every_theme(theme, screen):
+def test_text_and_lines_have_contrast_in_every_theme(screen):
     words, keys = SCREENS[screen]
-    seen = []
 
     async def look(user):
-        user.app.theme = theme
         await user.press(*keys)
-        seen.append(user.app.export_screenshot())
+        for theme in THEMES:
+            user.app.theme = theme
+            await user.settle()
+            svg = user.app.export_screenshot()
+            assert len(measured(svg)) > 20
+            assert (theme, faint(svg)) == (theme, [])
 
     asyncio.run(using(look, *words))
-    assert len(measured(seen[0])) > 20
-    assert faint(seen[0]) == []
 
 
 def test_what_is_faint_is_found():

@@ -10,12 +10,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
+from shapecalc.cli.terminal import check_terminal
+from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import ROOT, command, environment
-
-pytestmark = pytest.mark.sessions(3)
+from tests.core.test_imports import loaded
+from tests.tui.tables import table
 
 PATIENCE = 30
 """Seconds for which a text is waited for; nothing is timed."""
@@ -70,7 +74,7 @@ def shapecalc(*words):
 
 
 @on_tmux
-def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
+def test_it_is_typed_in_stepped_through_resized_hidden_and_left_with_the_answer():
     with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1", "--step", "last")}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 2,12")
         terminal.type(",5")
@@ -81,25 +85,31 @@ def test_it_is_typed_in_stepped_through_resized_and_left_with_the_answer():
         terminal.shows("enlarge the terminal to 60x18; it is 59x17")
         terminal._run("resize-window", "-x", "80", "-y", "24")
         terminal.shows("answer 2,60")
+        terminal.press("C-g")
+        terminal.shows("Does this work?")
         terminal.press("F10")
         assert "ANSWER=2,60\nEXIT=0" in terminal.shows("EXIT=")
 
 
+@pytest.mark.slow
 @on_tmux
 def test_a_first_start_opens_the_path_and_one_key_leaves_it_for_good_and_quitting_prints_nothing(tmp_path):
-    alone = f"XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
+    alone = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
     with Tmux(alone) as terminal:
-        terminal.shows("1 of 9: What a dim is")
+        assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
         terminal.press("Escape")
         terminal.shows("Does this work?")
         terminal.press("C-q")
         terminal.shows("EXIT=0")
-    with Tmux(f's=$({alone}); echo "ANSWER=$s."') as terminal:
+    with Tmux(f's=$({alone} --lesson); echo "ANSWER=$s."') as terminal:
+        terminal.shows("Predict the output shape")
+        terminal.press("Escape")
         terminal.shows("answer hidden")
         terminal.press("C-q")
         assert "ANSWER=.\nEXIT=0" in terminal.shows("EXIT=")
 
 
+@pytest.mark.slow
 @on_tmux
 def test_leaving_a_refused_request_tells_why():
     with Tmux(shapecalc("tui", "reshape", "2,3,4", "5,-1")) as terminal:
@@ -110,6 +120,7 @@ def test_leaving_a_refused_request_tells_why():
         assert "24 elements (2*3*4) cannot be divided by 5, 4 left over" in shown
 
 
+@pytest.mark.slow
 @on_tmux
 def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
     line = shapecalc("tui", "reshape", "-", "8,7", "--step", "last")
@@ -123,23 +134,19 @@ def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
         assert "ANSWER=8,7\nEXIT=0" in terminal.shows("EXIT=")
 
 
+STEP_4 = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4")
+
+
+@pytest.mark.slow
 @on_tmux
 def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
     number = tmp_path / "pid"
-    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', 'reshape', '2,3', '6')}"
+    told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', *STEP_4)}"
     with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
-        terminal.shows("answer 6")
+        terminal.shows("[4 of 8: move axes]")
         os.kill(int(number.read_text()), signal.SIGTERM)
         assert "EXIT=143" in terminal.shows("EXIT=")
         assert terminal._run("display-message", "-p", "#{alternate_on} #{mouse_any_flag}") == "0 0\n"
-
-
-@on_tmux
-def test_without_colour_it_says_as_much():
-    with Tmux(f"NO_COLOR=1 XDG_DATA_HOME=/nowhere {shapecalc('tui')}") as terminal:
-        assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
-        terminal.press("C-q")
-        terminal.shows("EXIT=0")
 
 
 OWN_LESSON = """
@@ -153,119 +160,61 @@ notes = "Whisper."
 """
 
 
+@pytest.mark.slow
 @on_tmux
-def test_it_opens_with_the_lessons_and_at_a_step(tmp_path):
-    with Tmux(f"XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui', '--lesson')}") as terminal:
-        terminal.shows("Predict the output shape")
+def test_it_opens_with_the_lessons_of_a_file_and_their_notes(tmp_path):
     file = tmp_path / "week3.toml"
     file.write_text(OWN_LESSON)
     with Tmux(shapecalc("tui", "--lesson-file", str(file), "--notes")) as terminal:
         assert "My own" in terminal.shows("Notes: Whisper.")
-    with Tmux(shapecalc("tui", "shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4")) as terminal:
-        terminal.shows("[4 of 8: move axes]")
 
 
-@on_tmux
-def test_it_shows_all_and_one_key_asks_and_f10_prints_the_answer_all_the_same():
-    with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1")}); echo "ANSWER=$s"') as terminal:
-        terminal.shows("answer 2,12")
-        terminal.press("C-g")
-        terminal.shows("Does this work?")
-        terminal.type("y")
-        shown = terminal.shows("Type the size")
-        assert "answer hidden" in shown
-        assert "12" not in shown
-        terminal.type("3")
-        assert "[✗3  ]" in terminal.shows("3 is dim 1")
-        terminal.press("BSpace")
-        terminal.type("2")
-        terminal.shows("0 copies dim 0, which is 2")
-        terminal.press("F10")
-        assert "ANSWER=2,12\nEXIT=0" in terminal.shows("EXIT=")
-
-
-def on_a_terminal(*words, **changes):
-    """Run with all three streams on a terminal; return the exit code and what it showed."""
+def test_a_terminal_that_cannot_be_used_is_told_in_a_line():
     parent, child = pty.openpty()
-    env = {**environment(), "TERM": "xterm", "NO_COLOR": "1", **changes}
-    running = subprocess.Popen(command(*words), env=env, cwd=ROOT, stdin=child, stdout=child, stderr=child)
+    running = subprocess.Popen(command("tui"), env=environment(), cwd=ROOT, stdin=child, stdout=child, stderr=child)
     os.close(child)
-    code = running.wait(PATIENCE)
+    assert running.wait(PATIENCE) == 2
     shown = os.read(parent, 65536).decode()
     os.close(parent)
-    return code, shown
-
-
-PLAIN = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
-UNUSABLE = [
-    ({"TERM": "dumb"}, "the app cannot draw on a terminal of the kind TERM names"),
-    ({"TERM": ""}, "the app cannot draw on a terminal of the kind TERM names"),
-    ({"LC_ALL": "C", **PLAIN}, "the app needs a terminal in UTF-8, and this one is in"),
-    ({"LC_ALL": "POSIX", **PLAIN}, "the app needs a terminal in UTF-8, and this one is in"),
-]
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(("changes", "said"), UNUSABLE)
-def test_a_terminal_that_cannot_be_used_is_told_in_a_line(changes, said):
-    code, shown = on_a_terminal("tui", **changes)
-    assert code == 2
     assert shown.startswith("shapecalc: ")
-    assert f": {said}" in shown
+    assert ": the app cannot draw on a terminal of the kind TERM names" in shown
     assert "--explain" in shown
     assert "\x1b[?" not in shown
 
 
-MISUSED = [
-    (["tui"], "the app needs a terminal, for its keys and on standard error"),
-    (["tui", "reshap", "2,3", "6"], "there is no operation 'reshap' (did you mean reshape?)"),
-    (["tui", "reshape", "2,3", "--nope"], "reshape has no option '--nope'"),
-    (["tui", "reshape", "2,3", "6", "7"], "reshape does not take '7'"),
-    (["tui", "--step", "0"], "--step is a whole number from 1"),
-    (["tui", "--lesson-file", "pyproject.toml"], "pyproject.toml:1: there is no [[lesson]]"),
-    (["tui", "--path", "--lesson-file", "x.toml"], "--path and --lesson-file cannot be combined"),
-    (["tui", "chain", "2", "3"], "a chain is one text"),
-    (["tui", "reshape", "2,3", "'6"], "the app needs a terminal"),
-    (["tui", "reshape", "-", "6"], "standard input is empty"),
-]
+@pytest.mark.parametrize(
+    ("kind", "encoding", "said"),
+    [
+        ("", "utf-8", "of the kind TERM names"),
+        ("dumb", "utf-8", "of the kind TERM names"),
+        ("xterm", "ascii", "needs a terminal in UTF-8, and this one is in ascii"),
+        ("xterm", "utf-8", ""),
+    ],
+)
+def test_the_app_needs_a_terminal_that_it_can_draw_on_in_utf_8(kind, encoding, said, monkeypatch):
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(sys, stream, SimpleNamespace(isatty=lambda: True, encoding=encoding))
+    monkeypatch.setenv("TERM", kind)
+    with pytest.raises(ShapeError, match=said) if said else nullcontext():
+        check_terminal()
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(("words", "said"), MISUSED, ids=[" ".join(words) for words, _ in MISUSED])
-def test_what_cannot_be_opened_is_told_in_a_line(words, said):
-    ran = subprocess.run(
-        command(*words),
-        cwd=ROOT,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-        start_new_session=True,
-    )
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("shapecalc: usage: ")
-    assert said in ran.stderr
-    assert ran.stderr.count("\n") == 1
+@pytest.mark.parametrize(("words", "said"), table("misused"))
+def test_what_cannot_be_opened_is_told_in_a_line(words, said, shapecalc):
+    ran = shapecalc("tui", *shlex.split(words))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("shapecalc: usage: ")
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
 
 
 def test_a_pipe_without_a_terminal_behind_it_is_told():
-    ran = subprocess.run(
-        command("tui", "reshape", "-", "6"),
-        cwd=ROOT,
-        env=environment(),
-        input="2,3\n",
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-        start_new_session=True,
-    )
+    words = command("tui", "reshape", "-", "6")
+    options = {"capture_output": True, "encoding": "utf-8", "check": False, "start_new_session": True}
+    ran = subprocess.run(words, cwd=ROOT, env=environment(), input="2,3\n", timeout=PATIENCE, **options)
     assert ran.returncode == 2
     assert "the app needs a terminal to read its keys from" in ran.stderr
 
 
 def test_opening_a_question_reads_no_numpy():
-    code = "import sys; import shapecalc.tui.app; sys.exit('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+    assert loaded("import shapecalc.tui.app", ("numpy",)) == []

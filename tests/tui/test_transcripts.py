@@ -1,76 +1,206 @@
-"""The app in transcripts: `$` a command line, `.` the keys that are pressed, and what the screen shows then.
+"""The app in transcripts: `$` a command line, what is done then, and what the screen shows.
 
-A key in quotes is a text that is typed. `+` and `-` say what is on the screen and what is not; `title`, `rail`,
-`command`, `line N`, `note`, `focus`, `theme` and `clipboard` what stands there, with `...` for any text; `caret` the
-text over the first mark; `click`, `paste` and `resize` do it. No line is wider than the screen.
+Files: `@` a name, `|` a line of it; `arrays` makes a folder of them, `remove` takes one away, `full` is a full disk.
+Done: `.` keys (`up*3` three times, what is in quotes is typed), `burst N` keys so many turns of the loop apart,
+`click` on a text (`click+3` so far right of its start), `paste`, `resize`, `find` what the palette has by a name,
+`wait` for what works in the background, `ask` another question in the open app, `keep` what is on the screen.
+Seen: `+` what is on the screen (`2+` twice), `-` what is not, `same` as was kept, `large` figures, `caret` the text
+over the first mark, `line N`, `file` and `kept` what a file holds, here or in the data folder, `without` a text that no
+file has, `folder` what is here, and every word that names what a `User` sees, with `...` for any text. No line is wider
+than the screen.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import errno
+import os
 import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from shapecalc.core.problem import FILE, Problem, ShapeError
+from shapecalc.teaching.lessons import Course, first_course, own_lessons
+from shapecalc.tui.lessons import Drilling
+from shapecalc.tui.model import ModelScreen
+from tests.models.reports import YOLO
 from tests.transcripts import is_seen, transcripts
 from tests.tui.driven import using
 
-pytestmark = pytest.mark.sampled(10)
+pytestmark = pytest.mark.sampled(20)
 
-SIGNS = r"\$|\.|\+|-|title|rail|command|line|note|focus|theme|clipboard|caret|click|paste|resize"
+READ = "title|rail|command|keys|lit|screen|focus|value|listed|note|theme|clipboard|answer"
+DONE = r"@|\||arrays|remove|full|\.|burst|click(?:\+\d+)?|paste|resize|find|wait|ask|keep"
+SEEN = rf"\d*\+|-|same|large|caret|line|file|without|kept|folder|{READ}"
 OPENING = argparse.ArgumentParser(prog="shapecalc tui", allow_abbrev=False)
 OPENING.add_argument("--size", default="80x24")
 OPENING.add_argument("--step", type=int)
-for flag in ("learns", "lesson", "big"):
-    OPENING.add_argument(f"--{flag}", action="store_true")
+for option in ("course", "drill", "model"):
+    OPENING.add_argument(f"--{option}")
+for option in ("learns", "as-left", "lesson", "big", "path", "notes"):
+    OPENING.add_argument(f"--{option}", action="store_true")
 
 
-async def act(user, sign, text):
-    """Do what a line says, if it says that something is done."""
-    if sign == ".":
-        for word in shlex.split(text, posix=False):
-            await (user.type(word[1:-1]) if word[0] in "'\"" and len(word) > 1 else user.press(word))
-    elif sign == "click":
-        await user.click(text)
-    elif sign == "paste":
-        await user.paste(text)
-    elif sign == "resize":
-        await user.resize(*map(int, text.split("x")))
+async def press(user, keys):
+    for word in shlex.split(keys, posix=False):
+        key, _, times = word.partition("*")
+        await user.hurry(*(word[1:-1] if word[0] in "'\"" else [key] * int(times or 1)))
 
 
-def seen(user, sign, text):
-    """Return what is shown where a line says, and what it says that is there."""
-    if sign == "line":
-        number, _, text = text.partition(" ")
-        return user.lines[int(number)].strip(), text
-    if sign == "caret":
-        return user.lines[1][user.lines[2].index("▲") :][: len(text)], text
-    if sign == "note":
-        return ": ".join(user.notes[-1]) if user.notes else "", text
-    if sign == "focus":
-        return str(getattr(user.app.focused, "id", None)), text
-    return getattr(user.app if sign in ("clipboard", "theme") else user, sign), text
+def make_file(name):
+    """Make an empty file, or a folder if its name ends so."""
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).mkdir() if name.endswith("/") else Path(name).write_text("")
 
 
-@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))
-def test_what_is_pressed_gives_what_is_seen(lines):
-    openings = [number for number, line in enumerate(lines) if line.sign == "$"]
-    for start, end in zip(openings, [*openings[1:], len(lines)], strict=True):
-        opened, words = OPENING.parse_known_args(shlex.split(lines[start].text)[2:])
-        options = vars(opened)
-        width, height = map(int, options.pop("size").split("x"))
+def make_arrays():
+    np.save("x.npy", np.array([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]], "f4"))
+    Path("inside").mkdir()
+    np.save("inside/y.npy", np.zeros((4, 5, 6)))
+    np.savez("many.npz", first=np.zeros(7), second=np.zeros((8, 9), "i1"))
+    for name, content in (("notes.txt", b"none"), ("bad.npy", b"\x93NUMPY"), ("red\x1b[31m.npy", b"")):
+        Path(name).write_bytes(content)
 
-        async def play(user, shown=lines[start + 1 : end]):
-            for sign, text, place in shown:
-                await act(user, sign, text)
-                assert all(len(line) <= user.app.size.width for line in user.lines), place
-                if sign in ("+", "-"):
-                    assert (text in user.text) is (sign == "+"), f"{place}\n{user.text}"
-                elif sign not in (".", "click", "paste", "resize", ""):
-                    found, said = seen(user, sign, text)
-                    assert is_seen(said, f"{found}\n"), f"{place}: {found}\n{user.text}"
-                assert sign or not text, f"{place}: this says nothing"
 
-        asyncio.run(using(play, *words, size=(width, height), **options))
+def mend(path):
+    """Write a model as it is mended: many nodes of it."""
+    if Path(path).exists():
+        raise ShapeError(Problem(FILE, f"{path}: it exists"))
+    make_file(path)
+    return [*(f"mended  node {number}" for number in range(100)), f"proved. Wrote [b]{path}"]
+
+
+class Player:
+    """Does what the lines of a transcript say, and looks at what they say is seen."""
+
+    def __init__(self, monkeypatch):
+        self.monkeypatch, self.file, self.text = monkeypatch, "", ""
+
+    def refuse(self, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def prepare(self, sign, text):
+        """Do what needs no app; say whether that was asked for."""
+        if sign == "@":
+            self.file = text
+            make_file(text)
+        elif sign == "|":
+            Path(self.file).write_text(f"{Path(self.file).read_text()}{text}\n")
+        elif sign == "arrays":
+            make_arrays()
+        elif sign == "remove":
+            shutil.rmtree(text) if Path(text).is_dir() else Path(text).unlink()
+        elif sign == "full":
+            self.monkeypatch.setattr("shapecalc.engine.whole_files.whole_file", self.refuse)
+        else:
+            return False
+        return True
+
+    async def act(self, user, sign, text):
+        """Do something at the keyboard; say whether that was asked for."""
+        sign, _, after = sign.partition("+") if sign.startswith("click") else (sign, "", "")
+        if sign == ".":
+            await press(user, text)
+        elif sign == "burst":
+            turns, *words = shlex.split(text, posix=False)
+            keys = [key for word in words for key in (word[1:-1] if word[0] == '"' else [word])]
+            await user.burst(*keys, turns=int(turns))
+        elif sign == "click":
+            await user.click(text, after=int(after or 0))
+        elif sign == "resize":
+            await user.resize(*map(int, text.split("x")))
+        elif sign == "wait":
+            await user.app.workers.wait_for_complete()
+            await user.settle()
+        elif sign in ("paste", "find", "ask"):
+            await getattr(user, sign)(text.encode().decode("unicode_escape") if sign == "paste" else text)
+        elif sign == "keep":
+            self.text = user.text
+        else:
+            return False
+        return True
+
+    def see(self, user, sign, text):
+        """Return what is shown where a line says, and what it says that is there."""
+        if sign == "same":
+            return user.text, self.text
+        if sign == "large":
+            return user.shows_large(text) and text, text
+        if sign == "caret":
+            return user.lines[1][user.lines[2].index("▲") :][: len(text)], text
+        if sign == "folder":
+            return " ".join(sorted(os.listdir())), text
+        if sign not in ("line", "file", "without", "kept"):
+            found = getattr(user, sign)
+            return " | ".join(found) if isinstance(found, list) else found, text
+        name, _, text = text.partition(" ")
+        if sign == "line":
+            return user.lines[int(name)].strip(), text
+        folder = Path(os.environ["XDG_DATA_HOME"], "shapecalc") if sign == "kept" else Path()
+        if sign == "without":
+            files = [file.read_text("utf-8") for file in folder.glob(name)]
+            return bool(files) and not any(text in file for file in files), True
+        file = next(folder.glob(name), None)
+        return file and file.read_text("utf-8").strip(), text or None
+
+    async def play(self, user, lines):
+        for sign, text, place in lines:
+            assert sign or not text, f"{place}: this says nothing"
+            if not sign or self.prepare(sign, text) or await self.act(user, sign, text):
+                continue
+            assert all(len(line) <= user.app.size.width for line in user.lines), place
+            if sign.endswith(("+", "-")):
+                times = int(sign.strip("+-") or 0)
+                count = user.text.count(text)
+                assert count == times if times else (count > 0) is (sign == "+"), f"{place}\n{user.text}"
+            else:
+                found, said = self.see(user, sign, text)
+                seen = found == said or is_seen(str(said), " ".join(f"{found}".split("\n")) + "\n")
+                assert seen, f"{place}: {found}\n{user.text}"
+
+
+async def open_further(user, course, drill, path, notes):
+    """Open what lies over the main screen: a course, the path, or exercises."""
+    if course or path:
+        own = course and Course(own_lessons(course, Path(course).read_text()), notes=notes)
+        user.app.explore.course = own or first_course()
+        user.app.explore.action_lessons()
+    elif drill:
+        user.app.push_screen(Drilling(drill))
+    await user.settle()
+
+
+@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", rf"\$|{DONE}|{SEEN}"))
+def test_what_is_pressed_gives_what_is_seen(lines, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr("shapecalc.tui.lessons.new_seed", lambda: "1")
+    player = Player(monkeypatch)
+    starts = [number for number, line in enumerate(lines) if line.sign == "$"]
+    for sign, text, _ in lines[: starts[0]]:
+        player.prepare(sign, text)
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        words = shlex.split(lines[start].text)
+        with monkeypatch.context() as changed:
+            while "=" in words[0]:
+                changed.setenv(*words.pop(0).split("=", 1))
+            opened, words = OPENING.parse_known_args(words[2:])
+            further = {name: getattr(opened, name) for name in ("course", "drill", "path", "notes")}
+
+            async def play(user, shown=lines[start + 1 : end], further=further):
+                await open_further(user, **further)
+                await player.play(user, shown)
+
+            opening = {
+                "size": tuple(map(int, opened.size.split("x"))),
+                "step": 0 if opened.learns else opened.step,
+                "learns": None if opened.as_left else opened.learns,
+                "lesson": opened.lesson,
+                "big": opened.big,
+                "model": opened.model and ModelScreen(YOLO, int(opened.model), mend),
+            }
+            asyncio.run(using(play, *words, **opening))

@@ -2,57 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
 
 from shapecalc.tui.app import LARGEST, LONGEST_QUESTION, MOST_QUESTIONS, NOWHERE, UserFile, app_file
-from shapecalc.tui.themes import THEMES
-from tests.tui.driven import using
-
-pytestmark = pytest.mark.sessions(7)
+from shapecalc.tui.themes import opening_theme
 
 LINE = "shapecalc reshape 2,3 6"
-
-
-def asked(script, *words, **opening):
-    asyncio.run(using(script, *words, **opening))
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_theme_that_is_chosen_is_there_again(theme):
-    async def choose(user):
-        user.app.theme = theme
-        await user.settle()
-        seen.append(user.app.export_screenshot(title=""))
-
-    async def look(user):
-        assert user.app.theme == theme
-        seen.append(user.app.export_screenshot(title=""))
-
-    seen = []
-    asked(choose)
-    asked(look)
-    assert seen[0] == seen[1]
-
-
-def test_no_color_is_no_choice_that_is_remembered(monkeypatch):
-    async def leave(user):
-        await user.press("ctrl+q")
-
-    UserFile().keep_theme("light")
-    monkeypatch.setenv("NO_COLOR", "1")
-    asked(leave)
-    assert UserFile().theme == "light"
-
-
-def test_opening_writes_nothing():
-    async def look(user):
-        await user.press("ctrl+q")
-
-    asked(look)
-    assert not app_file().exists()
 
 
 @pytest.mark.parametrize(
@@ -64,13 +21,12 @@ def test_opening_writes_nothing():
     ids=lambda content: content[:20],
 )
 def test_a_file_that_holds_something_else_is_passed_over(content):
-    async def look(user):
-        assert user.app.theme == "shapecalc"
-        await user.press("ctrl+t")
-
     app_file().parent.mkdir(parents=True)
     app_file().write_text(content, errors="surrogateescape")
-    asked(look)
+    kept = UserFile()
+    assert kept.questions == ()
+    assert opening_theme(kept.theme, colour=True) == "shapecalc"
+    kept.keep_theme("dark")
     assert json.loads(app_file().read_text()) == {"theme": "dark", "questions": []}
 
 

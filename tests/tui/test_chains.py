@@ -1,0 +1,86 @@
+"""Another chain held against the one on the screen, and its short form: what is drawn, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import shapecalc as sc
+from shapecalc.core.equiv import Verdict
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.simplify import Cost, Goal, Simplification
+from shapecalc.core.text import shape_text
+from shapecalc.tui.chains import MORE, UNPROVED, conclusion_text, count_line, pair_of, verdict_text
+from shapecalc.tui.question import Question, answer_question, command, question_of
+from shapecalc.tui.served import command_of
+from tests.tui.driven import driven
+from tests.tui.tables import table
+
+FIRST, OTHER = "2,3 | transpose 1,0", "| reshape 3,2"
+PAIRS = [(FIRST, OTHER), ("N,C,3 | transpose 1,0,2", "| reshape C,N,3"), ("64,64 | transpose", "| flatten")]
+
+
+@driven()
+async def test_both_outputs_are_lit_once_at_every_size(user):
+    for first, second in PAIRS:
+        await user.ask(f"equiv '{first}' '{second}'")
+        user.app.explore.action_equiv()
+        found = pair_of(user.state.answer, second).equivalence.counterexample
+        heads = [f"{name} {shape_text(shape)}" for name, shape in zip(("first", "second"), found.outputs, strict=True)]
+        for size in ((80, 24), (60, 18), (200, 60)):
+            await user.resize(*size)
+            assert re.search(" +".join(heads), user.text)
+            lit = [int(element) for element in re.findall(r"\[ *(\d+)\]", user.text)]
+            assert lit == [*(found.elements or ())]
+            assert "escape closes" in user.text
+        await user.press("escape")
+
+
+@pytest.mark.parametrize(("text", "verdict", "said"), table("second_chains"))
+def test_what_is_said_of_a_second_chain(text, verdict, said):
+    pair = pair_of(sc.transpose("N,C", "1,0"), text)
+    assert (pair.equivalence.verdict.name if pair.equivalence else "") == verdict
+    shown = verdict_text(pair).plain
+    assert said in shown
+    assert shown.replace("\n", "").isprintable()
+
+
+def test_what_is_too_large_to_compare_while_one_types_is_left_to_the_command():
+    chains = (
+        "4096,4095 | transpose | reshape 4096,4095 | transpose",
+        "| reshape 4095,4096 | transpose | reshape 4095,4096",
+    )
+    pair = pair_of(answer_question(question_of(["chain", chains[0]])).answer, chains[1])
+    assert pair.equivalence.verdict is Verdict.UNDECIDED
+    assert verdict_text(pair).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
+    assert sc.equiv(*chains).verdict is Verdict.DIFFERENT
+
+
+def test_the_second_chain_stays_with_the_question():
+    question = question_of(["equiv", FIRST, OTHER])
+    assert command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
+    changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
+    assert changed.second_chain == OTHER
+    assert Question(*json.loads(command_of(question)[-2])) == question
+
+
+@pytest.mark.parametrize("words", [["equiv"], ["equiv", FIRST], ["equiv", FIRST, OTHER, "--where", "N=2"]])
+def test_two_chains_are_needed(words):
+    with pytest.raises(ShapeError) as caught:
+        question_of(words)
+    assert caught.value.problem.rule == "usage"
+
+
+def test_a_word_that_is_almost_equiv_is_named():
+    with pytest.raises(ShapeError) as caught:
+        question_of(["equi", FIRST, OTHER])
+    assert caught.value.problem.hint == "did you mean equiv?"
+
+
+def test_what_is_not_proved_is_not_called_so():
+    chain = sc.chain("2,3", "transpose")
+    cost = Cost(1, 1, (48,))
+    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED
+    assert count_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

@@ -1,0 +1,143 @@
+"""Every room of the app at every size: nothing is cut off without a mark, boxes are whole, and all of them close."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from textual.widgets import DataTable, Input, OptionList
+
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.ops.op import operator_of
+from shapecalc.tui.widgets import ClickableText
+from tests.tui.driven import driven
+
+RANK_8 = "shuffle 2,3,4,5,6,7,8,2 --first 7,6,5,4,3,2,1,0 --to 0,0,0,0,0,-1,2,3"
+MAIN = [
+    "shuffle 2,3,4,5,6,7,8,2 --first 7,6,5,4,3,2,1,0 --to 0,0,-1 --second 2,1,0",
+    "shuffle 2,3,4 --first 1,0,2,5 --to 0,0,0,0,0,-1 --second 1,7",
+    "chain '8,128,768 | reshape 0,0,12,64 | transpose 0,2,1,3 | reshape 0,0,-1'",
+    "reshape 2,3,4 5,-1",
+]
+ROOMS = [
+    *(("f1",), ("f2",), ("f4",), ("f5", "escape"), ("f5", "enter"), ("f5", "enter", "ctrl+g")),
+    *(("f8",), ("ctrl+l",), ("ctrl+o",), ("ctrl+r", "space"), ("ctrl+b",), ("ctrl+b", "f3")),
+]
+"""The keys that open each; the pictures that are not over the main screen come last."""
+DIALOGS = ["f1", "f2", "f4", "f5", "f8", "ctrl+l", "ctrl+o"]
+
+
+def cut_off(screen):
+    """Yield what a screen cuts off: the widget, and which way it would have to be scrolled."""
+    for widget in screen.query("*"):
+        if not (widget.display and widget.size and widget.is_on_screen) or isinstance(widget, Input):
+            continue
+        if isinstance(widget, ClickableText):
+            width = widget.size.width
+            lines = [(line, widget.render_line(y).text) for y, line in enumerate(widget.text.plain.split("\n"))]
+            yield from (line for line, shown in lines if len(line.rstrip()) > width and not shown.endswith("…"))
+            continue
+        if widget.max_scroll_x and not widget.show_horizontal_scrollbar:
+            yield widget, "across"
+        if widget.max_scroll_y and not widget.show_vertical_scrollbar and not isinstance(widget, OptionList):
+            yield widget, "down"
+        if isinstance(widget, DataTable) and widget.virtual_size.width > widget.size.width:
+            yield widget, "a table"
+
+
+def box_is_whole(lines):
+    """Say whether the outermost box of a screen has its four corners over each other, if it has a box."""
+    above = [(line.index("╭"), line.rindex("╮")) for line in lines if "╭─" in line and "─╮" in line]
+    below = [(line.index("╰"), line.rindex("╯")) for line in lines if "╰─" in line and "─╯" in line]
+    return not (above or below) or above[0] == below[-1]
+
+
+SIZES = [(80, 24), (60, 18), (40, 12), (200, 60)]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("asked", [RANK_8, "reshape 0,3,C 0,-1"])
+@pytest.mark.parametrize("size", SIZES)
+@driven()
+async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):
+    await user.ask(asked)
+    await user.resize(*size)
+    for keys in ((), *ROOMS):
+        await user.hurry(*keys)
+        assert not keys or keys[0] not in DIALOGS or box_is_whole(user.lines), user.text
+        assert user.lines, "it is drawn by looking at it"
+        assert [*cut_off(user.app.screen)] == [], keys
+        while user.app.screen is not user.app.explore:
+            await user.hurry("escape", "escape")
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("size", [(80, 24), (60, 18), (200, 60), (61, 19)])
+@driven()
+async def test_nothing_is_pushed_off_the_main_screen(user, size):
+    await user.resize(*size)
+    for asked in MAIN:
+        await user.ask(asked)
+        assert re.search("answer|refused: ", user.title)
+        assert not user.title.endswith("…")
+        for key in ("pageup", "f3", "ctrl+home"):
+            await user.press(key)
+            assert user.keys.startswith("PgDn next") or "F1 help" in user.keys
+            assert user.lines[-2].startswith(" $ shapecalc ")
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("key", [*DIALOGS, "ctrl+p"])
+@driven(size=(120, 40))
+async def test_a_dialog_is_closed_by_clicks_and_keys_and_nothing_else_is(user, key):
+    before = user.command
+    for place in ("beside it", "on the key that it names"):
+        await user.press(key)
+        assert user.app.screen is not user.app.explore
+        rows = [n for n, line in enumerate(user.lines) if re.search(r"\bescape (closes|leaves|changes)", line)]
+        row = rows[-1] if place != "beside it" and rows else 0
+        await user.pilot.click(offset=(user.lines[row].index("escape") + 1 if row else 0, row))
+        await user.settle()
+        assert user.app.screen is user.app.explore
+        assert rows or key in ("f1", "f5", "ctrl+p")
+    for closing in (["escape"] * 3, [*["enter"] * 3, "escape", "escape", "escape"]):
+        await user.hurry(key)
+        await user.hurry(*closing)
+        await user.press("escape")
+        assert user.app.screen is user.app.explore
+    assert user.command == before
+
+
+PAIRS = [("reshape", row.name) for row in dialects_with(OPS["reshape"])]
+PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
+
+
+@pytest.mark.parametrize(
+    "pairs", [PAIRS[1::30], pytest.param(PAIRS[::4], marks=pytest.mark.slow)], ids=["some", "more"]
+)
+@driven("reshape", "2,3,4", "0,-1", size=(100, 30))
+async def test_ops_and_dialects_can_be_chosen_by_keys(user, pairs):
+    for op, dialect in pairs:
+        having = [row.name for row in dialects_with(OPS[op])]
+        await user.hurry("f2", "home", *["down"] * [*OPS].index(op))
+        await user.hurry("tab", "home", *["down"] * having.index(dialect), "enter")
+        assert (user.state.question.op, user.state.question.dialect) == (op, dialect)
+        assert operator_of(OPS[op], DIALECTS[dialect]).name in user.title or user.title.endswith("cannot be read")
+        assert "input" in user.text
+
+
+FIELDS = ["shuffle 2,3,4 --first 1,0,2 --to 0,-1", "squeeze 1,3,1 --axes 0,2", "reshape N,C,H,W 0,-1,64"]
+FIELDS += ["chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "transpose 2,3,4 1,0,2"]
+
+
+@driven()
+async def test_every_field_can_be_rubbed_out_and_typed_again(user):
+    for opening in FIELDS:
+        await user.ask(opening)
+        for name in user.state.question.fields:
+            text = user.state.question.texts.get(name, "")
+            await user.hurry("end", *["backspace"] * len(text), *text)
+            assert user.state.question.texts.get(name, "") == text
+            await user.press("tab")
+        assert user.state.result.problem is None

@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,25 +56,29 @@ def command(*words):
 
 def process(*words, **options):
     """Run a command line in a process of its own."""
-    return subprocess.run(command(*words), env=environment(), cwd=ROOT, timeout=60, check=False, **options)
+    return program(command(*words), **{"cwd": ROOT, **options})
+
+
+def program(words, **options):
+    """Run a program in the environment of a run."""
+    return subprocess.run(words, **{"env": environment(), "timeout": 60, "check": False, **options})
+
+
+def told_on_a_terminal(words, **options):
+    """Run a program with stderr on a terminal, and stdout unless it is given; return its exit code and what it wrote."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(words, **{"env": environment(), "stdout": theirs, "stderr": theirs, **options})
+    os.close(theirs)
+    told = b""
+    with suppress(OSError):  # Linux says so where the other side is closed
+        while piece := os.read(ours, 1 << 16):
+            told += piece
+    os.close(ours)
+    return running.wait(), told.decode().replace("\r\n", "\n")
 
 
 def on_a_terminal(*words):
     """Run a command line with stdout and stderr on a terminal; return its exit code and what it showed."""
-    import pty
-
-    parent, child = pty.openpty()
-    running = subprocess.Popen(command(*words), env=environment(), cwd=ROOT, stdout=child, stderr=child)
-    os.close(child)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(parent)
-    lines = shown.decode().replace("\r\n", "\n").splitlines()
-    return running.wait(), "".join(f"{line.rstrip()}\n" for line in lines)
+    code, told = told_on_a_terminal(command(*words), cwd=ROOT)
+    return code, "".join(f"{line.rstrip()}\n" for line in told.splitlines())

@@ -1,12 +1,12 @@
 """The command line in transcripts: `$` a command, `>` its standard input, `!` standard error, `=` the exit code.
 
-`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line may
-be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty standard
-error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`, `$ ln`
-and `$ save` are commands of these transcripts.
+`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line
+may be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty
+standard error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`,
+`$ ln` and `$ save` are commands of these transcripts.
 
-`<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a text
-that is repeated, and `<CUT>` at the end of a line for a line that does not end.
+`<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a
+text that is repeated, and `<CUT>` at the end of a line for a line that does not end.
 """
 
 from __future__ import annotations

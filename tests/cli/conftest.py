@@ -65,7 +65,7 @@ def program(words, **options):
 
 
 def told_on_a_terminal(words, **options):
-    """Run a program with stderr, and stdout if it is not given, on a terminal; return its exit code and what it wrote."""
+    """Run a program with stderr, and stdout by default, on a terminal; return its exit code and what it wrote."""
     pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ours, theirs = pty.openpty()
     running = subprocess.Popen(words, **{"env": environment(), "stdout": theirs, "stderr": theirs, **options})

@@ -1,4 +1,4 @@
-"""`shapecalc check` over large files and streams, and `vectors`; what it says of lines is in `transcripts/check.txt`."""
+"""`shapecalc check` over large files and streams, and `vectors`; what it says of lines: `transcripts/check.txt`."""
 
 from __future__ import annotations
 

@@ -84,14 +84,6 @@ def test_a_line_is_judged_by_the_answer_to_its_case(case, name):
     assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 
-@pytest.mark.parametrize(
-    "more", ['"op": "shape"', '"expect": {"error": "x", "error": "x"}', '"id": [{"a": 1, "a": 1}]']
-)
-def test_a_key_that_is_said_twice_is_refused_wherever_it_stands(more):
-    with pytest.raises(ShapeError, match="is there twice"):
-        read_object(f'{{"op": "shape", "input": [2], {more}}}')
-
-
 @pytest.mark.parametrize("number", ["2.0", "2e0", "NaN", "-Infinity"])
 @pytest.mark.parametrize(
     "text", ['"input": [{}], "target": [2]', '"input": [2], "target": [{}]', '"input": [2], "target": [2], "opset": {}']

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -16,6 +17,31 @@ import pytest
 from shapecalc import __main__
 
 ROOT = Path(__file__).parents[2]
+CHARACTERS = {
+    "ESC": "\x1b",
+    "CR": "\r",
+    "LF": "\n",
+    "FF": "\f",
+    "TAB": "\t",
+    "NUL": "\0",
+    "BOM": "\N{BOM}",
+    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
+    "LS": "\N{LINE SEPARATOR}",
+    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
+}
+"""What texts of tests call `<ESC>` and the like; `<xFF>` is a byte that is no text."""
+STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|(\S+) x (\d+))>")
+
+
+def meant(text):
+    """Return a text with the characters that `<ESC>` and the like stand for, and `ababab` for `<ab x 3>`."""
+    return STANDS_FOR.sub(lambda found: CHARACTERS[found[1]] if found[1] else found[2] * int(found[3]), text)
+
+
+def rows(name):
+    """Return the rows of a table in this folder, split at ` => `."""
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [[meant(cell) for cell in line.split(" => ")] for line in lines if line and line[0] != "#"]
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from shapecalc.cli import output
-from tests.cli.conftest import program
+from tests.cli.conftest import program, rows
 from tests.transcripts import is_seen
 
-ROWS = [
-    row.split(" => ")
-    for row in Path(__file__).with_name("without_packages.txt").read_text("utf-8").splitlines()
-    if row and row[0] != "#"
-]
+ROWS = rows("without_packages.txt")
 ALONE = [sys.executable, "-S"]
 """A Python that sees the package, and no other."""
 EACH = """

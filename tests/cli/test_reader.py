@@ -6,7 +6,6 @@ import atexit
 import gc
 import json
 import shlex
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -16,17 +15,13 @@ from shapecalc.cli.options import COMMANDS, PRINTING, Argument, command_named, p
 from shapecalc.core.commands import Option, Spellings, Takes, read_op, read_stage, sort_words
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
+from tests.cli.conftest import rows
 from tests.sampling import examples
 
-READ = [
-    row.split(" => ")
-    for row in Path(__file__).with_name("lines_read.txt").read_text("utf-8").splitlines()
-    if row and row[0] != "#"
-]
 WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13", "onnx", "torch", "N=2", "--", "-x"]
 
 
-@pytest.mark.parametrize(("line", "found"), READ)
+@pytest.mark.parametrize(("line", "found"), rows("lines_read.txt"))
 def test_a_line_is_read(line, found):
     op, *words = shlex.split(line)
     assert read_op(OPS[op], words, PRINTING.values()) == json.loads(found)

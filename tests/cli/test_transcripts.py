@@ -13,35 +13,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import CHARACTERS, meant
 from tests.transcripts import is_seen, transcripts
 
 pytestmark = pytest.mark.sampled(40)
 
-CHARACTERS = {
-    "ESC": "\x1b",
-    "CR": "\r",
-    "LF": "\n",
-    "FF": "\f",
-    "TAB": "\t",
-    "NUL": "\0",
-    "BOM": "\N{BOM}",
-    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
-    "LS": "\N{LINE SEPARATOR}",
-    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
-}
-STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|(\S+) x (\d+))>")
 SHOWN_AS = str.maketrans({character: f"<{name}>" for name, character in CHARACTERS.items() if name != "LF"})
-
-
-def meant(text):
-    """Return a text with what stands for something else replaced by it."""
-    return STANDS_FOR.sub(lambda found: CHARACTERS[found[1]] if found[1] else found[2] * int(found[3]), text)
 
 
 def groups(lines):

@@ -12,13 +12,25 @@ import threading
 from contextlib import suppress
 from functools import wraps
 from itertools import product
+from random import Random
 
 import pytest
 
 from shapecalc.cli import check
-from shapecalc.cli.check import BLOCK, split_blocks, updated_file
+from shapecalc.cli.check import (
+    BLOCK,
+    Block,
+    Style,
+    answered_row,
+    judge_block,
+    split_blocks,
+    unread_row,
+    updated_file,
+)
+from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusals
+from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
 
 pytestmark = pytest.mark.sessions(9)
@@ -190,21 +202,48 @@ def test_memory_is_bounded_on_endless_input():
 # Golden cases
 
 
-def test_vectors_meet_every_operator_and_rule_and_pass(shapecalc):
-    lines = shapecalc("vectors").out.splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert len({row["id"] for row in rows}) == len(rows)
-    assert all(row["source"] for row in rows)
-    assert {(row["dialect"], row["op"]) for row in rows} == {
+@pytest.fixture(scope="module")
+def vectors():
+    """Return the rows of all vectors, and one of each kind as a line."""
+    lines = process("vectors", capture_output=True, text=True).stdout.splitlines()
+    found = [json.loads(line) for line in lines]
+    errors = [row["expect"].get("error", "") if isinstance(row["expect"], dict) else "" for row in found]
+    some = {(row["dialect"], row["op"], error): line for row, error, line in zip(found, errors, lines, strict=True)}
+    return found, some
+
+
+def test_vectors_meet_every_operator_and_rule_and_pass(vectors, shapecalc):
+    found, some = vectors
+    assert len({row["id"] for row in found}) == len(found)
+    assert all(row["source"] for row in found)
+    assert {(dialect, op) for dialect, op, _ in some} == {
         (name, op) for name, dialect in DIALECTS.items() for op in operators_of(dialect)
     }
-    errors = [row["expect"].get("error", "") if isinstance(row["expect"], dict) else "" for row in rows]
-    assert {*errors} - {""} == set(refusals()) - {"contradiction", "differs", "file", "usage"}
-    some = {(row["dialect"], row["op"], error): line for row, error, line in zip(rows, errors, lines, strict=True)}
+    assert {error for _, _, error in some} - {""} == {*refusals()} - {"contradiction", "differs", "file", "usage"}
     ran = shapecalc("check", "-", stdin="\n".join(some.values()))
     assert (ran.code, ran.out, ran.err) == (0, "", f"shapecalc: {len(some):,} passed\n")
-    elsewhere = process("vectors", "-d", "TensorRT", capture_output=True, text=True).stdout
-    assert elsewhere.splitlines() == [line for line in lines if '"dialect": "tensorrt"' in line]
+    here = shapecalc("vectors", "-d", "TensorRT").out.splitlines()
+    assert [json.loads(line) for line in here] == [row for row in found if row["dialect"] == "tensorrt"]
+
+
+ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}, {"N": 2}]
+
+
+def test_a_case_with_something_odd_in_it_is_judged_by_its_answer_and_told_with_its_id(vectors):
+    draw = Random(5)
+    for line in [*vectors[1].values()] * 2:
+        case = json.loads(line) | {"id": draw.choice([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True])}
+        del case["expect"]
+        key = draw.choice([*case, *case, "where", "dtype", "axis", "allowzero", "N"])
+        case[key] = draw.choice([*ODD, [2, draw.choice(ODD), 3]])
+        text = json.dumps(case)
+        try:
+            read = case_of(read_object(text), {})
+            row = answered_row(1, text, read, read.answer(), None, strict=False)
+        except ShapeError as error:
+            row = unread_row(1, text, error.problem, case["id"])
+        shown = judge_block(Block(text.encode(), 1), "a file", Style(json=True), {}).shown
+        assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 
 # What others run

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import wraps
 from pathlib import Path
-from threading import Event, Thread
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, url2pathname, urlopen
@@ -27,14 +27,14 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import WHY_NOT, opened
-from tests.cli.conftest import ROOT, command, environment, meant, rows
+from tests.cli.conftest import ROOT, command, environment, meant, program, rows
 from tests.transcripts import Line, transcripts
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
 from shapecalc.serving import server  # noqa: E402 - aiohttp may be missing
-from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Door, Garbage, Serving, new_door, packet_of, serve  # noqa: E402
+from shapecalc.serving.server import LARGEST_FRAME, Door, Garbage, Serving, new_door, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
 
@@ -211,11 +211,23 @@ async def follow(served, visitor, lines):
                 pass
         elif line.sign == ">":
             url = served.url(f"/download/{await told(visitor, 'deliver_file_start')}")
-            assert text in (await asyncio.to_thread(served.get, url))[1], line.place
+            status, got = await asyncio.to_thread(served.get, url)
+            served.downloaded = served.headers, got
+            assert (status, text in got) == (200, True), line.place
             assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.place}: it is there once"
         else:
             seen = await painted(visitor, text, seen=seen)
     return seen
+
+
+def in_a_loop(test):
+    """Have a test that is a coroutine run."""
+
+    @wraps(test)
+    def run(*given, **named):
+        asyncio.run(test(*given, **named))
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -242,25 +254,18 @@ def test_a_visitor_sees_and_does_what_is_written(lines, here):
 
 
 def test_the_screen_goes_to_the_browser_as_text(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(pressed("CTRL_S"))
-            return await told(visitor, "deliver_file_start")
-
-    status, text = here.get(here.url(f"/download/{asyncio.run(visit())}"))
-    assert (status, here.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
-    assert 'filename="shapecalc.txt"' in here.headers["Content-Disposition"]
-    assert (here.marker in text, len(text.splitlines())) == (True, 24)
+    here.visit(READY, ". CTRL_S", "> <marker>")
+    headers, text = here.downloaded
+    assert headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert 'filename="shapecalc.txt"' in headers["Content-Disposition"]
+    assert len(text.splitlines()) == 24
 
 
-def test_a_visitors_link_stands_in_no_command(here):
-    async def visit():
-        async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
-            await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
-            return subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, check=True).stdout
-
-    assert b"3919" not in asyncio.run(visit())
+@in_a_loop
+async def test_a_visitors_link_stands_in_no_command(here):
+    async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
+        await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
+        assert b"3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
 
 
 # Who gets in
@@ -341,22 +346,19 @@ def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("paste", ["{}", "\x1b[200~{}\x1b[201~"], ids=["typed", "pasted"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
+@in_a_loop
+async def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
     file = tmp_path / "secret.npy"
     if exists:
         np.save(file, np.zeros((7177, 5)))  # no place on the screen has such a number
-
-    async def visit():
-        async with here.visitor(width=200, height=50) as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(pressed("CLICK HOME" + " DELETE" * 20))
-            await asyncio.sleep(1)  # in one burst, letters overtake keys that are bound to an action
-            await visitor.send_str(typed(paste.format(file)))
-            seen = await painted(visitor, NO_FILES)
-            assert b"7177" not in seen
-            assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
-
-    asyncio.run(visit())
+    async with here.visitor(width=200, height=50) as visitor:
+        await painted(visitor, READY)
+        await visitor.send_str(pressed("CLICK HOME" + " DELETE" * 20))
+        await asyncio.sleep(1)  # in one burst, letters overtake keys that are bound to an action
+        await visitor.send_str(typed(paste.format(file)))
+        seen = await painted(visitor, NO_FILES)
+    assert b"7177" not in seen
+    assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
 
 
 OWN_LESSON = """
@@ -420,42 +422,41 @@ def test_an_app_writes_nothing(tmp_path):
 # What a hostile visitor may do to the machine
 
 
-@pytest.mark.parametrize(("width", "height"), [(10**9, 10**9), (-1, 0), (10**400, 1)])
-def test_sizes_are_clamped(width, height):
-    told = json.loads(packet_of(json.dumps(["resize", {"width": width, "height": height}]))[5:])
-    assert 1 <= told["width"] <= MOST_CELLS[0]
-    assert 1 <= told["height"] <= MOST_CELLS[1]
+LIMITED = """
+import time
+from shapecalc.tui import served
+served.CPU, served.MINUTE = 2, {minute}
+served.limit_process()
+try:
+    bytearray(served.LARGEST)
+except MemoryError:
+    print("bounded", flush=True)
+try:
+    with open("x", "w", buffering=1) as file:
+        file.write("x")
+except OSError:
+    print("unwritten", flush=True)
+while time.process_time() < 5:
+    pass
+"""
 
 
-def test_the_memory_of_an_app_is_bounded(tmp_path):
+@pytest.mark.parametrize(("minute", "code"), [(60, -signal.SIGXCPU), (0.1, 0)])
+def test_an_app_is_bounded_in_memory_and_files_and_its_cpu_in_every_minute(minute, code, tmp_path):
     pytest.importorskip("resource", reason="the system has no limits for processes")
-    script = (
-        "from shapecalc.tui.served import LARGEST, limit_process\nlimit_process()\n"
-        "try: bytearray(LARGEST)\nexcept MemoryError: print('bounded')\n"
-        "try:\n    with open('x', 'w', buffering=1) as file: file.write('x')\nexcept OSError: print('unwritten')\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True
-    )
-    assert ran.stdout.split() == [b"bounded", b"unwritten"], ran.stderr
+    ran = program([sys.executable, "-c", LIMITED.format(minute=minute)], cwd=tmp_path, capture_output=True)
+    assert (ran.stdout.split(), ran.returncode) == ([b"bounded", b"unwritten"], code), ran.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("minute", "code"), [(60, "-SIGXCPU"), (0.1, "0")])
-def test_the_cpu_of_an_app_is_bounded_in_every_minute(minute, code):
-    pytest.importorskip("resource", reason="the system has no limits for processes")
-    script = (
-        f"import time\nfrom shapecalc.tui import served\nserved.CPU, served.MINUTE = 2, {minute}\n"
-        "served.limit_process()\nwhile time.process_time() < 5: pass\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=4 * PATIENCE)
-    assert ran.returncode == (0 if code == "0" else -signal.SIGXCPU), ran.stderr
-
-
-@pytest.mark.parametrize("frame", ["", *(frame for (frame,) in rows("serve_frames.txt"))], ids=lambda frame: frame[:40])
-def test_garbage_is_known(frame):
-    with pytest.raises(Garbage):
-        packet_of(frame)
+@pytest.mark.parametrize(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
+def test_a_frame_is_a_packet_for_the_app_or_garbage(frame, packet):
+    if packet == "garbage":
+        with pytest.raises(Garbage):
+            packet_of(frame)
+    else:
+        kind, _, content = packet.encode().partition(b" ")
+        length = len(content).to_bytes(4, "big")
+        assert packet_of(frame) == (b"" if packet == "nothing" else kind + length + content)
 
 
 @pytest.mark.parametrize(
@@ -463,78 +464,52 @@ def test_garbage_is_known(frame):
     [("[" * 100_000, 1008), ('["stdin", "\\ud800"]', 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)],
     ids=["deep", "surrogate", "bytes", "long"],
 )
-def test_garbage_closes_one_session_and_no_other(here, frame, code):
-    async def visit():
-        async with here.visitor() as other, here.visitor() as visitor:
-            await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
-            assert (await ending(visitor))[0] == code
-            await painted(other, READY)
+@in_a_loop
+async def test_garbage_closes_one_session_and_no_other(here, frame, code):
+    async with here.visitor() as other, here.visitor() as visitor:
+        await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
+        assert (await ending(visitor))[0] == code
+        await painted(other, READY)
 
-    asyncio.run(visit())
+
+@in_a_loop
+async def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
+    """The visitor came before all of them, and nobody is late."""
+    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
+    async with served_here() as (visitor, told):
+        port = visitor.get_extra_info("peername")[1]
+        strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for reader, _ in strangers[:30]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
+        await painted(visitor, READY)
+        for _, writer in strangers:
+            writer.close()
+    assert len([line for line in told if "too many are connected" in line]) == 1
 
 
 HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
 """Requests that wait for more, none with the token."""
 
 
-@contextmanager
-def slow_clients(port, many):
-    """Let strangers come one after the other, who send half of a request and stay, until the block ends; who came."""
-    held, there, over = [], Event(), Event()
-
-    def come():
-        while not over.is_set():
-            with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
-                held.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-                held[-1].sendall(HALF_SENT[len(held) % len(HALF_SENT)])
-            if len(held) >= many:
-                there.set()
-                held.pop(0).close()
-
-    coming = Thread(target=come)
-    coming.start()
-    try:
-        assert there.wait(PATIENCE)
-        yield held
-    finally:
-        over.set()
-        coming.join()
-
-
-def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
-    """The visitor came before all of them, and nobody is late."""
-
-    async def visit():
-        async with served_here() as (visitor, told):
-            port = visitor.get_extra_info("peername")[1]
-            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
-            for reader, _ in strangers[:30]:
-                with suppress(ConnectionError):
-                    assert await reader.read() == b""
-            assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
-            await painted(visitor, READY)
-            for _, writer in strangers:
-                writer.close()
-            return told
-
-    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
-    assert len([line for line in asyncio.run(visit()) if "too many are connected" in line]) == 1
-
-
 @pytest.mark.slow
 def test_strangers_who_send_half_of_a_request_keep_nobody_out():
-    """They are more than the server may have files open, and go on coming while a visitor comes."""
+    """They are more than the server may have files open, and more come whenever a visitor comes."""
+    held = []
     with site("--sessions", "2", most_files=256) as served:
-        with slow_clients(served.port, 300) as held:
-            for _ in range(20):
-                assert served.get(served.url())[0] == 200
-            served.visit(READY)
+        for count in (75, *[5] * 15):
+            for half in HALF_SENT * count:
+                with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
+                    held.append(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
+                    held[-1].sendall(half)
+            assert served.get(served.url())[0] == 200
+        served.visit(READY)
         for stranger in held:  # the server closes all of them, although none of them does
             with suppress(ConnectionError):
                 while stranger.recv(1000):
                     pass
             stranger.close()
-        assert served.get(served.url())[0] == 200
     lines = [line for line in served.told.splitlines() if "visitor 1" not in line]
     assert "too many are connected; the oldest that has not shown the token is dropped" in served.told
     assert len({line.partition("; this happened")[0] for line in lines}) == len(lines) <= 4
@@ -559,23 +534,27 @@ def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
     assert served.told.splitlines()[1:] == ["shapecalc: a request that cannot be read is refused"]
 
 
-def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
-    async def go_wrong():
-        async with served_here() as (_, told):
-            for now in (1000, 1001, 1059, 1061, 1062):
-                monkeypatch.setattr(server, "monotonic", lambda now=now: now)
-                try:
-                    Door(frozenset(), "secret").opens_with(5)
-                except AttributeError as error:
-                    asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
-            return told[1:]
+@in_a_loop
+async def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
+    async with served_here() as (_, told):
+        for now in (1000, 1001, 1059, 1061, 1062):
+            monkeypatch.setattr(server, "monotonic", lambda now=now: now)
+            try:
+                Door(frozenset(), "secret").opens_with(5)
+            except AttributeError as error:
+                asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
+        found = told[1:]
+    assert len(found) == 2
+    assert all(re.fullmatch(r"shapecalc: AttributeError at server\.py:\d+", line) for line in found)
 
-    place = re.escape("shapecalc: AttributeError at server.py:") + r"\d+"
-    assert re.fullmatch(f"{place}\n{place}", "\n".join(asyncio.run(go_wrong())))
 
+@in_a_loop
+async def test_sessions_are_counted_and_places_become_free():
+    async def turn_away(visit):
+        async with visit as visitor:
+            return (await ending(visitor))[0]
 
-def test_sessions_are_counted_and_places_become_free():
-    async def visit():
+    with site("--sessions", "2") as served:
         async with served.visitor() as one, served.visitor() as two:
             await painted(one, READY)
             await painted(two, READY)
@@ -585,72 +564,55 @@ def test_sessions_are_counted_and_places_become_free():
         async with served.visitor():
             await asyncio.to_thread(served.until_apps, 1)
 
-    async def turn_away(visit):
-        async with visit as visitor:
-            return (await ending(visitor))[0]
-
-    with site("--sessions", "2") as served:
-        asyncio.run(visit())
-
 
 UNTYPED = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width": 80, "height": 24}])
 
 
-def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
-    async def visit():
-        async with served_here(idle=2) as (visitor, told):
-            for _ in range(6):  # for longer than a page without keys is kept
-                await visitor.send_str(typed("1"))
-                await asyncio.sleep(0.4)
-            assert not visitor.closed
-            sending = asyncio.create_task(send(visitor))
-            said = await ending(visitor)
-            sending.cancel()
-            return said[1], told
-
+@in_a_loop
+async def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
     async def send(visitor):
         while not visitor.closed:
             for frame in UNTYPED:
                 await visitor.send_str(json.dumps(frame))
             await asyncio.sleep(0.2)
 
-    told = ["shapecalc: visitor 1, from 127.0.0.1"]
-    assert asyncio.run(visit()) == ("nothing was typed for a long time", told)
+    async with served_here(idle=2) as (visitor, told):
+        for _ in range(6):  # for longer than a page without keys is kept
+            await visitor.send_str(typed("1"))
+            await asyncio.sleep(0.4)
+        assert not visitor.closed
+        sending = asyncio.create_task(send(visitor))
+        assert (await ending(visitor))[1] == "nothing was typed for a long time"
+        sending.cancel()
+    assert told == ["shapecalc: visitor 1, from 127.0.0.1"]
 
 
 DYING = "import os, signal, sys; os.write(1, b'__GANGLION__\\n'); os.kill(os.getpid(), signal.SIGXCPU)"
+NO_APP = {
+    "the app has ended": (sys.executable, "-c", ""),
+    "the app took more CPU than it may": (sys.executable, "-c", DYING),
+    "the server can start no app now; try again later": ("/nowhere",),
+}
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ([sys.executable, "-c", ""], "the app has ended"),
-        ([sys.executable, "-c", DYING], "the app took more CPU than it may"),
-        (["/nowhere"], "the server can start no app now; try again later"),
-    ],
-    ids=["ends", "works", "cannot start"],
-)
-def test_the_page_says_why_there_is_no_app(line, said):
-    async def visit():
-        async with served_here(*line) as (visitor, _):
-            return await ending(visitor)
-
-    assert asyncio.run(visit())[1] == said
+@pytest.mark.parametrize("said", NO_APP)
+@in_a_loop
+async def test_the_page_says_why_there_is_no_app(said):
+    async with served_here(*NO_APP[said]) as (visitor, _):
+        assert (await ending(visitor))[1] == said
 
 
 # How apps end
 
 
-def test_an_app_ends_with_its_socket_however_that_ends(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            here.until_apps(1)
-            visitor._response.connection.transport.abort()
-
-    here.until_apps(0)
-    asyncio.run(visit())
-    here.until_apps(0)
+@in_a_loop
+async def test_an_app_ends_with_its_socket_however_that_ends(here):
+    await asyncio.to_thread(here.until_apps, 0)
+    async with here.visitor() as visitor:
+        await painted(visitor, READY)
+        await asyncio.to_thread(here.until_apps, 1)
+        visitor._response.connection.transport.abort()
+    await asyncio.to_thread(here.until_apps, 0)
 
 
 def test_an_app_ends_although_its_visitor_reads_nothing(here):
@@ -672,17 +634,15 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_apps_end_with_the_server_however_it_dies(end):
-    async def visit():
+@in_a_loop
+async def test_apps_end_with_the_server_however_it_dies(end):
+    with site() as served:
         async with served.visitor() as visitor:
             await painted(visitor, READY)
             assert len(served.apps) == 1
             served.process.send_signal(end)
             with suppress(AssertionError):
                 await told(visitor, "nothing")
-
-    with site() as served:
-        asyncio.run(visit())
         served.process.wait(timeout=PATIENCE)
         served.until_apps(0)
     assert "Traceback" not in served.told
@@ -692,17 +652,17 @@ def test_apps_end_with_the_server_however_it_dies(end):
 # A real browser
 
 
-def in_a_browser(script, **site_options):
-    """Run a script with a tab of a real browser and the site it is to visit; return the site when it is closed."""
+def in_a_real_browser(test):
+    return pytest.mark.slow(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)(in_a_loop(test)))
 
-    async def visit(served):
+
+@asynccontextmanager
+async def browsing():
+    """A tab of a real browser, and the site that it is to visit."""
+    with site() as served:
         async with asyncio.timeout(4 * PATIENCE), opened() as tab:
             await tab.resize(1000, 700)
-            await script(tab, served)
-
-    with site(**site_options) as served:
-        asyncio.run(visit(served))
-    return served
+            yield tab, served
 
 
 SAYS = """(() => {{
@@ -716,10 +676,9 @@ FITS = """(() => {
 })()"""
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_a_real_browser_opens_steps_resizes_and_closes():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_a_real_browser_opens_steps_resizes_and_closes():
+    async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         assert await tab.page.evaluate(FITS)
@@ -737,14 +696,12 @@ def test_a_real_browser_opens_steps_resizes_and_closes():
         await asyncio.to_thread(served.until_apps, 0)
         await tab.page.go_back()
         await tab.until_painted(b"answer")
+    assert len(re.findall("visitor", served.told)) == 3
 
-    assert len(re.findall("visitor", in_a_browser(script).told)) == 3
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_in_a_real_browser_the_address_is_a_link_to_the_place():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_in_a_real_browser_the_address_is_a_link_to_the_place():
+    async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
         await tab.until_painted(b"[1 of 3: copy 0]")
         await tab.page.keyboard.press("PageDown")
@@ -760,13 +717,10 @@ def test_in_a_real_browser_the_address_is_a_link_to_the_place():
         await tab.go(f"{served.address}&ask=reshape%20/etc/x.npy%20-1")
         await tab.until_painted(b"a link may not name a file")
 
-    in_a_browser(script)
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
-    async def script(tab, served):
+@in_a_real_browser
+async def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
+    async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         screen = await tab.page.locator(".xterm-screen").bounding_box()
@@ -776,14 +730,12 @@ def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path
         download = await tab.downloads.get()
         await download.save_as(tmp_path / download.suggested_filename)
 
-    in_a_browser(script)
     assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
+    async with browsing() as (tab, served):
         tabs = [await tab.another() for _ in range(8)]
         await asyncio.gather(*(each.go(served.address) for each in tabs))
         await asyncio.gather(*(each.until_painted(b"answer") for each in tabs))
@@ -792,5 +744,4 @@ def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
         for each in tabs:
             await each.page.keyboard.press("PageDown")
         await asyncio.gather(*(each.until_painted(b"copy 0") for each in tabs))
-
-    assert len(re.findall("visitor", in_a_browser(script).told)) == 8
+    assert len(re.findall("visitor", served.told)) == 8

@@ -17,18 +17,9 @@ import pytest
 from shapecalc import __main__
 
 ROOT = Path(__file__).parents[2]
-CHARACTERS = {
-    "ESC": "\x1b",
-    "CR": "\r",
-    "LF": "\n",
-    "FF": "\f",
-    "TAB": "\t",
-    "NUL": "\0",
-    "BOM": "\N{BOM}",
-    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
-    "LS": "\N{LINE SEPARATOR}",
-    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
-}
+CHARACTERS = dict(
+    zip(("ESC", "CR", "LF", "FF", "TAB", "NUL", "BOM", "RLO", "LS"), "\x1b\r\n\f\t\0\ufeff\u202e\u2028", strict=True)
+) | {f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)}
 """What texts of tests call `<ESC>` and the like; `<xFF>` is a byte that is no text."""
 STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|(\S+) x (\d+))>")
 

@@ -17,16 +17,7 @@ from random import Random
 import pytest
 
 from shapecalc.cli import check
-from shapecalc.cli.check import (
-    BLOCK,
-    Block,
-    Style,
-    answered_row,
-    judge_block,
-    split_blocks,
-    unread_row,
-    updated_file,
-)
+from shapecalc.cli.check import BLOCK, answered_row, judge_block, split_blocks, unread_row, updated_file
 from shapecalc.core.cases import case_of, read_object
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusals
@@ -242,7 +233,7 @@ def test_a_case_with_something_odd_in_it_is_judged_by_its_answer_and_told_with_i
             row = answered_row(1, text, read, read.answer(), None, strict=False)
         except ShapeError as error:
             row = unread_row(1, text, error.problem, case["id"])
-        shown = judge_block(Block(text.encode(), 1), "a file", Style(json=True), {}).shown
+        shown = judge_block(check.Block(text.encode(), 1), "a file", check.Style(json=True), {}).shown
         assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 

@@ -92,8 +92,8 @@ class Site:
         """Open a socket as the page does."""
         query = urlencode({"width": width, "height": height, **query}, errors="surrogateescape")
         url = f"{self.url('/ws')}&{query}"
-        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
-            yield await session.ws_connect(url, max_msg_size=0)
+        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+            yield visitor
 
     def visit(self, *steps, **query):
         """Visit as the steps of a transcript say; return what was painted since the last keys."""
@@ -127,18 +127,13 @@ def site(*options, words=None, most_files=None, **changes):
     try:
         yield served
     finally:
-        served.told = ended(process)
-
-
-def ended(process):
-    """End a server if it has not ended; return what it told."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    try:
-        return process.communicate(timeout=PATIENCE)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[1]
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        try:
+            served.told = process.communicate(timeout=PATIENCE)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            served.told = process.communicate()[1]
 
 
 @asynccontextmanager
@@ -243,6 +238,7 @@ def here():
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "sessions", r"\$|&|\.|:|!|\?|>"))
 def test_a_visitor_sees_and_does_what_is_written(lines, here):
+    lines = [*lines]
     words = shlex.split(lines.pop(0).text) if lines[0].sign == "$" else []
     options = [word for word in words if word.startswith("--")]
     with site(*options, words=words[len(options) :]) if words else nullcontext(here) as served:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import numpy
 import pytest
 
-from shapecalc.cli import terminal as opening
+from shapecalc.cli import terminal
 from shapecalc.core.problem import ShapeError
 from tests import lacking
-from tests.cli.conftest import ROOT, environment
+from tests.cli.conftest import ROOT, program
 
 WORDS = [
     ["reshape", "2,3,4", "0,-1", "--explain"],
@@ -31,20 +31,13 @@ WORDS = [
 ]
 
 
-def ran(folder, *program):
+def ran(folder, *words):
     """Return how a command line ends in a folder with an array and cases."""
     folder.mkdir()
     numpy.save(folder / "x.npy", numpy.arange(6).reshape(2, 3))
     (folder / "cases.shapes").write_text("reshape 2,3,4 0,-1 => 2,12\nreshape 2,3,4 5,-1 => 5\n" * 50, "ascii")
-    done = subprocess.run(
-        [sys.executable, *program],
-        cwd=folder,
-        env=environment(),
-        input="2,3\nflatten\n",
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    streams = {"input": "2,3\nflatten\n", "capture_output": True, "encoding": "utf-8"}
+    done = program([sys.executable, *words], cwd=folder, **streams)
     return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -57,32 +50,23 @@ def test_a_command_does_the_same(words, tmp_path):
 
 
 def test_it_is_taken_away():
-    code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)"
-    left = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True)
-    assert left.returncode == 0
+    code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)\n"
+    code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
+    left = program([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (left.returncode, "No module named 'readline'" in left.stderr) == (1, True)
     assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*left.stdout.split()}
-    blocked = (
-        "import tests.lacking; tests.lacking.take_away(); exec('import readline', {'__name__': 'shapecalc.cli.x'})"
-    )
-    assert subprocess.run([sys.executable, "-c", blocked], cwd=ROOT, capture_output=True, check=False).returncode == 1
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    """Have all streams be a terminal in UTF-8, without TERM."""
+def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
     stream = SimpleNamespace(isatty=lambda: True, encoding="utf-8")
-    monkeypatch.setattr(opening, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
+    monkeypatch.setattr(terminal, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
     monkeypatch.delenv("TERM", raising=False)
     monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
-
-
-@pytest.mark.usefixtures("terminal")
-def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
-    monkeypatch.setattr(opening, "find_spec", lambda _name: None)
-    opening.check_terminal()
-    monkeypatch.setattr(opening, "find_spec", lambda name: name == "termios")
+    monkeypatch.setattr(terminal, "find_spec", lambda _name: None)
+    terminal.check_terminal()
+    monkeypatch.setattr(terminal, "find_spec", lambda name: name == "termios")
     with pytest.raises(ShapeError, match="of the kind TERM names"):
-        opening.check_terminal()
+        terminal.check_terminal()
 
 
 def test_workers_start_without_fork(monkeypatch):
@@ -103,8 +87,6 @@ def test_no_module_imports_what_some_systems_lack_when_it_is_imported():
 
 def imported_at_once(path):
     """Yield the modules that a file imports as soon as it is imported."""
-    import ast
-
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

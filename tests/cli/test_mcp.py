@@ -18,8 +18,9 @@ from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.limits import LARGEST_ANSWER
 from shapecalc.core.ops import OPS, params_of
-from tests.cli.conftest import ROOT, command, environment
+from tests.cli.conftest import ROOT, command, environment, program, rows
 from tests.models import detector
+from tests.transcripts import is_seen
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
@@ -30,23 +31,20 @@ from mcp.client.stdio import stdio_client
 pytestmark = pytest.mark.sessions(9)
 
 SIX = {"input": "2,3", "target": "6"}
-MESSAGE = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
-ELSEWHERE = "it is not in the folder that the server was started in"
 
 
 @asynccontextmanager
 async def session(folder, errors):
     """Yield a client of a server that is started in a folder."""
-    program, *words = command("mcp")
-    server = StdioServerParameters(command=program, args=words, cwd=folder, env=environment())
+    server = StdioServerParameters(command=sys.executable, args=command("mcp")[1:], cwd=folder, env=environment())
     async with stdio_client(server, errors) as streams, ClientSession(*streams) as client:
         await client.initialize()
         yield client
 
 
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory):
-    """Return a function that calls a tool of one server, which has arrays and links in and around its folder."""
+def served(tmp_path_factory):
+    """Yield a client and what calls it, of a server with arrays and links in and around its folder."""
     outer = tmp_path_factory.mktemp("outer")
     folder = outer / "project"
     folder.mkdir()
@@ -64,8 +62,15 @@ def agent(tmp_path_factory):
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(session(folder, errors)) as client,
     ):
-        yield lambda name, **given: portal.call(client.call_tool, name, given)
+        yield client, portal.call
     assert told.read_text() == ""
+
+
+@pytest.fixture(scope="module")
+def agent(served):
+    """Return a function that calls a tool."""
+    client, call = served
+    return lambda name, **given: call(client.call_tool, name, given)
 
 
 @pytest.fixture(scope="module")
@@ -82,52 +87,18 @@ def refusal(agent):
     return refused
 
 
-def test_an_op_answers_with_its_reasons_and_the_json_of_the_command_line(agent, shapecalc):
-    answer = agent("reshape", input=[2, 3, 4], target=[0, -1])
-    assert not answer.is_error
-    assert answer.content[0].text.startswith("2,12\nonnx Reshape 25, allowzero off\n")
-    assert "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in answer.content[0].text
-    assert answer.structured_content == json.loads(shapecalc("reshape", "2,3,4", "0,-1", "--json").out)
+def test_what_is_asked_as_json_is_what_is_asked_in_words(agent, shapecalc):
+    for call, line, said in rows("mcp_answered.txt"):
+        name, _, given = call.partition(" ")
+        answer = agent(name, **json.loads(given))
+        assert answer.structured_content == json.loads(shapecalc(name, *split(line), "--json").out)
+        first, _, reasons = answer.content[0].text.partition("\n")
+        assert is_seen(said, f"{first}\n"), call
+        assert not answer.is_error
+        assert line != "2,3,4 0,-1" or "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in reasons
 
 
-PATTERN = "b c (h p) -> b h (p c)"
-SAME = [
-    ("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": [2, -1, 3]}, "2,3,4 --first 1,0,2 --to 2,-1,3"),
-    ("reshape", {"input": ["N", 4], "target": "2,6"}, "N,4 2,6"),
-    ("reshape", {"input": "N,4", "target": "-1", "where": {"N": 3}}, "N,4 -1 --where N=3"),
-    ("reshape", {"input": "0,3", "target": [3, 0], "allowzero": True}, "0,3 3,0 --allowzero"),
-    ("squeeze", {"input": [1, 3, 1], "axes": 0, "dialect": "torch", "dtype": "half"}, "1,3,1 0 -d pt --dtype half"),
-    ("reshape", {"input": "2,3,4", "target": "5,-1", "opset": 13}, "2,3,4 5,-1 --opset 13"),
-    ("chain", {"chain": "2,3 | transpose | reshape 0,-1", "opset": 9}, "'2,3 | transpose | reshape 0,-1' --opset 9"),
-    ("upsample", {"input": "1,3,4,4", "scale": 2}, "1,3,4,4 2"),
-    ("rearrange", {"input": "B,C,H", "pattern": PATTERN, "lengths": "p=7"}, f"B,C,H '{PATTERN}' p=7"),
-]
-
-
-@pytest.mark.parametrize(("name", "given", "line"), SAME, ids=[name for name, _, _ in SAME])
-def test_what_is_asked_as_json_is_what_is_asked_in_words(name, given, line, agent, shapecalc):
-    assert agent(name, **given).structured_content == json.loads(shapecalc(name, *split(line), "--json").out)
-
-
-def test_a_refused_request_is_an_answer(agent):
-    answer = agent("reshape", input="2,3,4", target="5,-1")
-    assert not answer.is_error
-    assert answer.content[0].text.startswith("refused: indivisible: 24 elements")
-    assert answer.structured_content["problem"]["rule"] == "indivisible"
-
-
-def test_compare_asks_ops_and_chains(agent, shapecalc):
-    asked = {"op": "reshape", "input": "0,3", "arguments": {"target": "3,0"}, "dialects": ["onnx", "numpy"]}
-    answer = agent("compare", **asked)
-    assert answer.content[0].text.startswith("the dialects differ\n")
-    by_words = shapecalc("compare", "0,3", "3,0", "-d", "onnx", "-d", "numpy", "--json")
-    assert answer.structured_content == json.loads(by_words.out)
-    chain = "2,3 | transpose | reshape 0,-1"
-    by_words = shapecalc("compare", "chain", chain, "--json")
-    assert agent("compare", chain=chain).structured_content == json.loads(by_words.out)
-
-
-def test_a_model_is_judged_as_by_the_command(agent, shapecalc, monkeypatch, tmp_path):
+def test_a_model_is_judged_as_by_the_command(agent, refusal, shapecalc, monkeypatch, tmp_path):
     monkeypatch.chdir(detector.write(tmp_path / "yolo.onnx").parent)
     answer = agent("model", file="yolo.onnx", node="/head.0/Reshape_1")
     words = ("model", "yolo.onnx", "--node", "/head.0/Reshape_1")
@@ -136,107 +107,49 @@ def test_a_model_is_judged_as_by_the_command(agent, shapecalc, monkeypatch, tmp_
     every = agent("model", file="yolo.onnx").structured_content
     assert [node["verdict"] for node in every["nodes"]] == ["swallows", "swallows", "only", "only"]
     for file in ("../secret.onnx", "nothing.onnx", "pipe.npy", "."):
-        refused = agent("model", file=file)
-        assert refused.is_error
-        assert "\n" not in refused.content[0].text
+        refusal("model", file=file)
 
 
 def test_doctor_reads_a_message(agent, shapecalc):
-    answer = agent("doctor", message=MESSAGE)
-    assert answer.content[0].text == shapecalc("doctor", stdin=MESSAGE).out.rstrip("\n")
-    assert answer.structured_content["messages"] == json.loads(shapecalc("doctor", "--json", stdin=MESSAGE).out)
+    message = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
+    answer = agent("doctor", message=message)
+    assert answer.content[0].text == shapecalc("doctor", stdin=message).out.rstrip("\n")
+    assert answer.structured_content["messages"] == json.loads(shapecalc("doctor", "--json", stdin=message).out)
     assert agent("doctor", message="").content[0].text.startswith("not known to me (paste ")
 
 
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [("x.npy", [2, 3, 4]), ("./up/project/x.npy", [2, 3, 4]), ("near.npy", [2, 3, 4]), ("w.npz:a", [5, 6])],
-)
-def test_files_in_the_folder_are_inputs(name, shape, agent):
-    assert agent("flatten", input=name, axis=0).structured_content["input"] == shape
-    assert agent("chain", chain=f"{name} | flatten").structured_content["input"] == shape
-    compared = agent("compare", op="flatten", input=name, arguments={}).structured_content
-    assert compared["input"] == shape
-
-
+INSIDE = {"x.npy": [2, 3, 4], "./up/project/x.npy": [2, 3, 4], "near.npy": [2, 3, 4], "w.npz:a": [5, 6]}
 OUTSIDE = ["../secret.npy", "link.npy", "up/secret.npy", "/dev/zero.npy", "loop.npy", "a\0.npy", "/proc/self/mem.npz:a"]
+UNUSABLE = ["pipe.npy", "missing.npy", "w.npz:b", "up.npz", ".npy"]
 
 
-@pytest.mark.parametrize("name", OUTSIDE, ids=ascii)
-def test_no_file_outside_the_folder_is_read_by_any_tool(name, refusal):
-    refused = [
-        refusal("reshape", input=name, target="-1"),
-        refusal("compare", op="reshape", input=name, arguments={"target": "-1"}),
-        refusal("chain", chain=f"{name} | flatten"),
-        refusal("compare", chain=f"{name} | flatten"),
-    ]
-    assert {*refused} == {f"file: {ascii(name.partition(':')[0])[1:-1]}: {ELSEWHERE}"}
+@pytest.mark.parametrize("name", [*INSIDE, *OUTSIDE, *UNUSABLE], ids=ascii)
+def test_files_in_the_folder_are_inputs_of_every_tool_and_no_others_are_read(name, agent, refusal):
+    for tool, given in (
+        ("reshape", {"input": name, "target": "-1"}),
+        ("compare", {"op": "reshape", "input": name, "arguments": {"target": "-1"}}),
+        ("chain", {"chain": f"{name} | flatten"}),
+        ("compare", {"chain": f"{name} | flatten"}),
+    ):
+        if name in INSIDE:
+            assert agent(tool, **given).structured_content["input"] == INSIDE[name]
+        elif name in OUTSIDE:
+            shown = ascii(name.partition(":")[0])[1:-1]
+            said = f"file: {shown}: it is not in the folder that the server was started in"
+            assert refusal(tool, **given) == said
+        else:
+            assert refusal(tool, **given).startswith(f"file: {name}: ")
 
 
-@pytest.mark.parametrize("name", ["pipe.npy", "missing.npy", "w.npz:b", "up.npz", ".npy"])
-def test_a_file_that_cannot_be_used_is_one_line(name, refusal):
-    assert refusal("reshape", input=name, target="-1").startswith(f"file: {name}: ")
+def test_a_call_that_cannot_be_read_is_one_line(refusal):
+    for call, said in rows("mcp_refused.txt"):
+        name, _, given = call.partition(" ")
+        line = refusal(name, **json.loads(given))
+        assert line.startswith("usage: "), call
+        assert said in line, call
 
 
-DEEP = []
-for _ in range(50):
-    DEEP = [DEEP]
-WRONG = [
-    ("nothing", {}, "there is no tool 'nothing'"),
-    ("reshape", {}, "reshape needs input"),
-    ("reshape", {"input": "2,3"}, "reshape needs target"),
-    ("reshape", {"input": "2,3", "target": None}, "reshape needs target"),
-    ("reshape", {"input": "-", "target": "6"}, "'-' is not allowed in '-'"),
-    ("reshape", {"input": 6, "target": "6"}, "input is a sequence of dims, not 6"),
-    ("reshape", {"input": {"N": 1}, "target": "6"}, ""),
-    ("reshape", {"input": [2, 3.5], "target": "6"}, "a dim is a whole number or a name, not 3.5"),
-    ("reshape", {"input": DEEP, "target": "6"}, "a dim is a whole number or a name"),
-    ("reshape", {"input": "2,3", "target": {"a": 1}}, ""),
-    ("reshape", {"input": "2,3", "target": "6", "dialect": ["onnx"]}, "there is no dialect"),
-    ("reshape", {"input": "2,3", "target": "6", "opset": "x"}, "opset is one whole number"),
-    ("reshape", {"input": "2,3", "target": "6", "opset": 10**400}, "onnx knows the opsets"),
-    ("reshape", {"input": "2,3", "target": "6", "dtype": {"a": 1}}, "onnx knows no element type"),
-    ("reshape", {"input": "2,3", "target": "6", "allowzero": "yes"}, "allowzero is 0 or 1"),
-    ("reshape", {"input": "2,3", "target": "6", "where": 5}, "sizes are text or a mapping"),
-    ("reshape", {"input": "2,3", "target": "6", "explain": True}, "reshape takes no 'explain'"),
-    ("reshape", {"input": "2,\x1b[31m3\u202e", "target": "6"}, "'\\x1b' is not allowed in"),
-    ("reshape", {"input": "2,3", "target": "6", "\x1b[2J" * 99: 1}, "reshape takes no '\\x1b[2J"),
-    ("reshape", {"input": "2," * 600_000, "target": "6"}, "input is longer than 1048576"),
-    ("reshape", {"input": [1] * 70_000, "target": "6"}, "input is longer than 65536"),
-    ("transpose", {"input": "2,3", "perm": "["}, "[ is never closed"),
-    ("rearrange", {"input": "2,3", "pattern": 7}, "pattern is a text"),
-    ("depth_to_space", {"input": "1,8,2,3", "block": 2, "mode": "x"}, "mode is DCR or CRD"),
-    ("chain", {"chain": ["2,3"]}, "chain is a text"),
-    ("chain", {"chain": "2,3"}, "a chain is a text with an input and stages"),
-    ("chain", {"chain": "2,3 | system 'ls'"}, "there is no operation 'system'"),
-    ("chain", {"chain": "2,3 |" + "(" * 100_000}, ""),
-    ("chain", {"chain": "2,3 | reshape 6", "special_zero": True}, "onnx Reshape has no special_zero"),
-    ("compare", {}, "compare needs an op"),
-    ("compare", {"op": "no", "input": "2", "arguments": {}}, "there is no operation 'no'"),
-    ("compare", {"op": "reshape", "input": "2", "arguments": [1]}, "compare needs an op"),
-    ("compare", {"op": "reshape", "input": "2", "arguments": {"target": "2", "dialect": "onnx"}}, "compare asks under"),
-    ("compare", {"chain": "2,3 | flatten", "dialects": "onnx"}, "dialects are a list of names"),
-    ("compare", {"chain": "2,3 | flatten", "dialects": [7]}, "dialects are a list of names"),
-    ("doctor", {}, "doctor needs message"),
-    ("doctor", {"message": [MESSAGE]}, "message is a text"),
-    ("model", {}, "model needs file"),
-    ("model", {"file": 7}, "file is a text"),
-    ("model", {"file": "yolo.onnx", "node": 7}, "node is a text"),
-    ("model", {"file": "yolo.onnx", "node": "/Nobody"}, "no listed node is called '/Nobody'"),
-    ("model", {"file": "yolo.onnx", "batch": "N,1"}, "the batch is judged at two sizes or more"),
-]
-
-
-@pytest.mark.sampled(20)
-@pytest.mark.parametrize(("name", "given", "said"), WRONG, ids=[f"{name} {said}"[:50] for name, _, said in WRONG])
-def test_a_call_that_cannot_be_read_is_one_line(name, given, said, refusal, agent):
-    line = refusal(name, **given)
-    assert line.startswith("usage: ")
-    assert said in line
-    assert agent("shape", input="2,3").content[0].text.startswith("2,3\n")
-
-
-def test_schemas_have_the_parameters_of_the_command_line():
+def test_schemas_have_the_parameters_of_the_command_line_and_a_client_is_told_them(served):
     tools = agent_tools()
     assert [*tools] == [*OPS, "chain", "compare", "doctor", "model"]
     for op in OPS.values():
@@ -246,31 +159,25 @@ def test_schemas_have_the_parameters_of_the_command_line():
         assert {*schema["required"]} == {"input", *(param.name for param in op.params if param.required)}
         assert {*schema["properties"]["dialect"]["enum"]} <= {*DIALECTS}
         assert all(each["description"] for each in schema["properties"].values())
-
-
-def test_a_client_is_told_the_tools(tmp_path):
-    async def listed():
-        with (tmp_path / "stderr").open("w") as errors:
-            async with session(tmp_path, errors) as client:
-                return (await client.list_tools()).tools
-
-    import anyio
-
-    told = anyio.run(listed)
-    assert {tool.name: tool.input_schema for tool in told} == {
-        name: tool.schema for name, tool in agent_tools().items()
-    }
+    client, call = served
+    told = call(client.list_tools).tools
+    assert {tool.name: tool.input_schema for tool in told} == {name: tool.schema for name, tool in tools.items()}
     assert all(tool.annotations.read_only_hint for tool in told)
+
+
+def test_an_answer_that_is_too_large_is_refused(refusal):
+    line = refusal("chain", chain="2,3,4,5,6,7,8" + " | transpose" * 1000)
+    assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
 
 
 def test_it_takes_no_defaults(monkeypatch, tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.shapecalc]\ndialect = 'torhc'\n")
     monkeypatch.chdir(tmp_path)
-    answer = agent_tools()["reshape"].called({"input": "2,3", "target": "6"}, tmp_path)
+    answer = agent_tools()["reshape"].called(SIX, tmp_path)
     assert answer.json["dialect"] == "onnx"
 
 
-HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+# Lines of the protocol
 
 
 SLOW = """
@@ -288,26 +195,35 @@ served.LONGEST_CALL = int(os.environ["SECONDS"])
 
 
 def slow_server(folder, seconds=60):
-    """Return the environment of a server with such tools, and with so many seconds for a call."""
+    """Return the folder and the environment of a server with such tools, and with so many seconds for a call."""
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(SLOW)
-    return {**environment(), "PYTHONPATH": f"{folder / 'site'}{os.pathsep}{ROOT}", "SECONDS": str(seconds)}
+    path = f"{folder / 'site'}{os.pathsep}{ROOT}"
+    return {"folder": folder, "env": {**environment(), "PYTHONPATH": path, "SECONDS": str(seconds)}}
+
+
+def request(method, id=None, **params):
+    found = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+    return json.dumps({name: value for name, value in found.items() if value is not None})
 
 
 def asked(id, name, **given):
-    params = {"name": name, "arguments": given}
-    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    return request("tools/call", id, name=name, arguments=given)
+
+
+INFO = {"name": "x", "version": "1"}
+HELLO = request("initialize", 0, protocolVersion="2025-06-18", capabilities={}, clientInfo=INFO)
+PING = request("ping", 9)
 
 
 def sent(*lines, folder=ROOT, env=None):
-    """Return what a server answers to lines until it answers the last one, what else it prints, and its exit code.
+    """Return what a server answers to lines until it answers the last one, what it answers later, and its exit code.
 
     A line may be a function, which is called in its place.
     """
-    first = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command("mcp"), env=env or environment(), cwd=folder, **streams) as server:
-        for line in (first, *lines):
+        for line in (HELLO, *lines):
             if callable(line):
                 line()
                 continue
@@ -317,53 +233,31 @@ def sent(*lines, folder=ROOT, env=None):
         while not answers or answers[-1].get("id") != json.loads(lines[-1])["id"]:
             answers.append(json.loads(server.stdout.readline()))
         rest, told = server.communicate()
-    return answers, rest + told, server.returncode
+    assert told == b""
+    return answers, [json.loads(line) for line in rest.splitlines()], server.returncode
 
 
-PING = '{"jsonrpc":"2.0","id":9,"method":"ping"}'
-START = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"doctor","arguments":{"message":'
-UNREAD = [
-    (START + '"cut \\ud83d"}}}', 7, None),
-    (START + '"whole \\ud83d\\ude00, \\\\ud83d"}}}', 7, None),
-    (START + "9" * 5000 + "}}}", None, -32700),
-    (START + "[" * 2000 + "]" * 2000 + "}}}", None, -32700),
-    ('{"jsonrpc":"2.0","id":"\\ud83d","method":7}', "?", -32600),
-    (START + "NaN}}}", 7, None),
-    (START, None, -32700),
-    (START + "\udcff", None, -32700),
-    (f"\ufeff{PING}".replace("9", "8"), 8, None),
-    ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
-    ('{"jsonrpc":"2.0","id":7}', 7, -32600),
-    ('{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}', 7, -32600),
-    ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
-    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
-    ('{"jsonrpc":"2.0","id":' + "1" * 5000 + ',"method":"ping"}', None, -32700),
-    (f"[{PING}]", None, -32600),
-    ("gar\x1b[31mbage", None, -32700),
-    ("\udcff", None, -32700),
-    ('{"a": 1}', None, -32600),
-    ("[" * 100_000, None, -32700),
-]
+def said(answer):
+    """Return whether the answer to a call is an error, and the first line of its text."""
+    return answer["result"]["isError"], answer["result"]["content"][0]["text"].partition("\n")[0]
 
 
-def test_every_line_is_answered_with_its_id_if_it_is_json():
-    messages = ['{"jsonrpc":"2.0","method":"nothing"}', '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
-    lines = [line for line, _, _ in UNREAD]
-    answers, rest, code = sent(*messages, *lines, PING, asked(10, "reshape", **SIX))
-    answers += map(json.loads, rest.splitlines())
-    found = [(answer["id"], answer.get("error", {}).get("code")) for answer in answers]
-    expected = [(id, code) for _, id, code in UNREAD]
-    assert sorted(found, key=str) == sorted([(0, None), *expected, (9, None), (10, None)], key=str)
+def test_every_line_is_answered_with_its_id_if_it_is_json_and_before_the_end():
+    table = [(line, *expected.split()) for line, expected in rows("mcp_lines.txt")]
+    silent = [request("nothing"), '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
+    calls = [asked(id, "reshape", **SIX) for id in range(10, 15)]
+    answers, late, code = sent(*silent, *(line for line, _, _ in table), *calls, PING)
+    found = [(json.dumps(each["id"]), str(each.get("error", {}).get("code", "-"))) for each in answers + late]
+    others = [(str(id), "-") for id in (0, 9, *range(10, 15))]
+    assert sorted(found) == sorted([*others, *((id, error) for _, id, error in table)])
     assert code == 0
     assert all(answer.get("error", {}).get("message", "").isprintable() for answer in answers)
 
 
 def test_a_ping_is_answered_while_a_call_runs_which_ends_when_its_time_is_up(tmp_path):
-    answers, rest, code = sent(asked(1, "doctor", message="x"), PING, folder=tmp_path, env=slow_server(tmp_path, 1))
-    assert ([answer["id"] for answer in answers], code) == ([0, 9], 0)
-    late = json.loads(rest)
-    text = "usage: the call took longer than 1 seconds (ask for less at once)"
-    assert (late["id"], late["result"]["isError"], late["result"]["content"][0]["text"]) == (1, True, text)
+    answers, (late,), code = sent(asked(1, "doctor", message="x"), PING, **slow_server(tmp_path, 1))
+    assert ([answer["id"] for answer in answers], late["id"], code) == ([0, 9], 1, 0)
+    assert said(late) == (True, "usage: the call took longer than 1 seconds (ask for less at once)")
 
 
 def test_a_call_that_is_cancelled_ends_and_makes_room_for_the_next(tmp_path):
@@ -371,81 +265,57 @@ def test_a_call_that_is_cancelled_ends_and_makes_room_for_the_next(tmp_path):
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             time.sleep(0.01)
 
-    cancel = [f'{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}' for id in (1, 2)]
+    cancel = [request("notifications/cancelled", requestId=id) for id in (1, 2)]
     slow = [asked(id, "doctor", message="x") for id in (1, 2)]
-    quick = asked(3, "reshape", **SIX)
-    answers, rest, code = sent(*slow, wait, *cancel, quick, folder=tmp_path, env=slow_server(tmp_path))
-    assert ([answer["id"] for answer in answers], rest, code) == ([0, 3], b"", 0)
+    answers, late, code = sent(*slow, wait, *cancel, asked(3, "reshape", **SIX), **slow_server(tmp_path))
+    assert ([answer["id"] for answer in answers], late, code) == ([0, 3], [], 0)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_a_fault_and_a_death_are_told_and_the_next_call_is_answered(tmp_path):
     lines = asked(1, "model", file="x"), asked(2, "compare"), asked(3, "reshape", **SIX)
-    answers, rest, code = sent(*lines, folder=tmp_path, env=slow_server(tmp_path))
-    while len(answers) < 4:
-        line, _, rest = rest.partition(b"\n")
-        answers.append(json.loads(line))
-    _, fault, death, last = sorted(answers, key=lambda answer: answer["id"])
-    assert "fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:" in fault["result"]["content"][0]["text"]
-    assert death["result"]["content"][0]["text"].startswith("fault: the process of this call has died; please report")
-    assert fault["result"]["isError"]
-    assert death["result"]["isError"]
-    assert (last["result"]["content"][0]["text"].partition("\n")[0], rest, code) == ("6", b"", 0)
+    answers, late, code = sent(*lines, **slow_server(tmp_path))
+    _, fault, death, last = sorted(answers + late, key=lambda answer: answer["id"])
+    assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{said(fault)[1]}\n")
+    assert is_seen("fault: the process of this call has died; please report...", f"{said(death)[1]}\n")
+    assert (said(fault)[0], said(death)[0], said(last), code) == (True, True, (False, "6"), 0)
 
 
-def test_an_answer_that_is_too_large_is_refused(refusal):
-    line = refusal("chain", chain="2,3,4,5,6,7,8" + " | transpose" * 1000)
-    assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
-
-
-def test_what_is_asked_before_the_end_is_answered():
-    lines = [asked(id, "reshape", **SIX) for id in range(1, 6)]
-    answers, rest, code = sent(*lines, PING)
-    late = [json.loads(line) for line in rest.splitlines()]
-    assert (sorted(answer["id"] for answer in answers + late), code) == ([0, 1, 2, 3, 4, 5, 9], 0)
+# Streams, folders and what is missing
 
 
 def test_no_module_of_the_agents_folder_is_imported(tmp_path):
     for name in ("anyio", "json", "pickle", "runpy", "shapecalc"):
         (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
-    program = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
-    lines = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}), asked(1, "reshape", **SIX)
-    given = "".join(f"{line}\n" for line in lines).encode()
-    ran = subprocess.run(program, env=environment(), cwd=tmp_path, input=given, capture_output=True, check=False)
-    assert json.loads(ran.stdout.splitlines()[-1])["result"]["content"][0]["text"].startswith("6\n")
+    words = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
+    ran = program(words, cwd=tmp_path, input=f"{HELLO}\n{asked(1, 'reshape', **SIX)}\n".encode(), capture_output=True)
+    assert said(json.loads(ran.stdout.splitlines()[-1])) == (False, "6")
     assert not (tmp_path / "imported").exists()
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "code", "told"),
     [
-        ("mcp <&-", "stdin: it is closed"),
-        ("mcp < /dev/null >&-", "stdout: it is closed"),
-        ("mcp < /dev/null", None),
+        ("<&-", 4, "shapecalc: stdin: it is closed\n"),
+        ("< /dev/null >&-", 4, "shapecalc: stdout: it is closed\n"),
+        ("< /dev/null", 0, ""),
+        (
+            '> /dev/full <<< \'{"jsonrpc":"2.0","id":9,"method":"ping"}\'',
+            4,
+            "shapecalc: mcp: No space left on device\n",
+        ),
     ],
 )
-def test_a_stream_that_is_closed_is_exit_4_and_an_agent_that_has_gone_is_none(line, told):
-    program = ["bash", "-c", f'"{sys.executable}" -m shapecalc {line}']
-    ran = subprocess.run(program, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stdout, ran.stderr) == ((4, "", f"shapecalc: {told}\n") if told else (0, "", ""))
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_an_answer_that_cannot_be_written_is_exit_4():
-    with (
-        open("/dev/full", "wb") as full,
-        subprocess.Popen(command("mcp"), env=environment(), stdin=-1, stdout=full, stderr=-1) as server,
-    ):
-        server.stdin.write(f"{PING}\n".encode())
-        server.stdin.flush()
-        assert (server.stderr.read(), server.wait()) == (b"shapecalc: mcp: No space left on device\n", 4)
+def test_a_stream_that_is_closed_or_full_is_exit_4_and_an_agent_that_has_gone_is_none(line, code, told):
+    if "full" in line and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    ran = program(["bash", "-c", f'"{sys.executable}" -m shapecalc mcp {line}'], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", told)
 
 
 def test_without_the_package_it_says_what_to_install():
     code = "import sys; sys.modules['mcp'] = None; from shapecalc.__main__ import main; sys.exit(main())"
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "mcp"], env=environment(), cwd=ROOT, capture_output=True, check=False
-    )
-    assert (ran.returncode, ran.stdout, ran.stderr.count(b"\n")) == (4, b"", 1)
-    assert ran.stderr.startswith(b"shapecalc: mcp: mcp is not installed; ")
+    ran = program([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (4, "")
+    assert is_seen("shapecalc: mcp: mcp is not installed; ...", ran.stderr)

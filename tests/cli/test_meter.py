@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 
-import pytest
-
-from tests.cli.conftest import environment
+from tests.cli.conftest import environment, program, told_on_a_terminal
 
 WORK = """
 from time import sleep
@@ -22,37 +18,13 @@ with data.meter(8_000_000) as tick:
         tick(1_000_000)
     sleep(0.3)
 """
+"""Three eighths of the work."""
 
 
-def shown(terminal):
-    """Return what three eighths of the work write to standard error, which is a terminal or a pipe."""
-    if not terminal:
-        return subprocess.run([sys.executable, "-c", WORK], env=environment(), capture_output=True, check=True).stderr
-    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-c", WORK], env=environment() | {"TERM": "xterm", "COLUMNS": "100"}, stderr=theirs
-    ) as running:
-        os.close(theirs)
-        told = b""
-        while True:
-            try:
-                told += (read := os.read(ours, 1 << 12))
-            except OSError:  # Linux says so where the other side is closed
-                break
-            if not read:
-                break
-    os.close(ours)
-    assert running.returncode == 0
-    return told
-
-
-def test_a_terminal_shows_the_rate_and_the_time_that_is_left():
-    told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(terminal=True).decode())
-    assert "writing" in told
-    assert "38%" in told
+def test_the_rate_and_the_time_that_is_left_are_shown_on_a_terminal_alone():
+    env = environment() | {"TERM": "xterm", "COLUMNS": "100"}
+    code, told = told_on_a_terminal([sys.executable, "-c", WORK], env=env)
+    told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)
+    assert (code, "writing" in told, "38%" in told) == (0, True, True)
     assert re.search(r"\d+\.\d MB/s +0:00:0\d", told)
-
-
-def test_what_is_no_terminal_is_left_alone():
-    assert shown(terminal=False) == b""
+    assert program([sys.executable, "-c", WORK], capture_output=True).stderr == b""

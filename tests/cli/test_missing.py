@@ -2,96 +2,70 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
 
-from shapecalc import __version__
-from shapecalc.cli import output as missing
-from tests.cli.conftest import environment
+from shapecalc.cli import output
+from tests.cli.conftest import program, rows
+from tests.transcripts import is_seen
+
+ROWS = rows("without_packages.txt")
+ALONE = [sys.executable, "-S"]
+"""A Python that sees the package, and no other."""
+EACH = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from shapecalc.__main__ import main
+
+found = []
+for line in sys.argv[1:]:
+    sys.argv[1:] = line.split()
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        code = main()
+    for stream in streams:
+        stream.seek(0)
+    found.append([code, *(stream.read() for stream in streams)])
+print(json.dumps(found))
+"""
 
 
-def alone(*words, **more):
-    """Run a command line in a Python that sees the package, and no other."""
-    command = [sys.executable, "-S", "-m", "shapecalc", *words]
-    return subprocess.run(
-        command,
-        env=environment() | more,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def ends():
+    """Return how the command lines end there."""
+    lines = [line for line, _ in ROWS]
+    ran = program([*ALONE, "-c", EACH, *lines], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert ran.stderr == ""
+    return dict(zip(lines, json.loads(ran.stdout), strict=True))
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        ("2,3,4 0,-1", 0, "2,12\n"),
-        ("reshape 2,3,4 0,-1 --expect 2,12", 0, "2,12\n"),
-        ("reshape 2,3,4 0,-1 --expect 2,...", 0, "2,12\n"),
-        ("reshape 2,3,4 0,-1 --expect 2,13", 1, "2,12\n"),
-        ("reshape 2,3,4 5,-1 --expect error", 0, ""),
-        ("reshape 2,3,4 0,-1 --quiet", 0, ""),
-        ("reshape N,C,4 0,-1 --where N=3", 0, "3,4*C\n"),
-        ("reshape 2,3,4 5,-1", 3, ""),
-        ("reshape 2,3,4 0,-1 --dialect nunpy", 2, ""),
-        ("shuffle 2,3,4 --first 1,0,2 --to 0,-1", 0, "3,8\n"),
-        ("transpose N,C,H,W 0,2,3,1 -d torch", 0, "N,H,W,C\n"),
-        ("permute 2,3,4 2,0,1", 0, "4,2,3\n"),
-        ("reshape 2,3 6 --as torch", 0, "# x: 2,3 -> y: 6\ny = x.reshape(6)\n"),
-        ("reshape 2,3", 2, ""),
-        ("nonsense", 2, ""),
-        ("check absent.shapes", 4, ""),
-        ("tui --step 2", 2, ""),
-        ("version", 0, f"shapecalc {__version__}\n"),
-        ("--version", 0, f"shapecalc {__version__}\n"),
-    ],
-)
-def test_bare_questions_are_answered(words, code, said):
-    done = alone(*words.split(" "))
-    assert (done.returncode, done.stdout) == (code, said)
-    assert "Traceback" not in done.stderr
-    assert "install" not in done.stderr
+@pytest.mark.parametrize(("line", "expected"), ROWS)
+def test_bare_questions_are_answered_and_the_rest_says_what_to_install(line, expected, ends):
+    code, out, err = ends[line]
+    wanted, _, said = expected.partition(" | ")
+    if said in ("typer", "rich", "numpy"):
+        assert err.startswith(f"shapecalc: {said} is not installed; ")
+        install = err.partition(" -m pip install ")[2]
+        assert (code, out, said in install, install.count("\n")) == (4, "", True, 1)
+    else:
+        assert (code, "Traceback" in err, "install" in err) == (int(wanted.split()[0]), False, False)
+        assert is_seen(said, out[out.rfind("\n", 0, -1) + 1 :])
 
 
-def test_json_is_answered():
-    done = alone("reshape", "2,3,4", "0,-1", "--json")
-    assert (done.returncode, done.stdout[:17], done.stderr) == (0, '{"op": "reshape",', "")
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("words", "package"),
-    [
-        ("reshape -h", "typer"),
-        ("tui reshape --help", "typer"),
-        ("--show-completion bash", "typer"),
-        ("dialects", "rich"),
-        ("reshape 2,3 6 --explain", "rich"),
-        ("reshape 2,3 6 --picture absent/x.svg", "rich"),
-        ("reshape 2,3 6 --values", "numpy"),
-        ("reshape absent.npy 6", "numpy"),
-    ],
-)
-def test_the_rest_says_what_to_install(words, package):
-    done = alone(*words.split())
-    assert (done.returncode, done.stdout) == (4, "")
-    said, _, wanted = done.stderr.partition(" -m pip install ")
-    assert (said.partition(";")[0], wanted.count("\n")) == (f"shapecalc: {package} is not installed", 1)
-    assert package in wanted
-
-
-def test_completion_says_it_too():
-    done = alone(_SHAPECALC_COMPLETE="complete_bash", COMP_WORDS="shapecalc res", COMP_CWORD="1")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
+def test_a_process_and_its_completions_end_so_too():
+    ran = program([*ALONE, "-m", "shapecalc", "2,3,4", "0,-1"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2,12\n", "read as: shapecalc reshape 2,3,4 0,-1\n")
+    asked = ["env", "_SHAPECALC_COMPLETE=complete_bash", "COMP_WORDS=shapecalc res", "COMP_CWORD=1"]
+    ran = program([*asked, *ALONE, "-m", "shapecalc"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (4, "", 1)
 
 
 @pytest.mark.parametrize("name", [None, "shapecalc.core.nowhere"])
 def test_a_mistake_of_our_own_is_raised(name):
     error = ImportError("", name=name)
     with pytest.raises(ImportError) as raised:
-        missing.missing_error(error)
+        output.missing_error(error)
     assert raised.value is error

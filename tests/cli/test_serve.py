@@ -6,14 +6,15 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from functools import wraps
 from pathlib import Path
-from threading import Event, Thread
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, url2pathname, urlopen
@@ -26,34 +27,27 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import WHY_NOT, opened
-from tests.cli.conftest import ROOT, command
+from tests.cli.conftest import ROOT, command, environment, meant, program, rows
+from tests.transcripts import Line, transcripts
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
 from shapecalc.serving import server  # noqa: E402 - aiohttp may be missing
-from shapecalc.serving.server import LARGEST_FRAME, MOST_CELLS, Door, Garbage, Serving, new_door, packet_of, serve  # noqa: E402
+from shapecalc.serving.server import LARGEST_FRAME, Door, Garbage, Serving, new_door, packet_of, serve  # noqa: E402
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
 
 pytestmark = pytest.mark.sessions(9)
 
 PATIENCE = 30
-F3, F5, F9, CTRL_L, CTRL_P, CTRL_S, CTRL_T = "\x1bOR", "\x1b[15~", "\x1b[20~", "\x0c", "\x10", "\x13", "\x14"
-CTRL_U, CTRL_HOME, ESCAPE = "\x15", "\x1b[1;5H", "\x1b"
-TO_INPUT = "\x1b[<0;31;2M\x1b[<0;31;2m"
+KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~"}
+KEYS |= {"CTRL_HOME": "\x1b[1;5H", "CTRL_L": "\x0c", "CTRL_P": "\x10", "CTRL_S": "\x13", "CTRL_T": "\x14"}
+KEYS |= {"CTRL_U": "\x15", "DELETE": "\x1b[3~"}
+KEYS["CLICK"] = "\x1b[<0;31;2M\x1b[<0;31;2m"
 """A click on the first field: the app opens at a hole."""
-READY, DONE = b"answer", "✓".encode()
-ON_MAIN = b"F10"
-"""What the main screen has and the lessons have not."""
-NO_FILES = b"a served app opens no files"
+READY, NO_FILES = "answer", "a served app opens no files"
 FRAME = aiohttp.WSMsgType
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class Site:
@@ -80,13 +74,11 @@ class Site:
     @property
     def apps(self):
         """The processes of the apps that were started here, also if the server is gone."""
-        listed = subprocess.run(
-            ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="], capture_output=True, text=True, check=True
-        )
-        lines = [line.split(None, 2) for line in listed.stdout.splitlines()]
-        return [
-            int(pid) for pid, stat, *args in lines if "tui.served" in args[0] and self.marker in args[0] and stat != "Z"
-        ]
+        asked = ["ps", "-A", "-ww", "-o", "pid=", "-o", "stat=", "-o", "args="]
+        listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        lines = [line.split(None, 2) for line in listed.splitlines()]
+        ours = [pid for pid, stat, *args in lines if "tui.served" in args[0] and self.marker in args[0] and stat != "Z"]
+        return [int(pid) for pid in ours]
 
     def until_apps(self, count):
         """Wait until there are so many apps."""
@@ -96,25 +88,36 @@ class Site:
             time.sleep(0.05)
 
     @asynccontextmanager
-    async def visitor(self, size="&width=80&height=24", **headers):
+    async def visitor(self, width=80, height=24, **query):
         """Open a socket as the page does."""
-        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE):
-            url = self.url("/ws") + size
-            async with session.ws_connect(url, headers=headers, max_msg_size=0) as opened_socket:
-                yield opened_socket
+        query = urlencode({"width": width, "height": height, **query}, errors="surrogateescape")
+        url = f"{self.url('/ws')}&{query}"
+        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+            yield visitor
+
+    def visit(self, *steps, **query):
+        """Visit as the steps of a transcript say; return what was painted since the last keys."""
+        lines = [step(each) if isinstance(each, str) else each for each in steps]
+
+        async def visit():
+            async with self.visitor(**query) as visitor:
+                return await follow(self, visitor, lines)
+
+        return asyncio.run(visit())
 
 
 @contextmanager
-def site(*options, words=None, most_files=None, **environment):
+def site(*options, words=None, most_files=None, **changes):
     """Serve the app, by a process that has `most_files` open at most; the server and its apps end with the block."""
-    port = free_port()
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
     marker = f"{port},12"
     limited = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh"] if most_files else []
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process = subprocess.Popen(
         [*limited, *command("serve", "--port", str(port), *options, *(words or ["reshape", marker, "0,3,-1"]))],
         cwd=ROOT,
-        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
+        env={**environment(), **changes},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
@@ -124,18 +127,13 @@ def site(*options, words=None, most_files=None, **environment):
     try:
         yield served
     finally:
-        served.told = ended(process)
-
-
-def ended(process):
-    """End a server if it has not ended; return what it told."""
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)
-    try:
-        return process.communicate(timeout=PATIENCE)[1]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[1]
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        try:
+            served.told = process.communicate(timeout=PATIENCE)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            served.told = process.communicate()[1]
 
 
 @asynccontextmanager
@@ -154,28 +152,10 @@ async def served_here(*line, **options):
 
 
 async def ending(visitor):
-    """Return what the page says when the server has closed its socket."""
+    """Wait until the server closes a socket; return the code and the reason."""
     while (frame := await visitor.receive()).type is not FRAME.CLOSE:
         pass
-    return frame.extra
-
-
-@pytest.fixture(scope="module")
-def here():
-    with site() as served:
-        yield served
-    assert "Traceback" not in served.told
-    assert served.token not in served.told
-
-
-async def painted(visitor, text):
-    """Wait until the app has painted a text; return all that it painted until then."""
-    seen = b""
-    while text not in seen:
-        frame = await visitor.receive()
-        assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, seen)
-        seen += frame.data if frame.type is FRAME.BINARY else b""
-    return seen
+    return frame.data, frame.extra
 
 
 async def told(visitor, kind):
@@ -186,215 +166,150 @@ async def told(visitor, kind):
     raise AssertionError(visitor.close_code)
 
 
-async def closed(visitor):
-    """Wait until the server closes a socket; return the code and the reason."""
-    async for _ in visitor:
-        pass
-    return visitor.close_code
+async def painted(visitor, *texts, seen=b""):
+    """Wait until the app has painted some texts; return all that it painted until then, and had before."""
+    for text in texts:
+        while text.encode() not in seen:
+            frame = await visitor.receive()
+            assert frame.type in (FRAME.BINARY, FRAME.TEXT), (frame, text, seen)
+            seen += frame.data if frame.type is FRAME.BINARY else b""
+    return seen
 
 
 def typed(text):
     return json.dumps(["stdin", text])
 
 
-def run(coroutine):
-    return asyncio.run(coroutine)
+def pressed(keys):
+    return typed("".join(KEYS.get(word, word) for word in shlex.split(meant(keys))))
 
 
-# Who gets in
+def step(text):
+    """Return a step of a visit as the line of a transcript."""
+    return Line(text[0], text[2:], text) if text[:2] in (". ", "> ", "! ") else Line("", text, text)
 
 
-def test_the_page_and_the_socket_need_the_token(here):
-    assert len(here.token) > 40
-    assert here.get(here.url())[0] == 200
-    for wrong in ("", "x", here.token[:-1], here.token + "x", "%F0%28"):
-        assert here.get(here.url(token=wrong))[0] == 403
-        assert here.get(here.url("/ws", token=wrong))[0] == 403
-    assert here.get(here.url().partition("?")[0])[0] == 403
+async def follow(served, visitor, lines):
+    """Do and see what the lines of a transcript say; return what was painted since the last keys."""
+    seen = b""
+    for line in lines:
+        text = meant(line.text.replace("<marker>", served.marker))
+        if line.sign == ".":
+            seen = b""
+            await visitor.send_str(pressed(text))
+        elif line.sign == ":":
+            await visitor.send_str(text)
+        elif line.sign == "!":
+            assert text.encode() not in seen, line.place
+        elif line.sign == "?":
+            while await told(visitor, "link") != json.loads(text):
+                pass
+        elif line.sign == ">":
+            url = served.url(f"/download/{await told(visitor, 'deliver_file_start')}")
+            status, got = await asyncio.to_thread(served.get, url)
+            served.downloaded = served.headers, got
+            assert (status, text in got) == (200, True), line.place
+            assert (await asyncio.to_thread(served.get, url))[0] == 404, f"{line.place}: it is there once"
+        else:
+            seen = await painted(visitor, text, seen=seen)
+    return seen
 
 
-OURS = ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", "box.example", "127.0.0.1:80", "box.example:80")
-THEIRS = (
-    "evil.example",
-    "",
-    "0.0.0.0",
-    "127.0.0.1.evil.example",
-    "x@localhost",
-    "localhost/",
-    "localhost#",
-    "[::1",
-    "a b",
-)
+def in_a_loop(test):
+    """Have a test that is a coroutine run."""
+
+    @wraps(test)
+    def run(*given, **named):
+        asyncio.run(test(*given, **named))
+
+    return run
 
 
-@pytest.mark.parametrize("host", OURS)
-def test_a_host_is_a_loopback_name_or_a_name_that_the_owner_allows(host):
-    door = new_door("127.0.0.1", ["Box.Example"])
-    assert door.why_shut(host, None) == door.why_shut(host, f"http://{host}") == ""
-    assert door.why_shut(host, f"https://{host.lower()}") == ""
-
-
-@pytest.mark.parametrize("host", THEIRS)
-def test_no_other_host_is_served(host):
-    assert "--allow-host" in new_door("127.0.0.1", ["box.example"]).why_shut(host, None)
-
-
-@pytest.mark.parametrize(
-    "origin", ["null", "", "http://evil.example", "http://localhost", "file://", "http://box.example:81"]
-)
-def test_an_origin_is_the_page_itself(origin):
-    assert new_door("127.0.0.1", ["box.example"]).why_shut("box.example", origin)
-
-
-@pytest.mark.parametrize("name", ["", "a b", "http://box", "box:80", "box/", "[::1]", "-d", "x\x1b[31m", "ä"])
-def test_what_is_no_name_cannot_be_allowed(name, shapecalc):
-    with pytest.raises(ShapeError):
-        new_door("127.0.0.1", [name])
-    for option in ("--allow-host", "--host"):
-        ran = shapecalc("serve", f"{option}={name}")
-        assert (ran.code, ran.out) == (2, "")
-        assert ran.err.startswith(f"shapecalc: usage: {option} is a host's name or address")
-        assert "\x1b" not in ran.err
-
-
-@pytest.mark.parametrize("path", ["/", "/ws", "/page/page.js", "/download/x"])
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
-def test_the_server_asks_for_both_wherever_one_goes(here, path, headers):
-    assert here.get(here.url(path), **headers)[0] == 403
-    assert here.get(here.url(path), Origin=f"http://127.0.0.1:{here.port}")[0] != 403
-
-
-def test_an_allowed_host_comes_in():
-    with site("--host", "0.0.0.0", "--allow-host", "box.example") as served:
-        assert urlsplit(served.address).netloc == f"127.0.0.1:{served.port}"
-        assert served.get(served.url(), Host="box.example")[0] == 200
-        assert served.get(served.url(), Host="other.example")[0] == 403
-    assert "nothing is encrypted" in served.told
-
-
-def test_no_page_may_hold_the_page_and_it_runs_nothing_else(here):
-    for url in (here.url(), here.url(token="x"), here.url("/page/page.js"), here.url("/nowhere")):
-        here.get(url)
-        policy = here.headers["Content-Security-Policy"]
-        assert "default-src 'none'" in policy
-        assert "script-src 'self';" in policy
-        assert "frame-ancestors 'none'" in policy
-        assert here.headers["X-Frame-Options"] == "DENY"
-        assert here.headers["Referrer-Policy"] == "no-referrer"
-
-
-def test_the_page_asks_for_its_files_with_the_token_and_nobody_gets_them_without(here):
-    named = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1])
-    named += re.findall(r'url\("([^"]*)"\)', here.get(here.url("/page/page.css"))[1])
-    assert len(named) == 5
-    for path in named:
-        answer = here.get(f"http://127.0.0.1:{here.port}{path.partition('?')[0]}")
-        assert answer == (403, "open the whole address that shapecalc serve has printed")
-        with urlopen(f"http://127.0.0.1:{here.port}{path}", timeout=PATIENCE) as file:
-            assert file.status == 200
-
-
-def test_the_page_hides_its_words_only_while_the_app_draws(here):
-    hiding = re.findall(r"([^{}]*){[^}]*display: none", here.get(here.url("/page/page.css"))[1])
-    assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
-
-
-def test_only_what_the_page_needs_is_there(here):
-    assert here.get(here.url("/terminal/js/textual.js"))[0] == 200
-    for path in ("/terminal/", "/page/", "/page/..%2fserver.py", "/page/../server.py", "/terminal/%2e%2e/server.py"):
-        assert here.get(here.url(path))[0] in (403, 404)
+@pytest.fixture(scope="module")
+def here():
+    with site() as served:
+        yield served
+    assert "Traceback" not in served.told
+    assert served.token not in served.told
 
 
 # What a visitor sees
 
 
-def test_a_visitor_sees_the_question_and_has_the_keyboard(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            assert b"allowzero" in await painted(visitor, READY)
-            await visitor.send_str(typed(""))
-            await visitor.send_str(typed(f"{TO_INPUT}0"))
-            await painted(visitor, f"{here.marker}0".encode())
-            await visitor.send_str(typed(F3))
-            await painted(visitor, b"The arrow keys follow another element")
-            await visitor.send_str(typed(CTRL_P))
-            await painted(visitor, b"ask the same under every dialect")
-            await visitor.send_str(typed("qqq"))
-            await painted(visitor, b"No matches found")
-
-    run(visit())
-
-
-@pytest.mark.slow
-def test_a_visitor_compares_chains_and_sees_the_short_form():
-    async def visit():
-        async with served.visitor() as visitor:
-            await painted(visitor, "≠".encode())
-            await visitor.send_str(typed(CTRL_U))
-            await painted(visitor, b"...")
-            await visitor.send_str(typed("missing.npy | transpose"))
-            await painted(visitor, NO_FILES)
-            await visitor.send_str(typed(ESCAPE))
-            await painted(visitor, b"Reshape only moves the cuts")  # escape and a key at once would be another key
-            await visitor.send_str(typed(CTRL_L))
-            await painted(visitor, b"as short as shapecalc can make it")
-
-    with site(words=["equiv", "2,3 | transpose 1,0", "| reshape 3,2"]) as served:
-        run(visit())
-
-
-def test_a_picture_goes_to_the_browser_once(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed(F9))
-            return await told(visitor, "deliver_file_start")
-
-    url = here.url(f"/download/{run(visit())}")
-    assert here.get(url)[1].startswith("<svg")
-    assert here.get(url)[0] == 404
+@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "sessions", r"\$|&|\.|:|!|\?|>"))
+def test_a_visitor_sees_and_does_what_is_written(lines, here):
+    lines = [*lines]
+    words = shlex.split(lines.pop(0).text) if lines[0].sign == "$" else []
+    options = [word for word in words if word.startswith("--")]
+    with site(*options, words=words[len(options) :]) if words else nullcontext(here) as served:
+        while lines:
+            query = dict(meant(word).split("=", 1) for word in shlex.split(lines.pop(0).text))
+            end = next((at for at, line in enumerate(lines) if line.sign == "&"), len(lines))
+            served.visit(*lines[:end], **query)
+            del lines[:end]
 
 
 def test_the_screen_goes_to_the_browser_as_text(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed(CTRL_S))
-            return await told(visitor, "deliver_file_start")
-
-    status, text = here.get(here.url(f"/download/{run(visit())}"))
-    assert status == 200
-    assert 'filename="shapecalc.txt"' in here.headers["Content-Disposition"]
-    assert here.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert here.marker in text
+    here.visit(READY, ". CTRL_S", "> <marker>")
+    headers, text = here.downloaded
+    assert headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert 'filename="shapecalc.txt"' in headers["Content-Disposition"]
     assert len(text.splitlines()) == 24
 
 
-def test_a_film_goes_to_the_browser_and_into_no_file(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed("\x10"))
-            await painted(visitor, b"Search")
-            await visitor.send_str(typed("save the film"))
-            await painted(visitor, b"of the request into a file")
-            await visitor.send_str(typed("\r"))
-            return await told(visitor, "deliver_file_start")
-
-    assert "<animateTransform" in here.get(here.url(f"/download/{run(visit())}"))[1]
+@in_a_loop
+async def test_a_visitors_link_stands_in_no_command(here):
+    async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
+        await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
+        assert b"3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
 
 
-def test_the_owner_reads_one_line_a_visitor():
-    async def visit():
-        async with served.visitor() as one, served.visitor() as two:
-            await asyncio.gather(painted(one, READY), painted(two, READY))
+# Who gets in
 
-    with site() as served:
-        run(visit())
-        served.get(served.url(token="x"))
-    lines = served.told.splitlines()
-    assert "open no files and write none" in lines[0]
-    assert lines[1:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
+
+def test_who_shows_the_token_and_comes_from_here_is_let_in(here):
+    assert len(here.token) > 40
+    for path, *header, expected in rows("serve_requests.txt"):
+        url = f"http://127.0.0.1:{here.port}{path.replace('TOKEN', here.token)}"
+        headers = dict(each.replace("PORT", str(here.port)).split(": ") for each in header)
+        status, text = here.get(url, **headers)
+        code, _, said = expected.partition(" ")
+        assert (str(status), said or text) == (code, text), (path, header)
+        policy = here.headers["Content-Security-Policy"]
+        assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= {*policy.split("; ")}, path
+        assert (here.headers["X-Frame-Options"], here.headers["Referrer-Policy"]) == ("DENY", "no-referrer"), path
+
+
+@pytest.mark.parametrize(("host", "origin", "comes"), rows("serve_doors.txt"))
+def test_a_host_is_known_and_an_origin_is_the_page_itself(host, origin, comes):
+    why = new_door("127.0.0.1", ["Box.Example"]).why_shut(host, None if origin == "-" else origin)
+    assert bool(why) == (comes == "out")
+    assert origin != "-" or comes == "in" or "--allow-host" in why
+
+
+def test_an_allowed_host_comes_in_and_the_owner_reads_one_line_a_visitor():
+    with site("--host", "0.0.0.0", "--allow-host", "box.example") as served:
+        assert urlsplit(served.address).netloc == f"127.0.0.1:{served.port}"
+        assert served.get(served.url(), Host="box.example")[0] == 200
+        assert served.get(served.url(), Host="other.example")[0] == 403
+        for _ in range(2):
+            served.visit(READY)
+    first, *lines = served.told.splitlines()
+    assert "open no files and write none" in first
+    assert "nothing is encrypted" in served.told
+    assert lines[-2:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
+
+
+def test_the_page_asks_for_its_files_with_the_token(here):
+    style = here.get(here.url("/page/page.css"))[1]
+    named = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1]) + re.findall(r'url\("([^"]*)"\)', style)
+    assert len(named) == 5
+    for path in named:
+        assert here.get(f"http://127.0.0.1:{here.port}{path.partition('?')[0]}")[0] == 403
+        with urlopen(f"http://127.0.0.1:{here.port}{path}", timeout=PATIENCE) as file:
+            assert file.status == 200
+    hiding = re.findall(r"([^{}]*){[^}]*display: none", style)  # the words, only while the app draws
+    assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
 
 
 def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp_path):
@@ -421,115 +336,25 @@ def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp
         seen.unlink()
 
 
-# Links
-
-
-def linked(ask, step=""):
-    return f"&width=100&height=30&{urlencode({'ask': ask, 'step': step}, errors='surrogateescape')}"
-
-
-def test_a_link_opens_a_question_at_a_step(here):
-    async def visit():
-        async with here.visitor(linked("reshape 7,8,3 0,-1", "1")) as visitor:
-            assert b"[1 of 3: copy 0]" in await painted(visitor, b"$ shapecalc reshape 7,8,3 0,-1")
-
-    run(visit())
-
-
-def test_a_visitors_link_stands_in_no_command(here):
-    async def visit():
-        async with here.visitor(linked("reshape 7,8,3919 0,-1", "1")) as visitor:
-            await painted(visitor, b"$ shapecalc reshape 7,8,3919 0,-1")
-            return subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, check=True).stdout
-
-    assert b"3919" not in run(visit())
-
-
-REFUSED_LINKS = [
-    ("reshape x.npy -1", b"a link may not name a file"),
-    ("chain '/etc/secret.npz:a | flatten'", b"a link may not name a file"),
-    ("equiv '2,3 | flatten' 'x.safetensors:w | flatten'", b"a link may not name a file"),
-    ("reshape 2,3 -1 -o y.npy", b"reshape has no option '-o'"),
-    ("reshape 2,3 -1 --picture y.svg", b"reshape has no option '--picture'"),
-    ("serve --host 0.0.0.0", b"reshape has no option '--host'"),
-    ("reshape '2,3", b"is never closed"),
-    ("\0\x1b[31m", b"is not allowed in"),
-    ("\udcff", b"is not allowed in"),
-    ("(" * 3000, b"the link is not followed"),
-]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(("ask", "said"), REFUSED_LINKS, ids=range(len(REFUSED_LINKS)))
-def test_a_link_that_is_no_question_opens_the_owners(here, ask, said):
-    async def visit():
-        async with here.visitor(linked(ask, "9" * 99)) as visitor:
-            seen = await painted(visitor, said)
-            assert here.marker.encode() in seen
-            assert b"\x1b[31m" not in seen
-
-    run(visit())
-
-
-def test_the_page_learns_the_link_to_what_is_shown(here):
-    async def visit():
-        async with here.visitor(linked("flatten 2,3,4")) as visitor:
-            await painted(visitor, b"2,12")
-            await visitor.send_str(typed(CTRL_HOME))
-            while (link := await told(visitor, "link"))["step"] != "1":
-                pass
-            return link
-
-    assert run(visit()) == {"ask": "flatten 2,3,4", "step": "1"}
-
-
-# Files
+# Files, questions and lessons
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("paste", ["{}", "\x1b[200~{}\x1b[201~"], ids=["typed", "pasted"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
+@in_a_loop
+async def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path, paste, exists):
     file = tmp_path / "secret.npy"
     if exists:
         np.save(file, np.zeros((7177, 5)))  # no place on the screen has such a number
-
-    async def visit():
-        async with here.visitor("&width=200&height=50") as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed(f"{TO_INPUT}\x1b[1~" + "\x1b[3~" * 20))
-            await asyncio.sleep(1)  # in one burst, letters overtake keys that are bound to an action
-            await visitor.send_str(typed(paste.format(file)))
-            seen = await painted(visitor, NO_FILES)
-            assert b"7177" not in seen
-            assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
-
-    run(visit())
-
-
-def test_the_owners_file_is_read_once_before_anybody_comes(tmp_path):
-    file = tmp_path / "own.npy"
-    np.save(file, np.zeros((77, 55), "float32"))
-
-    async def visit():
-        async with served.visitor() as visitor:
-            assert b"4235" in await painted(visitor, b"--dtype float32")
-
-    with site(words=["reshape", str(file), "-1"]) as served:
-        file.unlink()
-        run(visit())
-
-
-def test_a_file_that_cannot_be_read_is_told_before_anything_is_served(shapecalc, tmp_path):
-    ran = shapecalc("serve", "reshape", str(tmp_path / "none.npy"), "-1")
-    assert (ran.code, ran.out) == (4, "")
-    assert "none.npy: No such file or directory" in ran.err
-
-
-def test_the_question_may_come_from_standard_input(shapecalc):
-    ran = shapecalc("serve", "--allow-host", "/", "reshape", "-", "-1", stdin="2,3\n4,5\n")
-    assert (ran.code, ran.out) == (2, "")
-    assert "standard input has more than one line" in ran.err
+    async with here.visitor(width=200, height=50) as visitor:
+        await painted(visitor, READY)
+        await visitor.send_str(pressed("CLICK HOME" + " DELETE" * 20))
+        await asyncio.sleep(1)  # in one burst, letters overtake keys that are bound to an action
+        await visitor.send_str(typed(paste.format(file)))
+        seen = await painted(visitor, NO_FILES)
+    assert b"7177" not in seen
+    assert b"exist" not in seen.replace(str(tmp_path).encode(), b"")
 
 
 OWN_LESSON = """
@@ -543,38 +368,36 @@ notes = "Whisper."
 """
 
 
-def test_an_app_opens_with_a_teachers_lessons_and_without_the_notes(tmp_path):
-    file = tmp_path / "week3.toml"
-    file.write_text(OWN_LESSON)
-
-    async def visit():
-        async with served.visitor() as visitor:
-            seen = await painted(visitor, b"My own")
-            await visitor.send_str(typed("3,2\r"))
-            seen += await painted(visitor, b"It turned.")
-            assert b"Whisper" not in seen
-            assert b"notes" not in seen
-
-    with site("--lesson-file", str(file)) as served:
-        file.unlink()
-        run(visit())
+def test_the_owners_files_are_read_once_before_anybody_comes(tmp_path):
+    array, lesson = tmp_path / "own.npy", tmp_path / "week3.toml"
+    np.save(array, np.zeros((77, 55), "float32"))
+    lesson.write_text(OWN_LESSON)
+    with site(words=["reshape", str(array), "-1"]) as served:
+        array.unlink()
+        assert b"4235" in served.visit("--dtype float32")
+    with site("--lesson-file", str(lesson)) as served:
+        lesson.unlink()
+        served.visit("My own", "! Whisper", ". 3,2 ENTER", "It turned.", "! Whisper", "! notes")
 
 
-def test_an_app_opens_with_the_lessons():
-    async def visit():
-        async with served.visitor() as visitor:
-            await painted(visitor, b"Predict the output shape")
+@pytest.mark.parametrize(("line", "code", "said"), rows("serve_refused.txt"))
+def test_what_cannot_be_is_told_before_anything_is_served(line, code, said, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mistake.toml").write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
+    ran = shapecalc("serve", *shlex.split(line), stdin="2,3\n4,5\n")
+    assert (ran.code, ran.out, ran.err.count("\n"), "\x1b" in ran.err) == (int(code), "", 1, False)
+    assert said in ran.err
 
-    with site("--lesson") as served:
-        run(visit())
 
-
-def test_lessons_with_a_mistake_are_not_served(shapecalc, tmp_path):
-    file = tmp_path / "week3.toml"
-    file.write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
-    ran = shapecalc("serve", "--lesson-file", str(file))
-    assert (ran.code, ran.out) == (2, "")
-    assert f"usage: {file}:6: the question cannot be read" in ran.err
+def test_a_port_in_use_and_a_package_that_is_not_installed_are_told(shapecalc, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran = shapecalc("serve", "--port", str(port))
+    assert (ran.code, ran.out, ran.err.startswith(f"shapecalc: 127.0.0.1:{port}: ")) == (4, "", True)
+    monkeypatch.setitem(sys.modules, "textual_serve", None)
+    monkeypatch.delitem(sys.modules, "shapecalc.serving.server")
+    ran = shapecalc("serve")
+    assert (ran.code, ran.out, ran.err) == (4, "", f"shapecalc: serve: {missing('textual_serve', 'serve')}\n")
 
 
 def test_a_course_that_is_too_long_is_not_handed_over():
@@ -584,315 +407,208 @@ def test_a_course_that_is_too_long_is_not_handed_over():
 
 
 def test_an_app_writes_nothing(tmp_path):
-    async def visit():
-        async with served.visitor() as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed(F5))
-            await painted(visitor, b"Predict")
-            await visitor.send_str(typed("\r24\r"))
-            await painted(visitor, DONE)
-            await visitor.send_str(typed(F5))
-            await painted(visitor, ON_MAIN)
-            await visitor.send_str(typed(F5))
-            await painted(visitor, DONE)
-            await visitor.send_str(typed(F5))
-            await painted(visitor, ON_MAIN)
-            await visitor.send_str(typed(F9))
-            await told(visitor, "deliver_file_start")
-
     places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:
-        run(visit())
+        lesson = (". F5", "Predict", ". ENTER 24 ENTER", "✓")
+        again = (". F5", "F10", ". F5", "✓", ". F5", "F10")
+        served.visit(READY, *lesson, *again, ". F9", "> <svg")
     assert [*tmp_path.iterdir()] == []
 
 
 # What a hostile visitor may do to the machine
 
 
-@pytest.mark.parametrize(
-    "size", [{"width": 10**9, "height": 10**9}, {"width": -1, "height": 0}, {"width": 10**400, "height": 1}]
-)
-def test_sizes_are_clamped(size):
-    told = json.loads(packet_of(json.dumps(["resize", size]))[5:])
-    assert 1 <= told["width"] <= MOST_CELLS[0]
-    assert 1 <= told["height"] <= MOST_CELLS[1]
+LIMITED = """
+import time
+from shapecalc.tui import served
+served.CPU, served.MINUTE = 2, {minute}
+served.limit_process()
+try:
+    bytearray(served.LARGEST)
+except MemoryError:
+    print("bounded", flush=True)
+try:
+    with open("x", "w", buffering=1) as file:
+        file.write("x")
+except OSError:
+    print("unwritten", flush=True)
+while time.process_time() < 5:
+    pass
+"""
 
 
-HUGE = (
-    json.dumps(["resize", {"width": 10**9, "height": 10**9}]),
-    typed("\x1b[48;1000000000;1000000000;0;0t"),
-)
-
-
-def test_a_huge_size_takes_no_huge_memory(here):
-    async def visit():
-        async with here.visitor("&width=1000000000&height=1000000000") as visitor:
-            await painted(visitor, READY)
-            await visitor.send_str(typed(TO_INPUT))
-            for frame, digits in zip(HUGE, ("6", "66"), strict=True):
-                await visitor.send_str(frame)
-                await visitor.send_str(typed("6"))
-                await painted(visitor, f"{here.marker}{digits}".encode())
-
-    run(visit())
-
-
-def test_the_memory_of_an_app_is_bounded(tmp_path):
+@pytest.mark.parametrize(("minute", "code"), [(60, -signal.SIGXCPU), (0.1, 0)])
+def test_an_app_is_bounded_in_memory_and_files_and_its_cpu_in_every_minute(minute, code, tmp_path):
     pytest.importorskip("resource", reason="the system has no limits for processes")
-    script = (
-        "from shapecalc.tui.served import LARGEST, limit_process\nlimit_process()\n"
-        "try: bytearray(LARGEST)\nexcept MemoryError: print('bounded')\n"
-        "try:\n    with open('x', 'w', buffering=1) as file: file.write('x')\nexcept OSError: print('unwritten')\n"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True
-    )
-    assert ran.stdout.split() == [b"bounded", b"unwritten"], ran.stderr
+    ran = program([sys.executable, "-c", LIMITED.format(minute=minute)], cwd=tmp_path, capture_output=True)
+    assert (ran.stdout.split(), ran.returncode) == ([b"bounded", b"unwritten"], code), ran.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("minute", "code"), [(60, "-SIGXCPU"), (0.1, "0")])
-def test_the_cpu_of_an_app_is_bounded_in_every_minute(minute, code):
-    pytest.importorskip("resource", reason="the system has no limits for processes")
-    script = (
-        f"import time\nfrom shapecalc.tui import served\nserved.CPU, served.MINUTE = 2, {minute}\n"
-        "served.limit_process()\nwhile time.process_time() < 5: pass\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=4 * PATIENCE)
-    assert ran.returncode == (0 if code == "0" else -signal.SIGXCPU), ran.stderr
+@pytest.mark.parametrize(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
+def test_a_frame_is_a_packet_for_the_app_or_garbage(frame, packet):
+    if packet == "garbage":
+        with pytest.raises(Garbage):
+            packet_of(frame)
+    else:
+        kind, _, content = packet.encode().partition(b" ")
+        length = len(content).to_bytes(4, "big")
+        assert packet_of(frame) == (b"" if packet == "nothing" else kind + length + content)
 
 
-GARBAGE = (
-    "",
-    "[",
-    "[" * 100_000,
-    "null",
-    "{}",
-    "[]",
-    '["stdin"]',
-    '["stdin", 1]',
-    '["stdin", "\\ud800"]',
-    '["resize", null]',
-    '["resize", {"width": 80}]',
-    '["resize", {"width": "80", "height": 24}]',
-    '["resize", {"width": NaN, "height": 1e999}]',
-    '["quit"]',
-    '["exit", {}]',
-    f'["resize", {{"width": {"9" * 5000}, "height": 1}}]',
-)
-
-
-@pytest.mark.parametrize("frame", GARBAGE, ids=lambda frame: frame[:40])
-def test_garbage_is_known(frame):
-    with pytest.raises(Garbage):
-        packet_of(frame)
-
-
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("frame", "code"),
-    [(GARBAGE[2], 1008), (GARBAGE[8], 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)],
+    [("[" * 100_000, 1008), ('["stdin", "\\ud800"]', 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)],
     ids=["deep", "surrogate", "bytes", "long"],
 )
-def test_garbage_closes_one_session_and_no_other(here, frame, code):
-    async def visit():
-        async with here.visitor() as other, here.visitor() as visitor:
-            await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
-            assert await closed(visitor) == code
-            await painted(other, READY)
+@in_a_loop
+async def test_garbage_closes_one_session_and_no_other(here, frame, code):
+    async with here.visitor() as other, here.visitor() as visitor:
+        await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
+        assert (await ending(visitor))[0] == code
+        await painted(other, READY)
 
-    run(visit())
+
+@in_a_loop
+async def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
+    """The visitor came before all of them, and nobody is late."""
+    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
+    async with served_here() as (visitor, told):
+        port = visitor.get_extra_info("peername")[1]
+        strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for reader, _ in strangers[:30]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
+        await painted(visitor, READY)
+        for _, writer in strangers:
+            writer.close()
+    assert len([line for line in told if "too many are connected" in line]) == 1
 
 
 HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
 """Requests that wait for more, none with the token."""
 
 
-@contextmanager
-def slow_clients(port, many):
-    """Let strangers come one after the other, who send half of a request and stay, until the block ends; who came."""
-    held, there, over = [], Event(), Event()
-
-    def come():
-        while not over.is_set():
-            with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
-                held.append(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
-                held[-1].sendall(HALF_SENT[len(held) % len(HALF_SENT)])
-            if len(held) >= many:
-                there.set()
-                held.pop(0).close()
-
-    coming = Thread(target=come)
-    coming.start()
-    try:
-        assert there.wait(PATIENCE)
-        yield held
-    finally:
-        over.set()
-        coming.join()
-
-
-def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
-    """The visitor came before all of them, and nobody is late."""
-
-    async def visit():
-        async with served_here() as (visitor, told):
-            port = visitor.get_extra_info("peername")[1]
-            strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
-            for reader, _ in strangers[:30]:
-                with suppress(ConnectionError):
-                    assert await reader.read() == b""
-            assert not any(reader.at_eof() or reader.exception() for reader, _ in strangers[-60:])
-            await painted(visitor, READY)
-            for _, writer in strangers:
-                writer.close()
-            return told
-
-    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
-    assert len([line for line in run(visit()) if "too many are connected" in line]) == 1
-
-
 @pytest.mark.slow
 def test_strangers_who_send_half_of_a_request_keep_nobody_out():
-    """They are more than the server may have files open, and go on coming while a visitor comes."""
-
-    async def visit():
-        async with served.visitor() as visitor:
-            await painted(visitor, READY)
-
+    """They are more than the server may have files open, and more come whenever a visitor comes."""
+    held = []
     with site("--sessions", "2", most_files=256) as served:
-        with slow_clients(served.port, 300) as held:
-            for _ in range(20):
-                assert served.get(served.url())[0] == 200
-            run(visit())
+        for count in (75, *[5] * 15):
+            for half in HALF_SENT * count:
+                with suppress(OSError):  # the system may refuse, or a stranger be dropped at once
+                    held.append(socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE))
+                    held[-1].sendall(half)
+            assert served.get(served.url())[0] == 200
+        served.visit(READY)
         for stranger in held:  # the server closes all of them, although none of them does
             with suppress(ConnectionError):
                 while stranger.recv(1000):
                     pass
             stranger.close()
-        assert served.get(served.url())[0] == 200
     lines = [line for line in served.told.splitlines() if "visitor 1" not in line]
     assert "too many are connected; the oldest that has not shown the token is dropped" in served.told
     assert len({line.partition("; this happened")[0] for line in lines}) == len(lines) <= 4
 
 
+UNREAD = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[::1/?token={} HTTP/1.1", "{} {} {}")
+RAW = (b"\0" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
+
+
 def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
-    bad = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[::1/?token={} HTTP/1.1", "{} {} {}")
     with site() as served:
-        for line in bad * 5:
+        for line in UNREAD * 5:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(f"{line.format(*[served.token] * 3)}\r\nHost: 127.0.0.1\r\n\r\n".encode())
                 assert visitor.recv(100).startswith(b"HTTP/1.")
+        for sent in RAW:
+            with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
+                visitor.sendall(sent)
+                visitor.shutdown(socket.SHUT_WR)
+                assert visitor.recv(100).startswith(b"HTTP/1.") or not visitor.recv(1)
+        assert served.get(served.url())[0] == 200
     assert served.told.splitlines()[1:] == ["shapecalc: a request that cannot be read is refused"]
 
 
-def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
-    async def go_wrong():
-        async with served_here() as (_, told):
-            for now in (1000, 1001, 1059, 1061, 1062):
-                monkeypatch.setattr(server, "monotonic", lambda now=now: now)
-                try:
-                    Door(frozenset(), "secret").opens_with(5)
-                except AttributeError as error:
-                    asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
-            return told[1:]
-
-    place = re.escape("shapecalc: AttributeError at server.py:") + r"\d+"
-    assert re.fullmatch(f"{place}\n{place}", "\n".join(run(go_wrong())))
-
-
-RAW = (b"\x00" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
+@in_a_loop
+async def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
+    async with served_here() as (_, told):
+        for now in (1000, 1001, 1059, 1061, 1062):
+            monkeypatch.setattr(server, "monotonic", lambda now=now: now)
+            try:
+                Door(frozenset(), "secret").opens_with(5)
+            except AttributeError as error:
+                asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
+        found = told[1:]
+    assert len(found) == 2
+    assert all(re.fullmatch(r"shapecalc: AttributeError at server\.py:\d+", line) for line in found)
 
 
-@pytest.mark.parametrize("sent", RAW, ids=range(len(RAW)))
-def test_what_is_not_even_http_is_answered_and_forgotten(here, sent):
-    with socket.create_connection(("127.0.0.1", here.port), timeout=PATIENCE) as visitor:
-        visitor.sendall(sent)
-        visitor.shutdown(socket.SHUT_WR)
-        assert visitor.recv(100).startswith(b"HTTP/1.") or not visitor.recv(1)
-    assert here.get(here.url())[0] == 200
+@in_a_loop
+async def test_sessions_are_counted_and_places_become_free():
+    async def turn_away(visit):
+        async with visit as visitor:
+            return (await ending(visitor))[0]
 
-
-def test_sessions_are_counted_and_places_become_free():
-    async def visit():
+    with site("--sessions", "2") as served:
         async with served.visitor() as one, served.visitor() as two:
             await painted(one, READY)
             await painted(two, READY)
-            crowd = [served.visitor() for _ in range(8)]
-            turned_away = await asyncio.gather(*map(turn_away, crowd))
-            assert turned_away == [1013] * 8
+            assert await asyncio.gather(*(turn_away(served.visitor()) for _ in range(8))) == [1013] * 8
             assert len(served.apps) == 2
-        served.until_apps(0)
+        await asyncio.to_thread(served.until_apps, 0)
         async with served.visitor():
             await asyncio.to_thread(served.until_apps, 1)
-
-    async def turn_away(visit):
-        async with visit as visitor:
-            return await closed(visitor)
-
-    with site("--sessions", "2") as served:
-        run(visit())
 
 
 UNTYPED = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width": 80, "height": 24}])
 
 
-def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
-    async def visit():
-        async with served_here(idle=3) as (visitor, told):
-            for _ in range(8):  # for longer than a page without keys is kept
-                await visitor.send_str(typed("1"))
-                await asyncio.sleep(0.5)
-            assert not visitor.closed
-            sending = asyncio.create_task(send(visitor))
-            said = await ending(visitor)
-            sending.cancel()
-            return said, told
-
+@in_a_loop
+async def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
     async def send(visitor):
         while not visitor.closed:
             for frame in UNTYPED:
                 await visitor.send_str(json.dumps(frame))
             await asyncio.sleep(0.2)
 
-    said, told = run(visit())
-    assert said == "nothing was typed for a long time"
+    async with served_here(idle=2) as (visitor, told):
+        for _ in range(6):  # for longer than a page without keys is kept
+            await visitor.send_str(typed("1"))
+            await asyncio.sleep(0.4)
+        assert not visitor.closed
+        sending = asyncio.create_task(send(visitor))
+        assert (await ending(visitor))[1] == "nothing was typed for a long time"
+        sending.cancel()
     assert told == ["shapecalc: visitor 1, from 127.0.0.1"]
 
 
 DYING = "import os, signal, sys; os.write(1, b'__GANGLION__\\n'); os.kill(os.getpid(), signal.SIGXCPU)"
+NO_APP = {
+    "the app has ended": (sys.executable, "-c", ""),
+    "the app took more CPU than it may": (sys.executable, "-c", DYING),
+    "the server can start no app now; try again later": ("/nowhere",),
+}
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ([sys.executable, "-c", ""], "the app has ended"),
-        ([sys.executable, "-c", DYING], "the app took more CPU than it may"),
-        (["/nowhere"], "the server can start no app now; try again later"),
-    ],
-    ids=["ends", "works", "cannot start"],
-)
-def test_the_page_says_why_there_is_no_app(line, said):
-    async def visit():
-        async with served_here(*line) as (visitor, _):
-            return await ending(visitor)
-
-    assert run(visit()) == said
+@pytest.mark.parametrize("said", NO_APP)
+@in_a_loop
+async def test_the_page_says_why_there_is_no_app(said):
+    async with served_here(*NO_APP[said]) as (visitor, _):
+        assert (await ending(visitor))[1] == said
 
 
 # How apps end
 
 
-def test_an_app_ends_with_its_socket_however_that_ends(here):
-    async def visit():
-        async with here.visitor() as visitor:
-            await painted(visitor, READY)
-            here.until_apps(1)
-            visitor._response.connection.transport.abort()
-
-    here.until_apps(0)
-    run(visit())
-    here.until_apps(0)
+@in_a_loop
+async def test_an_app_ends_with_its_socket_however_that_ends(here):
+    await asyncio.to_thread(here.until_apps, 0)
+    async with here.visitor() as visitor:
+        await painted(visitor, READY)
+        await asyncio.to_thread(here.until_apps, 1)
+        visitor._response.connection.transport.abort()
+    await asyncio.to_thread(here.until_apps, 0)
 
 
 def test_an_app_ends_although_its_visitor_reads_nothing(here):
@@ -901,7 +617,7 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
         f"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {'A' * 22}==\r\n\r\n"
     ).encode()
-    frame = typed(CTRL_T).encode()
+    frame = pressed("CTRL_T").encode()
     theme = bytes([0x81, 0x80 | len(frame)]) + bytes(4) + frame
     with socket.create_connection(("127.0.0.1", here.port)) as visitor:
         visitor.sendall(request)
@@ -914,61 +630,35 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_apps_end_with_the_server_however_it_dies(end):
-    async def visit():
+@in_a_loop
+async def test_apps_end_with_the_server_however_it_dies(end):
+    with site() as served:
         async with served.visitor() as visitor:
             await painted(visitor, READY)
             assert len(served.apps) == 1
             served.process.send_signal(end)
-            await closed(visitor)
-
-    with site() as served:
-        run(visit())
+            with suppress(AssertionError):
+                await told(visitor, "nothing")
         served.process.wait(timeout=PATIENCE)
         served.until_apps(0)
     assert "Traceback" not in served.told
     assert served.process.returncode == (130 if end == signal.SIGINT else -end)
 
 
-# How it begins
-
-
-def test_a_port_in_use_is_told(shapecalc):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        ran = shapecalc("serve", "--port", str(port))
-    assert (ran.code, ran.out) == (4, "")
-    assert ran.err.startswith(f"shapecalc: 127.0.0.1:{port}: ")
-
-
-def test_bad_words_are_told_before_anything_is_served(shapecalc):
-    ran = shapecalc("serve", "reshape", "2,3", "--nope")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("shapecalc: usage: reshape has no option '--nope'")
-
-
-def test_what_is_not_installed_is_told(shapecalc, monkeypatch):
-    monkeypatch.setitem(sys.modules, "textual_serve", None)
-    monkeypatch.delitem(sys.modules, "shapecalc.serving.server")
-    ran = shapecalc("serve")
-    assert (ran.code, ran.out) == (4, "")
-    assert ran.err == f"shapecalc: serve: {missing('textual_serve', 'serve')}\n"
-
-
 # A real browser
 
 
-def in_a_browser(script, **site_options):
-    """Run a script with a tab of a real browser and the site it is to visit; return the site when it is closed."""
+def in_a_real_browser(test):
+    return pytest.mark.slow(pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)(in_a_loop(test)))
 
-    async def visit(served):
+
+@asynccontextmanager
+async def browsing():
+    """A tab of a real browser, and the site that it is to visit."""
+    with site() as served:
         async with asyncio.timeout(4 * PATIENCE), opened() as tab:
             await tab.resize(1000, 700)
-            await script(tab, served)
-
-    with site(**site_options) as served:
-        run(visit(served))
-    return served
+            yield tab, served
 
 
 SAYS = """(() => {{
@@ -982,10 +672,9 @@ FITS = """(() => {
 })()"""
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_a_real_browser_opens_steps_resizes_and_closes():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_a_real_browser_opens_steps_resizes_and_closes():
+    async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         assert await tab.page.evaluate(FITS)
@@ -1003,14 +692,12 @@ def test_a_real_browser_opens_steps_resizes_and_closes():
         await asyncio.to_thread(served.until_apps, 0)
         await tab.page.go_back()
         await tab.until_painted(b"answer")
+    assert len(re.findall("visitor", served.told)) == 3
 
-    assert len(re.findall("visitor", in_a_browser(script).told)) == 3
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_in_a_real_browser_the_address_is_a_link_to_the_place():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_in_a_real_browser_the_address_is_a_link_to_the_place():
+    async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
         await tab.until_painted(b"[1 of 3: copy 0]")
         await tab.page.keyboard.press("PageDown")
@@ -1026,13 +713,10 @@ def test_in_a_real_browser_the_address_is_a_link_to_the_place():
         await tab.go(f"{served.address}&ask=reshape%20/etc/x.npy%20-1")
         await tab.until_painted(b"a link may not name a file")
 
-    in_a_browser(script)
 
-
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
-    async def script(tab, served):
+@in_a_real_browser
+async def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
+    async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
         screen = await tab.page.locator(".xterm-screen").bounding_box()
@@ -1042,14 +726,12 @@ def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path
         download = await tab.downloads.get()
         await download.save_as(tmp_path / download.suggested_filename)
 
-    in_a_browser(script)
     assert (tmp_path / "shapecalc.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
-    async def script(tab, served):
+@in_a_real_browser
+async def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
+    async with browsing() as (tab, served):
         tabs = [await tab.another() for _ in range(8)]
         await asyncio.gather(*(each.go(served.address) for each in tabs))
         await asyncio.gather(*(each.until_painted(b"answer") for each in tabs))
@@ -1058,5 +740,4 @@ def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
         for each in tabs:
             await each.page.keyboard.press("PageDown")
         await asyncio.gather(*(each.until_painted(b"copy 0") for each in tabs))
-
-    assert len(re.findall("visitor", in_a_browser(script).told)) == 8
+    assert len(re.findall("visitor", served.told)) == 8

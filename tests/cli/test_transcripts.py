@@ -2,8 +2,9 @@
 
 `@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed. Beginning words as
 `NAME=value` are set in the environment. `<ESC>` and `<U+a0>` are characters, `<2,*40>` is what stands before the star
-40 times, `<A0..A9>` and `<0..9>` are all from A0 to A9 and from 0 to 9. `ls` and `cat` show what was written. Every command ends with 0
-and an empty standard error if nothing else is said. No command prints a traceback or a control character.
+40 times, `<A0..A9>` and `<0..9>` are all from A0 to A9 and from 0 to 9. `ls` and `cat` show what was written. Every
+command ends with 0 and an empty standard error if nothing else is said. No command prints a traceback or a control
+character.
 """
 
 from __future__ import annotations

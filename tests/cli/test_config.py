@@ -58,7 +58,7 @@ def test_a_folder_that_was_deleted_has_none(tmp_path, monkeypatch, shapecalc):
 
 def test_the_app_opens_with_it():
     defaults = {"dialect": "numpy", "opset": 13}
-    opened = command(question_of("reshape 2,3 6 -d onnx".split(), defaults), None)
+    opened = command(question_of(["reshape", "2,3", "6", "-d", "onnx"], defaults), None)
     assert opened == "shapecalc reshape 2,3 6 --dialect onnx --opset 13"
     chain = question_of(["chain", "2,3 | reshape 6 -d torch | reshape 2,3"], defaults)
     assert chain.texts["stages"] == "reshape 6 --dialect torch | reshape 2,3 --dialect numpy"

@@ -18,7 +18,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.readings import Held, read_held
 from shapecalc.core.text import read_shape
 from tests.cli.tables import rows
-from tests.cli.test_transcripts import typed
+from tests.cli.test_transcripts import meant as written_out
 from tests.sessions import PAGES
 
 pytestmark = pytest.mark.sessions(8)
@@ -27,7 +27,7 @@ READ = [(" => ".join(held), command) for *held, command in rows("read")]
 
 @pytest.mark.parametrize(("held", "command"), READ, ids=[held[:60] for held, _ in READ])
 def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, shapecalc):
-    words, _, stdin = (typed(each) for each in held.partition("<- "))
+    words, _, stdin = (written_out(each) for each in held.partition("<- "))
     ran = shapecalc(*shlex.split(words), stdin=stdin)
     text = stdin.lstrip("\ufeff") or (shlex.split(words)[0] if command in ("doctor -", "check -") else "")
     meant = shapecalc(*shlex.split(command), stdin=text)
@@ -117,18 +117,26 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", [*ALSO, *TOPICS, *WORDS])
 def test_every_word_that_is_offered_has_its_help(word, shapecalc):
     ran = shapecalc("help", word)
     assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True)
 
 
-LONG = ["<9*20000>", "2< *50000>x", "<2,*200000>", "x<[0]*5000>", "<(2,*5000>", "x<.t()*5000>", "x<.t()*300>"]
+LONG = [
+    "<9 x 20000>",
+    "2<  x 50000>x",
+    "<2, x 200000>",
+    "x<[0] x 5000>",
+    "<(2, x 5000>",
+    "x<.t() x 5000>",
+    "x<.t() x 300>",
+]
 
 
 @pytest.mark.parametrize("text", LONG)
 def test_what_is_long_and_nothing_is_told_so_without_a_search_that_grows_with_its_square(text, shapecalc):
-    assert shapecalc(stdin=typed(text)).code in (1, 2, 3)
+    assert shapecalc(stdin=written_out(text)).code in (1, 2, 3)
 
 
 def test_a_shape_is_no_code_and_code_no_shape():

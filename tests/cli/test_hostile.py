@@ -20,7 +20,7 @@ from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_of
 from tests.cli.conftest import ROOT, command, environment
 from tests.cli.tables import rows
-from tests.cli.test_transcripts import typed
+from tests.cli.test_transcripts import meant as written_out
 
 # Requests without end: each is answered, or refused in one line that names a limit. It is judged by how it ends, not
 # when. The processes have a bound of CPU time and of memory as a net, far more than a question takes: what runs into it
@@ -47,8 +47,8 @@ def run(words, folder, stdin=""):
 def test_it_is_answered_or_a_limit_is_named(row, tmp_path):
     line, end = " => ".join(row[:-1]), row[-1]
     line, _, stdin = line.partition(" <- ")
-    words = [typed(word) for word in shlex.split(line)]
-    ran = run(words, tmp_path, typed(stdin))
+    words = [written_out(word) for word in shlex.split(line)]
+    ran = run(words, tmp_path, written_out(stdin))
     assert "Traceback" not in ran.stderr
     if end in LIMITS:
         said = ran.stdout if words[0] == "check" else ran.stderr

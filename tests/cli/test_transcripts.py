@@ -1,25 +1,56 @@
 """The command line in transcripts: `$` a command, `>` its standard input, `!` standard error, `=` the exit code.
 
-`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed. Beginning words as
-`NAME=value` are set in the environment. `<ESC>` and `<U+a0>` are characters, `<2,*40>` is what stands before the star
-40 times, `<A0..A9>` and `<0..9>` are all from A0 to A9 and from 0 to 9. `ls` and `cat` show what was written. Every
-command ends with 0 and an empty standard error if nothing else is said. No command prints a traceback or a control
-character.
+`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line may
+be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty standard
+error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`, `$ ln`
+and `$ save` are commands of these transcripts.
+
+`<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a text
+that is repeated, `<A0..A9>` and `<0..9>` for all from the first to the last, and `<CUT>` at the end of a line for a line
+that does not end.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran
 from tests.transcripts import is_seen, transcripts
 
 pytestmark = pytest.mark.sampled(40)
+SIGNS = r"\$|>|!|=|@|\||\?"
+
+CHARACTERS = {
+    "ESC": "\x1b",
+    "CR": "\r",
+    "LF": "\n",
+    "FF": "\f",
+    "TAB": "\t",
+    "NUL": "\0",
+    "BOM": "\N{BOM}",
+    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
+    "LS": "\N{LINE SEPARATOR}",
+    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
+}
+STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
+SHOWN_AS = str.maketrans({character: f"<{name}>" for name, character in CHARACTERS.items() if name != "LF"})
+
+
+def meant(text):
+    """Return a text with what stands for something else replaced by it."""
+
+    def written_out(found):
+        character, repeated, times, letter, last = found.groups()
+        if character:
+            return CHARACTERS[character]
+        return repeated * int(times) if repeated else ",".join(f"{letter}{at}" for at in range(int(last) + 1))
+
+    return STANDS_FOR.sub(written_out, text)
 
 
 def groups(lines):
@@ -40,49 +71,83 @@ def block(lines):
     return f"{text}\n" if text else ""
 
 
-def typed(text):
-    """Return what is typed, with what stands in <> written out."""
-    text = re.sub(r"<U\+(\w+)>", lambda found: chr(int(found[1], 16)), text.replace("<ESC>", "\x1b"))
-    text = re.sub(r"<([^<>]+)\*(\d+)>", lambda found: found[1] * int(found[2]), text)
-    names = re.compile(r"<(\w?)0\.\.\1(\d+)>")
-    return names.sub(lambda found: ",".join(f"{found[1]}{at}" for at in range(int(found[2]) + 1)), text)
+def given(lines):
+    """Return what lines stand for."""
+    return meant(block(lines).replace("<CUT>\n", ""))
 
 
-@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", r"\$|>|!|=|@|\||\?"))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def save(name, dtype, *shapes):
+    """Write a file of zeros: `save x.npy f4 2,3`, or with names `save x.npz f4 a=2,3 b=4`."""
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    found = [each.rpartition("=") for each in shapes]
+    arrays = {key: numpy.zeros([int(dim) for dim in shape.split(",")], dtype) for key, _, shape in found}
+    if "" in arrays:
+        numpy.save(name, arrays[""])
+    else:
+        numpy.savez(name, **arrays)
+
+
+def helped(words, monkeypatch):
+    """Do a command of the transcripts, and return what it shows, or nothing if it is none of theirs."""
+    match words:
+        case ["cd", folder]:
+            monkeypatch.chdir(folder)
+        case ["ls", *folder]:
+            return "".join(f"{name}\n" for name in sorted(os.listdir(*folder)))
+        case ["cat", name]:
+            text = Path(name).read_bytes().decode("utf-8", "surrogateescape").translate(SHOWN_AS)
+            return text if text.endswith("\n") or not text else f"{text}<CUT>\n"
+        case ["ln", "-s", target, name]:
+            Path(name).symlink_to(target)
+        case ["save", *rest]:
+            save(*rest)
+        case _:
+            return None
+    return ""
+
+
+def play(lines, shapecalc, tmp_path, monkeypatch):
+    """Type what a transcript says, and fail where something else is seen."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for group in groups(lines):
         first = group["first"]
         if first.sign == "@":
-            Path(first.text).parent.mkdir(parents=True, exist_ok=True)
-            Path(first.text).write_text(typed(block(group["|"])), "utf-8", "surrogateescape")
+            path = Path(meant(first.text))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(given(group["|"]).encode("utf-8", "surrogateescape"))
             continue
-        words = shlex.split(typed(first.text))
-        if words[0] == "cd":
-            monkeypatch.chdir(words[1])
+        words = [meant(word) for word in shlex.split(first.text)]
+        place, shown = first.place, helped(words, monkeypatch)
+        if shown is not None:
+            assert is_seen(block(group[""]), shown), f"{place}: {shown}"
             continue
         with monkeypatch.context() as changed:
             while "=" in words[0]:
                 changed.setenv(*words.pop(0).split("=", 1))
-            if words[0] == "ls":
-                ran = Ran(0, "".join(sorted(f"{path.name}\n" for path in Path().iterdir())), "")
-            elif words[0] == "cat":
-                ran = Ran(0, Path(words[1]).read_text("utf-8"), "")
-            else:
-                ran = shapecalc(*words[1:], stdin=typed(block(group[">"])))
-        place = first.place
+            ran = shapecalc(*words[1:], stdin=given(group[">"]))
         assert "Traceback" not in ran.err, place
         assert (ran.out + ran.err).replace("\n", "").isprintable(), place
         assert ran.code == int(group["="][0].text if group["="] else 0), f"{place}: {ran}"
         assert is_seen(block(group["!"]), ran.err), f"{place}: {ran.err}"
         if group["?"]:
-            for line in group["?"]:
-                path, _, expected = line.text.partition(" ")
-                found = json.loads(ran.out)
-                for key in path.split(".") if path != "." else ():
-                    found = found[int(key) if isinstance(found, list) else key]
-                written = json.dumps(found, ensure_ascii=False)
-                assert is_seen(expected, f"{written}\n"), f"{line.place}: {written}"
+            check_json(group["?"], ran.out)
         else:
             assert is_seen(block(group[""]), ran.out), f"{place}: {ran.out}"
+
+
+def check_json(lines, shown):
+    """Hold places of printed JSON, `.` for the whole of it, against what lines say stands there."""
+    rows = [json.loads(row) for row in shown.splitlines()]
+    for line in lines:
+        path, _, expected = line.text.partition(" ")
+        found = rows if len(rows) > 1 else rows[0]
+        for key in path.split(".") if path != "." else ():
+            found = found[int(key) if isinstance(found, list) else key]
+        written = json.dumps(found, ensure_ascii=False)
+        assert is_seen(meant(expected), f"{written}\n"), f"{line.place}: {written}"
+
+
+@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))
+def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+    play(lines, shapecalc, tmp_path, monkeypatch)

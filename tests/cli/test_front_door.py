@@ -123,7 +123,7 @@ def test_every_word_that_is_offered_has_its_help(word, shapecalc):
     assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True)
 
 
-LONG = [
+LONG = ["<9 x 20000>", "2<  x 50000>x", "<2, x 200000>", "x<[0] x 5000>", "<(2, x 5000>", "x<.t() x 5000>"]
     "<9 x 20000>",
     "2<  x 50000>x",
     "<2, x 200000>",

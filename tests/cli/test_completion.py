@@ -15,7 +15,7 @@ from tests.cli.tables import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
-pytestmark = pytest.mark.sessions(6)
+pytestmark = pytest.mark.sessions(4)
 WHOLE_TABLES = [
     ("reshape --dialect ?", list(DIALECTS)),
     ("transpose --dtype ?", sorted(KNOWN)),

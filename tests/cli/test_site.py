@@ -43,7 +43,7 @@ def folder(tmp_path, monkeypatch):
 # What is written
 
 
-def test_the_page_is_small_and_names_nothing_elsewhere(shapecalc, folder):
+def test_the_page_is_small_names_nothing_elsewhere_and_is_written_over_if_asked(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
     written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
     assert written.keys() == OWN | {*PYODIDE}
@@ -58,6 +58,7 @@ def test_the_page_is_small_and_names_nothing_elsewhere(shapecalc, folder):
     assert [each["question"] for each in json.loads(written["stations.json"])] == [
         each.question for each in path_lessons()
     ]
+    assert [shapecalc("site", "one", *more).code for more in ((), ("--force",))] == [4, 0]
 
 
 @pytest.mark.parametrize(("name", "least"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
@@ -85,11 +86,6 @@ def test_what_cannot_be_written_is_told_in_a_line(words, code, said, shapecalc, 
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
     assert ran.err.startswith(f"shapecalc: {said}")
     assert not (folder / "x").exists()
-
-
-@pytest.mark.usefixtures("folder")
-def test_force_writes_over_a_page(shapecalc):
-    assert [shapecalc("site", "x", *more).code for more in ((), (), ("--force",))] == [0, 4, 0]
 
 
 # What is answered in the page

@@ -6,6 +6,7 @@ import html
 import itertools
 import json
 import re
+import shlex
 import textwrap
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def messages(lines):
 
 
 @pytest.mark.parametrize("lines", transcripts(FOLDER, SIGNS))
-def test_a_message_is_read_and_answered(lines):
+def test_a_message_is_read_and_answered_and_every_command_that_is_offered_works(lines, shapecalc):
     for text, expected in messages(lines):
         answered = diagnosis(text)
         answer = "\n".join(answered.lines())
@@ -53,6 +54,9 @@ def test_a_message_is_read_and_answered(lines):
         assert [part for part in expected["~"] if part not in answer] == [], answer
         assert [part for part in expected["!"] if part in answer] == [], answer
         offered = [fix for _, advised in answered.found for fix, _ in advised.fixes]
+        commands = [command for _, advised in answered.found for _, command in advised.fixes if command]
+        runs = {command: shapecalc(*shlex.split(command)[1:]).code for command in commands if "FILE" not in command}
+        assert {*runs.values()} <= {0}, runs
         begun = zip(expected["+"], offered[: len(expected["+"])], strict=True)
         assert [(first, fix) for first, fix in begun if not fix.startswith(first)] == []
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,41 @@ import pytest
 from shapecalc import __main__
 
 ROOT = Path(__file__).parents[2]
+CHARACTERS = {
+    "ESC": "\x1b",
+    "CR": "\r",
+    "LF": "\n",
+    "FF": "\f",
+    "TAB": "\t",
+    "NUL": "\0",
+    "BOM": "\N{BOM}",
+    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
+    "LS": "\N{LINE SEPARATOR}",
+    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
+}
+"""What texts of tests call `<ESC>` and the like; `<xFF>` is a byte that is no text."""
+STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
+
+
+def meant(text):
+    """Return a text with the characters that `<ESC>` and the like stand for, and `a a a ` for `<a  x 3>`.
+
+    `<A0..A3>` stands for `A0,A1,A2,A3`, and `<0..3>` for the numbers.
+    """
+
+    def written_out(found):
+        character, repeated, times, letter, last = found.groups()
+        if character:
+            return CHARACTERS[character]
+        return repeated * int(times) if repeated else ",".join(f"{letter}{at}" for at in range(int(last) + 1))
+
+    return STANDS_FOR.sub(written_out, text)
+
+
+def rows(name):
+    """Return the rows of a table in this folder, split at ` => `."""
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    return [[meant(cell) for cell in line.split(" => ")] for line in lines if line and line[0] != "#"]
 
 
 @dataclass(frozen=True)
@@ -55,25 +92,29 @@ def command(*words):
 
 def process(*words, **options):
     """Run a command line in a process of its own."""
-    return subprocess.run(command(*words), env=environment(), cwd=ROOT, timeout=60, check=False, **options)
+    return program(command(*words), **{"cwd": ROOT, **options})
+
+
+def program(words, **options):
+    """Run a program in the environment of a run."""
+    return subprocess.run(words, **{"env": environment(), "timeout": 60, "check": False, **options})
+
+
+def told_on_a_terminal(words, **options):
+    """Run a program with stderr, and stdout by default, on a terminal; return its exit code and what it wrote."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(words, **{"env": environment(), "stdout": theirs, "stderr": theirs, **options})
+    os.close(theirs)
+    told = b""
+    with suppress(OSError):  # Linux says so where the other side is closed
+        while piece := os.read(ours, 1 << 16):
+            told += piece
+    os.close(ours)
+    return running.wait(), told.decode().replace("\r\n", "\n")
 
 
 def on_a_terminal(*words):
     """Run a command line with stdout and stderr on a terminal; return its exit code and what it showed."""
-    import pty
-
-    parent, child = pty.openpty()
-    running = subprocess.Popen(command(*words), env=environment(), cwd=ROOT, stdout=child, stderr=child)
-    os.close(child)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(parent, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(parent)
-    lines = shown.decode().replace("\r\n", "\n").splitlines()
-    return running.wait(), "".join(f"{line.rstrip()}\n" for line in lines)
+    code, told = told_on_a_terminal(command(*words), cwd=ROOT)
+    return code, "".join(f"{line.rstrip()}\n" for line in told.splitlines())

@@ -11,7 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import KNOWN
 from shapecalc.core.ops import OPS, every_rule
 from shapecalc.view.code import TARGETS
-from tests.cli.tables import rows
+from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
@@ -23,7 +23,7 @@ WHOLE_TABLES = [
     ("squeeze --as ?", list(TARGETS)),
     ("tui ?", [*OPS, "chain", "equiv"]),
 ]
-COMPLETED = [(typed, offered.split()) for typed, offered in rows("completed")] + WHOLE_TABLES
+COMPLETED = [(typed, offered.split()) for typed, offered in rows("completed.txt")] + WHOLE_TABLES
 
 
 @pytest.mark.parametrize("completed", some_and_rest(COMPLETED, 6))

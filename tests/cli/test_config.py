@@ -12,7 +12,7 @@ from shapecalc.__main__ import TerminalApp
 from shapecalc.cli.output import Output
 from shapecalc.cli.terminal import opening_question
 from shapecalc.tui.question import FIRST, command, question_of
-from tests.cli.tables import rows
+from tests.cli.conftest import rows
 
 NUMPY = '[tool.shapecalc]\ndialect = "numpy"\n'
 
@@ -24,7 +24,7 @@ def file(tmp_path, monkeypatch):
     return tmp_path / "pyproject.toml"
 
 
-@pytest.mark.parametrize("line", [line for (line,) in rows("without_defaults")])
+@pytest.mark.parametrize("line", [line for (line,) in rows("without_defaults.txt")])
 def test_who_takes_no_default_says_the_same_and_tells_none(line, shapecalc, file):
     without = shapecalc(*shlex.split(line), stdin="reshape 2,3,4 6,-2 => error\n")
     file.write_text(NUMPY)

@@ -17,30 +17,29 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.readings import Held, read_held
 from shapecalc.core.text import read_shape
-from tests.cli.tables import rows
-from tests.cli.test_transcripts import meant as written_out
+from tests.cli.conftest import meant, rows
 from tests.sessions import PAGES
 
 pytestmark = pytest.mark.sessions(8)
-READ = [(" => ".join(held), command) for *held, command in rows("read")]
+READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
 
 
 @pytest.mark.parametrize(("held", "command"), READ, ids=[held[:60] for held, _ in READ])
 def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, shapecalc):
-    words, _, stdin = (written_out(each) for each in held.partition("<- "))
+    words, _, stdin = held.partition("<- ")
     ran = shapecalc(*shlex.split(words), stdin=stdin)
     text = stdin.lstrip("\ufeff") or (shlex.split(words)[0] if command in ("doctor -", "check -") else "")
-    meant = shapecalc(*shlex.split(command), stdin=text)
-    assert (ran.code, ran.out) == (meant.code, meant.out)
+    as_command = shapecalc(*shlex.split(command), stdin=text)
+    assert (ran.code, ran.out) == (as_command.code, as_command.out)
     told = [] if "-q" in words else [f"read as: shapecalc {command}"]
     assert ran.err.splitlines()[: len(told)] == told
     others = [line for line in ran.err.splitlines()[len(told) :] if "in another order" not in line]
-    assert others == meant.err.splitlines()
+    assert others == as_command.err.splitlines()
 
 
-@pytest.mark.parametrize(("line", "meant"), rows("same"), ids=lambda text: text)
-def test_what_is_typed_is_what_is_meant(line, meant, shapecalc):
-    assert shapecalc(*shlex.split(line), stdin="2,3") == shapecalc(*shlex.split(meant), stdin="2,3")
+@pytest.mark.parametrize(("line", "standard"), rows("spellings.txt"), ids=lambda text: text)
+def test_what_is_typed_is_what_is_meant(line, standard, shapecalc):
+    assert shapecalc(*shlex.split(line), stdin="2,3") == shapecalc(*shlex.split(standard), stdin="2,3")
 
 
 def test_a_dialect_is_known_by_all_its_names_and_none_is_used_twice(shapecalc):
@@ -66,9 +65,9 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
     Path("empty").mkdir()
     Path("blob").write_bytes(b"a\0b")
     os.mkfifo("pipe")
-    for line, command in rows("files"):
-        ran, meant = shapecalc(*shlex.split(line)), shapecalc(*shlex.split(command))
-        assert (ran.code, ran.out) == (meant.code, meant.out)
+    for line, command in rows("files_read.txt"):
+        ran, as_command = shapecalc(*shlex.split(line)), shapecalc(*shlex.split(command))
+        assert (ran.code, ran.out) == (as_command.code, as_command.out)
         assert ran.err.startswith(f"read as: shapecalc {command}\n")
     for name, said in [
         ("blob", "blob is no text (texts are read, and .onnx, "),
@@ -131,7 +130,7 @@ LONG = [
 
 @pytest.mark.parametrize("text", LONG)
 def test_what_is_long_and_nothing_is_told_so_without_a_search_that_grows_with_its_square(text, shapecalc):
-    assert shapecalc(stdin=written_out(text)).code in (1, 2, 3)
+    assert shapecalc(stdin=meant(text)).code in (1, 2, 3)
 
 
 def test_a_shape_is_no_code_and_code_no_shape():

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,15 +19,14 @@ from shapecalc.core.limits import LIMITS
 from shapecalc.teaching.progress import VisitorProgress
 from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
 from shapecalc.tui.question import question_of
-from tests.cli.conftest import ROOT, command, environment
-from tests.cli.tables import rows
-from tests.cli.test_transcripts import meant as written_out
+from tests.cli.conftest import ROOT, command, environment, meant, rows
 
 # Requests without end: each is answered, or refused in one line that names a limit. It is judged by how it ends, not
 # when. The processes have a bound of CPU time and of memory as a net, far more than a question takes: what runs into it
 # is killed, and that is no answer.
 
 SECONDS, BYTES = 20, 1 << 30
+LINES = Path(__file__).with_name("limits.txt").read_text("utf-8")  # written out they are megabytes
 
 
 def run(words, folder, stdin=""):
@@ -43,12 +43,12 @@ def run(words, folder, stdin=""):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", rows("limits"), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", [row for row in LINES.splitlines() if row and row[0] != "#"])
 def test_it_is_answered_or_a_limit_is_named(row, tmp_path):
-    line, end = " => ".join(row[:-1]), row[-1]
-    line, _, stdin = line.partition(" <- ")
-    words = [written_out(word) for word in shlex.split(line)]
-    ran = run(words, tmp_path, written_out(stdin))
+    asked, _, end = row.rpartition(" => ")
+    line, _, stdin = asked.partition(" <- ")
+    words = [meant(word) for word in shlex.split(line)]
+    ran = run(words, tmp_path, meant(stdin))
     assert "Traceback" not in ran.stderr
     if end in LIMITS:
         said = ran.stdout if words[0] == "check" else ran.stderr
@@ -90,7 +90,7 @@ def shell(line):
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize(("line", "end"), rows("streams"), ids=lambda text: text)
+@pytest.mark.parametrize(("line", "end"), rows("closed_streams.txt"), ids=lambda text: text)
 def test_a_stream_that_cannot_be_used(line, end):
     ran = shell(f"{shlex.join(command())} {line}")
     code, _, out = end.partition(" ")

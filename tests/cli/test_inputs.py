@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from tests.cli.tables import rows
+from tests.cli.conftest import rows
 
 
 class UnknownRank:
@@ -21,14 +21,14 @@ class UnknownRank:
 NAMES = {**vars(sc), "np": np, "SimpleNamespace": SimpleNamespace, "UnknownRank": UnknownRank}
 
 
-@pytest.mark.parametrize("call", [call for (call,) in rows("wrong_calls")])
+@pytest.mark.parametrize("call", [call for (call,) in rows("wrong_calls.txt")])
 def test_a_wrong_call_raises_shape_error(call):
     with pytest.raises(sc.ShapeError) as caught:
         eval(call, NAMES)
     assert caught.value.problem.rule == "usage"
 
 
-@pytest.mark.parametrize(("call", "result"), rows("right_calls"))
+@pytest.mark.parametrize(("call", "result"), rows("right_calls.txt"))
 def test_a_call_takes_what_has_a_shape(call, result):
     assert str(eval(call, NAMES)) == result
 

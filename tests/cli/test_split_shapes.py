@@ -12,9 +12,9 @@ import pytest
 
 from shapecalc.cli.misread import extra_words_error, split_shape_error
 from shapecalc.core.ops import OPS
-from tests.cli.tables import rows
+from tests.cli.conftest import rows
 
-QUOTED = [line for (line,) in rows("quoted")]
+QUOTED = [line for (line,) in rows("quoted.txt")]
 
 
 @pytest.mark.parametrize("line", QUOTED)
@@ -37,7 +37,7 @@ def test_options_that_were_quoted_stay_as_they_are():
     assert "'$HOME'" in split_shape_error(["reshape", "2", "3", "6", "-o", "$HOME"]).problem.hint
 
 
-@pytest.mark.parametrize(("line", "meant"), rows("meant"))
+@pytest.mark.parametrize(("line", "meant"), rows("words_meant.txt"))
 def test_the_line_that_was_meant_is_shown_and_answered(line, meant, shapecalc):
     ran = shapecalc(*line.split())
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)

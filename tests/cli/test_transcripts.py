@@ -1,56 +1,30 @@
 """The command line in transcripts: `$` a command, `>` its standard input, `!` standard error, `=` the exit code.
 
-`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line may
-be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty standard
-error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`, `$ ln`
-and `$ save` are commands of these transcripts.
+`@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line
+may be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty
+standard error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`,
+`$ ln` and `$ save` are commands of these transcripts.
 
-`<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a text
-that is repeated, `<A0..A9>` and `<0..9>` for all from the first to the last, and `<CUT>` at the end of a line for a line
-that does not end.
+`<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a
+text that is repeated, and `<CUT>` at the end of a line for a line that does not end.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import CHARACTERS, meant
 from tests.transcripts import is_seen, transcripts
 
 pytestmark = pytest.mark.sampled(40)
 SIGNS = r"\$|>|!|=|@|\||\?"
 
-CHARACTERS = {
-    "ESC": "\x1b",
-    "CR": "\r",
-    "LF": "\n",
-    "FF": "\f",
-    "TAB": "\t",
-    "NUL": "\0",
-    "BOM": "\N{BOM}",
-    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
-    "LS": "\N{LINE SEPARATOR}",
-    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
-}
-STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
 SHOWN_AS = str.maketrans({character: f"<{name}>" for name, character in CHARACTERS.items() if name != "LF"})
-
-
-def meant(text):
-    """Return a text with what stands for something else replaced by it."""
-
-    def written_out(found):
-        character, repeated, times, letter, last = found.groups()
-        if character:
-            return CHARACTERS[character]
-        return repeated * int(times) if repeated else ",".join(f"{letter}{at}" for at in range(int(last) + 1))
-
-    return STANDS_FOR.sub(written_out, text)
 
 
 def groups(lines):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import resource
 import shlex
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from tests.cli.conftest import ROOT, command, environment, meant, rows
 # when. The processes have a bound of CPU time and of memory as a net, far more than a question takes: what runs into it
 # is killed, and that is no answer.
 
+resource = pytest.importorskip("resource", reason="the net is one of Unix")
 SECONDS, BYTES = 20, 1 << 30
 LINES = Path(__file__).with_name("limits.txt").read_text("utf-8")  # written out they are megabytes
 

@@ -11,8 +11,8 @@ from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models import judge
 from shapecalc.models.free_dims import SizeOptions
-from shapecalc.models.report import Fixed
-from shapecalc.models.verdicts import Verdict
+from shapecalc.models.report import Fixed, Input
+from shapecalc.models.verdicts import Fix, Verdict
 from tests.cli import test_transcripts as cli
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
 from tests.transcripts import transcripts
@@ -21,12 +21,16 @@ MENDED = ((FIRST, FIRST.fixes[0]),)
 ESCAPED = judged("4", "Reshape", "::error::\x1b[31m\n%", ((1, 2), (2,), (2,)), Verdict.FAILS, why="no")
 WIDE = judged("4", "Reshape", "/Wide", ((1,), (1,) * 10_000, (1,) * 10_000), Verdict.SAFE)
 NAMED_TWICE = judged("7/then_branch/3", "Reshape", "/Reshape", ((1,), (1,), (1,)))
+INSERTING = Fix(None, None, "the input keeps its batch", "takes N from an input", ("Shape", "Gather", "Concat"), 0)
 SILENT = replace(SECOND, node=judged("1", "Reshape", "/Early", (None, None, None)).node)
 REPORTS = {
     "yolo.onnx": YOLO,
     "safe.onnx": replace(YOLO, nodes=(TURNED,)),
     "unsure.onnx": replace(YOLO, nodes=(replace(TURNED, verdict=Verdict.UNKNOWN, why="size from data"),)),
     "stops.onnx": replace(YOLO, stops=(STOP,)),
+    "silent_stops.onnx": replace(YOLO, stops=(STOP, replace(STOP, silent=True), replace(STOP, silent=True))),
+    "unknown_input.onnx": replace(YOLO, inputs=(Input("x", ("N", None), ("N", None)), Input("y", None, None))),
+    "inserts.onnx": replace(YOLO, nodes=(replace(FIRST, fixes=(INSERTING,)),)),
     "silent.onnx": replace(YOLO, nodes=(SILENT, FIRST)),
     "declared.onnx": replace(
         YOLO,

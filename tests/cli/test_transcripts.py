@@ -3,7 +3,7 @@
 `@` names a file that the lines with `|` are written to, `?` a place in the JSON that was printed, of which each line
 may be an object. Beginning words as `NAME=value` are set in the environment. Every command ends with 0 and an empty
 standard error if nothing else is said. No command prints a traceback or a control character. `$ cd`, `$ ls`, `$ cat`,
-`$ ln` and `$ save` are commands of these transcripts.
+`$ ln`, `$ mkdir` and `$ save` are commands of these transcripts.
 
 `<ESC>` and the like stand for characters that cannot be shown, `<xFF>` for a byte that is no text, `<ab x 9>` for a
 text that is repeated, and `<CUT>` at the end of a line for a line that does not end.
@@ -51,14 +51,19 @@ def given(lines):
 
 
 def save(name, dtype, *shapes):
-    """Write a file of zeros: `save x.npy f4 2,3`, or with names `save x.npz f4 a=2,3 b=4`."""
+    """Write arrays of zeros: `save x.npy f4 2,3`, `save x.npz f4 a=2,3 b=4`, `save x.zarr f4 4,6 2,3` with chunks."""
     numpy = pytest.importorskip("numpy", reason="numpy is not installed")
-    found = [each.rpartition("=") for each in shapes]
-    arrays = {key: numpy.zeros([int(dim) for dim in shape.split(",")], dtype) for key, _, shape in found}
-    if "" in arrays:
-        numpy.save(name, arrays[""])
+    found = [
+        (name, [int(dim) for dim in shape.split(",")]) for name, _, shape in (each.rpartition("=") for each in shapes)
+    ]
+    if name.endswith(".zarr"):
+        zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+        (_, shape), (_, chunks) = found
+        zarr.create_array(name, shape=shape, chunks=chunks, dtype=dtype)
+    elif name.endswith(".npz"):
+        numpy.savez_compressed(name, **{key: numpy.zeros(shape, dtype) for key, shape in found})
     else:
-        numpy.savez(name, **arrays)
+        numpy.save(name, numpy.zeros(found[0][1], dtype))
 
 
 def helped(words, monkeypatch):
@@ -73,6 +78,8 @@ def helped(words, monkeypatch):
             return text if text.endswith("\n") or not text else f"{text}<CUT>\n"
         case ["ln", "-s", target, name]:
             Path(name).symlink_to(target)
+        case ["mkdir", name]:
+            Path(name).mkdir()
         case ["save", *rest]:
             save(*rest)
         case _:

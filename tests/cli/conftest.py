@@ -17,16 +17,35 @@ import pytest
 from shapecalc import __main__
 
 ROOT = Path(__file__).parents[2]
-CHARACTERS = dict(
-    zip(("ESC", "CR", "LF", "FF", "TAB", "NUL", "BOM", "RLO", "LS"), "\x1b\r\n\f\t\0\ufeff\u202e\u2028", strict=True)
-) | {f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)}
+CHARACTERS = {
+    "ESC": "\x1b",
+    "CR": "\r",
+    "LF": "\n",
+    "FF": "\f",
+    "TAB": "\t",
+    "NUL": "\0",
+    "BOM": "\N{BOM}",
+    "RLO": "\N{RIGHT-TO-LEFT OVERRIDE}",
+    "LS": "\N{LINE SEPARATOR}",
+    **{f"x{byte:X}": chr(0xDC00 + byte) for byte in range(0x80, 0x100)},
+}
 """What texts of tests call `<ESC>` and the like; `<xFF>` is a byte that is no text."""
-STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|(\S+) x (\d+))>")
+STANDS_FOR = re.compile(rf"<(?:({'|'.join(CHARACTERS)})|([^<>]+) x (\d+)|([A-Z]?)0\.\.\4(\d+))>")
 
 
 def meant(text):
-    """Return a text with the characters that `<ESC>` and the like stand for, and `ababab` for `<ab x 3>`."""
-    return STANDS_FOR.sub(lambda found: CHARACTERS[found[1]] if found[1] else found[2] * int(found[3]), text)
+    """Return a text with the characters that `<ESC>` and the like stand for, and `a a a ` for `<a  x 3>`.
+
+    `<A0..A3>` stands for `A0,A1,A2,A3`, and `<0..3>` for the numbers.
+    """
+
+    def written_out(found):
+        character, repeated, times, letter, last = found.groups()
+        if character:
+            return CHARACTERS[character]
+        return repeated * int(times) if repeated else ",".join(f"{letter}{at}" for at in range(int(last) + 1))
+
+    return STANDS_FOR.sub(written_out, text)
 
 
 def rows(name):

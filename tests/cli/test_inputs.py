@@ -1,14 +1,14 @@
-"""Tensors as inputs: anything that has a shape, and None for a dim that nobody knows."""
+"""Calls from Python, whose tensors may be anything that has a shape, and None a dim that nobody knows."""
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import shapecalc as sc
+from tests.cli.conftest import rows
 
 
 class UnknownRank:
@@ -18,33 +18,30 @@ class UnknownRank:
         raise ValueError("Cannot iterate over a shape with unknown rank.")
 
 
-def test_the_shape_of_whatever_has_one_is_taken():
-    assert sc.reshape(np.zeros((2, 3, 4)), (0, -1)).output == (2, 12)
-    assert sc.transpose(np.arange(24)).output == (24,)
-    assert sc.reshape(np.float32(1), (1,)).output == (1,)
-    assert sc.chain(np.zeros((2, 3)), "transpose").output == (3, 2)
-    assert sc.compare(np.zeros((2, 3)), (6, -1)).agree
-    assert sc.find(np.zeros((2, 3)), np.zeros((3, 2))).fits == 2
+NAMES = {**vars(sc), "np": np, "SimpleNamespace": SimpleNamespace, "UnknownRank": UnknownRank}
 
 
-def test_none_is_a_dim_that_nobody_knows():
-    layer = SimpleNamespace(shape=(None, 3, None))
-    for shape in (layer, [None, 3, None], ("?", 3, "?")):
-        assert sc.shape_text(sc.reshape(shape, (0, -1)).output) == "?,3*?"
-    assert str(sc.reshape((None, 4), (2, 6))) == "2,6 when ? == 3"
+@pytest.mark.parametrize("call", [call for (call,) in rows("wrong_calls.txt")])
+def test_a_wrong_call_raises_shape_error(call):
+    with pytest.raises(sc.ShapeError) as caught:
+        eval(call, NAMES)
+    assert caught.value.problem.rule == "usage"
 
 
-def test_none_in_a_json_case_is_one_too(shapecalc, tmp_path):
-    case = {"op": "reshape", "input": [None, 3, 4], "target": [0, -1], "expect": ["?", 12]}
-    (tmp_path / "x.jsonl").write_text(json.dumps(case))
-    assert shapecalc("check", str(tmp_path / "x.jsonl")).code == 0
+@pytest.mark.parametrize(("call", "result"), rows("right_calls.txt"))
+def test_a_call_takes_what_has_a_shape(call, result):
+    assert str(eval(call, NAMES)) == result
 
 
-@pytest.mark.parametrize("shape", [UnknownRank(), 5, len, (2, -1), "2,3", b"ab", {"a": 1}, (2.5,)], ids=range(8))
-def test_what_has_a_shape_that_is_none_is_refused(shape):
-    with pytest.raises(sc.ShapeError) as error:
-        sc.reshape(SimpleNamespace(shape=shape), (-1,))
-    assert error.value.problem.rule == "usage"
+def test_a_mistake_has_its_span_in_the_text_that_was_given():
+    with pytest.raises(sc.ShapeError) as caught:
+        sc.reshape((2, 3, 4), "[5, -1]")
+    assert caught.value.problem.span == (4, 6)
+
+
+def test_none_in_a_json_case_is_a_dim_that_nobody_knows(shapecalc):
+    case = '{"op": "reshape", "input": [null, 3, 4], "target": [0, -1], "expect": ["?", 12]}'
+    assert shapecalc("check", "-", stdin=case).code == 0
 
 
 def test_none_cannot_be_requested():

@@ -22,6 +22,7 @@ from tests.cli.conftest import CHARACTERS, meant
 from tests.transcripts import is_seen, transcripts
 
 pytestmark = pytest.mark.sampled(40)
+SIGNS = r"\$|>|!|=|@|\||\?"
 
 SHOWN_AS = str.maketrans({character: f"<{name}>" for name, character in CHARACTERS.items() if name != "LF"})
 
@@ -86,9 +87,10 @@ def helped(words, monkeypatch):
     return ""
 
 
-@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", r"\$|>|!|=|@|\||\?"))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def play(lines, shapecalc, tmp_path, monkeypatch):
+    """Type what a transcript says, and fail where something else is seen."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for group in groups(lines):
         first = group["first"]
         if first.sign == "@":
@@ -125,3 +127,8 @@ def check_json(lines, shown):
             found = found[int(key) if isinstance(found, list) else key]
         written = json.dumps(found, ensure_ascii=False)
         assert is_seen(meant(expected), f"{written}\n"), f"{line.place}: {written}"
+
+
+@pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))
+def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+    play(lines, shapecalc, tmp_path, monkeypatch)

@@ -1,0 +1,167 @@
+"""Messages as they are pasted: below each, what is read (`=`), what is told (`~`) or not (`!`), and the fixes (`+`)."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from shapecalc.doctor import reading
+from shapecalc.doctor.match import text_of
+from shapecalc.doctor.reading import knows, readings
+from shapecalc.doctor.report import diagnosis
+from tests.transcripts import transcripts
+
+FOLDER = Path(__file__).parent / "messages"
+SIGNS = r"=|~|!|\+"
+HELD = ("input", "operands", "elements", "target", "target_elements", "perm", "axes", "node")
+COUNT = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600\n"
+
+
+def told(read):
+    """Return a reading as the tables write it."""
+    parts = [f"{' '.join(filter(None, (read.framework, read.op))) or 'unknown'}: {read.cause}"]
+    for name in HELD:
+        value = getattr(read, name)
+        lists = value if name == "operands" else [value]
+        shown = (text_of(each) if isinstance(each, tuple) else str(each) for each in lists or ())
+        parts += [] if value is None else [f"{name} {' '.join(shown)}"]
+    return " | ".join(parts)
+
+
+def messages(lines):
+    """Yield each message of a transcript with what is expected of it, by sign."""
+    for is_text, group in itertools.groupby(lines, lambda line: line.sign == ""):
+        if is_text:
+            text = "\n".join(line.text for line in group).strip("\n")
+        else:
+            behind = [*group]
+            yield text, {sign: [each.text for each in behind if each.sign == sign] for sign in "=~!+"}
+
+
+@pytest.mark.parametrize("lines", transcripts(FOLDER, SIGNS))
+def test_a_message_is_read_and_answered_and_every_command_that_is_offered_works(lines, shapecalc):
+    for text, expected in messages(lines):
+        answered = diagnosis(text)
+        answer = "\n".join(answered.lines())
+        assert ([told(read) for read, _ in answered.found] or ["nothing"]) == expected["="], text
+        assert [part for part in expected["~"] if part not in answer] == [], answer
+        assert [part for part in expected["!"] if part in answer] == [], answer
+        offered = [fix for _, advised in answered.found for fix, _ in advised.fixes]
+        commands = [command for _, advised in answered.found for _, command in advised.fixes if command]
+        runs = {command: shapecalc(*shlex.split(command)[1:]).code for command in commands if "FILE" not in command}
+        assert {*runs.values()} <= {0}, runs
+        begun = zip(expected["+"], offered[: len(expected["+"])], strict=True)
+        assert [(first, fix) for first, fix in begun if not fix.startswith(first)] == []
+
+
+def of_each_line(decorate):
+    return lambda text: "\n".join(decorate(line) for line in text.split("\n"))
+
+
+DECORATIONS = {
+    "colours": of_each_line(lambda line: f"\x1b[1;31m{line}\x1b[0m"),
+    "escaped colours": of_each_line(lambda line: f"\\u001b[31m{line}\\u001b[0m"),
+    "json": lambda text: json.dumps({"level": "error", "message": text}),
+    "json in json": lambda text: json.dumps(json.dumps([text])),
+    "html": lambda text: f"<pre>{html.escape(text)}</pre>".replace("\n", "<br/>\n"),
+    "a CI service": of_each_line(lambda line: f"2024-05-06T07:08:09.1234567Z {line}"),
+    "a logger": of_each_line(lambda line: f"2024-05-06 07:08:09,123 - ERROR - root - {line}"),
+    "containers": of_each_line(lambda line: f"app_1  | {line}"),
+    "a cluster": of_each_line(lambda line: f"2024-05-06T07:08:09.123456789Z stderr F {line}"),
+    "a rank": of_each_line(lambda line: f"[rank3]: {line}"),
+    "pytest": of_each_line(lambda line: f"E   {line}"),
+    "a quotation": of_each_line(lambda line: f"> {line}"),
+    "a worker": of_each_line(lambda line: f"(pid=1234, ip=10.0.0.1) {line}"),
+    "a box": of_each_line(lambda line: f"\u2502 {line} \u2502"),
+    "windows": lambda text: text.replace("\n", "\r\n"),
+    "curly quotes": lambda text: re.sub("'([^']*)'", "\u2018\\1\u2019", text),
+    "repr": repr,
+    "wrapped": of_each_line(lambda line: textwrap.fill(line, 72, break_on_hyphens=False, break_long_words=False)),
+    "broken": of_each_line(lambda line: "\n".join(line[place : place + 72] for place in range(0, len(line), 72))),
+    "a log": lambda text: "step 7 took 12 ms\n" * 5000 + text + "\nstep 8 took 12 ms" * 5000,
+}
+
+
+@pytest.mark.parametrize("decoration", DECORATIONS)
+def test_a_decoration_changes_nothing(decoration):
+    forms = (row for row in transcripts(FOLDER, SIGNS) if row.id.startswith("forms"))
+    for text, expected in (message for row in forms for message in messages(*row.values)):
+        found = readings(DECORATIONS[decoration](text))
+        assert found, text
+        assert told(found[0]).partition(" | node ")[0] == expected["="][0].partition(" | node ")[0]
+
+
+def test_a_text_is_known_if_a_sentence_stands_in_it():
+    texts = (COUNT, "see [2, 3]", "b c h w -> b (h w) c", "x.view(2, 3)")
+    assert [knows(text) for text in texts] == [True, False, False, False]
+
+
+def test_commands_name_the_model_that_is_given():
+    text = "Got invalid dimensions for input: x for the following indices\n index: 0 Got: 512 Expected: 1\n"
+    found = diagnosis(text, "my model.onnx")
+    assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in found.lines()
+    assert found.as_json()[0]["fixes"][0]["command"] == "shapecalc model 'my model.onnx' --fix -o fixed.onnx"
+
+
+# Long logs
+
+SAME = "2024-05-06T07:08:09Z step 7 of 100: layer saved\n"
+COUNTED = "cannot reshape array of size {} into shape (5,7)\n"
+LOGS = {
+    "repeated": SAME,
+    "counted": SAME.replace("7 of", "{at} of"),
+    "all different": "{word} was here\n",
+    "one line": SAME.rstrip() + " ",
+    "likely lines": "[V] layer {at}: invalid dimension, the shape is [1, {at}]\n",
+}
+
+
+@pytest.mark.parametrize("line", LOGS.values(), ids=LOGS)
+def test_a_message_is_found_wherever_it_stands_in_a_long_log(line):
+    words = ("".join(letters) for letters in itertools.product("abcdefghijklmnopqrst", repeat=3))
+    log = [line.format(at=at, word=word) for at, word in zip(range(6_000), words, strict=False)]
+    for place in (10, 3_000, 5_990):
+        (found,) = readings("".join([*log[:place], "\n", COUNTED.format(36), *log[place:]]))
+        assert told(found) == "numpy reshape: count-mismatch | elements 36 | target 5,7"
+
+
+def test_messages_alike_but_for_their_numbers_are_all_read():
+    text = "".join(COUNTED.format(36 + at) + SAME * 2_000 for at in range(4))
+    assert [found.elements for found in readings(text)] == [36, 37, 38, 39]
+
+
+def test_of_a_log_of_nothing_but_messages_the_first_are_read_and_no_others(monkeypatch):
+    reads = []
+    whole = reading._reading
+    monkeypatch.setattr(reading, "_reading", lambda *args: reads.append(1) or whole(*args))
+    found = readings("".join(COUNTED.format(at) for at in range(36, 20_036)))
+    assert [each.elements for each in found] == [*range(36, 36 + reading.MOST_READ)]
+    assert len(reads) == reading.MOST_READ
+
+
+def test_messages_about_something_else_do_not_hide_one_about_a_shape():
+    other = "".join(f"step {at}: ValueError: operands could not be broadcast together {at}\n" for at in range(1000))
+    (found,) = readings(other + COUNTED.format(24))
+    assert found.cause == "count-mismatch"
+
+
+def test_no_number_of_a_log_of_one_message_is_cut():
+    assert [told(found) for found in readings("saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36))] == [
+        "torch reshape: count-mismatch | elements 1600 | target 8,3,64",
+        "numpy reshape: count-mismatch | elements 36 | target 5,7",
+    ]
+
+
+PIECES = ["[", "(", "{", "<", "&", "\\", "'", "\x1b[", "&#", "shape '[", "1,", "np.int32(", "' (op: '", "{{node "]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_many_of_one_piece_hide_no_message(piece):
+    assert readings(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)

@@ -188,7 +188,7 @@ def test_sizes_of_atoms_of_empty_tensors_multiply_to_the_dims():
     assert empty > 500 // 4
 
 
-@pytest.mark.parametrize(("chain", "told"), rows("origins", "told"))
+@pytest.mark.parametrize(("chain", "told"), rows("origins", "told") + rows("origins", "told of several operands"))
 def test_origins_are_told_in_json(chain, told):
     """An axis of 1 that is kept is named, and a new one is nothing."""
     shape, *stages = chain.split(" | ")

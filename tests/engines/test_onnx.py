@@ -43,7 +43,7 @@ VERSIONS = [(name, version) for name, operator in NAMED.items() for version in o
 
 
 @pytest.mark.parametrize("row", ROWS, ids=" | ".join)
-@examples(100)
+@examples(60)
 @given(data=st.data())
 def test_the_engine_and_the_dialect_agree_or_both_refuse(row, data):
     op, dialect, engine, opsets, *differs = row

@@ -92,7 +92,11 @@ class Site:
         """Open a socket as the page does."""
         query = urlencode({"width": width, "height": height, **query}, errors="surrogateescape")
         url = f"{self.url('/ws')}&{query}"
-        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+        async with (
+            aiohttp.ClientSession() as session,
+            asyncio.timeout(PATIENCE),
+            session.ws_connect(url, max_msg_size=0) as visitor,
+        ):
             yield visitor
 
     def visit(self, *steps, **query):
@@ -483,6 +487,17 @@ async def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkey
         for _, writer in strangers:
             writer.close()
     assert len([line for line in told if "too many are connected" in line]) == 1
+
+
+@in_a_loop
+async def test_a_stranger_who_says_nothing_goes_in_time_and_a_visitor_stays(monkeypatch):
+    monkeypatch.setattr(server, "HEAD", 0.2)
+    async with served_here() as (visitor, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.get_extra_info("peername")[1])
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+        await painted(visitor, READY)
 
 
 HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")

@@ -92,7 +92,11 @@ class Site:
         """Open a socket as the page does."""
         query = urlencode({"width": width, "height": height, **query}, errors="surrogateescape")
         url = f"{self.url('/ws')}&{query}"
-        async with aiohttp.ClientSession() as session, asyncio.timeout(PATIENCE), session.ws_connect(url) as visitor:
+        async with (
+            aiohttp.ClientSession() as session,
+            asyncio.timeout(PATIENCE),
+            session.ws_connect(url, max_msg_size=0) as visitor,
+        ):
             yield visitor
 
     def visit(self, *steps, **query):
@@ -487,6 +491,20 @@ async def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkey
 
 HALF_SENT = (b"", b"GET", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
 """Requests that wait for more, none with the token."""
+NO_BODY = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
+
+
+@in_a_loop
+async def test_a_stranger_who_stays_is_dropped_and_a_visitor_is_not(monkeypatch):
+    monkeypatch.setattr(server, "HEAD", 0.2)
+    async with served_here() as (visitor, _):
+        for sent in (*HALF_SENT, NO_BODY):  # aiohttp itself would wait 10 seconds for the body
+            reader, writer = await asyncio.open_connection("127.0.0.1", visitor.get_extra_info("peername")[1])
+            writer.write(sent)
+            with suppress(ConnectionError):
+                await asyncio.wait_for(reader.read(), 8)
+            writer.close()
+        await painted(visitor, READY)
 
 
 @pytest.mark.slow

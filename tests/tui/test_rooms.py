@@ -65,8 +65,7 @@ async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):
     await user.resize(*size)
     for keys in ((), *ROOMS):
         await user.hurry(*keys)
-        assert not keys or keys[0] not in DIALOGS or box_is_whole(user.lines), user.text
-        assert user.lines, "it is drawn by looking at it"
+        assert box_is_whole(user.lines) or not keys or keys[0] not in DIALOGS, user.text
         assert [*cut_off(user.app.screen)] == [], keys
         while user.app.screen is not user.app.explore:
             await user.hurry("escape", "escape")
@@ -131,13 +130,14 @@ FIELDS = ["shuffle 2,3,4 --first 1,0,2 --to 0,-1", "squeeze 1,3,1 --axes 0,2", "
 FIELDS += ["chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "transpose 2,3,4 1,0,2"]
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("opening", FIELDS)
 @driven()
-async def test_every_field_can_be_rubbed_out_and_typed_again(user):
-    for opening in FIELDS:
-        await user.ask(opening)
-        for name in user.state.question.fields:
-            text = user.state.question.texts.get(name, "")
-            await user.hurry("end", *["backspace"] * len(text), *text)
-            assert user.state.question.texts.get(name, "") == text
-            await user.press("tab")
-        assert user.state.result.problem is None
+async def test_every_field_can_be_rubbed_out_and_typed_again(user, opening):
+    await user.ask(opening)
+    for name in user.state.question.fields:
+        text = user.state.question.texts.get(name, "")
+        await user.hurry("end", *["backspace"] * len(text), *text)
+        assert user.state.question.texts.get(name, "") == text
+        await user.press("tab")
+    assert user.state.result.problem is None

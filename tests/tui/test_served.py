@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from shapecalc.core.commands import split
 from shapecalc.core.problem import ShapeError
 from shapecalc.tui.question import answer_question, command, question_of
 from shapecalc.tui.served_app import link_of, linked_question, opening
-
-LINES = [
-    ["reshape", "2,3,4", "0,-1"],
-    ["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"],
-    ["chain", "8,N | reshape 0,-1,2 --dialect torch", "--where", "N=4"],
-    ["rearrange", "2,3,4", "b c h -> h (b c)"],
-    ["view", "3,4", "3,2,2", "--strides", "1,3"],
-    ["slice", "4,5", "[:, ::2]"],
-]
+from tests.tui.tables import table
 
 
-@pytest.mark.parametrize("words", LINES, ids=" ".join)
-def test_a_link_leads_back_to_its_question(words):
-    question = question_of(words)
+@pytest.mark.parametrize("line", [line for (line,) in table("linked")])
+def test_a_link_leads_back_to_its_question(line):
+    question = question_of(split(line))
     answer = answer_question(question).answer
     line = command(question, answer)
     again, step = linked_question(*link_of(line, 3).values())
@@ -37,34 +30,26 @@ def test_a_step_that_is_none_is_left_out(step):
     assert linked_question("flatten 2,3", step)[1] is None
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        "x.npy -1",
-        "reshape ' x.npz:w' -1",
-        "chain 'x.npy | flatten'",
-        "equiv '2,3 | flatten' 'x.safetensors:w | flatten'",
-    ],
-)
+FILES = [
+    "x.npy -1",
+    "reshape ' x.npz:w' -1",
+    "chain 'x.npy | flatten'",
+    "equiv '2,3 | flatten' 'x.safetensors:w | flatten'",
+]
+
+
+@pytest.mark.parametrize("ask", FILES)
 def test_a_file_is_refused(ask):
     with pytest.raises(ShapeError) as refused:
         linked_question(ask, "")
     assert refused.value.problem.rule == "file"
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        "reshape 2,3 6 -o y.npy",
-        "reshape 2,3 6 --explain",
-        "serve",
-        "--help",
-        "reshape '2",
-        "\0\x1b[31m",
-        "\udcff",
-        "(" * 5000,
-    ],
-)
+NO_QUESTIONS = ["reshape 2,3 6 -o y.npy", "reshape 2,3 6 --explain", "serve", "--help", "reshape '2"]
+HOSTILE = ["\0\x1b[31m", "\udcff", "(" * 5000]
+
+
+@pytest.mark.parametrize("ask", NO_QUESTIONS + HOSTILE, ids=lambda ask: ascii(ask)[:30])
 def test_what_asks_nothing_opens_the_owners_question(ask):
     question, step, complaint = opening(["reshape", {"input": "2,3", "target": "6"}], [ask, "2"])
     assert (question.texts["input"], step) == ("2,3", 0)

@@ -281,17 +281,9 @@ VECTORS_COMMAND = Command(
 
 OVERVIEW = "shapecalc"
 PAGES = {
-    "shapecalc": 1,
-    "check": 1,
-    "doctor": 1,
-    "model": 1,
-    "tui": 1,
-    "cases": 5,
-    "lessons": 5,
-    "dialects": 7,
-    "limits": 7,
-    "operands": 7,
-    "tutorial": 7,
+    **dict.fromkeys(("shapecalc", "check", "doctor", "model", "tui"), 1),
+    **dict.fromkeys(("cases", "lessons"), 5),
+    **dict.fromkeys(("dialects", "limits", "operands", "tutorial"), 7),
 }
 """The pages with their sections of the manual; all but the first are called shapecalc- and this."""
 ABOUT = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}

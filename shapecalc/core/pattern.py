@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import count
 from typing import TypeAlias
 
 from shapecalc.core.answers import Chain, Trace
@@ -86,12 +87,10 @@ def read_pattern(text: str, argument: str) -> ShapePattern:
     listed = tokens(text, argument)
     gaps = [place for place, token in enumerate(listed) if token.text == ANY_DIMS]
     _check_gaps([listed[place] for place in gaps], argument)
-    dims, unknowns = [], 0
-    for place, token in enumerate(listed):
-        if place not in gaps:
-            dim, unknowns = read_dim(token, unknowns, argument, place)
-            dims.append(dim)
-    return ShapePattern(tuple(dims), gaps[0] if gaps else None, dtype)
+    unknowns = count()
+    written = [(place, token) for place, token in enumerate(listed) if place not in gaps]
+    dims = tuple(read_dim(token, unknowns, argument, place) for place, token in written)
+    return ShapePattern(dims, gaps[0] if gaps else None, dtype)
 
 
 def pattern_of_dims(value: object, argument: str) -> ShapePattern:

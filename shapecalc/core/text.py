@@ -8,6 +8,8 @@ None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
 
 from __future__ import annotations
 
+from itertools import count
+
 from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
 from shapecalc.core.limits import LONGEST_WORD, MAX_DIGITS, MOST_DIMS
 from shapecalc.core.problem import ShapeError, misuse
@@ -15,7 +17,7 @@ from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     Value = TypeVar("Value")
@@ -50,12 +52,12 @@ def count_text(dims: Shape, volume: Dim) -> str:
     'N*C*2 elements'
     """
     text = dim_text(volume)
-    count = "1 element" if volume == 1 else f"{text} elements"
+    counted = "1 element" if volume == 1 else f"{text} elements"
     if len(dims) < 2:
-        return count
+        return counted
     written = "*".join(map(str, dims))
     shown = sorted(written.split("*")) == sorted(text.split("*"))
-    return f"{brief(written)} elements" if shown else f"{count} ({brief(written)})"
+    return f"{brief(written)} elements" if shown else f"{counted} ({brief(written)})"
 
 
 def rank_text(rank: int) -> str:
@@ -327,12 +329,8 @@ def read_dims(text: str, argument: str = "target") -> Shape:
     words = text.split(",") if len(text) < MAX_DIGITS else []
     if words and text.isascii() and all(word.isdigit() for word in words):
         return tuple(map(int, words))
-    unknowns = 0
-    dims = []
-    for index, token in enumerate(tokens(text, argument)):
-        dim, unknowns = read_dim(token, unknowns, argument, index)
-        dims.append(dim)
-    return tuple(dims)
+    unknowns = count()
+    return tuple(read_dim(token, unknowns, argument, index) for index, token in enumerate(tokens(text, argument)))
 
 
 def read_target(text: str, argument: str = "target") -> Shape:
@@ -365,18 +363,18 @@ def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
     return axes  # type: ignore[return-value]
 
 
-def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Dim, int]:
-    """Return the dim that a token writes, and how many `?` were read so far, `unknowns` of them before the token.
+def read_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
+    """Return the dim that a token writes; each `?` takes the next of the numbers `unknowns` into its name.
 
     Raises `ShapeError` (usage) if it writes no dim.
     """
     word = token.text
     if is_integer(word.removesuffix("L")):
-        return int(word.removesuffix("L")), unknowns
+        return int(word.removesuffix("L"))
     if word in UNKNOWN:
-        return named_dim(f"?{unknowns}"), unknowns + 1
+        return named_dim(f"?{next(unknowns)}")
     if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
-        return named_dim(word), unknowns
+        return named_dim(word)
     if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
         raise mistyped_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
@@ -387,12 +385,11 @@ def read_dim(token: Token, unknowns: int, argument: str, index: int) -> tuple[Di
         elif is_number(text):
             numerator *= int(text)
         elif text == "?" or text.isidentifier():
-            name = f"?{unknowns}" if text in UNKNOWN else text
-            unknowns += text in UNKNOWN
+            name = f"?{next(unknowns)}" if text in UNKNOWN else text
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
             raise mistyped_error(factor, token, argument, index)
-    return _product_dim(numerator, denominator, powers, token, argument, index), unknowns
+    return _product_dim(numerator, denominator, powers, token, argument, index)
 
 
 def _product_dim(

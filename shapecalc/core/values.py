@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from _collections_abc import Mapping
 from _operator import index
+from itertools import count
 
-from shapecalc.core.dims import Dim, Monomial, Shape, named_dim
+from shapecalc.core.dims import Dim, Monomial, Shape, named_dim, names
 from shapecalc.core.limits import MOST_DIMS, MOST_SIZE_DIGITS
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record
@@ -80,16 +81,15 @@ def elements_of(value: object, argument: str) -> tuple[object, ...]:
 
 def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
     """Return the dims of a sequence that does not hold plain numbers alone. Each `?` gets a name of its own."""
-    dims, unknowns = [], 0
+    dims, unknowns = [], count()
     for place, given in enumerate(values):
         value = "?" if given is None and argument in MAY_BE_UNKNOWN else given
         if isinstance(value, str) and value.isascii() and value.isidentifier():
             dim: Dim = named_dim(value)
         elif isinstance(value, str):
-            dim, met = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
-            if met > unknowns and argument not in MAY_BE_UNKNOWN:
+            dim = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
+            if argument not in MAY_BE_UNKNOWN and any(name.startswith("?") for name in names((dim,))):
                 raise misuse("? is an unknown size, so it cannot be requested", argument=argument, index=place)
-            unknowns = met
         elif isinstance(value, Monomial):
             dim = value
         elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
@@ -323,14 +323,14 @@ def _check_sides(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argu
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):
         _check_single(axes, argument)
-    names, kept = ({axis.text for axis in axes} for axes in (first, second))
+    met, kept = ({axis.text for axis in axes} for axes in (first, second))
     for axis in first:
         if axis.text.isdigit() and int(axis.text) != 1:
             raise unreadable("a length on the left, where only 1 is allowed", axis, argument)
         if not axis.text.isdigit() and axis.text not in kept:
             raise unreadable(f"{brief(axis.text)} on the left only, and no axis can be dropped", axis, argument)
     for axis in second:
-        if axis.text == ELLIPSIS and ELLIPSIS not in names:
+        if axis.text == ELLIPSIS and ELLIPSIS not in met:
             raise unreadable("... on the right only", axis, argument)
     for part in left:
         if part.grouped and ELLIPSIS in [axis.text for axis in part.axes]:

@@ -149,8 +149,8 @@ class Tensor(Record):
     """Its shape before all stages."""
     main: bool = False
     """Whether it is made of the tensor that the code is about."""
-    size: int | None = None
-    """What it is where a size is meant: the one number that was given for its name."""
+    size: Dim | None = None
+    """What it is where a size is meant: the one dim that was given for its name."""
 
     @property
     def rank(self) -> int:
@@ -950,6 +950,8 @@ class Claimed(Exception):
     """What has to be a tensor, and how the code calls it: the shape that is given without a name is its own."""
 
 
+FEATURES = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+"""What layers are called that give no map of an image."""
 IGNORED = {"dtype", "device", "out", "requires_grad", "name", "copy", "memory_format", "inplace", "non_blocking"}
 """Arguments that say nothing of shapes."""
 LISTS_OF_SIZES = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
@@ -989,7 +991,7 @@ class Reader:
         self.unnamed = "" in inputs
         for name, dims in inputs.items() if not self.unnamed else ():
             tensor = begun(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
-            size = tensor.shape[0] if tensor.rank == 1 and isinstance(tensor.shape[0], int) else None
+            size = tensor.shape[0] if tensor.rank == 1 else None
             self.given[as_written(name)] = replace(tensor, main=not self.given, size=size)
         self.assigned.update(self.given)
         known = names([dim for dims in inputs.values() for dim in dims])
@@ -1019,7 +1021,8 @@ class Reader:
             raise misuse("the code does not end with a tensor", PASTE, argument="line")
         if not value.stages:
             found = brief(shape_text(value.shape))
-            raise misuse(f"the code ends with a tensor as it was given or made, {found}", argument="line")
+            hint = "give what comes before it, or the class that makes it"
+            raise misuse(f"the code ends with a tensor as it was given or made, {found}", hint, argument="line")
         return CodeChain(value.given, value.stages, self.noted(known), value.main)
 
     def noted(self, known: Sequence[str]) -> tuple[str, ...]:
@@ -1336,7 +1339,8 @@ class Reader:
         called = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
         if self.unnamed and dotted_name(node.func) in (called, f"self.{called}"):
             raise Claimed(ast.unparse(node))
-        given, of_class = self.asked_for(node, "B,256,H,W"), dotted_name(node.func).startswith("self.")
+        example = "B,T,C" if FEATURES.search(called) else "B,256,H,W"
+        given, of_class = self.asked_for(node, example), dotted_name(node.func).startswith("self.")
         hint = f"paste its class, too, with __init__; or {given}" if of_class else given
         return self.error(node, f"{brief(called)} is not known here", hint)
 

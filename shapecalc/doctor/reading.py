@@ -61,7 +61,7 @@ CAUSES: Mapping[str, Cause] = {
         "the known dims of the target do not divide the element count, so the unknown dim has no whole size"
     ),
     "hard-coded-batch": Cause(
-        "behind their first dims both shapes hold as many elements: most likely the batch size of the example is "
+        "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
         "written into the target",
         "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
         "that exports it, x.shape[0] in its place",

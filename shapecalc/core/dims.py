@@ -7,7 +7,7 @@ A name that starts with `?` is a dim that nobody knows, and prints as `?`.
 
 from __future__ import annotations
 
-from _collections_abc import Iterable, Iterator, Mapping
+from _collections_abc import Callable, Iterable, Iterator, Mapping
 from math import gcd, prod
 
 from shapecalc.core.record import Record
@@ -38,15 +38,23 @@ class Monomial(Record):
         """
         if len(self.powers) == self.numerator == self.denominator == self.powers[0][1] == 1:
             return _printed_name(self.powers[0][0])
-        above = [_printed_name(name) for name, power in self.powers for _ in range(power)]
-        below = [_printed_name(name) for name, power in self.powers for _ in range(-power)]
+        return self.written(_printed_name)
+
+    def written(self, printed: Callable[[str], str], times: str = "*", over: str = "/") -> str:
+        """Return the text with each name as `printed` gives it, and these signs between the factors.
+
+        >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).written(str.lower, " * ", " // "))
+        3 * h * w // 64
+        """
+        above = [printed(name) for name, power in self.powers for _ in range(power)]
+        below = [printed(name) for name, power in self.powers for _ in range(-power)]
         if self.numerator == -1 and above:
             above[0] = f"-{above[0]}"
         elif self.numerator != 1 or not above:
             above.insert(0, str(self.numerator))
         if self.denominator != 1:
             below.insert(0, str(self.denominator))
-        return "/".join(["*".join(above), *below])
+        return over.join([times.join(above), *below])
 
     def __repr__(self) -> str:
         return str(self)

@@ -495,17 +495,7 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
     """
     if isinstance(dim, int):
         return str(dim)
-    above = [_factor(name, shape_of) for name, power in dim.powers for _ in range(power)]
-    below = [_factor(name, shape_of) for name, power in dim.powers for _ in range(-power)]
-    if dim.numerator != 1 or not above:
-        above.insert(0, str(dim.numerator))
-    if dim.denominator != 1:
-        below.insert(0, str(dim.denominator))
-    return " // ".join([" * ".join(above), *below])
-
-
-def _factor(name: str, shape_of: str) -> str:
-    return f"{shape_of}{name}" if name.startswith("[") else given_name(name)
+    return dim.written(lambda name: f"{shape_of}{name}" if name[0] == "[" else given_name(name), " * ", " // ")
 
 
 def given_name(name: str) -> str:

@@ -95,20 +95,17 @@ def widened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
-def cut(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape without the last position of each axis that is one too long."""
+def levelled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with the class token that its patches lack, or without the positions that are one too many."""
     pairs = [*zip(shape, other, strict=False)]
-    shorter = tuple([theirs if _is_next(ours, theirs) else ours for ours, theirs in pairs])
-    if len(shape) == len(other) and shorter != shape and not {*shorter} & {*PATCHES}:
-        yield "cut {} where it is one too long, as by rounding", shorter
-
-
-def with_token(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with a position for the class token on each axis of an image's patches that lacks it."""
-    pairs = zip(shape, other, strict=False)
     longer = tuple([theirs if ours in PATCHES and _is_next(theirs, ours) else ours for ours, theirs in pairs])
-    if len(shape) == len(other) and longer != shape:
-        yield "give {} the class token, as a pad of 1 in front does", longer
+    shorter = tuple([theirs if theirs not in PATCHES and _is_next(ours, theirs) else ours for ours, theirs in pairs])
+    for said, new in (
+        ("give {} the class token, as a pad of 1 in front does", longer),
+        ("cut {} where it is one too long, as by rounding", shorter),
+    ):
+        if len(shape) == len(other) and new != shape:
+            yield said, new
 
 
 def _side(large: Dim, small: Dim) -> int:
@@ -131,7 +128,7 @@ def _to_each(*ways: Way) -> tuple[tuple[str, Way], ...]:
 
 
 WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
-    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, with_token, cut),
+    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, levelled),
     "matmul": (
         *(("operands", transposed), ("input", transposed), ("input", flattened), ("operands", unsqueezed)),
         *(("operands", widened), ("input", pooled)),
@@ -140,7 +137,7 @@ WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
         *(("weight", transposed), ("input", flattened), ("input", channels_moved)),
         *(("weight", widened), ("input", pooled)),
     ),
-    "concat": _to_each(unsqueezed, cut, channels_moved, transposed),
+    "concat": _to_each(unsqueezed, levelled, channels_moved, transposed),
     "stack": _to_each(squeezed, unsqueezed, channels_moved, transposed),
     "conv": (("input", channels_first), ("input", unsqueezed)),
 }

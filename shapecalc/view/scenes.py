@@ -31,18 +31,7 @@ from shapecalc.core.text import brief, dim_text, number_text, shape_text, visibl
 from shapecalc.view.canvas import UNICODE, clip
 from shapecalc.view.grid import Journey, journey_of
 from shapecalc.view.hints import conditions_text, sizes_text
-from shapecalc.view.layout import (
-    COMBINING,
-    HUES,
-    INFERS,
-    Cell,
-    Layout,
-    colour,
-    input_cells,
-    label,
-    layouts,
-    size_alone,
-)
+from shapecalc.view.layout import COMBINING, HUES, INFERS, Cell, Layout, colour, input_cells, label, layouts, size_alone
 from shapecalc.view.pictures import asked_picture, budget_of, division, picture
 
 Shape = tuple[int, ...]

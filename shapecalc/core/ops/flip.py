@@ -63,13 +63,7 @@ FLIP = Op(
     steps=flip,
     operators={"paddle": Operator("flip", scalar_axis=False), **called(flip="numpy torch")},
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
-    vectors=vectors(
-        "axes",
-        ("2,3,4", "0", "0,-1", "[]", "3", "0,0"),
-        ("0,3", "0"),
-        ("[]", "[]", "0"),
-        ("N,C", "1"),
-    ),
+    vectors=vectors("axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")),
     default_dialect="numpy",
     rules=(REVERSED_AXIS, FLIPPED),
 )

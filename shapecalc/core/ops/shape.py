@@ -87,10 +87,7 @@ SHAPE = Op(
     },
     examples=("shape 2,3,4", "shape N,C,H,W --start -2", "shape 2,3,4 --start 3 --end 9 --explain"),
     vectors=vectors(
-        "start end",
-        ("2,3,4", "", "-1", "_ -1", "1 2", "3", "_ -4", "-9 9", "2 1"),
-        ("[]", ""),
-        ("N,C,H,W", "-2"),
+        "start end", ("2,3,4", "", "-1", "_ -1", "1 2", "3", "_ -4", "-9 9", "2 1"), ("[]", ""), ("N,C,H,W", "-2")
     ),
     keeps_count=False,
     ends_chain=True,

@@ -64,11 +64,6 @@ UNSQUEEZE = Op(
     steps=unsqueeze,
     operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
-    vectors=vectors(
-        "axes",
-        ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""),
-        ("[]", "0"),
-        ("N,C", "2,3"),
-    ),
+    vectors=vectors("axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")),
     rules=(ONE_AXIS,),
 )

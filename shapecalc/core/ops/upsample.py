@@ -76,10 +76,7 @@ UPSAMPLE = Op(
     },
     examples=("upsample 1,64,28,28 2", "upsample N,C,H,W 0.5 --explain", "upsample N,C,H,W --size 224,224"),
     vectors=vectors(
-        "scale",
-        ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1"),
-        ("3,5", "2"),
-        ("N,C,H,W", "2", "0.5", "1.5,1"),
+        "scale", ("1,3,5,7", "2", "0.5,1.5", "2,2,2", "0.1"), ("3,5", "2"), ("N,C,H,W", "2", "0.5", "1.5,1")
     ),
     keeps_count=False,
     rules=(SCALED,),

@@ -39,6 +39,8 @@ LATENT = 128
 """Up to which side four channels are latents rather than an image."""
 MOST_EXACT = 10**12
 """Up to which count its part of another is written as a decimal."""
+FLOOR = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
+"""A division in a line of code that may round down."""
 NAMES = re.compile(r"[A-Za-z_][\w.]*")
 """Names in a line of code."""
 NEARLY = 8
@@ -215,7 +217,12 @@ def _between(have: int, target: Numbers) -> tuple[list[int], list[int], int, lis
 
 def remedies(read: Reading, pair: tuple[int, int] | None) -> Iterator[str]:
     """Yield what is likely to be done, in words; `pair` are the sizes that do not go together."""
-    if read.op == "reshape" and read.elements and (target := numbers(read.target))[:1] == (-1,):
+    target = numbers(read.target)
+    floors = FLOOR.findall(" ".join(read.line.arguments)) if read.op == "reshape" and read.line is not None else []
+    if floors and -1 not in target and (read.elements or prod(numbers(read.input))) > prod(target):
+        padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
+        yield f"pad {padded}: here // rounds down"
+    elif read.op == "reshape" and read.elements and target[:1] == (-1,):
         _, between, _, _ = _between(read.elements, target)
         if between == [*target] and between[-1] >= FLAT:
             yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
@@ -244,6 +251,7 @@ def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
     texts = read.op == "broadcast" and re.search("dimension [01]$", read.quote)  # tokens or a batch, and no image
     layer = read.op == "linear"
     images = all(len(each) != 2 for each in (read.input, *(() if layer else read.operands or ())) if each)
+    square = large % small == 0 == large // small - isqrt(large // small) ** 2
     pair = (have, wanted) if layer or read.op in ("conv", "expand") or small == 1 else (large, small)
     known = len(read.input or ()) == 2 and small in POSITIONS
     latent = read.op == "conv" and pair[0] == COLOURS[1] and max(numbers(read.input)[2:], default=0) <= LATENT
@@ -253,9 +261,12 @@ def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
     elif images and not texts and read.op in ("broadcast", "concat") and large == small + 1 > FEWEST:
         yield CLASS_TOKEN.format(small) if small in PATCHES and read.op == "broadcast" else OFF_BY_ONE
+    elif read.op == "matmul" and square and have > wanted > FLAT:
+        side = isqrt(have // wanted)
+        yield f"pool each {side}x{side} map to 1x1 before it is flattened, as nn.AdaptiveAvgPool2d(1) does"
     elif read.op == "matmul" and {have, wanted} <= FEATURES:
         yield f"take the encoder of this model: this one gives {have} features, and the weights take {wanted}"
-    elif layer and small > MOST_CHANNELS and large % small == 0 == large // small - isqrt(large // small) ** 2:
+    elif layer and small > MOST_CHANNELS and square:
         longer = f"{'' if have > wanted else '1/'}{isqrt(large // small)} times as long"
         yield f"give it images of the size that it was built for: here each side may be {longer}"
     elif read.op == "matmul" and read.framework == "torch" and small > 1 and wanted % have:

@@ -1,4 +1,4 @@
-"""The mutation run: what counts as a break, and how one is told."""
+"""The mutation run: what counts as a break, which tests meet it, and how one is told."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 
 pytest.importorskip("cosmic_ray", reason="the extra `mutation` is not installed")
 
-from tests.mutation.__main__ import OPERATORS, ROOT, STAGES, Mutant, _meaning, _nearest, _places, explained
+from tests.mutation.__main__ import OPERATORS, ROOT, Mutant, Reach, _meaning, _places, explained
 
-SOURCE = "def most(sizes: list[int] | None) -> int:\n    return max(sizes) + 1\n"
+SOURCE = "MOST = 3\n\n\ndef most(sizes: list[int] | None) -> int:\n    return max(sizes) + 1\n"
+FILE = Path("shapecalc/core/most.py")
 
 
 def test_annotations_and_imports_for_types_are_no_places_to_break():
@@ -20,30 +21,29 @@ def test_annotations_and_imports_for_types_are_no_places_to_break():
     assert _meaning("def (\n") == ""
 
 
-def test_every_place_has_a_name_and_a_number():
-    places = _places(SOURCE)
-    assert {("core/NumberReplacer", 0), ("core/NumberReplacer", 1), ("core/ReplaceBinaryOperator_Add_Sub", 0)} <= {
-        place[:2] for place in places
-    }
+def test_every_place_has_a_name_a_number_and_a_line():
+    places = {(name, number, line) for name, number, _, line in _places(SOURCE)}
+    assert {("core/NumberReplacer", 0, 1), ("core/ReplaceBinaryOperator_Add_Sub", 0, 5)} <= places
     assert {name for name, _, _ in places} <= OPERATORS.keys()
 
 
-def test_lots_of_tests_are_there():
-    assert [path for lot in STAGES for path in lot if path[0] != "-" and not (ROOT / path).exists()] == []
+@pytest.mark.parametrize(
+    ("line", "tests"), [(5, ["quick", "slow"]), (4, ["quick", "slow"]), (1, ["other", "quick", "slow"])]
+)
+def test_the_tests_that_run_a_line_or_its_function_or_its_file_meet_it_the_quickest_first(line, tests):
+    reach = Reach()
+    reach.lines = {str(FILE): {5: ["slow", "quick", ""], 9: ["other"]}}
+    reach.seconds.update(quick=1, slow=2)
+    assert reach.tests(Mutant(FILE, line, SOURCE, SOURCE)) == tests
 
 
-def test_examples_and_what_imports_a_file_are_nearest_to_it():
-    file = "shapecalc/core/values.py"
-    assert _nearest(Path(file), ROOT) == [file, "tests/core/test_patterns.py"]
-
-
-def test_what_is_explained_stands_in_the_core():
+def test_what_is_explained_stands_in_the_package():
     for line in explained():
         file, _, change = line.partition(": - ")
-        source = {each.strip() for each in (ROOT / "shapecalc" / "core" / file).read_text("utf-8").splitlines()}
+        source = {each.strip() for each in (ROOT / "shapecalc" / file).read_text("utf-8").splitlines()}
         assert any(change.startswith(f"{each} + ") for each in source), line
 
 
 def test_a_break_is_told_on_one_line():
-    mutant = Mutant(Path("shapecalc/core/ops/most.py"), SOURCE, SOURCE.replace("+ 1", "- 1"))
-    assert mutant.change == "ops/most.py: - return max(sizes) + 1 + return max(sizes) - 1"
+    mutant = Mutant(FILE, 5, SOURCE, SOURCE.replace("+ 1", "- 1"))
+    assert mutant.change == "core/most.py: - return max(sizes) + 1 + return max(sizes) - 1"

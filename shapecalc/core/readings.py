@@ -282,7 +282,7 @@ PARTS = {
 NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
 """The list of a part, behind brackets and the names of types."""
 PART = re.compile(
-    r"(?:(\w+)(?:\.|->)(?:set)?|(\w+) ?= ?[\w.>-]{0,40})?"
+    r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
     rf"(?:{'|'.join(f'(?P<{part}>{name}{NUMBERS})' for part, name in PARTS.items())}"
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,

@@ -149,7 +149,7 @@ def test_a_worker_that_is_killed_is_done_without(large, cluster, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, tmp_path):
-    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--memory", "40MiB")
+    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--memory", "24MiB")
     words += ("--cluster", "local:2")
     streams = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command(*words), **streams, start_new_session=True) as running:

@@ -265,7 +265,7 @@ def test_the_screen_goes_to_the_browser_as_text(here):
 async def test_a_visitors_link_stands_in_no_command(here):
     async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
         await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
-        assert b"3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
+        assert b"7,8,3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
 
 
 # Who gets in

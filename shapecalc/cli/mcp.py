@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from math import inf
 from pathlib import Path
@@ -415,13 +416,14 @@ def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCErro
 
     The process may end while this waits for a line.
     """
-    while line := lines.readline(LONGEST_MESSAGE):
-        rest = line
-        while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
-            rest = lines.readline(LONGEST_MESSAGE)
-        if not line.isspace():
-            hand_on(read_message(line))
-    hand_on(None)
+    with suppress(RuntimeError):  # nobody takes what is handed on, since no answer can be written, which is told
+        while line := lines.readline(LONGEST_MESSAGE):
+            rest = line
+            while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
+                rest = lines.readline(LONGEST_MESSAGE)
+            if not line.isspace():
+                hand_on(read_message(line))
+        hand_on(None)
 
 
 def read_message(line: bytes) -> SessionMessage | JSONRPCError:

@@ -25,7 +25,7 @@ from tests.core.drawing import drawn_chain, factors
 from tests.numpy_moves import positions_of
 from tests.sampling import examples, some_and_rest
 
-MANY = examples(250)
+MANY = examples(120)
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
 
 

@@ -147,7 +147,7 @@ def requests(draw):
     return Request(op, shape, arguments, row.name, opset, switch=switch)
 
 
-@examples(500)
+@examples(200)
 @given(st.one_of(requests(), often_fitting()))
 def test_every_fix_resolves(request_):
     check(resolve(request_))

@@ -25,7 +25,7 @@ from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 from tests.view.real_chains import REAL_CHAINS
 
-MANY = examples(250)
+MANY = examples(120)
 GOALS = st.sampled_from([*Goal])
 
 

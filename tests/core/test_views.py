@@ -23,7 +23,7 @@ from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 
-MANY = examples(600)
+MANY = examples(200)
 
 
 @st.composite

@@ -149,7 +149,7 @@ def damaged(draw):
     return bytes(data)
 
 
-@examples(500)
+@examples(200)
 @given(damaged())
 def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
     found = read_by_us(data)
@@ -246,7 +246,7 @@ def test_a_member_without_an_ending_is_read_and_what_numpy_does_not_pack_is_refu
             open_array(packed(tmp_path, npy(np.zeros(3)), packing))
 
 
-@examples(200)
+@examples(100)
 @given(data=st.data())
 def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()

@@ -55,7 +55,7 @@ def arrays(draw):
     return data
 
 
-@examples(200)
+@examples(100)
 @given(arrays(), seeds)
 def test_every_journey_ends_as_numpys_does(array, draw):
     moves = drawn_chain(draw, array.shape).moves
@@ -123,7 +123,7 @@ def views(draw):
     return shape, tuple(strides), draw(targets(shape))
 
 
-@examples(100)
+@examples(60)
 @given(views())
 def test_a_view_is_allowed_exactly_where_the_engine_copies_nothing(drawn):
     shape, strides, target = drawn

@@ -176,7 +176,7 @@ SIZES = (1, 2, 3)
 STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 
 
-@examples(120)
+@examples(80)
 @given(chains())
 def test_shapes_and_failures_are_those_of_the_runtime(chain):
     held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))

@@ -77,7 +77,7 @@ def test_marks_that_a_file_brings_are_left_alone():
 MESSAGES = [loaded(held).SerializeToString() for held in (BIG, BIG[:4])]
 
 
-@examples(300)
+@examples(150)
 @given(st.data())
 def test_what_is_cut_or_changed_is_refused_or_read(data):
     """Cut short, or with other bytes: it is read as protobuf reads it, or refused in one line."""

@@ -100,7 +100,7 @@ def test_the_tables_are_asked_again_by_their_command_lines():
     assert [line for line, *_ in rows(REQUESTS, "names") if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
 
 
-@examples(100)
+@examples(60)
 @given(requested_answers().filter(lambda answer: answer is not None))
 def test_what_is_drawn_is_written_as_a_command_line_and_as_code_that_do_the_same(answer):
     assert asks_the_same(answer)

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import cache, partial
 from math import inf
@@ -416,7 +417,9 @@ def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCErro
 
     The process may end while this waits for a line.
     """
-    with suppress(RuntimeError):  # nobody takes what is handed on, since no answer can be written, which is told
+    with suppress(
+        RuntimeError, CancelledError
+    ):  # nobody takes what is handed on, since no answer can be written, which is told
         while line := lines.readline(LONGEST_MESSAGE):
             rest = line
             while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):

@@ -97,7 +97,7 @@ class Kind(Choice):
     SELECT = "takes one position of an axis, which goes"
     TAKE = "takes positions of an axis, in any order"
     SLICE = "keeps some positions of axes"
-    SPLIT = "keeps one of the equal parts of an axis"
+    SPLIT = "keeps one of the parts of an axis"
     ROLL = "moves the positions of an axis on, round its end"
     FLIP = "reverses axes"
     SHAPE = "returns the dims themselves"

@@ -271,7 +271,8 @@ class ModelScreen(Room[None]):
         try:
             text, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
         except ShapeError as error:
-            text, title, severity = visible(str(error.problem)), "not written", "error"
+            text = visible(str(error.problem)).replace("--force writes over it", "type another name")
+            title, severity = "not written", "error"
         tell = partial(self.notify, text, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
         self.app.call_from_thread(tell)
 

@@ -89,7 +89,8 @@ def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict,
     at_declared = [run.refused for run in runs if run.batch == declared and run.refused]
     if at_declared:
         return Verdict.FAILS, at_declared[0]
-    why = f"at {batch} = {and_text([str(run.batch) for run in failing])}: {failing[0].refused}"
+    alike = and_text([str(run.batch) for run in failing if run.refused == failing[0].refused])
+    why = f"at {batch} = {alike}: {failing[0].refused}"
     return (Verdict.ONLY if len(failing) == len(others) else Verdict.SOMETIMES), why
 
 

@@ -48,7 +48,7 @@ LEAST_SHARE = 4
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
-MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Kind.MERGE: (MOVING, CUTTING)}
+MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Kind.MERGE: (CUTTING,)}
 """What is to be remembered of stages whose kinds are easily taken for each other."""
 
 
@@ -123,7 +123,7 @@ def sentence(state: State, width: int) -> Text:
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
-    """Return what is to be remembered of a whole answer: what its stages do, as many sentences as a line has room for.
+    """Return what is to be remembered of a whole answer: what its stages do, in one line.
 
     >>> import shapecalc as sc
     >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
@@ -134,12 +134,7 @@ def _message(answer: Trace | Chain, width: int) -> str:
         for stage in answer.stages
         for sentence in MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",))
     ]
-    message = ""
-    for sentence in dict.fromkeys(sentences):
-        if len(message) + 1 + len(sentence) > width:
-            break
-        message = f"{message} {sentence}".lstrip()
-    return message
+    return clip(" ".join(dict.fromkeys(sentences)), width, UNICODE)
 
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:

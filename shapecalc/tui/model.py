@@ -20,7 +20,7 @@ from shapecalc.core.text import visible
 from shapecalc.models import report
 from shapecalc.models.verdicts import Fix
 from shapecalc.tui.explore_text import few_lines
-from shapecalc.tui.widgets import Enlarge, Pane, Room, TextField
+from shapecalc.tui.widgets import EVERYWHERE, Enlarge, Pane, Room, TextField
 from shapecalc.view.canvas import UNICODE, clip, rows_around
 from shapecalc.view.flow import flow
 
@@ -168,7 +168,12 @@ def _short(text: str, width: int) -> str:
 
 
 class ModelScreen(Room[None]):
-    """The nodes of one model."""
+    """The nodes of one model, each with what another batch size does to it. A ! marks one that offends.
+
+    safe: it runs, and the samples stay apart. only N=1: it runs at that size alone. swallows: the batch becomes part of
+    another axis. scrambles: no axis separates the samples any more. fails: not even the declared size runs.
+    sometimes: it depends on the sizes. unknown: it cannot be judged.
+    """
 
     BINDINGS = [
         Binding("j,down", "change('move', 1)", "down", show=False),
@@ -205,8 +210,8 @@ class ModelScreen(Room[None]):
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return what is said of it, and its keys."""
-        about, keys = super().help()
-        return about, [*((key, "") for key in KEYS.split("  ")), *keys]
+        about = " ".join((type(self).__doc__ or "").split())
+        return about, [*((key, "") for key in KEYS.split("  ")), ("q", "quit; escape closes the field"), EVERYWHERE[0]]
 
     def on_mount(self) -> None:
         """Begin in the list."""
@@ -271,7 +276,8 @@ class ModelScreen(Room[None]):
         try:
             text, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
         except ShapeError as error:
-            text, title, severity = visible(str(error.problem)), "not written", "error"
+            text = visible(str(error.problem)).replace("--force writes over it", "type another name")
+            title, severity = "not written", "error"
         tell = partial(self.notify, text, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
         self.app.call_from_thread(tell)
 

@@ -638,7 +638,7 @@ def _fitted_rulers(made: Rulers, notes: list[str], size: tuple[int, int], stroke
     finest = _finest_first(made)
 
     def noted(gone: int) -> list[Text]:
-        left_out = [f"{strokes.dots} {number_text(gone, 'finer axis', 'finer axes')} left out"] if gone else []
+        left_out = [f"{strokes.dots} {number_text(gone, 'axis', 'axes')} left out"] if gone else []
         return packed([Text(note, "dim") for note in (*notes, *left_out)], width, strokes)
 
     def fits(gone: int) -> bool:

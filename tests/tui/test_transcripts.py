@@ -69,7 +69,7 @@ def make_arrays():
 def mend(path):
     """Write a model as it is mended: many nodes of it."""
     if Path(path).exists():
-        raise ShapeError(Problem(FILE, f"{path}: it exists"))
+        raise ShapeError(Problem(FILE, f"{path}: it exists; --force writes over it"))
     make_file(path)
     return [*(f"mended  node {number}" for number in range(100)), f"proved. Wrote [b]{path}"]
 

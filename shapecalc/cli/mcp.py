@@ -417,9 +417,7 @@ def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCErro
 
     The process may end while this waits for a line.
     """
-    with suppress(
-        RuntimeError, CancelledError
-    ):  # nobody takes what is handed on, since no answer can be written, which is told
+    with suppress(RuntimeError, CancelledError):  # the loop has ended, since no answer can be written
         while line := lines.readline(LONGEST_MESSAGE):
             rest = line
             while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):

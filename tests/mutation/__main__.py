@@ -16,7 +16,7 @@ import os
 import resource
 import shutil
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -39,8 +39,8 @@ MOST = 0.1
 """The share of mutants that may survive."""
 PATIENCE = 20
 """The seconds of computing, beside four times what the tests take, after which a mutant counts as noticed."""
-FIRST = 40
-"""The tests that are asked before all others."""
+FIRST, NEAREST = 60, 3
+"""How many tests are asked before all others, and of how many files: those with most tests that run the line."""
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 QUICK = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not slow", "--no-header"]
 QUICK += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -127,8 +127,14 @@ class Reach:
 
     def save(self, file: Path, copy: Path) -> None:
         """Write what was seen of the package in a copy of the checkout."""
-        data = self.cover.get_data()
-        lines = {str(Path(name).relative_to(copy)): data.contexts_by_lineno(name) for name in data.measured_files()}
+        data, numbers = self.cover.get_data(), {test: number for number, test in enumerate(self.seconds)}
+        lines = {
+            str(Path(name).relative_to(copy)): {
+                line: [numbers[test] for test in tests if test in numbers]
+                for line, tests in data.contexts_by_lineno(name).items()
+            }
+            for name in data.measured_files()
+        }
         file.write_text(json.dumps([self.seconds, lines]), "utf-8")
 
     @classmethod
@@ -136,7 +142,11 @@ class Reach:
         """Return what was seen."""
         reach, (seconds, lines) = cls(), json.loads(file.read_text("utf-8"))
         reach.seconds.update(seconds)
-        reach.lines = {name: {int(line): tests for line, tests in seen.items()} for name, seen in lines.items()}
+        names = [*seconds]
+        reach.lines = {
+            name: {int(line): [names[number] for number in tests] for line, tests in seen.items()}
+            for name, seen in lines.items()
+        }
         return reach
 
     def tests(self, mutant: Mutant) -> list[str]:
@@ -149,7 +159,7 @@ class Reach:
             if isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= node.end_lineno
         ]
         for each in (*rows, seen):
-            found = {test for row in each for test in seen.get(row, ())} - {""}
+            found = {test for row in each for test in seen.get(row, ())}
             if found:
                 return sorted(found, key=lambda test: (self.seconds[test], test))
         return []
@@ -171,9 +181,11 @@ class Chosen:
 def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
     """Say whether no test notices a mutant."""
     file, tests = copy / mutant.file, reach.tests(mutant)
+    nearest = {name for name, _ in Counter(test.partition("::")[0] for test in tests).most_common(NEAREST)}
+    first = [test for test in tests if test.partition("::")[0] in nearest][:FIRST]
     file.write_text(mutant.after, "utf-8")
     try:
-        return all(_passes(lot, copy, reach) for lot in (tests[:FIRST], tests[FIRST:]) if lot)
+        return all(_passes(lot, copy, reach) for lot in (first, [test for test in tests if test not in first]) if lot)
     finally:
         file.write_text(mutant.before, "utf-8")
 

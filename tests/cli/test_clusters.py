@@ -241,10 +241,11 @@ def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone
     check_equal(large, tmp_path / "y.zarr")
 
 
-def test_a_command_line_takes_a_scheduler_by_its_address(large, cluster, tmp_path):
+def test_a_command_line_takes_a_scheduler_by_its_address(large, cluster, tmp_path, shapecalc, monkeypatch):
     words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
+    monkeypatch.setattr("shapecalc.engine.stores.workers.WAITING", 0.5)
     for address, told in (("tls", "Dask's configuration names no certificates"), ("tcp", "tcp://127.0.0.1:9")):
-        refused = process(*words, f"{address}://127.0.0.1:9", capture_output=True, text=True)
-        assert (refused.returncode, refused.stderr.count("\n"), told in refused.stderr) == (4, 1, True)
+        refused = shapecalc(*words, f"{address}://127.0.0.1:9")
+        assert (refused.code, refused.err.count("\n"), told in refused.err) == (4, 1, True)
         assert not (tmp_path / "y.zarr.part").exists()
     assert process(*words, cluster.client.scheduler.address, "--verify", "sample").returncode == 0

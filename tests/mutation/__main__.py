@@ -150,19 +150,20 @@ class Reach:
         return reach
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the line of a mutant, else its function, else its file; the quickest first."""
+        """Return the tests that run the line of a mutant, else its function, else its file, else all of its room.
+
+        The quickest come first. What stands in no function runs when the file is imported, so all of its tests are met.
+        """
         seen = self.lines.get(str(mutant.file), {})
-        rows = [range(mutant.line, mutant.line + 1)]
-        rows += [
+        functions = [
             range(node.lineno + 1, node.end_lineno + 1)
             for node in sorted(ast.walk(ast.parse(mutant.before)), key=lambda node: -getattr(node, "lineno", 0))
             if isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= node.end_lineno
         ]
-        for each in (*rows, seen):
-            found = {test for row in each for test in seen.get(row, ())}
-            if found:
-                return sorted(found, key=lambda test: (self.seconds[test], test))
-        return []
+        line = [range(mutant.line, mutant.line + 1)] if functions else []
+        reached = ({test for row in rows for test in seen.get(row, ())} for rows in (*line, *functions, seen))
+        room = {test for test in self.seconds if test.startswith(f"tests/{mutant.file.parts[1]}/")}
+        return sorted(next(filter(None, reached), room), key=lambda test: (self.seconds[test], test))
 
 
 class Chosen:

@@ -37,6 +37,12 @@ def test_the_tests_that_run_a_line_or_its_function_or_its_file_meet_it_the_quick
     assert reach.tests(Mutant(FILE, line, SOURCE, SOURCE)) == tests
 
 
+def test_where_no_test_runs_a_file_those_of_its_room_meet_it():
+    reach = Reach()
+    reach.seconds.update({"tests/core/test_b.py::b": 1, "tests/core/test_a.py::a": 2, "tests/cli/test_c.py::c": 0})
+    assert reach.tests(Mutant(FILE, 1, SOURCE, SOURCE)) == ["tests/core/test_b.py::b", "tests/core/test_a.py::a"]
+
+
 def test_what_is_explained_stands_in_the_package():
     for line in explained():
         file, _, change = line.partition(": - ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from textwrap import wrap
 
 from rich.text import Text
@@ -129,12 +130,8 @@ def _message(answer: Trace | Chain, width: int) -> str:
     >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
-    sentences = [
-        sentence
-        for stage in answer.stages
-        for sentence in MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",))
-    ]
-    return clip(" ".join(dict.fromkeys(sentences)), width, UNICODE)
+    said = (MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages)
+    return clip(" ".join(dict.fromkeys(chain.from_iterable(said))), width, UNICODE)
 
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:

@@ -30,7 +30,7 @@ OPENING = "Type the size for the lit hole; enter gives a hint, PgDn shows it."
 ONWARD = "PgDn goes on."
 GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
 RIGHT = "That is right."
-IT_WORKS = "it works, no rule forbids it"
+IT_WORKS, IT_FAILS = "no: it works", "no: it is refused"
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
 WRONG = UNICODE.fail
@@ -277,8 +277,10 @@ def told_text(state: State, width: int, height: int) -> Text:
     mine, hole, lines = state.predictions, state.hole, list[Text]()
     if state.opening or not state.learns:
         return Text()
-    if state.answer and not state.answer.problem and mine.said is False and not mine.texts:
-        lines.append(Text(f"{WRONG} {IT_WORKS}", "red"))
+    works = not (state.answer and state.answer.problem)
+    first = min((cell.step for cell in mine.asked.values()), default=state.last)
+    if mine.said is (not works) and not mine.texts and (state.passed <= first or not works):
+        lines.append(Text(f"{WRONG} {IT_WORKS if works else IT_FAILS}", "red"))
     if hole is not None and mine.is_wrong(hole):
         lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
     if state.mistake is not None:

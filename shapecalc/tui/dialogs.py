@@ -175,8 +175,7 @@ class DoctorScreen(Dialog[Question | None]):
         """Put the lines into a box that scrolls."""
         with VerticalScroll():
             yield Static("\n".join(self.found.lines()), markup=False)
-        asks = "enter asks it, " if self.commands else ""
-        yield KeyWords(f"{asks}escape closes")
+        yield KeyWords("enter asks it, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
         """Close, and ask the first request that the text tells of."""

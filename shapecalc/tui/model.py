@@ -278,8 +278,7 @@ class ModelScreen(Room[None]):
         except ShapeError as error:
             text = visible(str(error.problem)).replace("--force writes over it", "type another name")
             title, severity = "not written", "error"
-        tell = partial(self.notify, text, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
-        self.app.call_from_thread(tell)
+        self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
 def _few(lines: list[str]) -> list[str]:

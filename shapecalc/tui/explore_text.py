@@ -9,7 +9,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Trace
-from shapecalc.core.dims import product
+from shapecalc.core.dims import names, product
 from shapecalc.core.mistakes import Mistake
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import count_text, shape_text, visible
@@ -144,13 +144,15 @@ def _help_text(state: State, problem: Problem, width: int) -> Text:
 
 
 def _provisos(answer: Trace | Chain) -> list[str]:
-    """Return what an answer with names depends on, a sentence each."""
+    """Return what an answer with names depends on, and what its new names stand for, a sentence each."""
     found = [f"{limit}." for limit in answer.limits[: len({*answer.left_out})]]
     if answer.conditions:
         found.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
     if answer.assumes:
         found.append(f"Assumes that {' and '.join(map(shown_name, answer.assumes))} is not 0.")
-    return found
+    new = {*names(answer.output or ())} - {*names(answer.input)}
+    made = (step for step in answer.steps if str(step.value) in new and f"= {step.value}" in step.why)
+    return [*found, *(f"{visible(step.why.partition(':')[0])}." for step in made)]
 
 
 def _lines(words: str, width: int) -> Text:

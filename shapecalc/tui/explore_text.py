@@ -175,8 +175,7 @@ def flow_text(state: State, width: int, height: int) -> Text:
     if state.drawn is None:
         return Text()
     at = None if state.settled or state.opening else state.at
-    chosen = state.chosen or state.hole
-    return flow(state.drawn, at, width=width, height=height, chosen=chosen, holes=hole_texts(state))
+    return flow(state.drawn, at, width=width, height=height, chosen=state.chosen or state.hole, holes=hole_texts(state))
 
 
 def rail_text(state: State, width: int) -> Text:

@@ -104,7 +104,7 @@ class Kind(Choice):
     VIEW = "reads the same memory with other strides"
     BROADCAST = "aligns operands at the right, and repeats their dims of 1"
     PRODUCT = "multiplies operands, and sums along axes that the answer lacks"
-    JOIN = "lays operands end to end"
+    JOIN = "joins operands along an axis"
     WINDOW = "moves a window along axes, and computes an element of each place"
     LENGTHEN = "adds positions to axes"
 

@@ -38,10 +38,12 @@ SIGNS = (
     ("0 ▸", "a copied 0: the size at the same index, counted from the left"),
     ("█ │", "elements, in pieces as large as the known dims make them"),
     ("▒", "elements that are left over, or too many"),
-    ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts"),
+    ("├─┼─┤ ░", "elements in a row, with the cuts of an axis; too many cuts, or padding"),
     ("!", "a new cut inside an old block, where others have none: axes mix"),
     ("[5]", "the element that is followed"),
-    ("◂", "the dim of the step at hand"),
+    ("▸", "the dim of the step at hand; at a 1, that it is repeated"),
+    ("1.0", "axis 0 of operand 1, the input after the first"),
+    ("+ x3 by", "longer by other operands; repeated 3 times; moved on by so many"),
     ("✗ ▲", "where it stopped, and the characters at fault"),
     ("≠ ✓", "differs; is the same, or right"),
     ("* →", "times; becomes"),
@@ -93,7 +95,7 @@ class Help(Dialog[None]):
             yield Static(self.about, markup=False, classes="words")
             yield Static(keys, id="signs")
             yield Static(signs, classes="words")
-        yield KeyWords("PgDn goes on to the signs of the pictures, escape closes")
+        yield KeyWords("PgDn shows the signs of the pictures, PgUp the keys, escape closes")
 
 
 def focus_help(focused: str, op: str) -> str:
@@ -173,8 +175,7 @@ class DoctorScreen(Dialog[Question | None]):
         """Put the lines into a box that scrolls."""
         with VerticalScroll():
             yield Static("\n".join(self.found.lines()), markup=False)
-        asks = "enter asks it, " if self.commands else ""
-        yield KeyWords(f"{asks}escape closes")
+        yield KeyWords("enter asks it, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
         """Close, and ask the first request that the text tells of."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from textwrap import wrap
 
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Kind, Trace
-from shapecalc.core.dims import product
+from shapecalc.core.dims import names, product
 from shapecalc.core.mistakes import Mistake
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import count_text, shape_text, visible
@@ -29,7 +30,7 @@ OPENING = "Type the size for the lit hole; enter gives a hint, PgDn shows it."
 ONWARD = "PgDn goes on."
 GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
 RIGHT = "That is right."
-IT_WORKS = "it works, no rule forbids it"
+IT_WORKS, IT_FAILS = "no: it works", "no: it is refused"
 WIDEST_TEXT = 12
 """The most characters of what was typed that a hole shows."""
 WRONG = UNICODE.fail
@@ -129,12 +130,8 @@ def _message(answer: Trace | Chain, width: int) -> str:
     >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
-    sentences = [
-        sentence
-        for stage in answer.stages
-        for sentence in MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",))
-    ]
-    return clip(" ".join(dict.fromkeys(sentences)), width, UNICODE)
+    said = (MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages)
+    return clip(" ".join(dict.fromkeys(chain.from_iterable(said))), width, UNICODE)
 
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:
@@ -147,13 +144,15 @@ def _help_text(state: State, problem: Problem, width: int) -> Text:
 
 
 def _provisos(answer: Trace | Chain) -> list[str]:
-    """Return what an answer with names depends on, a sentence each."""
+    """Return what an answer with names depends on, and what its new names stand for, a sentence each."""
     found = [f"{limit}." for limit in answer.limits[: len({*answer.left_out})]]
     if answer.conditions:
         found.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
     if answer.assumes:
         found.append(f"Assumes that {' and '.join(map(shown_name, answer.assumes))} is not 0.")
-    return found
+    new = {*names(answer.output or ())} - {*names(answer.input)}
+    made = (step for step in answer.steps if str(step.value) in new and f"= {step.value}" in step.why)
+    return [*found, *(f"{visible(step.why.partition(':')[0])}." for step in made)]
 
 
 def _lines(words: str, width: int) -> Text:
@@ -176,8 +175,7 @@ def flow_text(state: State, width: int, height: int) -> Text:
     if state.drawn is None:
         return Text()
     at = None if state.settled or state.opening else state.at
-    chosen = state.chosen or state.hole
-    return flow(state.drawn, at, width=width, height=height, chosen=chosen, holes=hole_texts(state))
+    return flow(state.drawn, at, width=width, height=height, chosen=state.chosen or state.hole, holes=hole_texts(state))
 
 
 def rail_text(state: State, width: int) -> Text:
@@ -280,8 +278,10 @@ def told_text(state: State, width: int, height: int) -> Text:
     mine, hole, lines = state.predictions, state.hole, list[Text]()
     if state.opening or not state.learns:
         return Text()
-    if state.answer and not state.answer.problem and mine.said is False and not mine.texts:
-        lines.append(Text(f"{WRONG} {IT_WORKS}", "red"))
+    works = not (state.answer and state.answer.problem)
+    first = min((cell.step for cell in mine.asked.values()), default=state.last)
+    if mine.said is (not works) and not mine.texts and (state.passed <= first or not works):
+        lines.append(Text(f"{WRONG} {IT_WORKS if works else IT_FAILS}", "red"))
     if hole is not None and mine.is_wrong(hole):
         lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
     if state.mistake is not None:

@@ -400,7 +400,7 @@ class Lessons(TaskScreen):
 
     def _end(self) -> Text:
         """Return what is said at the end of the path: what was missed, what comes next, and how it is kept."""
-        missed = ", ".join(each.title for each in self.course.lessons if each.task in self.missed) or "nothing"
+        missed = ", ".join(f"'{each.title}'" for each in self.course.lessons if each.task in self.missed) or "nothing"
         return Text.assemble(("The end of the path\n\n", "bold"), END.format(missed=missed, topic=self._topic))
 
     @property

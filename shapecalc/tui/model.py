@@ -154,10 +154,10 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
 
 
 def _fix_lines(nodes: ModelList, judged: report.Judged, width: int) -> list[Text]:
-    """Return a line for each fix; the one that is looked at is bold."""
-    lines = []
+    """Return a line for each fix; the one that is looked at is bold and marked."""
+    lines, signs = [], {1: "f", nodes.fixed: MARKED}
     for number, fix in enumerate(judged.fixes, 1):
-        line = "  ".join(filter(None, ("f" if number == 1 else " ", report.fix_words(fix), fix.how)))
+        line = "  ".join(filter(None, (signs.get(number, " "), report.fix_words(fix), fix.how)))
         lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fixed == number else ""))
     return lines
 
@@ -278,8 +278,7 @@ class ModelScreen(Room[None]):
         except ShapeError as error:
             text = visible(str(error.problem)).replace("--force writes over it", "type another name")
             title, severity = "not written", "error"
-        tell = partial(self.notify, text, title=title, severity=severity, markup=False, timeout=20)  # type: ignore[arg-type]
-        self.app.call_from_thread(tell)
+        self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
 def _few(lines: list[str]) -> list[str]:

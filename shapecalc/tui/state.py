@@ -22,6 +22,8 @@ from shapecalc.view.layout import Cell, layouts, opened
 Hole = tuple[int, int]
 """A dim of the flow, by column and index."""
 
+WHOLE = (0, 0)
+"""What stands for the question whether a request works where holes are counted; no hole is a dim of the input."""
 YES_NO = {"y": True, "n": False}
 """What is typed when it is asked whether a request works."""
 LONGEST = 40
@@ -51,7 +53,8 @@ class Predictions:
         self.rungs: dict[Hole, int] = {}
         """How many helps were asked for."""
         self._score = score
-        self._marked: set[Hole] = set()
+        self.marked: set[Hole] = set()
+        """What was answered once; it counts no more."""
         self._entered: dict[Hole, str] = {}
         """What was entered as it stands."""
         self._made = () if answer is None else layouts(answer)
@@ -113,8 +116,8 @@ class Predictions:
 
     def mark(self, hole: Hole, *, right: bool) -> None:
         """Count what was said of a hole first."""
-        if hole not in self._marked:
-            self._marked.add(hole)
+        if hole not in self.marked:
+            self.marked.add(hole)
             self._score.mark(right=right)
 
     def enter(self, hole: Hole) -> None:
@@ -320,12 +323,13 @@ class State:
         """Go over from work to learning, which asks from the beginning, or back, which shows everything."""
         self.learns = not self.learns
         if self.learns:
-            self._forget()
+            self._forget(self.predictions.marked)
             self.go(0)
 
-    def _forget(self) -> None:
-        """Begin with new predictions."""
+    def _forget(self, marked: Collection[Hole] = ()) -> None:
+        """Begin with new predictions; what is `marked` counted before, and counts no more."""
         self.shown, self.predictions = False, Predictions(self.answer, self.score)
+        self.predictions.marked |= {*marked}
         self._in_use = None
 
     @property
@@ -336,7 +340,7 @@ class State:
     def say_whether(self, works: bool | None) -> None:
         """Say whether the request works; None to be told. What is asked next is stood at."""
         resolves = self.answer is not None and self.answer.problem is None
-        self.score.mark(right=works is resolves)
+        self.predictions.mark(WHOLE, right=works is resolves)
         self.predictions.said = resolves if works is None else works
         self.go(self._next_asked(0))
         self._looks_back = False

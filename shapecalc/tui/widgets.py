@@ -55,7 +55,7 @@ KEYS = (
     Key("f8", "F8", "code", "code", "show code that does the same, to copy", 11),
     Key("f9", "F9", "svg", "app.save_screen('svg')", "save a picture of the screen as SVG", 12),
     Key("f10", "F10", "done", "done", "quit and print the answer on standard output", 9),
-    Key("ctrl+g", "^G", "learn", "mode", "be asked before anything is shown, or work, with all shown; it stays so", 4),
+    Key("ctrl+g", "^G", "learn", "mode", "be asked before anything is shown, or see everything; it is remembered", 4),
     Key("ctrl+b", "^B", "big", "big", "draw the step in large figures, for a room, and hide the rest", 14),
     Key("ctrl+z", "^Z", "undo", "undo", "undo the last change of the question", 15),
     Key("ctrl+y", "^Y", "redo", "redo", "redo it", 16),

@@ -174,7 +174,7 @@ def _argument_of(param: Param) -> Argument:
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
 """The end of the help: PowerShell splits words at commas."""
 GROUPS = {
-    "models, code, files and shapes": {
+    "models, code and shapes": {
         "doctor": "pasted",
         "model": "model",
         "code": "pasted",

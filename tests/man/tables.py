@@ -109,7 +109,7 @@ def _answers(rules):
     asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
     said = " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
     copies = rules.empty is EmptyInfer.WITHOUT_COPIES and rules.zero is Zero.COPIES
-    return f"{said} First both leave out the dims that 0 copies." if copies else said
+    return f"{said} Before that, both leave out the dims that 0 copies." if copies else said
 
 
 def _setting(row, on):

@@ -119,10 +119,11 @@ CHAIN_COMMAND = Command(
 
 WORDS = command_words("the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ...")
 
+STEPS = Option("explain", "Print every step, on standard error.", Takes.MORE, short="-e")
 OPTIONS: tuple[Option, ...] = (
     DIALECTS_ONLY,
     *(option for option in commands.ASKING.values() if option.name != DIALECTS_ONLY.name),
-    *printing_options("explain", "json", "expect", "quiet", "strict", "no_config"),
+    *(STEPS, *printing_options("json", "expect", "quiet", "strict", "no_config")),
 )
 """What compare takes; the options of an op are among the words."""
 
@@ -255,7 +256,7 @@ same answer. * marks rows that differ from the most common answer.""",
 
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
-SHOWN = ("explain", "json", "quiet", "strict", "no_config")
+SHOWN = ("json", "quiet", "strict", "no_config")
 CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
 
 
@@ -317,17 +318,16 @@ def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> N
 
 EQUIV_COMMAND = Command(
     run=run_equiv,
-    parameters=[FIRST, SECOND, *commands.asking_options(), *printing_options(*SHOWN)],
+    parameters=[FIRST, SECOND, *commands.asking_options(), STEPS, *printing_options(*SHOWN)],
     summary="Say whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing.
-If you have code, code LINE --input x=SHAPE --as command writes it as a chain. The answer is same, same
-when a condition holds, different (with the first element that differs, at the smallest sizes), or
-undecided. Exit 0: same; 1: different, or same under conditions with --strict; 3: undecided, or a
-chain is refused.""",
+    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing. If you have
+code, code LINE --input x=SHAPE --as command writes it as a chain. The answer is same, same when a condition holds,
+different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
+same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
 
 
@@ -472,8 +472,8 @@ FIND_COMMAND = Command(
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
     more=""" Layouts with a name (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the
 chain that moves no element, then those with one transpose. It also says how many functions fit, and how far it
-looked. It splits into as few parts as possible, with one transpose and one merge, and not further, so it does not
-find 6,10 to 2,3,2,5 to 4,15. With arrays, it lists only the chains that turn --before into --after. The elements of
---before must all differ, as 0, 1, 2 and so on do. A size that differs between pairs gets a name. Exit 1 if there is no
-such chain.""",
+looked. It splits into as few parts as possible, and not further: of 6,10 to 4,15 it misses chains that reshape to
+2,3,2,5, transpose, and reshape to 4,15. With arrays, it lists only the chains that turn --before into --after. The
+elements of --before must all differ, as 0, 1, 2 do. A size that differs between pairs gets a name. Exit 1 if there is
+no such chain.""",
 )

@@ -617,9 +617,10 @@ def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
     return sys.stdin.buffer  # type: ignore[return-value]
 
 
+STRICT = Option("strict", "Fail an answer with a condition that the case does not name.", Takes.NOTHING)
 CHECK_COMMAND = Command(
     run=run_check,
-    parameters=[FILES, *printing_options("json", "quiet", "strict"), *OPTIONS],
+    parameters=[FILES, *printing_options("json", "quiet"), STRICT, *OPTIONS],
     summary="Check many cases, from files or standard input.",
     examples="""\
   shapecalc check shapes.txt

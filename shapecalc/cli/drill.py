@@ -187,7 +187,7 @@ DRILL_COMMAND = Command(
         Argument(
             "topics", f"any of {', '.join(TOPICS)}", "[TOPIC]...", False, repeated=True, completions=lambda: TOPICS
         ),
-        Option("seed", "Ask the same questions as everybody with this seed.", metavar="WORD"),
+        Option("seed", "Ask the same questions as all with this seed and the same answers.", metavar="WORD"),
         Option("count", "Print a worksheet of that many questions.", Takes.NUMBER, "N", "--print", least=1, most=1000),
         Option("with_answers", "With the answers, on a page of their own.", Takes.NOTHING),
         Option(
@@ -211,7 +211,7 @@ DRILL_COMMAND = Command(
   shapecalc drill --check-lessons week3.toml""",
     more=""" Each line is an answer: an output shape, or error if the request is refused; for build, a chain of ops.
 ? gives a hint, a stronger one each time; an empty line shows the answer; Ctrl-D ends. Missed questions come back soon,
-known ones later and harder. The same seed gives the same questions. A worksheet asks about each topic in turn; as .html
-it has pictures to complete, and the answers on a page of their own. Exit 0: all right; 1: some wrong, or lessons with a
-mistake.""",
+known ones later and harder. The same seed and the same answers give the same questions. A worksheet asks about each
+topic in turn; as .html it has pictures to complete, and a page of answers. Exit 0: all right; 1: some wrong, or a
+mistake in lessons.""",
 )

@@ -352,10 +352,10 @@ Three commands to know:
 
   shapecalc doctor    what an error message means, and what would mend it
   shapecalc model     which Reshape of a model breaks at another batch size
-  shapecalc tui       every step as a picture; first, ten minutes that teach
+  shapecalc tui       every step as a picture, with a ten-minute course
 """
 NEXT = """\
-shapecalc -h lists all commands, shapecalc help tutorial begins at the beginning.
+shapecalc -h lists all commands, shapecalc help tutorial is for newcomers.
 On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
 
 

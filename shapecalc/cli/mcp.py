@@ -458,8 +458,7 @@ MCP_COMMAND = Command(
     examples="""\
   shapecalc mcp
   claude mcp add shapecalc -- shapecalc mcp""",
-    more=""" An agent starts it and talks to it on standard input and output. It has a tool for every
-op, and for chain, compare, doctor and model. Each answers with text and with the JSON of --json.
-Of arrays and models it reads only the shapes, and only in the folder in which it was started.
-It needs the package mcp.""",
+    more=""" An agent starts it and talks to it on standard input and output. It has a tool for every op, and for
+chain, compare, doctor and model. Each answers with text and with the JSON of --json. Of arrays and models it reads
+only the shapes, and only in the folder in which it was started. It needs the package mcp.""",
 )

@@ -106,10 +106,7 @@ MOST_STEPS = 99_999
 THEME = Option("theme", "The background of a picture: light or dark.", completions=names_in("view.files", "PAPERS"))
 PRINTING = commands.by_name(
     Option(
-        "explain",
-        "Print every step and the most useful picture, on standard error; with =all, every picture.",
-        Takes.MORE,
-        short="-e",
+        "explain", "Print steps and a picture, on standard error; --explain=all: every picture.", Takes.MORE, short="-e"
     ),
     Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
     Option("expect", "Exit 1 unless the answer is this: a shape, a pattern (N,?,...), error RULE.", metavar="SHAPE"),
@@ -131,7 +128,7 @@ PRINTING = commands.by_name(
         metavar="HOW",
         completions=lambda: ("sample", "all"),
     ),
-    Option("cluster", "Where the data of a store is moved: local:N or tcp://HOST:PORT.", metavar="WHERE"),
+    Option("cluster", "Where a store's data is moved: local:N, tcp://HOST:PORT or tls://HOST:PORT.", metavar="WHERE"),
     Option(
         "code",
         "Print code that does the same, in place of the answer",
@@ -161,23 +158,23 @@ def printing_options(*names: str) -> list[Option]:
 def parameters_of(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's line, in the order in which its help lists them."""
     params = params_of(op)
-    placed = [_argument_of(param) for param in params if param.placed]
-    others = [_argument_of(param) if param.positional else commands.option_of(param) for param in params]
-    return [INPUT, *placed, *others, *commands.asking_options(op), *PRINTING.values()]
+    arguments = [_argument_of(param) for name in op.places for param in params if param.name == name]
+    others = [commands.option_of(param) for param in params if not param.positional]
+    return [INPUT, *arguments, *others, *commands.asking_options(op), *PRINTING.values()]
 
 
 def _argument_of(param: Param) -> Argument:
     """Return how a line has a parameter that is given by its place."""
     words, name = param.words, param.name.upper()
     required = param.required and param.positional
-    metavar = name if required else f"[{name}]"
+    metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
     return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)
 
 
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
 """The end of the help: PowerShell splits words at commas."""
 GROUPS = {
-    "what you hold": {
+    "models, code and shapes": {
         "doctor": "pasted",
         "model": "model",
         "code": "pasted",

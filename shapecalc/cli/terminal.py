@@ -154,7 +154,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
     *LESSONS,
     Option("path", "Open with the first ten minutes again: what a dim is, 0, -1, a permutation.", Takes.NOTHING),
     Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
-    Option("big", "Draw it in large figures, for a room.", Takes.NOTHING),
+    Option("big", "Draw it in large figures, for a projector.", Takes.NOTHING),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
     NODE,
     *printing_options("no_config"),
@@ -327,8 +327,7 @@ SERVE_COMMAND = Command(
   shapecalc serve --open --port 8080
   shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
-    more=""" Whoever has the address that is printed can use it.
-It needs the packages aiohttp and textual-serve.""",
+    more=" Whoever has the address that is printed can use it. It needs the packages aiohttp and textual-serve.",
     opens_app=True,
     takes_unknown=True,
 )

@@ -48,8 +48,7 @@ class Counterexample(Record):
         if self.index is None or self.elements is None:
             return f"{at}the outputs are {' and '.join(map(shape_text, self.outputs))}"
         one, other = self.elements
-        place = f"{at}element [{shape_text(self.index)}]"
-        return f"{place} is element {one} of the input in the first, {other} in the second"
+        return f"{at}at [{shape_text(self.index)}] the first has input element {one}, the second has {other}"
 
 
 def volume(chain: Moves) -> int:
@@ -64,7 +63,7 @@ def difference(first: Moves, second: Moves, sizes: Mapping[str, int], *, lined_u
     >>> from shapecalc.core.equiv import moves_of
     >>> first, second = moves_of(sc.transpose((2, 2))), moves_of(sc.flip((2, 2), 0))
     >>> print(difference(first, second, {}, lined_up=True))
-    element [0,0] is element 0 of the input in the first, 2 in the second
+    at [0,0] the first has input element 0, the second has 2
     """
     outputs = first.output, second.output
     if outputs[0] != outputs[1]:

@@ -511,7 +511,7 @@ def new_seed() -> str:
 class Drill:
     """A run of exercises of some topics. Two runs with the same seed and the same answers are the same.
 
-    What a kind asks when it comes for the nth time does not depend on the answers.
+    What a kind asks when it comes for the nth time depends on the answers by its level alone.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise

@@ -74,7 +74,7 @@ MORE = (
 
 
 class Help(Dialog[None]):
-    """F1: the room one is in, its keys, and every sign of the pictures."""
+    """F1: this screen, its keys, and every sign of the pictures."""
 
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 

@@ -25,7 +25,7 @@ RESHAPE = {
     Infers.ANY_NEGATIVE: "Any negative value is inferred.",
     EmptyInfer.REFUSED: f"{EMPTY} refused.",
     EmptyInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
-    EmptyInfer.WITHOUT_COPIES: f"{EMPTY} the quotient of both products without the dims that 0 copies; 0/0 is 1.",
+    EmptyInfer.WITHOUT_COPIES: f"{EMPTY} the input's product divided by that of the known dims; 0/0 is 1.",
 }
 """What each answer to a question of reshape says."""
 YES = {True: "yes", False: "no"}
@@ -107,7 +107,9 @@ def dialect(row):
 
 def _answers(rules):
     asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
-    return " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
+    said = " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
+    copies = rules.empty is EmptyInfer.WITHOUT_COPIES and rules.zero is Zero.COPIES
+    return f"{said} Before that, both leave out the dims that 0 copies." if copies else said
 
 
 def _setting(row, on):

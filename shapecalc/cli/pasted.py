@@ -89,7 +89,7 @@ Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
 )
 
 
-# `shapecalc code`: a line of code about one tensor, as the chain of ops that it is.
+# `shapecalc code`: a line of code, as the chain of ops that it is.
 
 
 LINE = Argument(

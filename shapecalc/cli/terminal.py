@@ -230,7 +230,7 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    more=" With a request it shows everything, without one it asks; ^G changes that. F10 quits and prints the answer.",
+    more=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the answer.",
     opens_app=True,
     takes_unknown=True,
 )

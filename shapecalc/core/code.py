@@ -1254,7 +1254,8 @@ class Reader:
             if isinstance(one, Tensor):
                 if is_number(other):
                     return replace(one, size=None)
-                raise self.error(node, f"{sign} is read between tensors and numbers only")
+                several = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
+                raise self.error(node, f"{sign} is read between tensors and numbers only{several}")
         found = arithmetic(left, sign, right, self.error_at(node))
         if sign == "//" and isinstance(found, Monomial):
             self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None

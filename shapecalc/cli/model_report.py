@@ -284,7 +284,8 @@ def _conclusion(report: reports.Report) -> Iterator[str]:
     said = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     said = "What is below an offender is judged as if that one were mended." if offenders else said
     if said:
-        yield f"{said}   Next: {join(['shapecalc', 'model', report.model, '--fix', '-o', 'fixed.onnx'])}"
+        asked = [str(size) for size in report.sizes if size not in (*SizeOptions().sizes, report.declared_batch)]
+        yield f"{said}   Next: {join(['shapecalc', 'model', report.model, *asked[-1:], '--fix', '-o', 'fixed.onnx'])}"
 
 
 def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> list[str]:

@@ -791,9 +791,9 @@ def dialect_of(tree: ast.AST) -> str:
         if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
             return FRAMEWORKS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            arguments = [*node.args, *node.keywords]
-            several = node.func.attr == "transpose" and len(arguments) != 2  # torch takes two axes
-            found = "numpy" if several or node.func.attr in ("astype", "ravel") else found
+            several = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2  # torch takes two axes
+            of_numpy = node.func.attr in ("astype", "ravel") or "axis" in [each.arg for each in node.keywords]
+            found = "numpy" if several or of_numpy else found
     return found
 
 
@@ -1321,7 +1321,7 @@ class Reader:
             return begun(MAKING[name](Call(name, tuple(values), keywords, self.error_at(node))), self.dialect)
         found = call_tensor(name, values, keywords, self.error_at(node))
         if name in REDUCING and isinstance(found, Tensor):
-            self.notes[f"the chain begins behind {brief(self.segment(node))}, which no op here does"] = None
+            self.notes[f"the chain begins with what {brief(self.segment(node))} returns"] = None
         return found
 
     def check_known(self, nodes: Iterable[ast.expr]) -> None:

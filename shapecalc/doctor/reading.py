@@ -106,7 +106,8 @@ CAUSES: Mapping[str, Cause] = {
         "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
     ),
     "not-broadcastable": Cause(
-        "a dim that is not 1 would have to grow", "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow"
+        "dims are compared from the last on, and one that is not 1 would have to grow",
+        "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
     ),
     "stride-incompatible": Cause(
         "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST

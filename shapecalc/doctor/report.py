@@ -352,6 +352,8 @@ def _in_words(read: Reading) -> list[str]:
     differ = _unlike(shape, other) if read.op == "broadcast" and len(shape) == len(other) > 1 else ()
     if len(differ) == 2 and differ[1][0] == differ[0][0] + 1 and 1 not in (*differ[0][1:], *differ[1][1:]):
         return ["bring them to one size before: resize, crop or pad one of them"]
+    if read.op == "broadcast" and len(shape) > 1 and other == shape[:-1]:
+        return ["if a mean, a max or the like made the second, let it keep that axis as 1: keepdims=True"]
     if read.op == "linear" and read.pair is not None:
         return ["build the layer for {} features, or give it the {} that it is built for".format(*read.pair)]
     if read.cause not in ("count-mismatch", "indivisible"):
@@ -372,7 +374,7 @@ def _ask(read: Reading) -> str | None:
     several = read.op in KINDS
     if read.input is not None and (_options(read) is not None or (several and (read.operands or read.pair))):
         return None
-    both = "the shapes of both tensors before the line that failed" if several else ""
+    both = "the shapes of both tensors before that line; then shapecalc 'LINE' a=SHAPE b=SHAPE" if several else ""
     wanted = read.traits.shapes_in or both or _shape_before(read)
     return f"{wanted}; the node is {read.node}" if read.node else wanted
 

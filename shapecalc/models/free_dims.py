@@ -201,7 +201,8 @@ def _moved(sizes: Mapping[str, int], first: int, steps: Sequence[int]) -> dict[s
 def _check_known(where: Mapping[str, int], others: Sequence[str], batch: str) -> None:
     for name in where:
         if name not in others:
-            known = f"it has {', '.join(others)}" if others else f"it has none beside the batch {batch}"
+            has = ", ".join(others) or f"none beside the batch {batch}"
+            known = f"it is the batch: write {where[name]} behind the file" if name == batch else f"it has {has}"
             raise misuse(f"no free dim is called {visible(brief(name))}", known, argument="where")
 
 

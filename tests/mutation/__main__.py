@@ -3,8 +3,8 @@
     python -m tests.mutation [--count N] [--seed N] [ROOM ...]
 
 Cosmic Ray makes the mutants; which ones is drawn by the seed. Copies of the checkout are broken, never the checkout.
-A mutant meets the fast tests that run its line, the quickest first. The command ends with 1 if more than a tenth
-survives, or one that `survivors.txt` does not explain.
+A mutant meets the fast tests that run its line, the quickest first, then the slow ones of the files that run it most.
+The command ends with 1 if more than a tenth survives, or one that `survivors.txt` does not explain.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ PATIENCE = 20
 FIRST, NEAREST = 60, 3
 """How many tests are asked before all others, and of how many files: those with most tests that run the line."""
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
-QUICK = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "-m", "not slow", "--no-header"]
-QUICK += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+QUIET = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header"]
+QUIET += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+FAST, SLOW = ["-m", "not slow", *QUIET], ["-m", "slow", *QUIET]
+SLOWEST = 300
+"""The seconds of computing that the slow tests of some files may take."""
 OPERATORS = {name: operator() for name in sorted(operator_names()) if not (operator := get_operator(name)).arguments()}
 """What breaks a place, by its name: those that need no settings."""
 
@@ -186,7 +189,10 @@ def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
     first = [test for test in tests if test.partition("::")[0] in nearest][:FIRST]
     file.write_text(mutant.after, "utf-8")
     try:
-        return all(_passes(lot, copy, reach) for lot in (first, [test for test in tests if test not in first]) if lot)
+        rest = [test for test in tests if test not in first]
+        if not all(_passes(lot, copy, reach) for lot in (first, rest) if lot):
+            return False
+        return _run([*SLOW, *sorted(nearest)], copy, SLOWEST) in (pytest.ExitCode.OK, NOTHING)
     finally:
         file.write_text(mutant.before, "utf-8")
 
@@ -195,10 +201,10 @@ def _passes(tests: list[str], copy: Path, reach: Reach) -> bool:
     """Say whether none of the tests fails in the copy."""
     files = sorted({test.partition("::")[0] for test in tests})
     limit = PATIENCE + int(4 * sum(reach.seconds[test] for test in tests))
-    return _run([*QUICK, *files], copy, limit, Chosen(tests)) in (pytest.ExitCode.OK, NOTHING)
+    return _run([*FAST, *files], copy, limit, Chosen(tests)) in (pytest.ExitCode.OK, NOTHING)
 
 
-def _run(words: list[str], copy: Path, limit: int, plugin: object, done=lambda: None) -> int:
+def _run(words: list[str], copy: Path, limit: int, plugin: object = None, done=lambda: None) -> int:
     """Run tests in the copy, in a fork, so that what they all import is imported once; return the exit code."""
     child = os.fork()
     if child:
@@ -214,7 +220,7 @@ def _run(words: list[str], copy: Path, limit: int, plugin: object, done=lambda: 
     sys.path.insert(0, str(copy))
     for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[name]
-    code = pytest.main(words, plugins=[plugin])
+    code = pytest.main(words, plugins=[plugin] if plugin else [])
     done()
     os._exit(code)
 
@@ -229,7 +235,7 @@ def measure(file: Path, copy: Path) -> None:
         reach.save(file, copy)
 
     cover.start()
-    code = _run([*QUICK, "shapecalc", "tests"], copy, 3600, reach, done)
+    code = _run([*FAST, "shapecalc", "tests"], copy, 3600, reach, done)
     cover.stop()
     if code:
         sys.exit("the tests fail before anything is broken")

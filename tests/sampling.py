@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, settings
 
-FEW = 12
+FEW = 6
 """Examples of a law in the sample; they are the same ones every time."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.house import QUESTION, functions, journey
 
 
@@ -13,5 +15,6 @@ def test_an_explained_question_loads_few_modules_and_seldom_goes_from_file_to_fi
     assert calls <= 600
 
 
+@pytest.mark.slow
 def test_functions_are_short():
     assert [f"{name} in {file}: {lines} lines" for lines, name, file in functions() if lines >= 60] == []

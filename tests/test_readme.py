@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
     return folder_of_sessions(tmp_path_factory.mktemp("bin"))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.splitlines()[0])
 def test_a_session_prints_what_is_shown(session, folder):
     assert run(session, folder) == session, "if it is right: python -m tests.renew readme"

@@ -61,6 +61,7 @@ def files_below(*names):
     return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_the_manual(built):
     (wheel,) = built.glob("*.whl")
     files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]

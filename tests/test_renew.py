@@ -118,6 +118,7 @@ def test_the_examples_of_a_docstring_are_run(tmp_path):
     assert now == after.replace("    a\n    >>>", "    a\n    <BLANKLINE>\n    b\n    >>>")
 
 
+@pytest.mark.slow
 def test_only_lines_of_transcripts_that_no_longer_fit_are_written_anew(tmp_path):
     (tmp_path / "transcripts").mkdir()
     file = tmp_path / "transcripts" / "made.txt"

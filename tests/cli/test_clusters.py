@@ -147,8 +147,7 @@ def test_a_worker_that_is_killed_is_done_without(large, cluster, tmp_path):
     check_equal(large, tmp_path / "y.zarr")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, tmp_path):
+def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(large, tmp_path):
     streams = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     for turn in range(4):  # on a busy machine a run may end before the signal comes
         output = tmp_path / f"{turn}.zarr"
@@ -157,7 +156,7 @@ def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(number, large, t
             done = output.with_suffix(".zarr.part") / "done"
             while running.poll() is None and not (done.exists() and done.read_text()):
                 time.sleep(0.01)
-            os.killpg(running.pid, number)
+            os.killpg(running.pid, signal.SIGINT)
             said = running.stderr.read()
         if running.returncode:
             break
@@ -212,13 +211,11 @@ def scheduler_elsewhere(folder):
             each.wait()
 
 
-@pytest.mark.parametrize("decoy", [True, False])
-def test_workers_that_stand_elsewhere_read_the_clients_source(decoy, tmp_path):
+def test_workers_that_stand_elsewhere_read_the_clients_source_and_no_other_of_its_name(tmp_path):
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
-        if name == "here" or decoy:
-            made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
-            made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
+        made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
+        made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
     with scheduler_elsewhere(tmp_path / "there") as (address, *_):
         asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address)
         assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
@@ -226,11 +223,11 @@ def test_workers_that_stand_elsewhere_read_the_clients_source(decoy, tmp_path):
     np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
 
 
-@pytest.mark.parametrize(("gone", "said"), [("worker", "has had no workers for 2 s"), ("scheduler", "")])
+@pytest.mark.parametrize(("gone", "said"), [("worker", "has had no workers for 1 s"), ("scheduler", "")])
 def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone, said, large, tmp_path, monkeypatch):
     from shapecalc.engine.stores import workers
 
-    monkeypatch.setattr(workers, "LOST", 2)
+    monkeypatch.setattr(workers, "LOST", 1)
     job = planned(large)
     with scheduler_elsewhere(tmp_path) as (address, scheduler, worker), workers.cluster_at(address, MEMORY) as cluster:
         end = (scheduler if gone == "scheduler" else worker).kill

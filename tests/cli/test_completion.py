@@ -15,7 +15,7 @@ from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
-pytestmark = pytest.mark.sessions(4)
+pytestmark = pytest.mark.sessions(2)
 WHOLE_TABLES = [
     ("reshape --dialect ?", list(DIALECTS)),
     ("transpose --dtype ?", sorted(KNOWN)),
@@ -58,6 +58,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
+@pytest.mark.slow
 def test_bash_is_offered_what_goes_on_from_the_words(shell):
     loaded = shell("_SHAPECALC_COMPLETE=source_bash shapecalc").stdout
     for words, offered in [
@@ -68,6 +69,7 @@ def test_bash_is_offered_what_goes_on_from_the_words(shell):
         assert shell(loaded + LOADED, *words).stdout.split() == offered
 
 
+@pytest.mark.slow
 def test_zsh_is_offered_words_with_their_help(shell):
     asked = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
     assert shell(asked, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""

@@ -30,7 +30,7 @@ def calls(shapecalc, words, stdin):
     return count
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [named, ones])
 @pytest.mark.parametrize("name", questions("2"))
 def test_ten_times_the_dims_take_about_ten_times_the_calls(shapecalc, shape, name):

@@ -41,7 +41,7 @@ def ran(folder, *words):
     return done.returncode, done.stdout, done.stderr, {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
 def test_a_command_does_the_same(words, tmp_path):
     there = ran(tmp_path / "there", "-m", "shapecalc", *words)
@@ -80,6 +80,7 @@ def test_workers_start_without_fork(monkeypatch):
     assert asked == ["spawn"]
 
 
+@pytest.mark.slow
 def test_no_module_imports_what_some_systems_lack_when_it_is_imported():
     found = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*imported_at_once(path)} & lacking.MODULES]
     assert found == []

@@ -82,6 +82,7 @@ def test_an_assertion_says_which_dim_differs_and_where_its_name_was_met():
         assert_shape(np.zeros(2), "N..")
 
 
+@pytest.mark.slow
 def test_pytest_shows_the_line_of_the_test_and_not_of_the_assertion(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "from shapecalc.testing import assert_shape\n\ndef test_it():\n    assert_shape((2, 3), 'N,N')\n"

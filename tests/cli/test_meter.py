@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import sys
 
+import pytest
+
 from tests.cli.conftest import environment, program, told_on_a_terminal
 
 WORK = """
@@ -21,6 +23,7 @@ with data.meter(8_000_000) as tick:
 """Three eighths of the work."""
 
 
+@pytest.mark.slow
 def test_the_rate_and_the_time_that_is_left_are_shown_on_a_terminal_alone():
     env = environment() | {"TERM": "xterm", "COLUMNS": "100"}
     code, told = told_on_a_terminal([sys.executable, "-c", WORK], env=env)

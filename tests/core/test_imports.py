@@ -60,6 +60,7 @@ def question(words):
     return f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
 
 
+@pytest.mark.slow
 def test_the_core_imports_nothing_from_outside():
     modules = [*CORE, "shapecalc"]
     found = loaded_by_each([f"import {module}" for module in modules], HEAVY)

@@ -79,6 +79,7 @@ def imported():
     return {module: imports(source) for module, source in SOURCES.items()}
 
 
+@pytest.mark.slow
 def test_no_module_imports_from_above_or_from_beside(imported):
     pairs = [(module, name) for module, names in imported.items() for name in names]
     assert {pair: why for pair in pairs if (why := trespass(*pair))} == {}

@@ -91,6 +91,7 @@ def writes(call):
     return opens or (call.func.attr in names and len(call.args) == 1 and not call.keywords)
 
 
+@pytest.mark.slow
 def test_one_module_writes_every_file():
     writers = [name for name, source in SOURCES.items() if any(map(writes, ast.walk(ast.parse(source))))]
     assert writers == ["shapecalc.engine.whole_files"]
@@ -251,6 +252,7 @@ WRITERS = {
 """Command lines that write a new file, which is named last."""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("line", WRITERS.values(), ids=WRITERS)
 def test_a_command_line_that_comes_second_is_refused_also_if_it_did_not_see_the_first(
     line, shapecalc, tmp_path, monkeypatch

@@ -91,7 +91,7 @@ def test_the_newest_opset_is_the_newest_that_onnx_has():
     assert DIALECTS["onnx"].newest_opset == onnx.defs.onnx_opset_version()
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("dtype", sorted(SINCE_25))
 def test_onnxruntime_accepts_at_opset_25_what_the_row_says(op, dtype):

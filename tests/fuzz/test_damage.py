@@ -18,7 +18,7 @@ READ = [name for name in FORMATS if find_spec(LIBRARIES.get(name.split()[0], "nu
 
 
 def test_some_damage_to_each_format_ends_well():
-    codes, bad = run_grid(READ, 6)
+    codes, bad = run_grid(READ, 4)
     assert bad == []
     assert codes[0] > len(READ)
     assert codes[4] > len(READ)
@@ -28,9 +28,9 @@ def test_some_damage_to_each_format_ends_well():
 @pytest.mark.parametrize("name", READ)
 def test_more_damage_to_a_format_ends_well(name):
     """All of the grid takes minutes: `python -m tests.fuzz.damage`."""
-    codes, bad = run_grid([name], 25)
+    codes, bad = run_grid([name], 12)
     assert bad == []
-    assert sum(codes.values()) >= 25
+    assert sum(codes.values()) >= 12
 
 
 REFUSED = "shapecalc: file: x.npy: it is cut\n"

@@ -164,7 +164,7 @@ SESSIONS = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("session", SESSIONS)
 def test_a_session_prints_what_the_page_shows(session, tmp_path):
     assert run(session, folder_of_sessions(tmp_path)) == session, "if it is right: python -m tests.renew man"

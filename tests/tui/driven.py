@@ -7,6 +7,7 @@ import functools
 import inspect
 
 from textual import events
+from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
 from shapecalc.core.commands import split
@@ -14,6 +15,19 @@ from shapecalc.core.text import shape_text
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_of
 from shapecalc.view.big import Scale, figures
+
+PARSED = {}
+"""The rules of style sheets, by their text and the theme: an app parses them when it starts, all apps here once."""
+
+
+def parsed_once(self, *source, parse=Stylesheet._parse_rules, **options):
+    key = (*self._variables.items(), *source, *options.values())
+    if key not in PARSED:
+        PARSED[key] = parse(self, *source, **options)
+    return PARSED[key]
+
+
+Stylesheet._parse_rules = parsed_once
 
 CHARACTERS = {"question_mark": "?", "slash": "/"}
 """What is typed by the keys that Textual names."""

@@ -22,6 +22,7 @@ FIRST, OTHER = "2,3 | transpose 1,0", "| reshape 3,2"
 PAIRS = [(FIRST, OTHER), ("N,C,3 | transpose 1,0,2", "| reshape C,N,3"), ("64,64 | transpose", "| flatten")]
 
 
+@pytest.mark.slow
 @driven()
 async def test_both_outputs_are_lit_once_at_every_size(user):
     for first, second in PAIRS:

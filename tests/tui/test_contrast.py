@@ -61,7 +61,7 @@ SCREENS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_text_and_lines_have_contrast_in_every_theme(screen):
     words, keys = SCREENS[screen]

@@ -24,6 +24,7 @@ def shows_frame(user, number):
     return shown == wanted and f"frame {number + 1} of {len(frames)}" in user.lines[-2]
 
 
+@pytest.mark.slow
 @driven("shuffle", "2,2", "--first", "1,0", "--to", "0,-1", size=(60, 18))
 async def test_every_frame_is_seen_whole_at_every_size(user):
     await user.press("ctrl+r", "space", "home")

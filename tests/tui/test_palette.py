@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.containers import VerticalScroll
 
 from shapecalc.core.ops import OPS
@@ -28,6 +29,7 @@ async def test_the_palette_has_every_key_field_setting_operation_and_theme(user)
     assert {*wanted} <= {*titles}
 
 
+@pytest.mark.slow
 @driven()
 async def test_the_palette_can_be_filled_at_every_operation(user):
     for op in ("chain", *OPS):

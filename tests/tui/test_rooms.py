@@ -57,8 +57,7 @@ SIZES = [(80, 24), (60, 18), (40, 12), (200, 60)]
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("asked", [RANK_8, "reshape 0,3,C 0,-1"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "asked"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
 @driven()
 async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):
     await user.ask(asked)
@@ -86,7 +85,7 @@ async def test_nothing_is_pushed_off_the_main_screen(user, size):
             assert user.lines[-2].startswith(" $ shapecalc ")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("key", [*DIALOGS, "ctrl+p"])
 @driven(size=(120, 40))
 async def test_a_dialog_is_closed_by_clicks_and_keys_and_nothing_else_is(user, key):
@@ -113,7 +112,7 @@ PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
 
 
 @pytest.mark.parametrize(
-    "pairs", [PAIRS[1::30], pytest.param(PAIRS[::4], marks=pytest.mark.slow)], ids=["some", "more"]
+    "pairs", [PAIRS[1::30], pytest.param(PAIRS[::8], marks=pytest.mark.slow)], ids=["some", "more"]
 )
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
 async def test_ops_and_dialects_can_be_chosen_by_keys(user, pairs):

@@ -81,7 +81,7 @@ def difference(chain, source, memory=1 << 24):
 
 
 @pytest.mark.parametrize("seed", range(80))
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 def test_a_chain_on_a_store_is_numpys(seed, x):
     random = Random(seed)
     shape = tuple([random.choice([1, 2, 3, 4, 6]) for _ in range(random.randint(0, 5))])
@@ -135,6 +135,7 @@ def test_npy_and_hdf5_files_are_inputs_with_the_chunks_that_they_have(name, chun
     np.testing.assert_array_equal(found[...], array.transpose(2, 0, 1))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["u1", "f4", "c16"])
 @pytest.mark.parametrize("chunks", [None, (150, 140, 100), (40, 140, 130)])
 def test_large_chunks_are_filled_in_tiles_whole_and_by_parts(kind, chunks, x):
@@ -313,6 +314,7 @@ def test_a_part_of_another_version_is_refused_in_a_line(change, said, source):
         carry(job, target, resume=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("damaged", [0, 1])
 def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, x):
     array, target = elements("f4", (512, 64, 256)), x.with_name("y.zarr")

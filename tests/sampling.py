@@ -1,8 +1,8 @@
 """What `-m "not slow"` leaves: of every law that takes long, a sample with a seed, and never none of it.
 
-`examples` are for laws that Hypothesis draws, `@pytest.mark.sampled(8)` for tests with many rows, of which it leaves
-eight, `pytestmark = pytest.mark.sessions(8)` for files of whole sessions, of which it leaves eight tests, and
-`some_and_rest` for a test that goes through rows in one go.
+`examples` are for laws that Hypothesis draws. Of a test with many rows `MOST_ROWS` are left, of a test that is marked
+`@pytest.mark.sampled(8)` eight. `pytestmark = pytest.mark.sessions(8)` is for files of whole sessions, of which it
+leaves eight tests, and `some_and_rest` for a test that goes through rows in one go.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 
 FEW = 6
 """Examples of a law in the sample; they are the same ones every time."""
+MOST_ROWS = 30
+"""Rows of a test in the sample, if it does not say how many."""
 
 
 def load_profile(*, sample, seed=None):
@@ -44,18 +46,18 @@ def some_and_rest(rows, count):
 
 
 def mark_slow(items):
-    """Mark the rows of tests that are `sampled`, and the tests of files of `sessions`, as slow, but for some.
+    """Mark the rows of tests, and the tests of files of `sessions`, as slow, but for some.
 
     Which ones stay does not depend on the order of `items`. What is slow anyway is not drawn from.
     """
     quick = sorted((item for item in items if not item.get_closest_marker("slow")), key=lambda item: item.nodeid)
-    for separator, marker in (("[", "sampled"), ("::", "sessions")):
+    for separator, marker, most in (("[", "sampled", MOST_ROWS), ("::", "sessions", len(items))):
         groups: dict[str, list[pytest.Item]] = {}
         for item in quick:
             groups.setdefault(item.nodeid.partition(separator)[0], []).append(item)
         for name, rows in groups.items():
-            if mark := rows[0].get_closest_marker(marker):
-                kept = drawn(name, rows, *mark.args)
-                for row in rows:
-                    if row not in kept:
-                        row.add_marker("slow")
+            mark = rows[0].get_closest_marker(marker)
+            kept = {id(row) for row in drawn(name, rows, mark.args[0] if mark else most)}
+            for row in rows:
+                if id(row) not in kept:
+                    row.add_marker("slow")

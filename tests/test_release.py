@@ -74,6 +74,7 @@ def test_the_wheel_holds_the_package_and_the_manual(built):
     assert {name.rpartition(".")[2] for name in files} == kinds
 
 
+@pytest.mark.slow
 def test_the_sdist_holds_what_its_tests_need(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as opened:

@@ -24,7 +24,7 @@ from shapecalc.core.ops import operators_of, refusals
 from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
 
-pytestmark = pytest.mark.sessions(4)
+pytestmark = pytest.mark.sessions(2)
 
 PASSES = "reshape 2,3,4 0,-1 => 2,12\n"
 FAILS = "reshape 2,3,4 0,-1 => 2,13\n"

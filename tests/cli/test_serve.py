@@ -38,7 +38,7 @@ from shapecalc.serving.server import LARGEST_FRAME, Door, Garbage, Serving, new_
 from shapecalc.tui.question import question_of  # noqa: E402
 from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
 
-pytestmark = pytest.mark.sessions(6)
+pytestmark = pytest.mark.sessions(2)
 
 PATIENCE = 30
 KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~"}

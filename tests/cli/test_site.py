@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch):
 # What is written
 
 
+@pytest.mark.slow
 def test_the_page_is_small_names_nothing_elsewhere_and_is_written_over_if_asked(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
     written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}

@@ -72,6 +72,7 @@ def test_the_test_above_can_fail(package):
     assert package in loaded(f"import shapecalc, {package}", HEAVY)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("title", ["nothing slow", "little", "nothing heavy", "typer and nothing heavier"])
 def test_a_command_imports_no_more_than_it_needs(title):
     commands = [words.split() for (words,) in rows("imports", title)]

@@ -135,6 +135,7 @@ def with_sizes(origins, sizes):
     return tuple(tuple(map(put_in, dim)) for dim in origins)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("lot", range(6))
 def test_origins_of_names_hold_for_all_sizes_that_meet_the_conditions(lot):
     for seed in range(50):

@@ -148,6 +148,7 @@ def circle(graph):
     return next((found for module in graph if (found := visit(module))), [])
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle(imported):
     assert circle(imported) == []
 

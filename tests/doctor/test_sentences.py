@@ -16,7 +16,6 @@ VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some
 """What stands in a hole, and what is read there."""
 
 
-@pytest.mark.sampled(120)
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda sentence: sentence.template[:60])
 def test_a_sentence_is_found_with_what_its_holes_hold_and_read_once(sentence):
     filled = sentence.template.format_map({name: TEXTS[kind] for name, kind in HOLES.items()})

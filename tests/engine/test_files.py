@@ -76,6 +76,7 @@ def test_kept_and_moved_positions_are_written(tmp_path, stages):
     assert sum(ticks) >= expected.nbytes
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("forks", [True, False])
 @pytest.mark.parametrize("system", SYSTEMS)

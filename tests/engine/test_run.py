@@ -209,7 +209,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("some", range(2))
 def test_size_decides_neither_what_is_done_nor_who_may_write(some, layout):

@@ -187,7 +187,7 @@ def departs(op, shape, arguments, ours):
     return (op == "conv" and dilated) or rule == "rest-differs"
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [*OPERANDS, *WINDOWS])
 def test_onnxruntime_has_the_same_shape_or_refuses_too(op):
     agreed = 0
@@ -223,7 +223,7 @@ def named_requests(op, dialect):
             yield shape, arguments, sizes
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, ("onnx", "torch"))])
 def test_names_with_sizes_put_in_have_the_answer_of_those_sizes(op, dialect):
     met = 0

@@ -18,10 +18,9 @@ READ = [name for name in FORMATS if find_spec(LIBRARIES.get(name.split()[0], "nu
 
 
 def test_some_damage_to_each_format_ends_well():
-    codes, bad = run_grid(READ, 4)
+    codes, bad = run_grid(READ[::4], 4)
     assert bad == []
-    assert codes[0] > len(READ)
-    assert codes[4] > len(READ)
+    assert min(codes[0], codes[4]) > len(READ[::4])
 
 
 @pytest.mark.slow

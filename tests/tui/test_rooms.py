@@ -56,6 +56,7 @@ def box_is_whole(lines):
 SIZES = [(80, 24), (60, 18), (40, 12), (200, 60)]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(("size", "asked"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
 @driven()

@@ -13,6 +13,7 @@ LONGEST_FIRST = sorted(range(len(lessons())), key=lambda place: -len(lessons()[p
 SIZES = [(200, 60), (80, 24), (60, 18), (40, 12)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "places",
     [

@@ -73,6 +73,7 @@ def shapecalc(*words):
     return shlex.join(command(*words))
 
 
+@pytest.mark.slow
 @on_tmux
 def test_it_is_typed_in_stepped_through_resized_hidden_and_left_with_the_answer():
     with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1", "--step", "last")}); echo "ANSWER=$s"') as terminal:

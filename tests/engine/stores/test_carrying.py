@@ -314,7 +314,7 @@ def test_a_part_of_another_version_is_refused_in_a_line(change, said, source):
         carry(job, target, resume=True)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [0, 1])
 def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, x):
     array, target = elements("f4", (512, 64, 256)), x.with_name("y.zarr")

@@ -57,7 +57,6 @@ SIZES = [(80, 24), (60, 18), (40, 12), (200, 60)]
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("size", "asked"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
 @driven()
 async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):

@@ -66,8 +66,8 @@ def nearest_sizes(volume: Dim, target: Shape, settled: Shape, hole: int | None) 
 def divisors_near(number: int, wanted: int) -> list[int]:
     """Return the nearest divisors of `number` below and above `wanted`, if there are any close by.
 
-    >>> divisors_near(24, 5), divisors_near(7, 3)
-    ([4, 6], [1, 7])
+    >>> divisors_near(24, 5), divisors_near(24, 6), divisors_near(7, 3)
+    ([4, 6], [4, 8], [1, 7])
     """
     below = range(min(wanted - 1, number), max(0, wanted - SEARCHED), -1)
     above = range(wanted + 1, min(number, wanted + SEARCHED) + 1)

@@ -391,8 +391,10 @@ CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the shape of a product of matrices, each of which may be turned.
 
-    >>> _matrices({}, [(5, 2, 3), (3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
+    >>> _matrices({}, [(5, 2, 3), (1, 3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
     (((5, 2, 4),), ((2, 4),), (None,))
+    >>> _matrices({"transBatchA": 1}, [(2, 5, 3), (5, 3, 4)])  # what it turns is no matrix
+    (None,)
     """
     first, second = shapes[0], shapes[1]
     turned = attributes.get("transBatchA") or attributes.get("transBatchB")
@@ -524,7 +526,7 @@ OWN = _rows(
         "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
         "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
         "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
-        "GroupNormalization": Operator(route=batch.first_input(0)),
+        "GroupNormalization": Operator(AS_FIRST, route=batch.first_input(0)),
         "Hardmax LogSoftmax Softmax": Operator(AS_FIRST, route=batch.mixing(batch.softmax_axes)),
         "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
         "If": Operator(graphs=Graphs.IF),
@@ -537,7 +539,7 @@ OWN = _rows(
         "MatMulInteger": Operator(route=batch.multiplied()),
         "Max": Operator(BROADCAST_8, _extreme(np.maximum), route=batch.aligned),
         "Mean": Operator(BROADCAST_8, route=batch.aligned),
-        "MeanVarianceNormalization": Operator(route=batch.mixing(batch.axes_given)),
+        "MeanVarianceNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axes_given)),
         "Min": Operator(BROADCAST_8, _extreme(np.minimum), route=batch.aligned),
         "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
         "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),

@@ -41,6 +41,7 @@ REPORTS = {
     ),
     "no_batch.onnx": replace(YOLO, batch="", nodes=(TURNED,)),
     "twice.onnx": replace(YOLO, nodes=(FIRST, NAMED_TWICE)),
+    "often.onnx": replace(YOLO, nodes=(NAMED_TWICE,) * 10),
     "::set-env.onnx": replace(YOLO, nodes=(ESCAPED,)),
     "wide.onnx": replace(YOLO, nodes=(WIDE, TURNED)),
     "proved.onnx": replace(YOLO, fixed=Fixed(MENDED, (), True, "batch 1 bit for bit", "f.onnx")),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shapecalc.doctor import reading
-from shapecalc.doctor.match import text_of
+from shapecalc.doctor.match import PIECE, text_of
 from shapecalc.doctor.reading import knows, readings
 from shapecalc.doctor.report import diagnosis
 from tests.transcripts import transcripts
@@ -165,3 +165,13 @@ PIECES = ["[", "(", "{", "<", "&", "\\", "'", "\x1b[", "&#", "shape '[", "1,", "
 @pytest.mark.parametrize("piece", PIECES)
 def test_many_of_one_piece_hide_no_message(piece):
     assert readings(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)
+
+
+def test_a_sentence_in_which_a_piece_of_a_long_text_ends_is_read_once():
+    assert len(readings("a b " * (PIECE // 4 - 8) + COUNT.strip() + " c" * 9000)) == 1
+
+
+def test_a_quote_begins_with_its_sentence_however_far_the_one_before_is():
+    sentence = COUNT.partition(": ")[2].strip()
+    (read,) = readings(f"It went on. {'a word ' * 45}{sentence}")
+    assert read.quote == sentence

@@ -259,6 +259,16 @@ def test_a_model_that_is_written_wrongly_is_judged_or_refused_in_one_line(seeds)
     assert 0 < len(refused) < len(told) / 10
 
 
+def test_a_target_in_a_file_that_is_not_read_cannot_be_judged():
+    proto = model("x = (N,4); y = Reshape x [2,-1]")
+    target = proto.graph.initializer[0]
+    target.ClearField("raw_data")
+    target.data_location = target.EXTERNAL
+    target.external_data.add(key="location", value="target.bin")
+    (judged,) = read_whole(proto).nodes
+    assert (judged.verdict.value, judged.why) == ("unknown", "external target")
+
+
 SMALL = "x = (N,4); y = If true then_branch={a = Neg x} else_branch={a = Neg x}; z = Reshape y [0,-1]"
 
 

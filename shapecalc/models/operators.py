@@ -391,10 +391,10 @@ CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the shape of a product of matrices, each of which may be turned.
 
-    >>> _matrices({}, [(5, 2, 3), (1, 3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)]), _matrices({}, [(2, 3), (2, 3)])
-    (((5, 2, 4),), ((2, 4),), (None,))
-    >>> _matrices({"transBatchA": 1}, [(2, 5, 3), (5, 3, 4)])  # what it turns is no matrix
-    (None,)
+    >>> _matrices({}, [(5, 2, 3), (1, 3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)])
+    (((5, 2, 4),), ((2, 4),))
+    >>> _matrices({}, [(2, 3), (2, 3)]), _matrices({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # turns stacks
+    ((None,), (None,))
     """
     first, second = shapes[0], shapes[1]
     turned = attributes.get("transBatchA") or attributes.get("transBatchB")

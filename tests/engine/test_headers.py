@@ -166,6 +166,9 @@ def test_headers_at_the_bounds_are_read(tmp_path):
     )
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor((0,), offsets=(0, 0))}))
     assert one(tmp_path / "x.safetensors").shape == (0,)
+    two = {"a": tensor(), "b": tensor((3,), offsets=(24, 36))}
+    (tmp_path / "x.safetensors").write_bytes(tensors(two, bytes(36)))
+    assert [each.shape for each in found_in(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
 
 
 def test_what_python_2_wrote_and_other_alphabets_are_read():

@@ -30,5 +30,15 @@ def test_a_process_that_is_bound_to_one_core_uses_one():
     assert ran.stdout == "1\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no memory")
+def test_what_is_beyond_the_bound_is_no_memory():
+    text = "import numpy as np; from shapecalc.engine.processes import memory_bounded\n"
+    text += "with memory_bounded(1 << 26):\n    print(np.ones(1 << 20).sum())\n"
+    text += "    try:\n        np.ones(1 << 27)\n    except MemoryError:\n        print('bounded')\n"
+    text += "print(np.ones(1 << 26).size)"
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert ran.stdout.split() == ["1048576.0", "bounded", str(1 << 26)]
+
+
 def test_there_is_always_a_core():
     assert 1 <= count_cores() <= (os.cpu_count() or 1)

@@ -269,6 +269,14 @@ def test_a_target_in_a_file_that_is_not_read_cannot_be_judged():
     assert (judged.verdict.value, judged.why) == ("unknown", "external target")
 
 
+@pytest.mark.parametrize(
+    "text", ["opset 7; x = (N,2); y = Expand x [2,2]", "opset 13; x = (N,2); y = Reshape x [0,-1] allowzero=1"]
+)
+def test_what_the_opset_of_a_model_lacks_has_no_shape(text):
+    (judged,) = read_whole(model(text)).nodes
+    assert (judged.verdict.value, judged.why) == ("unknown", "no shape")
+
+
 SMALL = "x = (N,4); y = If true then_branch={a = Neg x} else_branch={a = Neg x}; z = Reshape y [0,-1]"
 
 

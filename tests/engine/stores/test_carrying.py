@@ -94,6 +94,21 @@ def test_a_chain_on_a_store_is_numpys(seed, x):
     assert difference(answer, x) is None
 
 
+@pytest.mark.parametrize(
+    "chain",
+    [
+        "8 | roll 6 0 | reshape 4,2 | flip 1 | slice 1:4",
+        "8 | roll 4 0 | slice 6:1:-1 | slice 1:4 | slice 0:1:2",
+        "2,6 | reshape 12,1 | roll 4 0 | reshape 4,3 | slice [:, 2:0:-1] | slice 3:0:-1",
+    ],
+)
+def test_what_is_picked_of_what_is_rolled_is_numpys(chain, x):
+    answer = answer_to(chain)
+    array = elements("i4", answer.input)
+    made(x, array, (2,) * array.ndim)
+    np.testing.assert_array_equal(carried(answer, x)[...], moved_by_numpy(array, answer.moves))
+
+
 @pytest.mark.parametrize("kind", FORMATS)
 def test_codecs_attributes_fill_value_and_version_are_carried_over(kind, x):
     source = made(x, elements("f4", (4, 6, 8)), (2, 3, 4), 7, attributes={"a": [1]}, **FORMATS[kind])
@@ -130,7 +145,9 @@ def test_npy_and_hdf5_files_are_inputs_with_the_chunks_that_they_have(name, chun
         file.create_dataset("group/data", data=array, chunks=(2, 2, 5), compression="gzip")
         file.create_dataset("plain", data=array)
     assert open_store(str(tmp_path / name)).chunks == (chunks or rows_of(array.shape, 4))
-    carry(plan_job(sc.transpose((6, 4, 5), (2, 0, 1)), str(tmp_path / name), 1 << 28, 1), tmp_path / "y.zarr")
+    one, two = (plan_job(sc.transpose((6, 4, 5), (2, 0, 1)), str(tmp_path / name), 1 << 28, count) for count in (1, 2))
+    assert (one.memory - one.plan.memory) == two.memory - 2 * two.plan.memory > 0
+    carry(one, tmp_path / "y.zarr")
     found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
     np.testing.assert_array_equal(found[...], array.transpose(2, 0, 1))
 

@@ -94,6 +94,14 @@ def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, sys
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_a_copy_is_read_piece_by_piece(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(arrays, "AT_ONCE", 1000)
+    array = np.arange(600, dtype=np.int32).reshape(20, 30)
+    np.save(tmp_path / "x.npy", array)
+    assert arrays.copy_of(open_array(str(tmp_path / "x.npy")), most).tolist() == array.tolist()
+
+
 @pytest.mark.parametrize("forks", [True, False])
 def test_an_input_that_is_cut_short_while_it_is_mapped_is_told(tmp_path, monkeypatch, forks):
     def cutting(call):

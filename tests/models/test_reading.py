@@ -277,6 +277,11 @@ def test_what_the_opset_of_a_model_lacks_has_no_shape(text):
     assert (judged.verdict.value, judged.why) == ("unknown", "no shape")
 
 
+def test_what_has_too_few_dims_for_a_convolution_is_refused_by_the_runtimes_reason():
+    report = read_whole(model("x = (N); y = Conv x ones(4,3,3); z = Flatten y"))
+    assert [stop.why.partition(" (")[0] for stop in report.stops] == ["Input tensor must have at least 3 dimensions"]
+
+
 SMALL = "x = (N,4); y = If true then_branch={a = Neg x} else_branch={a = Neg x}; z = Reshape y [0,-1]"
 
 

@@ -803,6 +803,8 @@ def residues(offset: int, steps: Iterable[tuple[int, int]], within: int) -> int:
 
     >>> bin(residues(1, [(3, 2)], 8)), bin(residues(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')
+    >>> bin(residues(6, [(2, 2)], 8))
+    '0b1000001'
     """
     marks = 1 << offset % within
     for count, step in steps:

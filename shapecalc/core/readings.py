@@ -119,6 +119,8 @@ def said(line: Iterable[str]) -> str:
 
     >>> said(["code", "two\nlines"]), said(["reshape", "2,3", "6"])
     ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
+    >>> said(["size", "7" * 200]), len(said(["size", "7" * 199])) - len(said(["size", ""]))
+    ('read as: shapecalc size -', 197)
     """
     words = [word if "\n" not in word and len(word) < LONGEST_SHOWN else "-" for word in line]
     more = f" ... and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""

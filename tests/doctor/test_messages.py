@@ -168,7 +168,7 @@ def test_many_of_one_piece_hide_no_message(piece):
 
 
 def test_a_sentence_in_which_a_piece_of_a_long_text_ends_is_read_once():
-    assert len(readings("a b " * (PIECE // 4 - 8) + COUNT.strip() + " c" * 9000)) == 1
+    assert len(readings("a b " * (PIECE // 4 - 14) + COUNT.strip() + " c" * 9000)) == 1
 
 
 def test_a_quote_begins_with_its_sentence_however_far_the_one_before_is():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from shapecalc.engine.processes import count_cores, paid_cores
+from shapecalc.engine.processes import bound_memory, count_cores, paid_cores
 from tests.cli.conftest import ROOT
 from tests.engine.tables import rows
 
@@ -38,6 +39,11 @@ def test_what_is_beyond_the_bound_is_no_memory():
     text += "print(np.ones(1 << 26).size)"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.split() == ["1048576.0", "bounded", str(1 << 26)]
+
+
+def test_where_the_system_tells_no_size_nothing_is_bound(monkeypatch):
+    monkeypatch.setattr(Path, "read_text", lambda self: "Name: python\n")
+    assert bound_memory(1) is None
 
 
 def test_there_is_always_a_core():

@@ -220,6 +220,14 @@ def test_all_inputs_of_a_static_export_are_freed_and_each_sample_is_right(tmp_pa
             np.testing.assert_allclose(larger[sample], alone[0], rtol=1e-4, atol=1e-6)
 
 
+def test_whole_numbers_in_a_proof_are_zeros_and_ones(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(model("x = int64(N,64); y = Cast x to=1"), path)
+    task = {"model": str(path), "declared": 1, "other": 3, "inputs": {"x": [None, 64]}}
+    drawn = prove.Comparison(task, path.read_bytes()).samples["x"]
+    assert (drawn.shape, {*drawn[:, 8:].ravel().tolist()}) == ((3, 64), {0, 1})
+
+
 def test_masks_of_two_samples_differ():
     for axis, shape in ((0, (5, 6)), (1, (6, 5)), (0, (3, 1, 2, 2)), (0, (2,))):
         dims = [None if at == axis else size for at, size in enumerate(shape)]

@@ -3,8 +3,9 @@
     python -m tests.mutation [--count N] [--seed N] [ROOM ...]
 
 Cosmic Ray makes the mutants; which ones is drawn by the seed. Copies of the checkout are broken, never the checkout.
-A mutant meets the fast tests that run its line, the quickest first, then the slow ones of the files that run it most.
-The command ends with 1 if more than a tenth survives, or one that `survivors.txt` does not explain.
+A mutant meets the fast tests that run its line, the quickest first, then the slow ones of the files that run it most,
+of its room, and of the transcripts. The command ends with 1 if more than a tenth survives, or one that `survivors.txt`
+does not explain.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MOST = 0.1
 PATIENCE = 20
 """The seconds of computing, beside four times what the tests take, after which a mutant counts as noticed."""
 FIRST, NEAREST = 60, 3
-"""How many tests are asked before all others, and of how many files: those with most tests that run the line."""
+"""How many tests are asked before all others, and of how many files: those whose tests run the line most often."""
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 QUIET = ["-n0", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header"]
 QUIET += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -185,14 +186,17 @@ class Chosen:
 def survives(mutant: Mutant, copy: Path, reach: Reach) -> bool:
     """Say whether no test notices a mutant."""
     file, tests = copy / mutant.file, reach.tests(mutant)
-    nearest = {name for name, _ in Counter(test.partition("::")[0] for test in tests).most_common(NEAREST)}
+    every = Counter(test.partition("::")[0] for test in reach.seconds)
+    reached = Counter(test.partition("::")[0] for test in tests)
+    nearest = sorted(reached, key=lambda name: (-reached[name] / every[name], -reached[name]))[:NEAREST]
     first = [test for test in tests if test.partition("::")[0] in nearest][:FIRST]
     file.write_text(mutant.after, "utf-8")
     try:
         rest = [test for test in tests if test not in first]
         if not all(_passes(lot, copy, reach) for lot in (first, rest) if lot):
             return False
-        return _run([*SLOW, *sorted(nearest)], copy, SLOWEST) in (pytest.ExitCode.OK, NOTHING)
+        places = {f"tests/{mutant.file.parts[1]}", "tests/cli/test_transcripts.py", *nearest}
+        return _run([*SLOW, *sorted(places)], copy, SLOWEST) in (pytest.ExitCode.OK, NOTHING)
     finally:
         file.write_text(mutant.before, "utf-8")
 

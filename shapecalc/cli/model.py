@@ -22,10 +22,10 @@ OPERATORS = names_in("models.operators", "LISTED")
 DIALECTS = ("tensorrt",)
 """The dialects in whose layers a model can be written."""
 FILE = Argument("file", "the ONNX model", "FILE.onnx")
-BATCH = Argument("batch", "a batch size to judge, as --batch", "[BATCH]", False)
+BATCH = Argument("batch", "a batch size to judge, and to prove --fix at, as --batch", "[BATCH]", False)
 ASKED = (
     Option(
-        "batch", "The batch's name, and the sizes to judge: N,1,2,8; none if there is none.", metavar="NAME[,SIZE...]"
+        "batch", "The batch's name, and the sizes to judge and to prove at: N,1,2,8; or none.", metavar="NAME[,SIZE...]"
     ),
     Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", Takes.TEXTS, "SIZES"),

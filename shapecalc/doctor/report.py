@@ -366,7 +366,7 @@ def _in_words(read: Reading) -> list[str]:
         return [EXPORTED] if read.traits.shapes_in or read.framework == "paddle" else []
     place = "node" if read.traits.shapes_in else "line"
     target = "the target" if read.target is None else text_of(read.target)
-    return [f"if {target} is what you meant, the input is wrong before this {place}: print its shape"]
+    return [f"otherwise {target} is what you meant, and the input is wrong before this {place}: print its shape"]
 
 
 def _ask(read: Reading) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.benchmarks.growth import named, ones, questions
 
-FEW = 24
+FEW = 12
 MOST = {named: 30, ones: 20}
 """How many times the calls ten times the dims may take; the stride of an axis is a product of all names behind it."""
 

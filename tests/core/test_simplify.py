@@ -134,7 +134,7 @@ def copied_by_numpy(answer):
     return copies
 
 
-@pytest.mark.parametrize("seeds", some_and_rest(range(1500), 300))
+@pytest.mark.parametrize("seeds", some_and_rest(range(800), 200))
 def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))
@@ -144,7 +144,7 @@ def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
         assert cost.bytes == sum(cost.copies)
 
 
-@pytest.mark.parametrize("seeds", some_and_rest(range(700), 100))
+@pytest.mark.parametrize("seeds", some_and_rest(range(400), 60))
 def test_a_shorter_chain_of_numbers_does_what_numpy_did(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))

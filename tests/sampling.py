@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 FEW = 6
 """Examples of a law in the sample; they are the same ones every time."""
-MOST_ROWS = 30
+MOST_ROWS = 20
 """Rows of a test in the sample, if it does not say how many."""
 
 

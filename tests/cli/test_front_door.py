@@ -20,7 +20,7 @@ from shapecalc.core.text import read_shape
 from tests.cli.conftest import meant, rows
 from tests.sessions import PAGES
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.sessions(5)
 READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
 
 

@@ -89,7 +89,7 @@ def shell(line):
     return subprocess.run(["bash", "-c", line], env=environment(), capture_output=True, text=True, check=False)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("line", "end"), rows("closed_streams.txt"), ids=lambda text: text)
 def test_a_stream_that_cannot_be_used(line, end):
     ran = shell(f"{shlex.join(command())} {line}")

@@ -14,7 +14,7 @@ from shapecalc.core.ops import every_rule, refusals
 from shapecalc.doctor.reading import CAUSES
 from tests.cli.conftest import on_a_terminal
 
-pytestmark = pytest.mark.sessions(6)
+pytestmark = pytest.mark.sessions(4)
 
 
 def test_version(shapecalc):

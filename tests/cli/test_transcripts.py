@@ -21,7 +21,7 @@ import pytest
 from tests.cli.conftest import CHARACTERS, meant
 from tests.transcripts import is_seen, transcripts
 
-pytestmark = pytest.mark.sampled(30)
+pytestmark = pytest.mark.sampled(20)
 SIGNS = r"\$|>|!|=|@|\||\?"
 
 SHOWN_AS = str.maketrans({character: f"<{name}>" for name, character in CHARACTERS.items() if name != "LF"})

@@ -144,7 +144,7 @@ def check_trial(folder, writer, system, seed):
     assert write_once(folder, writer, system) == after, trial
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("writer", "system"), [*zip(WRITERS, cycle(["all", "little"]))])
 def test_a_writer_that_is_interrupted_leaves_the_old_file_or_the_new_one(tmp_path, writer, system):
     check_trial(tmp_path, writer, system, 0)

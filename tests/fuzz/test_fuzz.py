@@ -18,6 +18,7 @@ def test_the_corpus_and_some_command_lines_of_a_seed_end_well():
     assert findings == []
 
 
+@pytest.mark.slow
 def test_a_seed_always_draws_the_same():
     first, second = ([draw.attempt(corpus()) for _ in range(300)] for draw in (Draw(5), Draw(5)))
     assert first == second

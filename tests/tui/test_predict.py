@@ -164,7 +164,7 @@ PRINTED = (
 ASKING = [kind for kind in KINDS.values() if kind.rule not in REFUSALS and kind.name not in PRINTED.split()]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ASKING, ids=[kind.name for kind in ASKING])
 def test_no_number_that_is_asked_for_stands_anywhere_before_it_is_answered(kind):
     """Other sizes for what is hidden leave the screen as it is, and what is asked is nowhere said."""
@@ -202,7 +202,7 @@ def test_the_mistake_of_a_tensor_without_elements_is_named():
     assert state.mistake is None or state.mistake.kind
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", OPS)
 def test_every_example_can_be_predicted_from_the_first_step_to_the_last(op):
     for shape, arguments in OPS[op].vectors:

@@ -31,7 +31,7 @@ from tests.models.reports import YOLO
 from tests.transcripts import is_seen, transcripts
 from tests.tui.driven import using
 
-pytestmark = pytest.mark.sampled(8)
+pytestmark = pytest.mark.sampled(5)
 
 READ = "title|rail|command|keys|lit|screen|focus|value|listed|note|theme|clipboard|answer"
 DONE = r"@|\||arrays|remove|full|\.|burst|click(?:\+\d+)?|paste|resize|find|wait|ask|keep"

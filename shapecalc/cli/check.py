@@ -221,8 +221,7 @@ def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, ob
     if not block.torn:
         changed = judge.judge_lines(_text(block), block.line)
     elif block.first:
-        problem = LONGEST_LINE.passed("a line is longer").problem
-        judge.add(unread_row(block.line, "", problem))
+        judge.add(unread_row(block.line, "", LONGEST_LINE.passed("a line is longer").problem))
     data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
     shown = "" if style.quiet else "".join(judge.shown)
     return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.stopped)

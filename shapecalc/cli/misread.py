@@ -123,8 +123,7 @@ def _oddities(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bo
         refused = asked is None or resolve(ask(op.name, *asked)).output is None
     except ShapeError:
         return True, True, 0, 0, 0
-    new = {*names(others)} - {*names(dims)}
-    return refused, 0 in dims, len(new), abs(len(dims) - len(others)), -len(dims)
+    return refused, 0 in dims, len({*names(others)} - {*names(dims)}), abs(len(dims) - len(others)), -len(dims)
 
 
 def _quoted(word: str) -> str:

@@ -185,8 +185,7 @@ def table_lines(report: reports.Report, nodes: Sequence[reports.Judged]) -> list
     """Return the model in one line, a row for each of some nodes, and what they come to."""
     words: dict[int, str] = {}
     rows = [_row(judged, report, words) for judged in nodes]
-    lines = [_title(report, len(nodes)), *_table(COLUMNS, rows), *_conclusion(report)]
-    return [printable(line) for line in lines]
+    return [printable(line) for line in [_title(report, len(nodes)), *_table(COLUMNS, rows), *_conclusion(report)]]
 
 
 def every_lines(report: reports.Report, nodes: Sequence[reports.Told]) -> list[str]:

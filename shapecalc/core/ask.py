@@ -514,8 +514,7 @@ def with_defaults(op: str, defaults: Options, options: Options) -> Options:
 def _lacking(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
     row = dialect_named(str(dialect or default_dialect(op)))
-    own = switch_name(OPS[op], row) if row and op in OPS else None
-    lacking = {*switches()} - {own}
+    lacking = {*switches()} - {switch_name(OPS[op], row) if row and op in OPS else None}
     if row is None or row.newest_opset is None:
         lacking.add("opset")
     return lacking

@@ -25,11 +25,11 @@ from shapecalc.core.layers import JOINING, LAYERS
 from shapecalc.core.limits import LONGEST_CODE, LONGEST_WORD, MOST_DIMS, MOST_STATEMENTS
 from shapecalc.core.ops.rearrange import Plan, lengths_of, plan_of
 from shapecalc.core.ops.split import count_of
-from shapecalc.core.ops.view import strides_after
+from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, strides_after
 from shapecalc.core.pattern import Matcher, ShapePattern, read_pattern
 from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.record import Record, replace
-from shapecalc.core.resolve import resolve
+from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.text import TOO_LARGE, brief, read_dims, shape_text, visible
 
 # What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have.
@@ -192,6 +192,13 @@ class Tensor(Record):
         if self.copied_at and strides is None:
             return self.reshaped(*target)
         return self.after("view", target=target, strides=strides)
+
+    def checked(self) -> Tensor:
+        """Return the tensor; raise `Refused` if its stages have a view that there is not, as all of them tell."""
+        problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
+        if problem and problem.rule == STRIDE_INCOMPATIBLE:
+            raise Refused(self.given, self.stages)
+        return self
 
 
 class Chunks(Record):
@@ -504,7 +511,7 @@ def combined(op: str, parts: Sequence[Value], error: MakeError, **options: objec
     if len(tensors) == 1 and op == "broadcast":
         return main
     at = next(place for place, tensor in enumerate(tensors) if tensor is main)
-    operands = tuple([HERE if place == at else tensor.shape for place, tensor in enumerate(tensors)])
+    operands = tuple([HERE if place == at else tensor.checked().shape for place, tensor in enumerate(tensors)])
     return main.after(op, operands=operands[1:] if at == 0 else operands, **options)
 
 
@@ -670,7 +677,7 @@ def _reduced(tensor: Tensor, call: Call) -> Value:
     listed = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
     places = [call.axis(tensor, axis) for axis in listed]
     dims = [1 if place in places else dim for place, dim in enumerate(tensor.shape) if kept or place not in places]
-    found = begun(tuple(dims), tensor.dialect)
+    found = begun(tuple(dims), tensor.checked().dialect)
     pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
     return (found, found) if pair else found
 
@@ -735,6 +742,8 @@ FRAMEWORKS = {
     "paddle": "paddle",
 }
 """The dialects of modules, by the names under which they are imported."""
+OF_TORCH = {"view", "permute", "unsqueeze", "contiguous"}
+"""Methods that tensors of PyTorch have, and arrays do not, or for something else."""
 MODULES = {*FRAMEWORKS, "einops", "math", "ops", "layers"}
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
 DEFINED = (ast.FunctionDef, ast.ClassDef)
@@ -786,15 +795,15 @@ def as_written(name: str) -> str:
 
 def dialect_of(tree: ast.AST) -> str:
     """Return the dialect that the modules and the methods of code speak; PyTorch's if nothing tells."""
-    found = "torch"
+    signs = set[str | None]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
             return FRAMEWORKS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             several = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2  # torch takes two axes
-            of_numpy = node.func.attr in ("astype", "ravel") or "axis" in [each.arg for each in node.keywords]
-            found = "numpy" if several or of_numpy else found
-    return found
+            signs |= {"all axes" if several else node.func.attr, *[each.arg for each in node.keywords]}
+    of_numpy = signs & {"all axes", "astype", "ravel"} or ("axis" in signs and not signs & OF_TORCH)
+    return "numpy" if of_numpy else "torch"
 
 
 def subject_of(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
@@ -1174,8 +1183,7 @@ class Reader:
             case ast.Subscript(value=inner, slice=index):
                 return self.subscript(node, inner, index)
             case ast.Slice(lower=lower, upper=upper, step=step):
-                ends = [None if end is None else as_size(self.value(end)) for end in (lower, upper, step)]
-                return slice(*ends)
+                return slice(*[None if end is None else as_size(self.value(end)) for end in (lower, upper, step)])
             case ast.Call():
                 return self.called(node)
         raise self.error(node, "this is not supported here")

@@ -154,8 +154,7 @@ def differ(a: dims.Dim, b: dims.Dim) -> Conditions:
         return ()
     if not same:
         raise Never(f"{a} != {b}")
-    left = dims.product(condition.left for condition in same)
-    return (Condition(left, "!=", same[0].right),)
+    return (Condition(dims.product(condition.left for condition in same), "!=", same[0].right),)
 
 
 def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:

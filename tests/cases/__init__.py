@@ -30,10 +30,6 @@ class Case:
         """Return the answer to the request of the line."""
         return answered(self.request)
 
-    def check(self):
-        """Fail unless the answer is what the line says."""
-        assert described(self.answer()) == self.expected, self.place
-
 
 def answered(line):
     """Return the answer to a request or a chain as it is typed, with its hint."""

@@ -116,10 +116,10 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("word", [*ALSO, *TOPICS, *WORDS])
-def test_every_word_that_is_offered_has_its_help(word, shapecalc):
-    ran = shapecalc("help", word)
-    assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True)
+def test_every_word_that_is_offered_has_its_help(shapecalc):
+    for word in (*ALSO, *TOPICS, *WORDS):
+        ran = shapecalc("help", word)
+        assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True), word
 
 
 LONG = [

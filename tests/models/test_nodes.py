@@ -22,21 +22,20 @@ from tests.models.judging import held_against_runtime, judged
 from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session
 from tests.models.text import model, rows
 
-ROWS = [pytest.param(domain, op, row, id=op) for domain, table in OPERATORS.items() for op, row in table.items()]
 BATCHES = (2, 3)
 
 
-@pytest.mark.parametrize(("domain", "op", "row"), ROWS)
-def test_a_row_with_a_route_has_a_shape(domain, op, row):
+@pytest.mark.parametrize("domain", OPERATORS)
+def test_a_row_with_a_route_has_a_shape(domain):
     """ONNX infers those of which it has a schema."""
-    assert isinstance(row, Operator)
-    assert not (row.route and row.move)
-    if row.route or row.move:
-        own = (row.like, "") if row.like else (op, domain)
-        told = not isinstance(row.shape, Inferred) or onnx.defs.get_schema(*own).has_type_and_shape_inference_function
-        assert told
-    if isinstance(row.shape, Inferred) and row.shape.hands_on:
-        assert onnx.defs.has(op, domain=domain)
+    for op, row in OPERATORS[domain].items():
+        assert isinstance(row, Operator)
+        assert not (row.route and row.move), op
+        if isinstance(row.shape, Inferred) and (row.route or row.move):
+            own = (row.like, "") if row.like else (op, domain)
+            assert onnx.defs.get_schema(*own).has_type_and_shape_inference_function, op
+        if isinstance(row.shape, Inferred) and row.shape.hands_on:
+            assert onnx.defs.has(op, domain=domain), op
 
 
 def at_size(proto, batch, outputs):

@@ -37,12 +37,7 @@ class User:
     """Someone who sees the screen as text."""
 
     def __init__(self, app):
-        self.app, self.pilot, self.handled = app, None, 0
-        self._text = None
-
-    def count(self, message):
-        """Count a message that is handled, but for those by which Textual waits for the others."""
-        self.handled += not isinstance(message, events.Callback)
+        self.app, self.pilot, self._text = app, None, None
 
     @property
     def text(self):
@@ -162,12 +157,17 @@ class User:
         self.app.post_message(events.Key(key, char))
 
     async def settle(self):
-        """Wait until no message is under way any more; Textual's pause alone takes a busy machine for an idle app."""
-        self._text, quiet = None, 0
-        while quiet < 2:
-            before = self.handled
-            await self.pilot.pause(0)
-            quiet = quiet + 1 if self.handled == before else 0
+        """Wait until nothing can go on without a key, the clock or a thread, and all is drawn.
+
+        Textual's own pause sends each widget a message and waits for it, which takes as long as all that is tested.
+        """
+        self._text, ready = None, asyncio.get_running_loop()._ready
+        while True:
+            while ready:
+                await asyncio.sleep(0)
+            self.app.screen._on_timer_update()
+            if not ready:
+                return
 
     async def wipe(self):
         """Empty the field that has the focus."""
@@ -211,7 +211,7 @@ async def using(script, *words, size=(80, 24), step=None, learns=False, **openin
     """
     app = ShapecalcApp(question_of(words), step, learns=learns, **opening)
     user = User(app)
-    async with app.run_test(size=size, notifications=True, message_hook=user.count) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         user.pilot = pilot
         await user.settle()
         await script(user)

@@ -114,6 +114,7 @@ class Player:
         elif sign == "resize":
             await user.resize(*map(int, text.split("x")))
         elif sign == "wait":
+            await user.pilot.pause(0)  # for what a thread does for a widget
             await user.app.workers.wait_for_complete()
             await user.settle()
         elif sign in ("paste", "find", "ask"):

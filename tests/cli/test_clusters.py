@@ -20,26 +20,36 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores.carrying import carry_job, plan_job
-from tests.cli.conftest import command, environment, process
+from tests.cli.conftest import command, environment
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-SHAPE = (768, 256, 256)
-CHAIN = "768,256,256 | shuffle --first 2,0,1 --to 512,384,256 --second 1,0,2"
 DATA = 192 << 20
 MEMORY = 44 << 20
-"""Less than a quarter of the array."""
+"""Less than a quarter of the large array."""
+LITTLE = 34 << 20
+"""In which the small array is moved by many tasks."""
+
+
+def written(folder, side):
+    """Return a store whose chunks are cubes with this side."""
+    shape = (12 * side, 4 * side, 4 * side)
+    made = zarr.create_array(str(folder / "x.zarr"), shape=shape, chunks=(side,) * 3, dtype="f4", compressors=None)
+    for start in range(0, shape[0], side):
+        made[start : start + side] = np.arange(16 * side**3, dtype="f4").reshape(side, *shape[1:]) + start
+    return folder / "x.zarr"
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stores") / "x.zarr"
-    made = zarr.create_array(str(folder), shape=SHAPE, chunks=(64, 64, 64), dtype="f4", compressors=None)
-    for start in range(0, SHAPE[0], 64):
-        made[start : start + 64] = np.arange(64 << 16, dtype="f4").reshape(64, 256, 256) + start
-    return folder
+    return written(tmp_path_factory.mktemp("stores"), 64)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return written(tmp_path_factory.mktemp("stores"), 32)
 
 
 @pytest.fixture
@@ -81,8 +91,13 @@ class Watch:
         return max(peak - self.first[each] for each, peak in self.peaks.items())
 
 
-def planned(source, chain=CHAIN, chunks=None):
-    return plan_job(answer_chain(*read_chain(chain), {}), str(source), MEMORY, 1, chunks)
+def chain_of(a, b, c):
+    return f"{a},{b},{c} | shuffle --first 2,0,1 --to {2 * c},{a // 2},{b} --second 1,0,2"
+
+
+def planned(source, memory=LITTLE, chunks=None, chain=chain_of):
+    text = chain(*zarr.open_array(str(source)).shape)
+    return plan_job(answer_chain(*read_chain(text), {}), str(source), memory, 1, chunks)
 
 
 def carry(job, target, run, tick=int, *, resume=False):
@@ -91,17 +106,18 @@ def carry(job, target, run, tick=int, *, resume=False):
 
 def check_equal(source, target):
     """Compare an output with NumPy's, slab by slab."""
-    want = zarr.open_array(str(source), mode="r")[...].transpose(2, 0, 1).reshape(512, 384, 256).transpose(1, 0, 2)
-    found = zarr.open_array(str(target), mode="r")
+    array, found = zarr.open_array(str(source), mode="r")[...], zarr.open_array(str(target), mode="r")
+    a, b, c = array.shape
+    want = array.transpose(2, 0, 1).reshape(2 * c, a // 2, b).transpose(1, 0, 2)
     for start in range(0, want.shape[0], 32):
         np.testing.assert_array_equal(found[start : start + 32], want[start : start + 32])
 
 
 def test_workers_read_each_byte_once_in_bounded_memory(large, cluster, tmp_path):
-    job = planned(large)
+    job = planned(large, MEMORY)
     assert (job.plan.read, job.plan.written) == (DATA, DATA)
     workers = [*cluster.client.run(os.getpid).values()]
-    carry(planned(large, chunks=job.plan.passes[0].chunks), tmp_path / "warm.zarr", cluster.run)
+    carry(planned(large, MEMORY, job.plan.passes[0].chunks), tmp_path / "warm.zarr", cluster.run)
     before, done = bytes_read(workers), []
     with Watch(workers) as watch:
         carry(job, tmp_path / "y.zarr", cluster.run, done.append)
@@ -124,17 +140,17 @@ def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
     chunk = tmp_path / "x.zarr" / "c" / "3" / "3"
     whole = chunk.read_bytes()
     chunk.write_bytes(b"\xff" + whole[1:])
-    turned = "64,64 | transpose 1,0"
+    turned = "{},{} | transpose 1,0".format
     with pytest.raises(FileError, match=r"x\.zarr: .*checksum.*begin anew"):
-        carry(planned(tmp_path / "x.zarr", turned), tmp_path / "y.zarr", cluster.run)
+        carry(planned(tmp_path / "x.zarr", chain=turned), tmp_path / "y.zarr", cluster.run)
     chunk.write_bytes(whole)
     shutil.rmtree(tmp_path / "y.zarr.part")
-    carry(planned(tmp_path / "x.zarr", turned), tmp_path / "y.zarr", cluster.run)
+    carry(planned(tmp_path / "x.zarr", chain=turned), tmp_path / "y.zarr", cluster.run)
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
-def test_a_worker_that_is_killed_is_done_without(large, cluster, tmp_path):
-    job, done, victims = planned(large), [], [*cluster.client.run(os.getpid).values()]
+def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
+    job, done, victims = planned(small), [], [*cluster.client.run(os.getpid).values()]
 
     def tick(count):
         done.append(count)
@@ -144,14 +160,14 @@ def test_a_worker_that_is_killed_is_done_without(large, cluster, tmp_path):
 
     carry(job, tmp_path / "y.zarr", cluster.run, tick)
     assert not victims
-    check_equal(large, tmp_path / "y.zarr")
+    check_equal(small, tmp_path / "y.zarr")
 
 
-def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(large, tmp_path):
+def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path):
     streams = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     for turn in range(4):  # on a busy machine a run may end before the signal comes
         output = tmp_path / f"{turn}.zarr"
-        words = ("transpose", str(large), "2,1,0", "-o", str(output), "--memory", "40MiB", "--cluster", "local:2")
+        words = ("transpose", str(small), "2,1,0", "-o", str(output), "--memory", "33MiB", "--cluster", "local:2")
         with subprocess.Popen(command(*words), **streams, start_new_session=True) as running:
             done = output.with_suffix(".zarr.part") / "done"
             while running.poll() is None and not (done.exists() and done.read_text()):
@@ -160,11 +176,11 @@ def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(large, tmp_path)
             said = running.stderr.read()
         if running.returncode:
             break
-    assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True)
+    assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True), said
 
 
-def test_workers_that_are_not_alike_are_refused_before_anything_is_written(large, cluster, tmp_path):
-    cluster.check(str(large), tmp_path / "y.zarr")
+def test_workers_that_are_not_alike_are_refused_before_anything_is_written(small, cluster, tmp_path):
+    cluster.check(str(small), tmp_path / "y.zarr")
 
     def pretend(name, found):
         import shapecalc
@@ -174,12 +190,12 @@ def test_workers_that_are_not_alike_are_refused_before_anything_is_written(large
 
     cluster.client.run(pretend, "state_of", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
-        cluster.check(str(large), tmp_path / "y.zarr")
+        cluster.check(str(small), tmp_path / "y.zarr")
     with pytest.raises(FileError, match="sees another source there"):  # as would one that comes later
-        carry(planned(large), tmp_path / "y.zarr", cluster.run)
+        carry(planned(small), tmp_path / "y.zarr", cluster.run)
     cluster.client.run(pretend, "__version__", "0.0")
     with pytest.raises(FileError, match=r"its shapecalc is 0\.0"):
-        cluster.check(str(large), tmp_path / "y.zarr")
+        cluster.check(str(small), tmp_path / "y.zarr")
 
 
 def other_state(_):
@@ -217,32 +233,31 @@ def test_workers_that_stand_elsewhere_read_the_clients_source_and_no_other_of_it
         made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
         made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
     with scheduler_elsewhere(tmp_path / "there") as (address, *_):
-        asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address)
+        asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address, "--verify", "sample")
         assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
     found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
     np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
 
 
 @pytest.mark.parametrize(("gone", "said"), [("worker", "has had no workers for 1 s"), ("scheduler", "")])
-def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone, said, large, tmp_path, monkeypatch):
+def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone, said, small, tmp_path, monkeypatch):
     from shapecalc.engine.stores import workers
 
     monkeypatch.setattr(workers, "LOST", 1)
-    job = planned(large)
+    job = planned(small)
     with scheduler_elsewhere(tmp_path) as (address, scheduler, worker), workers.cluster_at(address, MEMORY) as cluster:
         end = (scheduler if gone == "scheduler" else worker).kill
         with pytest.raises(FileError, match=rf"{address}: .*{said}.*; go on with --resume"):
             carry(job, tmp_path / "y.zarr", cluster.run, lambda count: count and end())
     assert (tmp_path / "y.zarr.part" / "done").read_text()
     carry(job, tmp_path / "y.zarr", workers.on_threads(1), resume=True)
-    check_equal(large, tmp_path / "y.zarr")
+    check_equal(small, tmp_path / "y.zarr")
 
 
-def test_a_command_line_takes_a_scheduler_by_its_address(large, cluster, tmp_path, shapecalc, monkeypatch):
-    words = ("transpose", str(large), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
+def test_a_scheduler_that_does_not_answer_is_named(small, tmp_path, shapecalc, monkeypatch):
+    words = ("transpose", str(small), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
     monkeypatch.setattr("shapecalc.engine.stores.workers.WAITING", 0.5)
     for address, told in (("tls", "Dask's configuration names no certificates"), ("tcp", "tcp://127.0.0.1:9")):
         refused = shapecalc(*words, f"{address}://127.0.0.1:9")
         assert (refused.code, refused.err.count("\n"), told in refused.err) == (4, 1, True)
         assert not (tmp_path / "y.zarr.part").exists()
-    assert process(*words, cluster.client.scheduler.address, "--verify", "sample").returncode == 0

@@ -28,9 +28,9 @@ PIECES = [
 ]
 OPENINGS = ["", "reshape N,C,H,W 0,-1,64", "chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "shape 2,3,4 --start 1"]
 SIZES = [(80, 24), (60, 18), (59, 17), (200, 60), (1, 1), (100, 30)]
-TURNS = 32
+TURNS = 30
 PLAYED = [(0, range(21, 29)), (2, range(21, 29))]
-PLAYED += [pytest.param(seed, range(TURNS), marks=pytest.mark.slow) for seed in range(len(OPENINGS))]
+PLAYED += [pytest.param(seed, range(TURNS), marks=pytest.mark.slow) for seed in range(1, len(OPENINGS))]
 """Seeds and turns: all of them are slow, and a few go over a change of size and a paste."""
 
 

@@ -19,7 +19,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
     for name in ("SHAPECALC_DIALECT", "SHAPECALC_OPSET"):
         os.environ.pop(name, None)
-    gc.set_threshold(1_000_000)  # looking for garbage every 700 objects takes a third of the tests of the app
+    gc.set_threshold(200_000)  # looking for garbage every 700 objects takes a third of the tests of the app
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,6 +6,7 @@ Only names that are public in Click and in all versions of Typer since 0.27.2 ar
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
@@ -35,8 +36,9 @@ KINDS: dict[Takes, tuple[Any, Any]] = {
 
 def run_typer(words: Sequence[str]) -> int:
     """Answer a shell that asks for completions or for their script, and return the exit code."""
+    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # in bash, in other shells
     try:
-        return int(app(words)(words, prog_name="shapecalc", standalone_mode=False) or 0)
+        return int(app(typed.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0)
     except TyperException as error:
         tell(f"shapecalc: usage: {error.format_message()}")
         return Exit.USAGE
@@ -56,7 +58,10 @@ def help_text(name: str) -> str:
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all."""
+    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all.
+
+    If they ask for none, or for half of one, the commands have no parameters. Without words, all have theirs.
+    """
     made = typer.Typer(
         name="shapecalc",
         rich_markup_mode=None,
@@ -68,15 +73,14 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     names = [*OPS, *COMMANDS]
     for name in [*words[:1]] if words and words[0] in names else names:
         command = command_named(name)
-        told = made.command(
+        made.command(
             name,
             cls=ShapeCommand,
             context_settings={"ignore_unknown_options": True},
             short_help=command.summary,
             help=command.help,
             epilog=EPILOG if name in OPS else None,
-        )
-        told(_function_of(command))
+        )(_function_of(command) if not words or name in words else lambda: None)
     return made
 
 
@@ -133,8 +137,7 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
 
 def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None:
     """Return what completes a word; None if nothing does."""
-    names = parameter.completions
-    if names is None:
+    if (names := parameter.completions) is None:
         return None
     first = isinstance(parameter, Argument) and parameter.completes_first
     return lambda ctx, incomplete: (  # Typer looks at these names

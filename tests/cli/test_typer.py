@@ -26,3 +26,10 @@ def test_typer_has_nothing_to_convert(name):
     assert name != "the group" or kinds["version"] is bool
     passed_on = {"return", *(name for name, hint in FUNCTIONS[name].__annotations__.items() if _is_counted(hint))}
     assert [name for name, kind in kinds.items() if name not in passed_on and kind not in PASSED_ON] == []
+
+
+@pytest.mark.parametrize(("words", "listed"), [(["reshape", ""], 1), (["why", "bad"], 1), (["re"], 0), ([""], 0)])
+def test_what_nobody_asks_about_is_not_made(words, listed):
+    made = app(words).registered_commands
+    assert [command.name for command in made if command.callback.__annotations__] == words[:listed]
+    assert listed or len(made) == len(MADE.registered_commands)

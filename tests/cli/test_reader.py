@@ -65,7 +65,7 @@ def asked(read, *arguments, **how):
         return error.problem.message
 
 
-@examples(150)
+@examples(110)
 @given(command_lines())
 @example(["reshape", "2,3,4", "--where", "--json", "6"])
 @example(["squeeze", "1,3,1", "0", "--axes", "2"])

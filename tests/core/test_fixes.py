@@ -147,7 +147,7 @@ def requests(draw):
     return Request(op, shape, arguments, row.name, opset, switch=switch)
 
 
-@examples(200)
+@examples(150)
 @given(st.one_of(requests(), often_fitting()))
 def test_every_fix_resolves(request_):
     check(resolve(request_))

@@ -25,7 +25,7 @@ from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 from tests.view.real_chains import REAL_CHAINS
 
-MANY = examples(120)
+MANY = examples(90)
 GOALS = st.sampled_from([*Goal])
 
 
@@ -134,7 +134,7 @@ def copied_by_numpy(answer):
     return copies
 
 
-@pytest.mark.parametrize("seeds", some_and_rest(range(800), 200))
+@pytest.mark.parametrize("seeds", some_and_rest(range(600), 200))
 def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))

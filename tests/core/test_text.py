@@ -80,7 +80,7 @@ def test_a_megabyte_of_anything_is_answered_promptly(text):
     assert len(caught.value.problem.message) < 200
 
 
-@examples(120)
+@examples(90)
 @given(st.lists(st.integers(0, 10**12) | fractions, max_size=5))
 def test_what_is_printed_can_be_read_and_numbers_stay_plain_ints(shape):
     assert read_dims(shape_text(shape)) == tuple(shape)
@@ -111,7 +111,7 @@ def test_the_dim_that_differs_is_named_with_the_reason(pattern, shape, index, me
     assert matcher.sizes == {}
 
 
-@examples(150)
+@examples(110)
 @given(st.lists(st.integers(0, 5), max_size=5), st.data())
 def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
     dims = [data.draw(st.sampled_from([size, "?", f"N{size}", f"2*M{size}/2"])) for size in shape]

@@ -23,7 +23,7 @@ from tests.numpy_moves import moved_by_numpy
 from tests.sampling import examples, some_and_rest
 from tests.strategies import factorisations
 
-MANY = examples(200)
+MANY = examples(150)
 
 
 @st.composite
@@ -160,7 +160,7 @@ def put_primes_in(axes):
     )
 
 
-@pytest.mark.parametrize("seeds", some_and_rest(range(3000), 500))
+@pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
 def test_names_are_cut_as_primes_are(seeds):
     """What is read of names holds for all sizes, and primes have no more factors in common than names."""
     for seed in seeds:
@@ -175,7 +175,7 @@ def cuts(sizes):
     return {at for at in inside for low, high in pairwise(counts) if at % low == 0 and high % at == 0}
 
 
-@pytest.mark.parametrize("seeds", some_and_rest(range(3000), 500))
+@pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
 def test_what_is_mixed_lines_up_nowhere_inside(seeds):
     for seed in seeds:
         draw = Random(seed)

@@ -41,7 +41,7 @@ def carried_out(chain, array):
     return run(answer_chain(*read_chain(chain), {}), array).array
 
 
-@examples(60)
+@examples(45)
 @given(pairs_of_shapes(NAMED | st.integers(1, 4), most=5))
 def test_every_chain_that_is_found_is_proved(shapes):
     found, claimed = sc.find(*shapes), ways_between(*shapes)
@@ -59,7 +59,7 @@ def of_one_transpose_and_one_reshape(x, after):
     return {each.tobytes() for each in (*first, *last)}
 
 
-@examples(60)
+@examples(45)
 @given(pairs_of_shapes(st.integers(1, 4)))
 def test_each_function_is_listed_once_and_a_search_is_complete_only_if_no_other_is_within_its_bounds(shapes):
     before, after = shapes
@@ -113,7 +113,7 @@ def test_known_functions_are_among_those_that_are_found(before, after, chain):
     assert sc.find(before, after, pairs=[(x, run(answer, x).array)]).fits == 1
 
 
-@examples(60)
+@examples(45)
 @given(st.lists(st.integers(1, 4), max_size=4), st.data())
 def test_what_a_pair_of_arrays_shows_is_found(sizes, data):
     before, perm = data.draw(grouped(sizes)), data.draw(st.permutations(range(len(sizes))))

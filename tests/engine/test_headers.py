@@ -101,7 +101,7 @@ def read_by_us(data):
     return found.shape, found.fortran, found.kind, found.start
 
 
-@examples(80)
+@examples(60)
 @given(KINDS, array_shapes(min_dims=0, min_side=0, max_side=4), st.booleans())
 def test_every_header_that_numpy_writes_is_read_for_data_and_without(tmp_path_factory, kind, shape, fortran):
     folder, array = tmp_path_factory.getbasetemp(), np.zeros(shape, kind, order="F" if fortran else "C")
@@ -149,7 +149,7 @@ def damaged(draw):
     return bytes(data)
 
 
-@examples(200)
+@examples(150)
 @given(damaged())
 def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
     found = read_by_us(data)
@@ -249,7 +249,7 @@ def test_a_member_without_an_ending_is_read_and_what_numpy_does_not_pack_is_refu
             open_array(packed(tmp_path, npy(np.zeros(3)), packing))
 
 
-@examples(100)
+@examples(75)
 @given(data=st.data())
 def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()

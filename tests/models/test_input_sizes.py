@@ -102,7 +102,7 @@ DIMS = st.builds(
 )
 
 
-@examples(80)
+@examples(60)
 @given(DIMS, st.one_of(st.none(), st.integers(1, 9), st.sampled_from([named_dim("S"), named_dim("past")])))
 def test_a_name_is_right_at_every_size(dim, added):
     """Whatever product or sum the numbers come from: a name that is told is right, and a product is always told."""

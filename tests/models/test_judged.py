@@ -176,13 +176,13 @@ SIZES = (1, 2, 3)
 STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 
 
-@examples(80)
+@examples(60)
 @given(chains())
 def test_shapes_and_failures_are_those_of_the_runtime(chain):
     held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
 
 
-@examples(60)
+@examples(45)
 @given(chains(STARTS, (1,), (*STEPS, mixed)))
 def test_every_node_of_a_chain_is_judged_as_the_runtime_shows(chain):
     follower = judged(chain.model())[1]

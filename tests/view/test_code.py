@@ -100,7 +100,7 @@ def test_the_tables_are_asked_again_by_their_command_lines():
     assert [line for line, *_ in rows(REQUESTS, "names") if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
 
 
-@examples(60)
+@examples(45)
 @given(requested_answers().filter(lambda answer: answer is not None))
 def test_what_is_drawn_is_written_as_a_command_line_and_as_code_that_do_the_same(answer):
     assert asks_the_same(answer)
@@ -160,7 +160,7 @@ def named_chains(draw):
     return answer
 
 
-@examples(60)
+@examples(45)
 @given(named_chains().filter(bool), SIZES)
 def test_any_chain_of_names_does_the_same_for_any_sizes(answer, drawn):
     sizes = {name: drawn[name] for name in names(dim for shape in shapes_of(answer) for dim in shape)}

@@ -36,7 +36,7 @@ def text_of(film, number=-1):
 
 
 @given(answers(), ROOMS)
-@examples(60)
+@examples(45)
 def test_every_word_has_room_and_stands_over_no_other(answer, room):
     film = film_of(answer, *room)
     assert film.height <= room[1]
@@ -71,7 +71,7 @@ def test_huge_counts_have_films_that_say_what_is_left_out(line):
 
 
 @given(answers(without=("shape", *COMBINING)), ROOMS)
-@examples(60)
+@examples(45)
 def test_memory_ends_as_numpy_leaves_it(answer, room):
     assume(answer.concrete)
     assume(all(prod(dim or 1 for dim in shape) <= 10_000 for shape in (answer.input, answer.output)))
@@ -82,7 +82,7 @@ def test_memory_ends_as_numpy_leaves_it(answer, room):
 
 
 @given(answers(), st.floats(0, 1))
-@examples(60)
+@examples(45)
 def test_the_tracks_of_files_are_the_pictures_of_the_screen(answer, part):
     film = film_of(answer)
     second = part * film.seconds
@@ -101,7 +101,7 @@ def indexed(array, text):
 
 
 @given(permutations(), ROOMS)
-@examples(60)
+@examples(45)
 def test_what_is_picked_up_is_what_is_written(drawn, room):
     shape, perm = drawn
     answer = answer_to(f"transpose {','.join(map(str, shape)) or '[]'} {','.join(map(str, perm)) or '[]'}")
@@ -123,7 +123,7 @@ small = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 
 @given(small.flatmap(lambda shape: st.tuples(st.just(shape), factorisations(prod(shape)))))
-@examples(60)
+@examples(45)
 def test_a_reshape_moves_no_element(drawn):
     shape, target = (",".join(map(str, dims)) or "[]" for dims in drawn)
     places = [
@@ -173,7 +173,7 @@ def dims_asked(asks):
 
 
 @given(answers())
-@examples(60)
+@examples(45)
 def test_every_dim_that_has_to_be_found_is_asked_for_once_while_it_is_a_hole(answer):
     film, asked = film_of(answer), 0
     for before, frame in zip(film.frames, film.frames[1:], strict=False):

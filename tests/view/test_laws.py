@@ -38,7 +38,7 @@ PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers
 
 
 @given(answers(), st.integers(40, 120), st.integers(4, 30), st.sampled_from([ASCII, UNICODE]), st.data())
-@examples(100)
+@examples(75)
 def test_every_line_fits_without_blanks_at_its_end_and_no_plural_is_of_one_thing(answer, width, height, strokes, data):
     at = data.draw(st.none() | st.integers(0, len(answer.steps)))
     sized = {"width": width, "height": height, "strokes": strokes}
@@ -89,7 +89,7 @@ def check_places(answer, width):
 @example(answer_to("chain 1,1,1,1,1,1,1,1,1 | transpose | shuffle --dialect tensorrt"), 60)
 @example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"), 60)
 @example(answer_to("chain 5,N | reshape N,0 | reshape []"), 60)
-@examples(100)
+@examples(75)
 def test_a_flow_shows_the_dims_of_the_stages_under_the_marks_of_the_axes_they_are_of(answer, width):
     check_places(answer, width)
     found = layouts(answer)
@@ -108,7 +108,7 @@ def test_a_flow_shows_the_dims_of_the_stages_under_the_marks_of_the_axes_they_ar
 
 
 @given(answers(), st.data())
-@examples(60)
+@examples(45)
 def test_the_grid_follows_one_element_and_its_sizes_meet_the_conditions(answer, data):
     if answer.output is None:
         return

@@ -54,7 +54,7 @@ def mixing(words, drawn, ruled, pattern):
     return said if ruled in NO_RULERS else [*said, re.search(" mix(es)? axes", ruled) is not None]
 
 
-@examples(100)
+@examples(75)
 @given(requests())
 @example("reshape 2,3,4 2,6,2")
 @example("reshape 24 2,3,4")
@@ -94,7 +94,7 @@ def chains(draw):
     return f"chain {' | '.join(stages)}"
 
 
-@examples(60)
+@examples(45)
 @given(chains())
 @example("chain 4,6 | transpose 1,0 | reshape 24 | reshape 6,2,2")
 def test_a_chain_whose_axes_all_stay_axes_of_the_input_has_a_pattern(line):

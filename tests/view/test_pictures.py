@@ -20,7 +20,7 @@ from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
 from tests.view.reading import columns_of, rulers_of, wires_read
 
-REQUESTS = 300
+REQUESTS = 220
 SIZES = ((80, 24), (120, 40), (200, 60))
 NO_ROOM = "no room for lines"
 BESIDE = 12

@@ -48,7 +48,7 @@ def cut(box):
     return tuple([slice(*span) for span in box])
 
 
-@examples(60)
+@examples(45)
 @given(chains(), st.data())
 def test_maps_after_maps_are_numpys_and_every_box_is_right_and_reads_no_more_than_is_counted(chain, data):
     shape, moves = chain
@@ -89,7 +89,7 @@ def test_spans_are_boxes_that_hold_the_positions_in_order(sizes, data):
     assert len(found) <= 2 * len(sizes) - 1
 
 
-@examples(60)
+@examples(45)
 @given(chains())
 def test_a_map_holds_each_part_of_the_output_once_and_of_the_source_at_most_once(chain):
     for each in fewest_maps(*chain):

@@ -325,8 +325,7 @@ def read_model(path: str | Path) -> Model:
     messages = onnx_messages()
     try:
         message, payloads = _mapped_message(path)
-        proto = _parsed(message, messages)
-        return model_of(proto, Path(path), payloads)
+        return model_of(_parsed(message, messages), Path(path), payloads)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise file_error(f"{path}: {reason}") from None

@@ -6,20 +6,25 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from shapecalc import __version__
 from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.arrays import FileError
+from shapecalc.engine.stores import workers
 from shapecalc.engine.stores.carrying import carry_job, plan_job
+from shapecalc.engine.stores.stores import state_of
 from tests.cli.conftest import command, environment
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -52,11 +57,9 @@ def small(tmp_path_factory):
     return written(tmp_path_factory.mktemp("stores"), 32)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
-    from shapecalc.engine.stores.workers import cluster_at
-
-    with cluster_at("local:2", MEMORY) as made:
+    with workers.cluster_at("local:2", MEMORY) as made:
         yield made
 
 
@@ -116,14 +119,14 @@ def check_equal(source, target):
 def test_workers_read_each_byte_once_in_bounded_memory(large, cluster, tmp_path):
     job = planned(large, MEMORY)
     assert (job.plan.read, job.plan.written) == (DATA, DATA)
-    workers = [*cluster.client.run(os.getpid).values()]
+    processes = [*cluster.client.run(os.getpid).values()]
     carry(planned(large, MEMORY, job.plan.passes[0].chunks), tmp_path / "warm.zarr", cluster.run)
-    before, done = bytes_read(workers), []
-    with Watch(workers) as watch:
+    before, done = bytes_read(processes), []
+    with Watch(processes) as watch:
         carry(job, tmp_path / "y.zarr", cluster.run, done.append)
     check_equal(large, tmp_path / "y.zarr")
     assert watch.most <= job.memory <= MEMORY < DATA / 4
-    assert DATA <= bytes_read(workers) - before < 1.02 * DATA
+    assert DATA <= bytes_read(processes) - before < 1.02 * DATA
     assert len([count for count in done if count]) == job.plan.tasks < 100
 
 
@@ -149,8 +152,8 @@ def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
-def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
-    job, done, victims = planned(small), [], [*cluster.client.run(os.getpid).values()]
+def test_a_worker_that_is_killed_is_done_without(small, tmp_path):
+    job, done = planned(small), []
 
     def tick(count):
         done.append(count)
@@ -158,12 +161,17 @@ def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
             os.kill(victims.pop(), signal.SIGKILL)
             victims.clear()
 
-    carry(job, tmp_path / "y.zarr", cluster.run, tick)
+    with workers.cluster_at("local:2", MEMORY) as own:
+        victims = [*own.client.run(os.getpid).values()]
+        carry(job, tmp_path / "y.zarr", own.run, tick)
     assert not victims
     check_equal(small, tmp_path / "y.zarr")
 
 
-def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path):
+def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path, request):
+    """Nor does Dask say that the port is taken which it would ask for."""
+    with suppress(OSError):
+        request.addfinalizer(socket.create_server(("127.0.0.1", 8787)).close)
     streams = {"env": environment(), "stderr": subprocess.PIPE, "text": True}
     for turn in range(4):  # on a busy machine a run may end before the signal comes
         output = tmp_path / f"{turn}.zarr"
@@ -179,7 +187,7 @@ def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path)
     assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True), said
 
 
-def test_workers_that_are_not_alike_are_refused_before_anything_is_written(small, cluster, tmp_path):
+def test_workers_that_are_not_alike_are_refused_before_anything_is_written(small, cluster, tmp_path, request):
     cluster.check(str(small), tmp_path / "y.zarr")
 
     def pretend(name, found):
@@ -188,6 +196,8 @@ def test_workers_that_are_not_alike_are_refused_before_anything_is_written(small
 
         setattr(shapecalc if name == "__version__" else workers, name, found)
 
+    for name, own in (("state_of", state_of), ("__version__", __version__)):
+        request.addfinalizer(partial(cluster.client.run, pretend, name, own))
     cluster.client.run(pretend, "state_of", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
         cluster.check(str(small), tmp_path / "y.zarr")
@@ -227,31 +237,34 @@ def scheduler_elsewhere(folder):
             each.wait()
 
 
-def test_workers_that_stand_elsewhere_read_the_clients_source_and_no_other_of_its_name(tmp_path):
+def test_a_worker_elsewhere_reads_the_clients_source_and_is_missed_once_it_is_gone(small, tmp_path, monkeypatch):
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
         made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
         made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
-    with scheduler_elsewhere(tmp_path / "there") as (address, *_):
+    with scheduler_elsewhere(tmp_path / "there") as (address, _, worker):
         asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address, "--verify", "sample")
         assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
-    found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
-    np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
+        found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
+        np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
+        check_gone(worker, r"has had no workers for 1 s", address, small, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize(("gone", "said"), [("worker", "has had no workers for 1 s"), ("scheduler", "")])
-def test_a_cluster_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(gone, said, small, tmp_path, monkeypatch):
-    from shapecalc.engine.stores import workers
-
+def check_gone(process, said, address, source, folder, monkeypatch):
+    """Kill a process of a cluster while it works: that is said, and what is done can be gone on with."""
     monkeypatch.setattr(workers, "LOST", 1)
-    job = planned(small)
-    with scheduler_elsewhere(tmp_path) as (address, scheduler, worker), workers.cluster_at(address, MEMORY) as cluster:
-        end = (scheduler if gone == "scheduler" else worker).kill
-        with pytest.raises(FileError, match=rf"{address}: .*{said}.*; go on with --resume"):
-            carry(job, tmp_path / "y.zarr", cluster.run, lambda count: count and end())
-    assert (tmp_path / "y.zarr.part" / "done").read_text()
-    carry(job, tmp_path / "y.zarr", workers.on_threads(1), resume=True)
-    check_equal(small, tmp_path / "y.zarr")
+    job = planned(source)
+    told = rf"{address}: .*{said}.*; go on with --resume"
+    with workers.cluster_at(address, MEMORY) as cluster, pytest.raises(FileError, match=told):
+        carry(job, folder / "y.zarr", cluster.run, lambda count: count and process.kill())
+    assert (folder / "y.zarr.part" / "done").read_text()
+    carry(job, folder / "y.zarr", workers.on_threads(1), resume=True)
+    check_equal(source, folder / "y.zarr")
+
+
+def test_a_scheduler_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(small, tmp_path, monkeypatch):
+    with scheduler_elsewhere(tmp_path) as (address, scheduler, _):
+        check_gone(scheduler, "", address, small, tmp_path, monkeypatch)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(small, tmp_path, shapecalc, monkeypatch):

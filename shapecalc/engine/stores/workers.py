@@ -219,6 +219,7 @@ def cluster_at(where: str, memory: int) -> Iterator[Cluster]:
                 threads_per_worker=1,
                 memory_limit=0,
                 dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # or Dask asks for 8787, which others may have
                 local_directory=scratch,
                 silence_logs=50,
             ) as made,

@@ -58,7 +58,7 @@ def beyond(name, op, shape, arguments):
 
 
 @pytest.mark.parametrize(("name", "op"), [*OPERATORS, ("einops", "rearrange")])
-@examples(60)
+@examples(45)
 @given(data=st.data())
 def test_the_library_and_the_dialect_agree_or_both_refuse(engine, name, op, data):
     library = engine(name)

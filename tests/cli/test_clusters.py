@@ -247,7 +247,7 @@ def test_a_worker_elsewhere_reads_the_clients_source_and_is_missed_once_it_is_go
         assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
         found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
         np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
-        check_gone(worker, r"has had no workers for 1 s", address, small, tmp_path, monkeypatch)
+        check_gone(worker, "has had no workers for 1 s", address, small, tmp_path, monkeypatch)
 
 
 def check_gone(process, said, address, source, folder, monkeypatch):

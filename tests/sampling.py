@@ -2,11 +2,15 @@
 
 `examples` are for laws that Hypothesis draws. Of a test with many rows `MOST_ROWS` are left, of a test that is marked
 `@pytest.mark.sampled(8)` eight. `pytestmark = pytest.mark.sessions(8)` is for files of whole sessions, of which it
-leaves eight tests, and `some_and_rest` for a test that goes through rows in one go.
+leaves eight tests. `each_row` makes one test of rows that take less time than a test, and `some_and_rest` is for a
+test that goes through its rows itself.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections import Counter
 from random import Random
 
 import pytest
@@ -16,6 +20,7 @@ FEW = 6
 """Examples of a law in the sample; they are the same ones every time."""
 MOST_ROWS = 20
 """Rows of a test in the sample, if it does not say how many."""
+PARAM = type(pytest.param())
 
 
 def load_profile(*, sample, seed=None):
@@ -38,11 +43,47 @@ def drawn(law, rows, count):
     return Random(law).sample(rows, min(count, len(rows)))
 
 
-def some_and_rest(rows, count):
-    """Return two params for a test that goes through rows in one go: some of them, and the rest, which is slow."""
-    kept = {*drawn(str(rows), range(len(rows)), count)}
+def some_and_rest(rows, count, law=None):
+    """Return params for a test that goes through rows in one go: some of them, and the rest if any, which is slow."""
+    kept = {*drawn(law or str(rows), range(len(rows)), count)}
     parts = [[row for place, row in enumerate(rows) if (place in kept) is some] for some in (True, False)]
-    return [pytest.param(parts[0], id="some"), pytest.param(parts[1], id="rest", marks=pytest.mark.slow)]
+    params = [pytest.param(parts[0], id="some"), pytest.param(parts[1], id="rest", marks=pytest.mark.slow)]
+    return params if parts[1] else params[:1]
+
+
+def each_row(names, rows):
+    """Have one test go through rows, as many tests would, and tell every row that is wrong, or why some are left out.
+
+    A test takes 3 ms beside what it does. In the sample it goes through some of the rows.
+    """
+    names, one = ((names,), True) if isinstance(names, str) else (names, False)
+    rows = [row.values if isinstance(row, PARAM) else (row,) if one else row for row in rows]
+
+    def made(test):
+        @functools.wraps(test)
+        def run(part, **fixtures):
+            wrong, skipped = [], []
+            for row in part:
+                try:
+                    test(**fixtures, **dict(zip(names, row, strict=True)))
+                except pytest.skip.Exception as left_out:
+                    skipped.append(left_out.msg)
+                except Exception as error:
+                    error.add_note(f"The row: {row!r}")
+                    wrong.append(error)
+            if wrong:
+                raise ExceptionGroup(f"{len(wrong)} of {len(part)} rows are wrong", wrong)
+            if skipped:
+                reasons = (f"{number} of {len(part)} rows: {reason}" for reason, number in Counter(skipped).items())
+                pytest.skip("; ".join(reasons))
+
+        signature = inspect.signature(test)
+        part = inspect.Parameter("part", inspect.Parameter.KEYWORD_ONLY)
+        others = [each for name, each in signature.parameters.items() if name not in names]
+        run.__signature__ = signature.replace(parameters=[*others, part])
+        return pytest.mark.parametrize("part", some_and_rest(rows, MOST_ROWS, test.__name__))(run)
+
+    return made
 
 
 def mark_slow(items):

@@ -8,7 +8,6 @@ import pkgutil
 import re
 import shlex
 
-import pytest
 from textual.binding import Binding
 
 import shapecalc as sc
@@ -16,6 +15,7 @@ from shapecalc import tui
 from shapecalc.cli.options import PRINTING
 from shapecalc.core.commands import read_op
 from shapecalc.core.ops import OPS
+from tests.sampling import each_row
 from tests.sessions import ROOT
 
 NAMES = {"pagedown": "PgDn", "pageup": "PgUp", "question_mark": r"\&?", "slash": "/", "plus": "+", "minus": "-"}
@@ -44,7 +44,7 @@ def test_every_key_is_in_the_manual():
     assert [key for key in bound_keys() if name(key).lower() not in named] == []
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@each_row("example", EXAMPLES)
 def test_every_public_function_answers_as_its_command_line(example, shapecalc):
     op, *words = shlex.split(example)
     typed = read_op(OPS[op], words, PRINTING.values())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sampling import FEW, MOST_ROWS, drawn, examples, mark_slow, some_and_rest
+from tests.sampling import FEW, MOST_ROWS, drawn, each_row, examples, mark_slow, some_and_rest
 
 
 def test_all_but_a_draw_of_the_rows_are_slow():
@@ -33,6 +34,30 @@ def test_some_and_the_rest_are_all_in_their_order():
     assert sorted([*some.values[0], *rest.values[0]]) == [*"abcdef"]
     assert all(sorted(part.values[0]) == part.values[0] for part in (some, rest))
     assert ([mark.name for mark in some.marks], [mark.name for mark in rest.marks]) == ([], ["slow"])
+
+
+def test_every_row_that_is_wrong_is_told_and_why_others_are_left_out():
+    met = []
+
+    @each_row(("here", "number"), [("", 1), ("wrong", 2), pytest.param("no engine", 3), ("wrong", 4)])
+    def law(kept, here, number):
+        met.append((kept, number))
+        assert here != "wrong"
+        if here:
+            pytest.skip(here)
+
+    (mark,) = law.pytestmark
+    (rows,) = mark.args[1][0].values
+    assert [*inspect.signature(law).parameters] == ["kept", "part"]
+    with pytest.raises(ExceptionGroup, match="2 of 4 rows are wrong") as told:
+        law(kept="x", part=rows)
+    assert met == [("x", 1), ("x", 2), ("x", 3), ("x", 4)]
+    assert [error.__notes__ for error in told.value.exceptions] == [
+        ["The row: ('wrong', 2)"],
+        ["The row: ('wrong', 4)"],
+    ]
+    with pytest.raises(pytest.skip.Exception, match="1 of 2 rows: no engine"):
+        law(kept="x", part=rows[::2])
 
 
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])

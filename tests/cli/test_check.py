@@ -109,9 +109,9 @@ def test_blocks_hold_all_lines_whatever_comes_at_once(size, monkeypatch):
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """Return a file of many blocks, with failures, defaults and lines of every other kind in it."""
-    monkeypatch.setattr(check, "BLOCK", 1 << 13)
+    monkeypatch.setattr(check, "BLOCK", 1 << 12)
     path = tmp_path / "cases"
-    body = "".join(f"reshape 2,{at} {at},-1 => {at},{2 + (at % 100 == 7)}\n" for at in range(1, 800))
+    body = "".join(f"reshape 2,{at} {at},-1 => {at},{2 + (at % 100 == 7)}\n" for at in range(1, 400))
     odd = "@default dialect=tensorrt\nreshape 65536,65536 -1\nreshape 2,,4 6\nreshape 6 5,-1\nreshape N,4 2,6\n\udcff\n"
     end = f"@default dialect=numpy\n{body}reshape 2,3 6,-2 => 6,1\n{'z' * 1_100_000}\nreshape 2,3 3,-2 => 3,2"
     path.write_text(f"{body}{odd}{body}{end}", "utf-8", "surrogateescape")
@@ -122,8 +122,8 @@ def large(tmp_path, monkeypatch):
 def test_jobs_change_no_byte(options, large, shapecalc):
     one = shapecalc("check", str(large), *options, "--jobs", "1")
     if "--fail-fast" not in options:
-        conditional = "25 failed" if "--strict" in options else "24 failed, 1 answered"
-        assert one.err == f"shapecalc: 2,375 passed, {conditional}, 3 could not be read, 2 could not be resolved\n"
+        conditional = "13 failed" if "--strict" in options else "12 failed, 1 answered"
+        assert one.err == f"shapecalc: 1,187 passed, {conditional}, 3 could not be read, 2 could not be resolved\n"
     for jobs in ("2", "5"):
         assert shapecalc("check", str(large), *options, "--jobs", jobs) == one
 
@@ -149,13 +149,13 @@ def test_no_process_is_left_where_the_reader_goes(large):
 @pytest.mark.slow
 def test_progress_is_told_on_a_terminal_where_nothing_else_is_written(tmp_path):
     large = tmp_path / "cases"
-    large.write_text(PASSES * 20_000)
-    code = "import sys; import shapecalc.cli.output as o; o.PATIENCE = 0; import shapecalc.cli.check as c\n"
-    code += "c.BLOCK = 1 << 17; from shapecalc.__main__ import main; sys.exit(main())"
+    large.write_text(PASSES * 5_000)
+    code = "import sys; import shapecalc.cli.data as d; d.PATIENCE = 0; import shapecalc.cli.check as c\n"
+    code += "c.BLOCK = 1 << 15; from shapecalc.__main__ import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "check", str(large), "--jobs", "1"]
     _, told = told_on_a_terminal(words, env=environment() | {"TERM": "xterm"}, stdout=subprocess.DEVNULL)
     assert "checking" in told
-    assert told.splitlines()[-1].rpartition("\x1b[2K")[2].startswith("shapecalc: 20,")
+    assert told.splitlines()[-1].rpartition("\x1b[2K")[2].startswith("shapecalc: 5,")
 
 
 # Streams
@@ -224,7 +224,7 @@ ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1
 
 def test_a_case_with_something_odd_in_it_is_judged_by_its_answer_and_told_with_its_id(vectors):
     draw = Random(5)
-    for line in [*vectors[1].values()] * 2:
+    for line in vectors[1].values():
         case = json.loads(line) | {"id": draw.choice([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True])}
         del case["expect"]
         key = draw.choice([*case, *case, "where", "dtype", "axis", "allowzero", "N"])

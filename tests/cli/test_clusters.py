@@ -152,8 +152,8 @@ def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
-def test_a_worker_that_is_killed_is_done_without(small, tmp_path):
-    job, done = planned(small), []
+def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
+    job, done, victims = planned(small), [], [*cluster.client.run(os.getpid).values()]
 
     def tick(count):
         done.append(count)
@@ -161,11 +161,10 @@ def test_a_worker_that_is_killed_is_done_without(small, tmp_path):
             os.kill(victims.pop(), signal.SIGKILL)
             victims.clear()
 
-    with workers.cluster_at("local:2", MEMORY) as own:
-        victims = [*own.client.run(os.getpid).values()]
-        carry(job, tmp_path / "y.zarr", own.run, tick)
+    carry(job, tmp_path / "y.zarr", cluster.run, tick)
     assert not victims
     check_equal(small, tmp_path / "y.zarr")
+    cluster.client.wait_for_workers(2, timeout=60)  # another comes in its place
 
 
 def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path, request):
@@ -214,57 +213,59 @@ def other_state(_):
 
 @contextmanager
 def scheduler_elsewhere(folder):
-    """Yield the address of a scheduler on this machine, and it and its one worker as processes in a folder."""
+    """Yield the address of a scheduler on this machine, its process, and what starts a worker in a folder."""
     told, made = folder / "scheduler.json", []
 
     def started(*words):
         words = [sys.executable, "-m", *words, "--no-dashboard"]
         made.append(subprocess.Popen(words, cwd=folder, env=environment(), stderr=subprocess.DEVNULL))
+        return made[-1]
+
+    def worker():
+        process = started("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1")
+        with distributed.Client(address) as client:
+            client.wait_for_workers(1, timeout=60)
+        return process
 
     try:
         options = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
-        started("distributed.cli.dask_scheduler", *options)
+        scheduler = started("distributed.cli.dask_scheduler", *options)
         while not told.exists() or not told.read_text().endswith("}"):
             time.sleep(0.02)
         address = json.loads(told.read_text())["address"]
-        started("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1")
-        with distributed.Client(address) as client:
-            client.wait_for_workers(1, timeout=60)
-        yield address, *made
+        yield address, scheduler, worker
     finally:
         for each in made:
             each.kill()
             each.wait()
 
 
-def test_a_worker_elsewhere_reads_the_clients_source_and_is_missed_once_it_is_gone(small, tmp_path, monkeypatch):
+def test_a_worker_elsewhere_reads_the_clients_source_and_it_and_its_scheduler_are_missed(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(workers, "LOST", 1)
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
         made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
         made[...] = np.arange(960, dtype="f4").reshape(40, 24) + begin
-    with scheduler_elsewhere(tmp_path / "there") as (address, _, worker):
+    with scheduler_elsewhere(tmp_path / "there") as (address, scheduler, worker):
+        first = worker()
         asked = command("transpose", "x.zarr", "1,0", "-o", "y.zarr", "--cluster", address, "--verify", "sample")
         assert subprocess.run(asked, cwd=tmp_path / "here", env=environment(), check=False).returncode == 0
         found = zarr.open_array(str(tmp_path / "here" / "y.zarr"))[...]
         np.testing.assert_array_equal(found, np.arange(960, dtype="f4").reshape(40, 24).T)
-        check_gone(worker, "has had no workers for 1 s", address, small, tmp_path, monkeypatch)
+        check_gone(first, "has had no workers for 1 s", address, small, tmp_path / "first.zarr")
+        worker()
+        check_gone(scheduler, "", address, small, tmp_path / "second.zarr")
 
 
-def check_gone(process, said, address, source, folder, monkeypatch):
+def check_gone(process, said, address, source, target):
     """Kill a process of a cluster while it works: that is said, and what is done can be gone on with."""
-    monkeypatch.setattr(workers, "LOST", 1)
     job = planned(source)
     told = rf"{address}: .*{said}.*; go on with --resume"
     with workers.cluster_at(address, MEMORY) as cluster, pytest.raises(FileError, match=told):
-        carry(job, folder / "y.zarr", cluster.run, lambda count: count and process.kill())
-    assert (folder / "y.zarr.part" / "done").read_text()
-    carry(job, folder / "y.zarr", workers.on_threads(1), resume=True)
-    check_equal(source, folder / "y.zarr")
-
-
-def test_a_scheduler_that_is_gone_is_said_and_leaves_what_can_be_gone_on_with(small, tmp_path, monkeypatch):
-    with scheduler_elsewhere(tmp_path) as (address, scheduler, _):
-        check_gone(scheduler, "", address, small, tmp_path, monkeypatch)
+        carry(job, target, cluster.run, lambda count: count and process.kill())
+    assert target.with_suffix(".zarr.part").joinpath("done").read_text()
+    carry(job, target, workers.on_threads(1), resume=True)
+    check_equal(source, target)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(small, tmp_path, shapecalc, monkeypatch):

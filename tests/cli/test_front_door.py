@@ -18,13 +18,14 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.readings import Held, read_held
 from shapecalc.core.text import read_shape
 from tests.cli.conftest import meant, rows
+from tests.sampling import each_row
 from tests.sessions import PAGES
 
 pytestmark = pytest.mark.sessions(5)
 READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
 
 
-@pytest.mark.parametrize(("held", "command"), READ, ids=[held[:60] for held, _ in READ])
+@each_row(("held", "command"), READ)
 def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, shapecalc):
     words, _, stdin = held.partition("<- ")
     ran = shapecalc(*shlex.split(words), stdin=stdin)
@@ -37,7 +38,7 @@ def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, s
     assert others == as_command.err.splitlines()
 
 
-@pytest.mark.parametrize(("line", "standard"), rows("spellings.txt"), ids=lambda text: text)
+@each_row(("line", "standard"), rows("spellings.txt"))
 def test_what_is_typed_is_what_is_meant(line, standard, shapecalc):
     assert shapecalc(*shlex.split(line), stdin="2,3") == shapecalc(*shlex.split(standard), stdin="2,3")
 

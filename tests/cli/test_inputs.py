@@ -9,6 +9,7 @@ import pytest
 
 import shapecalc as sc
 from tests.cli.conftest import rows
+from tests.sampling import each_row
 
 
 class UnknownRank:
@@ -21,14 +22,14 @@ class UnknownRank:
 NAMES = {**vars(sc), "np": np, "SimpleNamespace": SimpleNamespace, "UnknownRank": UnknownRank}
 
 
-@pytest.mark.parametrize("call", [call for (call,) in rows("wrong_calls.txt")])
+@each_row("call", [call for (call,) in rows("wrong_calls.txt")])
 def test_a_wrong_call_raises_shape_error(call):
     with pytest.raises(sc.ShapeError) as caught:
         eval(call, NAMES)
     assert caught.value.problem.rule == "usage"
 
 
-@pytest.mark.parametrize(("call", "result"), rows("right_calls.txt"))
+@each_row(("call", "result"), rows("right_calls.txt"))
 def test_a_call_takes_what_has_a_shape(call, result):
     assert str(eval(call, NAMES)) == result
 

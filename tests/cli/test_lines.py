@@ -10,12 +10,13 @@ import pytest
 
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import command, environment, program
+from tests.sampling import each_row
 
 EXAMPLES = {op.name: shlex.split(op.examples[0]) for op in OPS.values()}
 EXAMPLES["einsum"] = ["einsum", "2,3", "ij,jk->ik", "3,4"]  # with the shape first, as the others have it
 
 
-@pytest.mark.parametrize("op", EXAMPLES)
+@each_row("op", EXAMPLES)
 def test_every_op_takes_lines(op, shapecalc):
     name, shape, *rest = EXAMPLES[op]
     alone = shapecalc(name, shape, *rest)

@@ -260,23 +260,19 @@ def test_a_ping_is_answered_while_a_call_runs_which_ends_when_its_time_is_up(tmp
     assert said(late) == (True, "usage: the call took longer than 1 seconds (ask for less at once)")
 
 
-def test_a_call_that_is_cancelled_ends_and_makes_room_for_the_next(tmp_path):
+def test_a_call_that_is_cancelled_ends_a_fault_and_a_death_are_told_and_the_next_is_answered(tmp_path):
     def wait():
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             time.sleep(0.01)
 
     cancel = [request("notifications/cancelled", requestId=id) for id in (1, 2)]
     slow = [asked(id, "doctor", message="x") for id in (1, 2)]
-    answers, late, code = sent(*slow, wait, *cancel, asked(3, "reshape", **SIX), **slow_server(tmp_path))
-    assert ([answer["id"] for answer in answers], late, code) == ([0, 3], [], 0)
+    others = asked(3, "model", file="x"), asked(4, "compare"), asked(5, "reshape", **SIX)
+    answers, late, code = sent(*slow, wait, *cancel, *others, **slow_server(tmp_path))
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-def test_a_fault_and_a_death_are_told_and_the_next_call_is_answered(tmp_path):
-    lines = asked(1, "model", file="x"), asked(2, "compare"), asked(3, "reshape", **SIX)
-    answers, late, code = sent(*lines, **slow_server(tmp_path))
-    _, fault, death, last = sorted(answers + late, key=lambda answer: answer["id"])
+    hello, fault, death, last = sorted(answers + late, key=lambda answer: answer["id"])
+    assert [answer["id"] for answer in (hello, fault, death, last)] == [0, 3, 4, 5]
     assert is_seen("fault: ZeroDivisionError: by zero (shapecalc.cli.mcp:...", f"{said(fault)[1]}\n")
     assert is_seen("fault: the process of this call has died; please report...", f"{said(death)[1]}\n")
     assert (said(fault)[0], said(death)[0], said(last), code) == (True, True, (False, "6"), 0)

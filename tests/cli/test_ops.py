@@ -7,6 +7,7 @@ import shlex
 import pytest
 
 from shapecalc.core.ops import OPS
+from tests.sampling import each_row
 
 EXPLAINED = [
     "reshape 2,3,4 0,-1",
@@ -29,7 +30,7 @@ def test_explain_fits_on_a_screen_and_all_of_it_is_a_word_away(line, shapecalc):
     assert "more picture" not in whole.err
 
 
-@pytest.mark.parametrize("op", OPS)
+@each_row("op", OPS)
 def test_help_opens_with_examples_that_run(shapecalc, op):
     text = shapecalc(op, "-h").out
     examples = [shlex.split(line) for line in text.splitlines() if line.strip().startswith("shapecalc ")]

@@ -13,6 +13,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import every_rule, refusals
 from shapecalc.doctor.reading import CAUSES
 from tests.cli.conftest import on_a_terminal
+from tests.sampling import each_row
 
 pytestmark = pytest.mark.sessions(4)
 
@@ -27,7 +28,7 @@ def test_dialects_prints_every_row_and_its_source(shapecalc):
     assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
 
 
-@pytest.mark.parametrize("rule", every_rule().values(), ids=str)
+@each_row("rule", every_rule().values())
 def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
     text = shapecalc("why", rule).out
     assert text.startswith(f"{rule}: {rule.sentence}\n")
@@ -43,7 +44,7 @@ def test_why_lists_the_rules(shapecalc):
     assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(every_rule())
 
 
-@pytest.mark.parametrize("cause", sorted(CAUSES.keys() - every_rule().keys()))
+@each_row("cause", sorted(CAUSES.keys() - every_rule().keys()))
 def test_why_explains_what_the_doctor_finds(shapecalc, cause):
     found = json.loads(shapecalc("why", cause, "--json").out)
     assert (found["id"], found["says"]) == (cause, CAUSES[cause].said)

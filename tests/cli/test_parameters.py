@@ -15,6 +15,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.view.layout import layouts
 from tests.cli import test_transcripts as cli
 from tests.invented import invented
+from tests.sampling import each_row
 from tests.transcripts import transcripts
 
 __all__ = ["invented"]
@@ -67,7 +68,7 @@ def test_pictures_name_them():
     assert layouts(resolve(ask("squeeze", "2,1,3", options)))[0].title == "squeeze no reverse mode TAIL keep_one"
 
 
-@pytest.mark.parametrize("op", OPS)
+@each_row("op", OPS)
 def test_the_help_of_an_option_is_a_sentence(op):
     said = [each.help for each in parameters_of(OPS[op]) if isinstance(each, Option) and not each.lists_completions]
     assert all(text.endswith(".") for text in said), said

@@ -7,7 +7,6 @@ import gc
 import json
 import shlex
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,12 +15,12 @@ from shapecalc.core.commands import Option, Spellings, Takes, read_op, read_stag
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import rows
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 
 WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13", "onnx", "torch", "N=2", "--", "-x"]
 
 
-@pytest.mark.parametrize(("line", "found"), rows("lines_read.txt"))
+@each_row(("line", "found"), rows("lines_read.txt"))
 def test_a_line_is_read(line, found):
     op, *words = shlex.split(line)
     assert read_op(OPS[op], words, PRINTING.values()) == json.loads(found)
@@ -79,7 +78,7 @@ def test_any_line_of_an_op_asks_the_same_as_a_stage_with_its_input(words):
         assert line == stage
 
 
-@pytest.mark.parametrize("name", [*OPS, *COMMANDS])
+@each_row("name", [*OPS, *COMMANDS])
 def test_every_option_of_a_command_is_read_as_it_is_spelled(name):
     command = command_named(name)
     for option in (each for each in command.parameters if isinstance(each, Option)):
@@ -92,7 +91,7 @@ def test_every_option_of_a_command_is_read_as_it_is_spelled(name):
             assert [*found] == [option.name]
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+@each_row("op", OPS.values())
 def test_every_option_of_an_op_has_a_spelling_of_its_own(op):
     options = [each for each in parameters_of(op) if not isinstance(each, Argument)]
     spellings = [spelling for each in options for spelling in (each.spelling, each.short) if spelling]

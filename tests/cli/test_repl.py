@@ -13,6 +13,7 @@ from shapecalc.cli.repl import completer_at, words_after
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import command, environment
+from tests.sampling import each_row
 
 pytest.importorskip("termios", reason="there are no terminals to test with here")
 
@@ -112,13 +113,13 @@ OFFERED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words"), OFFERED)
+@each_row(("text", "words"), OFFERED)
 def test_what_may_follow_is_offered_and_nothing_where_nothing_is_known(text, words):
     assert {*words_after(text)} >= words
     assert words or words_after(text) == []
 
 
-@pytest.mark.parametrize("op", OPS)
+@each_row("op", OPS)
 def test_no_option_is_offered_that_the_prompt_does_not_take(op):
     from shapecalc.core.commands import read_stage
 

@@ -28,6 +28,7 @@ from shapecalc.core.record import replace
 from shapecalc.teaching.lessons import Course, lessons
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import ROOT, command, environment, meant, program, rows
+from tests.sampling import each_row
 from tests.transcripts import Line, transcripts
 
 aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
@@ -284,7 +285,7 @@ def test_who_shows_the_token_and_comes_from_here_is_let_in(here):
         assert (here.headers["X-Frame-Options"], here.headers["Referrer-Policy"]) == ("DENY", "no-referrer"), path
 
 
-@pytest.mark.parametrize(("host", "origin", "comes"), rows("serve_doors.txt"))
+@each_row(("host", "origin", "comes"), rows("serve_doors.txt"))
 def test_a_host_is_known_and_an_origin_is_the_page_itself(host, origin, comes):
     why = new_door("127.0.0.1", ["Box.Example"]).why_shut(host, None if origin == "-" else origin)
     assert bool(why) == (comes == "out")
@@ -447,7 +448,7 @@ def test_an_app_is_bounded_in_memory_and_files_and_its_cpu_in_every_minute(limit
     assert (ran.stdout.split(), ran.returncode) == ([b"bounded", b"unwritten"], code), ran.stderr
 
 
-@pytest.mark.parametrize(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
+@each_row(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
 def test_a_frame_is_a_packet_for_the_app_or_garbage(frame, packet):
     if packet == "garbage":
         with pytest.raises(Garbage):

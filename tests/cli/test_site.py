@@ -21,6 +21,7 @@ from shapecalc.view.canvas import contrast
 from tests.cli.browser import PYODIDE as PACKAGE
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import rows
+from tests.sampling import each_row
 
 NO_PAGE = WHY_NOT or ("" if PACKAGE else "SHAPECALC_PYODIDE names no folder of the npm package pyodide")
 OWN = {"index.html", "site.js", "site.css", "stations.json", "program.zip"}
@@ -91,7 +92,7 @@ def test_what_cannot_be_written_is_told_in_a_line(words, code, said, shapecalc, 
 # What is answered in the page
 
 
-@pytest.mark.parametrize(("line", "expected"), rows("page_lines.txt"), ids=lambda text: text[:40])
+@each_row(("line", "expected"), rows("page_lines.txt"))
 def test_a_line_is_read_as_the_front_door_reads_it(line, expected):
     said = json.loads(answer_line(line))
     code, _, rest = expected.partition(" ")

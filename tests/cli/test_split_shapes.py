@@ -13,11 +13,12 @@ import pytest
 from shapecalc.cli.misread import extra_words_error, split_shape_error
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import rows
+from tests.sampling import each_row
 
 QUOTED = [line for (line,) in rows("quoted.txt")]
 
 
-@pytest.mark.parametrize("line", QUOTED)
+@each_row("line", QUOTED)
 def test_a_line_that_a_shell_has_split_is_shown_in_quotes_and_is_answered(line, shapecalc):
     ran = shapecalc(*line.replace('"', "").replace(",", " ").split())
     said = json.loads(ran.out)["problem"]["hint"] if "--json" in line else ran.err.rstrip(")\n")

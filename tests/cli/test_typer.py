@@ -7,6 +7,7 @@ from typing import get_type_hints
 import pytest
 
 from shapecalc.cli.typer_adapter import app
+from tests.sampling import each_row
 
 PASSED_ON = (bool, bool | None, str, str | None, list[str], list[str] | None)
 """The kinds of values that come from Typer as they were typed."""
@@ -20,7 +21,7 @@ def _is_counted(hint):
     return any(getattr(info, "count", False) for info in getattr(hint, "__metadata__", ()))
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each_row("name", FUNCTIONS)
 def test_typer_has_nothing_to_convert(name):
     kinds = get_type_hints(FUNCTIONS[name])
     assert name != "the group" or kinds["version"] is bool

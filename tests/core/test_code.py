@@ -13,6 +13,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import read_shape
 from tests.cases import FOLDER, described, parts, rows
 from tests.numpy_moves import positions_of
+from tests.sampling import each_row
 
 
 def shapes_of(inputs):
@@ -32,7 +33,7 @@ def answer_of(line, inputs="2,3,4", dialect=None):
     return answer_chain(found.shape, found.stages, {})
 
 
-@pytest.mark.parametrize("row", rows("code", "one tensor") + rows("code", "several tensors"), ids=lambda row: row[0])
+@each_row("row", rows("code", "one tensor") + rows("code", "several tensors"))
 def test_a_line_is_a_chain(row):
     line, inputs, expected, *stages = row
     answer = answer_of(line, inputs)
@@ -41,7 +42,7 @@ def test_a_line_is_a_chain(row):
     assert all(written.endswith(f" | {each}") for each in stages)
 
 
-@pytest.mark.parametrize(("line", "inputs", "said"), rows("code", "refused"))
+@each_row(("line", "inputs", "said"), rows("code", "refused"))
 def test_what_is_not_read_is_refused_with_its_place(line, inputs, said):
     before, _, marked = line.partition("«")
     marked, _, after = marked.partition("»")
@@ -55,7 +56,7 @@ def test_what_is_not_read_is_refused_with_its_place(line, inputs, said):
 PASTED = [part for part in parts(FOLDER / "pasted.txt", "--- ") if part[0]]
 
 
-@pytest.mark.parametrize(("title", "lines"), PASTED, ids=[title for title, _ in PASTED])
+@each_row(("title", "lines"), PASTED)
 def test_code_as_it_is_pasted_is_answered(title, lines):
     """What is lacking is asked for in one line, what is passed over is told; a bare `!` says that nothing is."""
     given, _, expected = title.partition("=> ")
@@ -96,7 +97,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("line", HOSTILE, ids=range(len(HOSTILE)))
+@each_row("line", HOSTILE)
 def test_hostile_code_is_refused_in_one_line(line):
     with pytest.raises(ShapeError) as caught:
         answer_of(line)
@@ -115,7 +116,7 @@ NEWER = {"permute_dims": (2, 0), ".mT": (2, 0), "unstack": (2, 1), "newshape": (
 """What NumPy has since a version; since that one it also calls `newshape` by its new name, `shape`."""
 
 
-@pytest.mark.parametrize("row", rows("code", "NumPy") + rows("code", "the same in NumPy"), ids=lambda row: row[0])
+@each_row("row", rows("code", "NumPy") + rows("code", "the same in NumPy"))
 def test_a_line_does_what_numpy_does(row):
     """A line of PyTorch or TensorFlow does what it is in NumPy."""
     since = max((version for word, version in NEWER.items() if word in row[-1]), default=(1, 26))

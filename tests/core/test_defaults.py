@@ -11,6 +11,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from tests.cases import rows
+from tests.sampling import each_row
 
 
 @pytest.mark.parametrize(("stages", "options", "message"), rows("defaults", "no stage takes"))
@@ -60,7 +61,7 @@ def answered(ran):
     return found["problem"]["rule"], re.sub(r"^stage 1, \w+: ", "", found["problem"]["message"])
 
 
-@pytest.mark.parametrize(("defaults", "shape", "stage"), rows("defaults", "answered alike"))
+@each_row(("defaults", "shape", "stage"), rows("defaults", "answered alike"))
 def test_chain_check_and_the_prompt_answer_alike(defaults, shape, stage, shapecalc):
     name, _, rest = stage.partition(" ")
     given = [word for each in defaults.split() for word in f"--{each}".split("=")]

@@ -14,7 +14,7 @@ from shapecalc.core.text import shape_text
 from tests.cases import rows
 from tests.core.drawing import SIZES, drawn_chain, factors, stage
 from tests.numpy_moves import moved_by_numpy, positions_of
-from tests.sampling import some_and_rest
+from tests.sampling import each_row, some_and_rest
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(650), 100))
@@ -89,7 +89,7 @@ def test_a_view_is_refused_where_numpy_copies(seeds):
     assert 0 < refused < len(seeds)
 
 
-@pytest.mark.parametrize(("chain", "output"), rows("chains", "views in PyTorch"))
+@each_row(("chain", "output"), rows("chains", "views in PyTorch"))
 def test_a_view_in_a_chain(chain, output):
     try:
         found = shape_text(asked(*chain.split(" | ")).output)

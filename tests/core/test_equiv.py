@@ -23,7 +23,7 @@ from shapecalc.core.text import read_dims, shape_text
 from tests.cases import rows
 from tests.core.drawing import drawn_chain, factors
 from tests.numpy_moves import positions_of
-from tests.sampling import examples, some_and_rest
+from tests.sampling import each_row, examples, some_and_rest
 
 MANY = examples(90)
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12])
@@ -224,7 +224,7 @@ def test_chains_of_numbers_are_the_same_or_differ_first_where_numpy_finds_it(see
             assert found.counterexample.elements == (one.flat[place], other.flat[place]), seed
 
 
-@pytest.mark.parametrize(("first", "second", "verdict"), rows("chains", "the same or not"))
+@each_row(("first", "second", "verdict"), rows("chains", "the same or not"))
 def test_worked_case(first, second, verdict):
     assert str(sc.equiv(first, second)) == verdict
 

@@ -20,7 +20,7 @@ from shapecalc.core.record import replace
 from tests import strategies
 from tests.cases import answered, rows
 from tests.core.test_symbolic import often_fitting
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.transcripts import is_seen
 
 FIRST = rows("told", "first fixes")
@@ -39,7 +39,7 @@ def of_ops_that_exist(title):
     return [row for row in rows("told", title) if row[0].split()[0] in OPS]
 
 
-@pytest.mark.parametrize(("line", "rule", "name", "said"), FIRST)
+@each_row(("line", "rule", "name", "said"), FIRST)
 def test_the_first_fix(line, rule, name, said):
     trace = answered(line)
     first = fixes(trace)[0]
@@ -52,12 +52,12 @@ def test_every_refusal_has_a_row_or_a_reason():
     assert {rule for _, rule, *_ in FIRST} | {*HOPELESS.split()} == refusals().keys()
 
 
-@pytest.mark.parametrize(("line", "said"), rows("told", "all fixes"))
+@each_row(("line", "said"), rows("told", "all fixes"))
 def test_all_fixes_in_order(line, said):
     assert "; ".join(fix.said for fix in fixes(answered(line))) == said
 
 
-@pytest.mark.parametrize(("line", "values"), rows("told", "for every batch"))
+@each_row(("line", "values"), rows("told", "for every batch"))
 def test_what_is_right_for_more_than_this_input_comes_first(line, values):
     trace = answered(line)
     assert f"{'; '.join(fix.value for fix in fixes(trace))}; ".startswith(f"{values}; " if values else "; ")
@@ -69,14 +69,14 @@ def test_a_message_is_exact(line, message):
     assert answered(line).problem.message == message
 
 
-@pytest.mark.parametrize(("line", "hint"), of_ops_that_exist("hints"))
+@each_row(("line", "hint"), of_ops_that_exist("hints"))
 def test_a_hint_says_what_the_numbers_say(line, hint):
     trace = answered(line)
     assert is_seen(hint, f"{trace.problem.hint}\n" if trace.problem.hint else "")
     check(trace)
 
 
-@pytest.mark.parametrize(("line", "place", "sources", "said"), rows("told", "steps"))
+@each_row(("line", "place", "sources", "said"), rows("told", "steps"))
 def test_a_step_says_what_it_does_and_what_it_comes_from(line, place, sources, said):
     step = answered(line).steps[int(place)]
     assert (",".join(map(str, step.sources)), step.why) == (sources, said)

@@ -12,6 +12,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import read_dims
 from tests.cases import rows
+from tests.sampling import each_row
 
 ROWS = rows("chains", "mistakes")
 
@@ -29,7 +30,7 @@ def test_every_kind_has_a_case():
     assert {*KINDS} == {kind for *_, kind in ROWS} | {"transpose for reshape", "reshape for transpose"}
 
 
-@pytest.mark.parametrize("op", OPS)
+@each_row("op", OPS)
 def test_no_mistake_leads_to_the_right_answer(op):
     for shape, arguments in OPS[op].vectors:
         try:

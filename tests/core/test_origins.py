@@ -22,7 +22,7 @@ from shapecalc.core.text import read_dims
 from tests.cases import rows
 from tests.core.drawing import MOVES, cut, drawn_chain
 from tests.numpy_moves import positions_of
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.strategies import factorisations
 
 OPS = (*MOVES, "tile", "swapaxes", "unsqueeze", *["reshape"] * 8)
@@ -189,7 +189,7 @@ def test_sizes_of_atoms_of_empty_tensors_multiply_to_the_dims():
     assert empty > 500 // 4
 
 
-@pytest.mark.parametrize(("chain", "told"), rows("origins", "told") + rows("origins", "told of several operands"))
+@each_row(("chain", "told"), rows("origins", "told") + rows("origins", "told of several operands"))
 def test_origins_are_told_in_json(chain, told):
     """An axis of 1 that is kept is named, and a new one is nothing."""
     shape, *stages = chain.split(" | ")

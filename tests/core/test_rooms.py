@@ -73,16 +73,12 @@ def trespass(module, imported):
     return None
 
 
-@pytest.fixture(scope="module")
-def imported():
-    """Return what each module imports."""
-    return {module: imports(source) for module, source in SOURCES.items()}
-
-
 @pytest.mark.slow
-def test_no_module_imports_from_above_or_from_beside(imported):
+def test_no_module_imports_from_above_or_from_beside_and_none_each_other_in_a_circle():
+    imported = {module: imports(source) for module, source in SOURCES.items()}
     pairs = [(module, name) for module, names in imported.items() for name in names]
     assert {pair: why for pair in pairs if (why := trespass(*pair))} == {}
+    assert circle(imported) == []
 
 
 @pytest.mark.parametrize(
@@ -146,11 +142,6 @@ def circle(graph):
         return []
 
     return next((found for module in graph if (found := visit(module))), [])
-
-
-@pytest.mark.slow
-def test_no_modules_import_each_other_in_a_circle(imported):
-    assert circle(imported) == []
 
 
 def test_a_circle_is_found():

@@ -21,7 +21,7 @@ from tests.cases import rows
 from tests.core.drawing import drawn_chain
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages
 from tests.numpy_moves import moved_by_numpy, positions_of
-from tests.sampling import examples, some_and_rest
+from tests.sampling import each_row, examples, some_and_rest
 from tests.strategies import factorisations
 from tests.view.real_chains import REAL_CHAINS
 
@@ -85,7 +85,7 @@ def value_of(cost, goal, sizes):
     return sum(substitute(dim, sizes) for dim in cost.copies)
 
 
-@pytest.mark.parametrize(("text", "goal", "expected"), rows("chains", "shortened"))
+@each_row(("text", "goal", "expected"), rows("chains", "shortened"))
 def test_worked_case(text, goal, expected):
     found = simplify(chain(text), goal_called(goal))
     assert (found.text if found.shorter else "") == expected

@@ -15,7 +15,7 @@ from shapecalc.core.text import read_axes, read_dims, read_shape, read_target, s
 from shapecalc.core.values import read_axis_pattern, read_lengths, read_slices, slice_span, slices_of
 from tests.cases import rows
 from tests.core.test_symbolic import fractions
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.strategies import sliced
 
 
@@ -48,16 +48,14 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)]
-)
+@each_row(("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)])
 def test_a_text_is_read_however_it_is_written(title, text, written):
     write = WRITTEN[title]
     assert write(text) == written
     assert write(written) == written
 
 
-@pytest.mark.parametrize(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
+@each_row(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
 def test_what_is_misread_is_usage_in_one_line_and_marked(title, row):
     before, mark, after = row[0].partition("«")
     marked, _, behind = after.partition("»")
@@ -96,7 +94,7 @@ def test_slices_that_are_written_are_read_as_the_same(parts, form):
     assert [text[slice(*slice_span(text, index))] for index in range(len(parts))] == parts
 
 
-@pytest.mark.parametrize(("pattern", "shape", "sizes"), rows("meeting", "meets"))
+@each_row(("pattern", "shape", "sizes"), rows("meeting", "meets"))
 def test_names_take_the_sizes_that_make_the_shape(pattern, shape, sizes):
     matcher = Matcher(pattern_of(pattern))
     assert matcher.problem(read_shape(shape)) is None
@@ -123,7 +121,7 @@ def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
         assert matcher.problem((*shape, 6)) is None or pattern[-1] is not ...
 
 
-@pytest.mark.parametrize(("question", "expected", "passes"), rows("meeting", "expected"))
+@each_row(("question", "expected", "passes"), rows("meeting", "expected"))
 def test_an_answer_is_what_is_expected_or_not(question, expected, passes):
     case = read_case(f"{question} => {expected}", {})
     assert met(case.expected, case.answer()) is (passes == "yes")
@@ -137,6 +135,6 @@ def test_only_the_expectation_is_rewritten(line, anew):
     assert rewritten(line, case.expected, case.answer()) == anew
 
 
-@pytest.mark.parametrize(("before", "after", "said"), rows("meeting", "regrouped"))
+@each_row(("before", "after", "said"), rows("meeting", "regrouped"))
 def test_words_for_what_axes_become(before, after, said):
     assert regrouping(read_dims(before), read_dims(after)) == said

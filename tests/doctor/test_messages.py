@@ -16,6 +16,7 @@ from shapecalc.doctor import reading
 from shapecalc.doctor.match import PIECE, text_of
 from shapecalc.doctor.reading import knows, readings
 from shapecalc.doctor.report import diagnosis
+from tests.sampling import each_row
 from tests.transcripts import transcripts
 
 FOLDER = Path(__file__).parent / "messages"
@@ -45,7 +46,7 @@ def messages(lines):
             yield text, {sign: [each.text for each in behind if each.sign == sign] for sign in "=~!+"}
 
 
-@pytest.mark.parametrize("lines", transcripts(FOLDER, SIGNS))
+@each_row("lines", transcripts(FOLDER, SIGNS))
 def test_a_message_is_read_and_answered_and_every_command_that_is_offered_works(lines, shapecalc):
     for text, expected in messages(lines):
         answered = diagnosis(text)
@@ -89,7 +90,7 @@ DECORATIONS = {
 }
 
 
-@pytest.mark.parametrize("decoration", DECORATIONS)
+@each_row("decoration", DECORATIONS)
 def test_a_decoration_changes_nothing(decoration):
     forms = (row for row in transcripts(FOLDER, SIGNS) if row.id.startswith("forms"))
     for text, expected in (message for row in forms for message in messages(*row.values)):
@@ -162,7 +163,7 @@ def test_no_number_of_a_log_of_one_message_is_cut():
 PIECES = ["[", "(", "{", "<", "&", "\\", "'", "\x1b[", "&#", "shape '[", "1,", "np.int32(", "' (op: '", "{{node "]
 
 
-@pytest.mark.parametrize("piece", PIECES)
+@each_row("piece", PIECES)
 def test_many_of_one_piece_hide_no_message(piece):
     assert readings(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)
 

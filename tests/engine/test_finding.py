@@ -17,7 +17,7 @@ from shapecalc.core.find import Fitting, Found, Way, ways_between
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.execute import run
 from shapecalc.engine.finding import is_proved
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 
 NAMED = st.sampled_from("NCHWK").map(lambda name: lowest_terms(1, 1, {name: 1}))
 X = np.arange(6).reshape(2, 3)
@@ -124,7 +124,7 @@ def test_what_a_pair_of_arrays_shows_is_found(sizes, data):
     assert np.array_equal(carried_out(way.chain, x), y)
 
 
-@pytest.mark.parametrize("perm", list(permutations(range(4))))
+@each_row("perm", list(permutations(range(4))))
 def test_sizes_that_differ_get_names(perm):
     def pair(b, h, w, c):
         x = np.arange(b * h * w * c).reshape(b, h * w, c)

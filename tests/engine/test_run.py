@@ -30,7 +30,7 @@ from shapecalc.engine.plan import plan_moves
 from tests.engine.drawing import drawn_chain, seeds
 from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.strategies import targets
 from tests.view.questions import COMBINING
 
@@ -71,7 +71,7 @@ def test_every_journey_ends_as_numpys_does(array, draw):
         assert plan.verdict == "view"
 
 
-@pytest.mark.parametrize(("shape", "verdict", "stages"), [(*row[:2], row[2:]) for row in rows("verdicts")])
+@each_row(("shape", "verdict", "stages"), [(*row[:2], row[2:]) for row in rows("verdicts")])
 def test_the_verdict_and_the_copies_of_a_chain(shape, verdict, stages):
     answer = sc.chain(shape, *stages)
     array = np.arange(prod(answer.input)).reshape(answer.input)
@@ -142,7 +142,7 @@ def test_a_view_is_allowed_exactly_where_the_engine_copies_nothing(drawn):
 PERMUTED = [[f"transpose {','.join(map(str, perm))}", "reshape 4,-1"] for perm in permutations(range(3))]
 
 
-@pytest.mark.parametrize("stages", [*rows("chains"), *PERMUTED], ids=" | ".join)
+@each_row("stages", [*rows("chains"), *PERMUTED])
 def test_elements_that_are_followed_are_where_the_engine_moves_them(stages):
     answer, whole = sc.chain((2, 3, 4), *stages), np.arange(24).reshape(2, 3, 4)
     made = run(answer, whole).array
@@ -285,7 +285,7 @@ def onnx_cases():
     return cases
 
 
-@pytest.mark.parametrize("case", onnx_cases(), ids=lambda case: case.name)
+@each_row("case", onnx_cases())
 def test_onnx_backend_data_value_by_value(case):
     (node,), ((data, *others), (expected, *_)) = case.model.graph.node, case.data_sets[0]
     values = {each.name: helper.get_attribute_value(each) for each in node.attribute}

@@ -16,7 +16,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.engine.execute import run
 from tests.engines.drawing import FLATTENS, OF_LIBRARY, REQUESTS, rows
 from tests.engines.library_worker import indices
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.strategies import shapes
 
 NAMES = ("numpy", "torch", "openvino", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml")
@@ -83,7 +83,7 @@ def agree(library, name, op, shape, arguments):
         assert made.ravel().tolist() == elements
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=" | ".join)
+@each_row("asked", ASKED)
 def test_what_nothing_draws_is_answered_alike_or_is_known_to_differ(engine, asked):
     name, op, shape, arguments, *differs = asked
     library, shape = engine(name), eval(shape)
@@ -98,7 +98,7 @@ def test_what_nothing_draws_is_answered_alike_or_is_known_to_differ(engine, aske
         library.close()  # what was written behind a shape may end the process later
 
 
-@pytest.mark.parametrize(("name", "op"), [each for each in OPERATORS if each[0] not in ("numpy", "torch", "openvino")])
+@each_row(("name", "op"), [each for each in OPERATORS if each[0] not in ("numpy", "torch", "openvino")])
 def test_each_operator_accepts_the_element_types_that_the_row_says(engine, name, op):
     library = engine(name)
     plain = ((1, 4, 4, 4) if name == "mxnet" else (1, 3), {})
@@ -107,7 +107,7 @@ def test_each_operator_accepts_the_element_types_that_the_row_says(engine, name,
     assert runs == accepted_types(OPS[op], DIALECTS[name], None)
 
 
-@pytest.mark.parametrize("name", sorted(SINCE_25 - NOT_REACHED))
+@each_row("name", sorted(SINCE_25 - NOT_REACHED))
 def test_the_element_types_are_those_that_torch_has(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert hasattr(torch, name) is (name in DIALECTS["torch"].types)

@@ -12,6 +12,7 @@ from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import ShapeError
 from shapecalc.engine.execute import run
 from tests.engines.drawing import rows
+from tests.sampling import each_row
 
 LINES = [(name, *row) for names, *row in rows("lines") for name in names.split()]
 
@@ -26,7 +27,7 @@ def answered(line, shape, library):
     return None if answer.problem else answer
 
 
-@pytest.mark.parametrize(("library", "shape", "line"), LINES)
+@each_row(("library", "shape", "line"), LINES)
 def test_the_chain_that_a_line_is_gives_the_elements_of_the_library_or_both_refuse(library, shape, line):
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     shape = tuple(map(int, shape.split(",")))

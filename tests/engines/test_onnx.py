@@ -19,7 +19,7 @@ from shapecalc.core.resolve import resolve
 from shapecalc.core.values import slices_of
 from tests.engines.drawing import ENDS, FLATTENS, REQUESTS, rows
 from tests.engines.onnx_models import inferred, model, of_runtime, ran, session_of
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.strategies import shapes
 
 ROWS = rows("onnx")
@@ -68,7 +68,7 @@ def test_inference_leaves_open_what_the_readme_says_it_does():
     assert inferred("reshape", ("N", 4), {"target": (2, 6)}, 21) == (2, 6)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_row("name", NAMED)
 def test_each_version_accepts_what_its_schema_accepts(name):
     named = [each for each in onnx.defs.get_all_schemas_with_history() if (each.domain, each.name) == ("", name)]
     accepted = {each.since_version: {element_type(kind, ONNX) for kind in each.inputs[0].types} for each in named}

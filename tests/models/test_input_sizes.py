@@ -18,7 +18,7 @@ from shapecalc.models.report import shape_words
 from tests.models.judging import outcome_of, report_of, size_of
 from tests.models.samples import fed, ran, run
 from tests.models.text import model, rows, sections
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 
 
 def taken(text):
@@ -27,7 +27,7 @@ def taken(text):
     return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.HELD_BACK}))
 
 
-@pytest.mark.parametrize(("text", "expected"), rows("taken"))
+@each_row(("text", "expected"), rows("taken"))
 def test_what_the_batch_is(text, expected):
     if expected == "usage":
         with pytest.raises(ShapeError) as refused:
@@ -39,7 +39,7 @@ def test_what_the_batch_is(text, expected):
     assert " ".join([report.batch or "-", str(report.declared_batch or "-"), *shapes]) == expected
 
 
-@pytest.mark.parametrize(("text", "lines"), sections("assumed"))
+@each_row(("text", "lines"), sections("assumed"))
 def test_sizes_are_tried_until_the_model_resolves(text, lines):
     report = taken(text)
     nodes = {each.node.proto.name: each for each in report.nodes}
@@ -73,7 +73,7 @@ BASE = [(1, 64, 64), (2, 64, 64), (3, 64, 64), (5, 64, 64), (7, 128, 160), (11, 
 THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BASE]
 
 
-@pytest.mark.parametrize(("names", "rule", "name"), rows("names"))
+@each_row(("names", "rule", "name"), rows("names"))
 def test_a_number_is_named_by_what_it_is_at_each_size(names, rule, name):
     lanes = ALONE if names == "N" else THREE
     numbers = [eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch]

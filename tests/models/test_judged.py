@@ -20,7 +20,7 @@ from tests.models.chains import STEPS, chains, mixed
 from tests.models.judging import Bare, held_against_runtime, judged, outcome_of, shapes_by_name
 from tests.models.samples import are_apart, bits_of, dims_of, freed, ran, session, verdict_shown
 from tests.models.text import model, rows, sections
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 
 SIZES = (1, 2, 3)
 
@@ -41,7 +41,7 @@ def by_runtime(proto):
     return verdict_shown({batch: (bits[name], bits.get(made)) for batch, bits in found.items()}, home)
 
 
-@pytest.mark.parametrize(("text", "verdict"), rows("verdicts"))
+@each_row(("text", "verdict"), rows("verdicts"))
 def test_each_verdict_is_what_the_runtime_shows(text, verdict):
     proto = model(text)
     assert judged(proto)[1].told["0"].verdict.value == verdict
@@ -104,7 +104,7 @@ def told_of(proto, asked):
     return told
 
 
-@pytest.mark.parametrize(("text", "lines"), sections("judged"))
+@each_row(("text", "lines"), sections("judged"))
 def test_what_is_told_of_a_model_is_what_becomes_of_its_samples(text, lines):
     proto = model(text)
     wanted = {name: said for name, _, said in (line.partition(" ") for line in lines)}
@@ -127,7 +127,7 @@ def test_what_is_told_of_a_model_is_what_becomes_of_its_samples(text, lines):
         assert before == (failing or "")
 
 
-@pytest.mark.parametrize(("text", "lines"), sections("walks"))
+@each_row(("text", "lines"), sections("walks"))
 def test_a_walk_tells_what_runs(text, lines):
     proto = model(text)
     walk, _ = judged(proto, SIZES, Bare())

@@ -21,6 +21,7 @@ from shapecalc.models.walk import OtherNodes
 from tests.models.judging import held_against_runtime, judged
 from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session
 from tests.models.text import model, rows
+from tests.sampling import each_row
 
 BATCHES = (2, 3)
 
@@ -54,7 +55,7 @@ def at_size(proto, batch, outputs):
     return NodeAtSize(*row, batch, marks, shapes, outputs, known.get, absent)
 
 
-@pytest.mark.parametrize(("text", "place"), rows("routes"))
+@each_row(("text", "place"), rows("routes"))
 def test_a_mark_is_where_the_samples_are(text, place):
     proto = model(text)
     held_against_runtime(proto)
@@ -80,7 +81,7 @@ def test_axes_that_nobody_knows_are_not_axes_left_out():
     assert isinstance(mark_after(node), Lost)
 
 
-@pytest.mark.parametrize("text", [row.values[0] for row in rows("sizes")])
+@each_row("text", [row.values[0] for row in rows("sizes")])
 def test_sizes_that_the_runtime_refuses_are_refused(text):
     held_against_runtime(model(text))
 
@@ -91,11 +92,12 @@ def test_pads_of_another_length_are_not_told(text):
     assert walk.shapes[walk.model.graph.outputs[0]] is None
 
 
-@pytest.mark.parametrize("text", [row.values[0] for name in ("routes", "sizes") for row in rows(name)])
+@each_row("text", [row.values[0] for name in ("routes", "sizes") for row in rows(name)])
 def test_asking_once_for_all_sizes_tells_what_asking_at_each_size_tells(text, monkeypatch):
     once, told_once = judged(model(text))
-    monkeypatch.setattr(Inference, "in_all", lambda *_: None)
-    each, told_each = judged(model(text))
+    with monkeypatch.context() as changed:
+        changed.setattr(Inference, "in_all", lambda *_: None)
+        each, told_each = judged(model(text))
     assert (once.shapes, once.dtypes) == (each.shapes, each.dtypes)
     assert [stop.why for stop in told_once.stops] == [stop.why for stop in told_each.stops]
 

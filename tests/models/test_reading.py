@@ -26,7 +26,7 @@ from shapecalc.models.verdicts import Verdict
 from shapecalc.models.write import fixed_model
 from tests.models.judging import report_of
 from tests.models.text import model, rows
-from tests.sampling import examples, some_and_rest
+from tests.sampling import each_row, examples, some_and_rest
 
 BIG = np.arange(LARGE, dtype=np.float32)
 
@@ -146,7 +146,7 @@ WIDE += f"; y = Concat {' '.join([f'x{at}' for at in range(500)])} axis=0; z = F
 GREEDY = [row.values[0] for row in rows("greedy")]
 
 
-@pytest.mark.parametrize("text", [*GREEDY, pytest.param(WIDE, id="500 inputs")])
+@each_row("text", [*GREEDY, pytest.param(WIDE, id="500 inputs")])
 def test_what_asks_for_too_much_is_judged_or_unknown(text):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = report_of(model(text))

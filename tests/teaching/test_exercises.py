@@ -28,10 +28,10 @@ from shapecalc.teaching.exercises import (
 from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
 from shapecalc.teaching.lessons import gives_away
 from shapecalc.view.pictures import asked_picture
-from tests.sampling import some_and_rest
+from tests.sampling import each_row, some_and_rest
 from tests.tui.tables import table
 
-each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+each_kind = each_row("kind", KINDS.values())
 SEEDS = [str(number) for number in range(40)]
 OF_TOPICS = {
     "zero": {"copy-zero", "zero-out-of-range", "volume-mismatch", "literal-zero", "zero-beside-infer"},
@@ -136,7 +136,7 @@ def test_the_right_answer_is_right_and_a_wrong_one_names_a_rule(kind):
 PUZZLES = {each.builds: exercise(each, 1, "x") for each in puzzles()}
 
 
-@pytest.mark.parametrize("asked", PUZZLES.values(), ids=[*PUZZLES])
+@each_row("asked", PUZZLES.values())
 def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(asked):
     answer, solution = answer_line(asked.task.question), asked.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
@@ -148,7 +148,7 @@ def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(as
     assert solution.partition("|")[2] not in " ".join([asked.task.shown, *rungs(asked.task, answer)])
 
 
-@pytest.mark.parametrize(("words", "typed", "said"), table("built", "teaching"))
+@each_row(("words", "typed", "said"), table("built", "teaching"))
 def test_any_right_chain_is_right_and_a_wrong_one_is_told_where(words, typed, said):
     found = judge_exercise(PUZZLES[words], typed)
     assert (found.right, found.said[: len(said)]) == (not said, said)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.teaching.lessons import LARGEST, faults_in, judge, own_lessons, read_lesson_file
+from tests.sampling import each_row
 from tests.tui.tables import table
 
 GOOD = (Path(__file__).parent / "tables" / "good.toml").read_text("utf-8")
@@ -36,9 +37,7 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "said"), [*table("wrong", "teaching"), *LARGE], ids=lambda text: str(text)[:30]
-)
+@each_row(("old", "new", "line", "said"), [*table("wrong", "teaching"), *LARGE])
 def test_what_is_wrong_is_told_with_its_line(old, new, line, said):
     _, faults = faults_in(changed(old, new) if old else "")
     if not said:

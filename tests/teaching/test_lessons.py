@@ -22,6 +22,7 @@ from shapecalc.teaching.judging import (
 )
 from shapecalc.teaching.lessons import Lesson, faults_in, gives_away, judge, lessons
 from tests.core.test_imports import loaded
+from tests.sampling import each_row
 from tests.tui.tables import table
 
 ALL = lessons()
@@ -29,8 +30,8 @@ WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
 WIDEST = 74
 WIDEST_TITLE = 30
 """The cells that a title has in the list beside a lesson, without its tick."""
-each_lesson = pytest.mark.parametrize("lesson", ALL, ids=[lesson.id for lesson in ALL])
-each_wrong = pytest.mark.parametrize(("lesson", "wrong"), WRONG, ids=[f"{one.id} {bad.typed}" for one, bad in WRONG])
+each_lesson = each_row("lesson", ALL)
+each_wrong = each_row(("lesson", "wrong"), WRONG)
 
 
 ORDER = """
@@ -120,7 +121,7 @@ def of(name):
     return next(lesson for lesson in ALL if lesson.id == name)
 
 
-@pytest.mark.parametrize(("name", "typed", "said"), table("said", "teaching"))
+@each_row(("name", "typed", "said"), table("said", "teaching"))
 def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
     found = judge(of(name), typed)
     assert not found.right

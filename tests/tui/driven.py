@@ -68,10 +68,14 @@ class User:
         return self.lines[-1].strip()
 
     @property
+    def segments(self):
+        """The texts on the screen with their styles."""
+        return [segment for strip in self.app.screen._compositor.render_strips() for segment in strip]
+
+    @property
     def lit(self):
         """The texts that are shown in reverse."""
-        segments = (segment for strip in self.app.screen._compositor.render_strips() for segment in strip)
-        return [each.text.strip() for each in segments if each.style and each.style.reverse and each.text.strip()]
+        return [text.strip() for text, style, _ in self.segments if style and style.reverse and text.strip()]
 
     @property
     def state(self):

@@ -15,6 +15,7 @@ from shapecalc.core.text import shape_text
 from shapecalc.tui.chains import MORE, UNPROVED, conclusion_text, count_line, pair_of, verdict_text
 from shapecalc.tui.question import Question, answer_question, command, question_of
 from shapecalc.tui.served import command_of
+from tests.sampling import each_row
 from tests.tui.driven import driven
 from tests.tui.tables import table
 
@@ -39,7 +40,7 @@ async def test_both_outputs_are_lit_once_at_every_size(user):
         await user.press("escape")
 
 
-@pytest.mark.parametrize(("text", "verdict", "said"), table("second_chains"))
+@each_row(("text", "verdict", "said"), table("second_chains"))
 def test_what_is_said_of_a_second_chain(text, verdict, said):
     pair = pair_of(sc.transpose("N,C", "1,0"), text)
     assert (pair.equivalence.verdict.name if pair.equivalence else "") == verdict

@@ -1,44 +1,36 @@
-"""What can be read: text and lines have the contrast they need in every theme, computed from the exported picture."""
+"""What can be read: text and lines have the contrast they need in every theme, computed from what is drawn."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from html import unescape
 
 import pytest
+from rich.segment import Segment
+from rich.style import Style
 
 from shapecalc.tui.themes import DRAWN, EDGES, LINES, TEXT, THEMES
 from shapecalc.view.canvas import contrast
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 
-STYLE = re.compile(r"\.[\w-]+-(r\d+) \{ fill: #(\w{6})")
-RECT = re.compile(r'<rect fill="#(\w{6})" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"')
-WORDS = re.compile(r'<text class="[\w-]+-(r\d+)" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)<')
-LINE = 24.4
-"""The height of a line in the picture."""
+
+def colours(style):
+    """Return the colours of the text and of the page behind it."""
+    ink, page = (bytes(each.get_truecolor()) for each in (style.color, style.bgcolor))
+    return (page, ink) if style.reverse else (ink, page)
 
 
-def measured(svg):
-    """Return every text of a picture with its contrast to what is behind it, and the least that it needs."""
-    inks = {name: bytes.fromhex(ink) for name, ink in STYLE.findall(svg)}
-    behind = [
-        (float(x), float(y) // LINE, float(x) + float(wide), bytes.fromhex(page))
-        for page, x, y, wide in RECT.findall(svg)
+def measured(segments):
+    """Return every text with its contrast to what is behind it, and the least that it needs."""
+    return [
+        (text.strip(), contrast(*colours(style)), LINES if DRAWN.issuperset(text) else TEXT)
+        for text, style, _ in segments
+        if not EDGES.issuperset(text.strip())
     ]
-    found = []
-    for name, x, y, words in WORDS.findall(svg):
-        text = unescape(words).replace("\N{NO-BREAK SPACE}", " ")
-        row, left = (float(y) - 18) // LINE, float(x)
-        if name in inks and not EDGES.issuperset(text.strip()):
-            page = next(page for start, line, end, page in behind if line == row and start <= left + 0.1 < end)
-            found.append((text.strip(), contrast(inks[name], page), LINES if DRAWN.issuperset(text) else TEXT))
-    return found
 
 
-def faint(svg):
-    return [(text, round(ratio, 2)) for text, ratio, least in measured(svg) if ratio < least - 0.005]
+def faint(segments):
+    return [(text, round(ratio, 2)) for text, ratio, least in measured(segments) if ratio < least - 0.005]
 
 
 SCREENS = {
@@ -71,38 +63,39 @@ def test_text_and_lines_have_contrast_in_every_theme(screen):
         for theme in THEMES:
             user.app.theme = theme
             await user.settle()
-            svg = user.app.export_screenshot()
-            assert len(measured(svg)) > 20
-            assert (theme, faint(svg)) == (theme, [])
+            assert len(measured(user.segments)) > 20
+            assert (theme, faint(user.segments)) == (theme, [])
 
     asyncio.run(using(look, *words))
 
 
 def test_what_is_faint_is_found():
-    svg = '.t-r1 {{ fill: #{} }}<rect fill="#000000" x="0" y="1.5" width="99"/><text class="t-r1" x="0" y="20" a="">{}<'
-    assert faint(svg.format("777777", "2,3")) == []
-    assert faint(svg.format("707070", "2,3")) == [("2,3", 4.24)]
-    assert faint(svg.format("707070", "──")) == []
-    assert faint(svg.format("505050", "──")) == [("──", 2.6)]
+    def drawn(text, ink, page="#000000", **more):
+        return [Segment(text, Style(color=ink, bgcolor=page, **more))]
+
+    assert faint(drawn("2,3", "#777777")) == []
+    assert faint(drawn(" 2,3", "#707070")) == [("2,3", 4.24)]
+    assert faint(drawn("2,3", "#000000", "#707070", reverse=True)) == [("2,3", 4.24)]
+    assert faint(drawn("──", "#707070")) == []
+    assert faint(drawn("──", "#505050")) == [("──", 2.6)]
 
 
 @driven("reshape", "2,3,4", "5,-1")
 async def test_without_colour_nothing_is_coloured(user):
     user.app.theme = "without colour"
     await user.settle()
-    inks = {ink for _, ink in STYLE.findall(user.app.export_screenshot())} - {"c5c8c6"}
-    assert all(ink[:2] == ink[2:4] == ink[4:] for ink in inks)
-    (carets,) = [ratio for text, ratio, _ in measured(user.app.export_screenshot()) if text == "▲▲"]
+    assert all(red == green == blue for _, style, _ in user.segments for red, green, blue in colours(style))
+    (carets,) = [ratio for text, ratio, _ in measured(user.segments) if text == "▲▲"]
     assert carets > 15, "what was red does not step back"
 
 
 def test_no_color_opens_without_colour_and_is_read_as_well(monkeypatch):
     async def look(user):
         assert user.app.theme == "without colour"
-        assert faint(user.app.export_screenshot()) == []
+        assert faint(user.segments) == []
         await user.press("ctrl+t")
         assert user.app.theme == "shapecalc"
-        assert faint(user.app.export_screenshot()) == []
+        assert faint(user.segments) == []
 
     monkeypatch.setenv("NO_COLOR", "1")
     asyncio.run(using(look, "reshape", "2,3,4", "5,-1"))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from shapecalc.core.code import is_code
+from tests.sampling import each_row
 from tests.tui.driven import driven
 from tests.tui.tables import table
 
 HOSTILE = ["", "[" * 10_000, "x" * 70_000, "\x00", "(" * 300 + ")" * 300]
 
 
-@pytest.mark.parametrize(("text", "kind"), [*table("code"), *((text, "no code") for text in HOSTILE)])
+@each_row(("text", "kind"), [*table("code"), *((text, "no code") for text in HOSTILE)])
 def test_code_is_told_from_what_is_typed(text, kind):
     assert is_code(text) is (kind == "code")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.sampling import each_row
 from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
 from tests.view.film_picture import FILM
 
@@ -21,7 +22,7 @@ def test_every_picture_is_of_a_scene():
     assert {file.stem for file in FOLDER.glob("*.svg")} == {*SCENES, FILM.stem}
 
 
-@pytest.mark.parametrize("name", SCENES)
+@each_row("name", SCENES)
 def test_a_picture_asks_the_network_for_nothing_and_names_no_folder(name):
     kept = (FOLDER / f"{name}.svg").read_text("utf-8")
     assert "url(http" not in kept

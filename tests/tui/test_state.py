@@ -19,6 +19,7 @@ from shapecalc.tui.choose import Row, nearest, rows
 from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
 from shapecalc.tui.state import State
 from shapecalc.tui.widgets import KEYS, keys_line
+from tests.sampling import each_row
 from tests.tui.tables import table
 
 LINES = [line for (line,) in table("lines")]
@@ -41,7 +42,7 @@ def test_trying_every_op_and_going_back_loses_no_text(line):
     assert {name: seen.texts[name] for name in question.texts} == dict(question.texts)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each_row("dialect", DIALECTS)
 def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
     for op in operators_of(DIALECTS[dialect]):
         question = question_of(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
@@ -49,7 +50,7 @@ def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
         assert problem is None or "has no" not in problem.message
 
 
-@pytest.mark.parametrize(("text", "is_half"), table("typed"))
+@each_row(("text", "is_half"), table("typed"))
 def test_what_can_still_become_right_is_being_typed_and_all_else_is_told(text, is_half):
     question = FIRST.with_op("reshape").with_text("target", text)
     result = answer_question(question, "target")
@@ -69,7 +70,7 @@ def test_carets_of_a_chain_are_of_the_token_or_of_its_stage(text, marked):
     assert question.texts[name][start:stop] == marked
 
 
-@pytest.mark.parametrize(("line", "said"), table("sentences"))
+@each_row(("line", "said"), table("sentences"))
 def test_what_is_said_under_a_whole_answer_is_of_its_own_stages(line, said):
     assert explore_text.sentence(State(question_of(split(line))), 78).plain == said
 

@@ -34,6 +34,7 @@ from shapecalc.view.film import (
 )
 from shapecalc.view.scenes import Film, Frame, Sprite, film_of, moments
 from tests.cli.browser import WHY_NOT, opened
+from tests.sampling import each_row
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to
 
@@ -154,7 +155,7 @@ def rgb(text):
     return tuple(bytes.fromhex(text[-6:]))
 
 
-@pytest.mark.parametrize("name", LOOKS)
+@each_row("name", LOOKS)
 def test_every_word_can_be_read_on_every_page(name):
     look = LOOKS[name]
     for theme in ("light", "dark"):

@@ -13,6 +13,7 @@ from shapecalc.view.canvas import ASCII, DOWN, LEFT, RIGHT, UNICODE, UP, Canvas,
 from shapecalc.view.flow import flow, rail
 from shapecalc.view.layout import HUES, input_cells, layouts, mark_text
 from shapecalc.view.wires import wiring
+from tests.sampling import each_row
 from tests.tables import rows
 from tests.view.questions import answer_to
 from tests.view.reading import places_of
@@ -48,7 +49,7 @@ def test_every_crossing_changes_the_places_of_two_neighbours(perm):
     assert order == sorted(perm)
 
 
-@pytest.mark.parametrize(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))
+@each_row(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))
 def test_marks_of_what_axes_become(line, before, after):
     answer = answer_to(line)
     for cells, marks in ((input_cells(answer), before), (layouts(answer)[-1].cells, after)):

@@ -30,7 +30,7 @@ from shapecalc.view.grid import grid, journey_of
 from shapecalc.view.hints import hint_of
 from shapecalc.view.layout import input_cells, layouts, mark_text
 from shapecalc.view.pictures import explain, main_step, picture
-from tests.sampling import examples
+from tests.sampling import each_row, examples
 from tests.view.questions import answer_to, answers
 from tests.view.reading import places_of
 
@@ -166,7 +166,7 @@ def asked_steps(op):
                 yield from ((stage, step) for stage in trace.stages for step in stage.steps if step.out is not None)
 
 
-@pytest.mark.parametrize("op", OPS)
+@each_row("op", OPS)
 def test_no_help_says_the_dim(op):
     number = r"[\w*/]+"
     for stage, step in asked_steps(op):

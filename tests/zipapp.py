@@ -24,6 +24,9 @@ DISTRIBUTION = "tensor-shapecalc"
 LEFT_OUT = ("numpy", "pydantic")
 """What is compiled, so that no zip can hold it, or needs what is. The commands here never use Typer's pydantic."""
 COMPILED = (".so", ".pyd", ".dylib", ".pyc")
+LEXERS = Path("pygments/lexers")
+LANGUAGES = ("__init__.py", "_mapping.py", "python.py")
+"""Of the 260 files of languages that Rich colours code in, those that are packed: nothing here is coloured by them."""
 MAIN = """\
 import os
 import sys
@@ -48,13 +51,19 @@ def make(file):
         (made,) = Distribution.discover(name=DISTRIBUTION, path=[str(inside)])
         for needed in packed(made).values():
             for part in needed.files:  # what Python imports from a zip, with what is said about it
-                if part.suffix not in COMPILED and ".." not in part.parts and part.locate().is_file():
+                if is_packed(part) and part.locate().is_file():
                     (inside / part).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(part.locate(), inside / part)
         (inside / "__main__.py").write_text(MAIN, "ascii")
         unchecked = PycInvalidationMode.UNCHECKED_HASH  # what is in a zip has no times to check by
         compileall.compile_dir(inside, quiet=2, legacy=True, invalidation_mode=unchecked)
         zipapp.create_archive(inside, file, "/usr/bin/env python3", compressed=True)
+
+
+def is_packed(part):
+    """Say whether a file of what is needed is for the one file."""
+    language = part.parent == LEXERS and part.name not in LANGUAGES
+    return part.suffix not in COMPILED and ".." not in part.parts and not language
 
 
 def packed(made):

@@ -68,11 +68,11 @@ def each_row(names, rows):
                     test(**fixtures, **dict(zip(names, row, strict=True)))
                 except pytest.skip.Exception as left_out:
                     skipped.append(left_out.msg)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     error.add_note(f"The row: {row!r}")
                     wrong.append(error)
             if wrong:
-                raise ExceptionGroup(f"{len(wrong)} of {len(part)} rows are wrong", wrong)
+                raise BaseExceptionGroup(f"{len(wrong)} of {len(part)} rows are wrong", wrong)
             if skipped:
                 reasons = (f"{number} of {len(part)} rows: {reason}" for reason, number in Counter(skipped).items())
                 pytest.skip("; ".join(reasons))

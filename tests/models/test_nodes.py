@@ -81,7 +81,7 @@ def test_axes_that_nobody_knows_are_not_axes_left_out():
     assert isinstance(mark_after(node), Lost)
 
 
-@each_row("text", [row.values[0] for row in rows("sizes")])
+@each_row("text", [row[0] for row in rows("sizes")])
 def test_sizes_that_the_runtime_refuses_are_refused(text):
     held_against_runtime(model(text))
 
@@ -92,7 +92,7 @@ def test_pads_of_another_length_are_not_told(text):
     assert walk.shapes[walk.model.graph.outputs[0]] is None
 
 
-@each_row("text", [row.values[0] for name in ("routes", "sizes") for row in rows(name)])
+@each_row("text", [row[0] for name in ("routes", "sizes") for row in rows(name)])
 def test_asking_once_for_all_sizes_tells_what_asking_at_each_size_tells(text, monkeypatch):
     once, told_once = judged(model(text))
     with monkeypatch.context() as changed:

@@ -22,6 +22,8 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
+from tests import tables
+
 TOKEN = re.compile(r"[{};\n]|(?:\([^()]*\)|[^\s;{}()])+")
 INPUT = re.compile(r"(int64|int32|bool|)\((.*)\)")
 CONSTANT = re.compile(r"[-\d[]|true|false|(floats|ones|zeros)\(")
@@ -151,10 +153,8 @@ def model(text, **changed):
 
 
 def rows(name):
-    """Return the rows of a table, one a line: the columns that stand between `=>`."""
-    lines = (Path(__file__).parent / f"{name}.txt").read_text("utf-8").splitlines()
-    columns = [[each.strip() for each in line.split(" => ")] for line in lines if line and line[0] != "#"]
-    return [pytest.param(*each, id=" ".join(each)) for each in columns]
+    """Return the rows of a table of this folder."""
+    return tables.rows(Path(__file__).with_name(f"{name}.txt"))
 
 
 def sections(name):

@@ -195,12 +195,14 @@ class User:
         self.app.post_message(events.Paste(text))
         await self.settle()
 
-    async def click(self, text, *, after=0, lines=0, **options):
+    async def click(self, text, *, after=0):
         """Click the first place on the screen that shows a text."""
         row = next(n for n, line in enumerate(self.lines) if text in line)
-        x, y = self.lines[row].index(text) + after, row + lines
-        widget, region = self.app.screen.get_widget_at(x, y)
-        await self.pilot.click(widget, offset=(x - region.x, y - region.y), **options)
+        await self.click_at(self.lines[row].index(text) + after, row)
+
+    async def click_at(self, x, y):
+        for event in (events.MouseDown, events.MouseUp):
+            self.app.post_message(event(None, x, y, 0, 0, 1, False, False, False, x, y))
         await self.settle()
 
     async def resize(self, width, height):

@@ -154,8 +154,6 @@ async def served_here(*line, **options):
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        if visits := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(visits, timeout=PATIENCE)  # aiohttp 3.9 does not
 
 
 async def ending(visitor):
@@ -535,14 +533,18 @@ def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
         for line in UNREAD * 5:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(f"{line.format(*[served.token] * 3)}\r\nHost: 127.0.0.1\r\n\r\n".encode())
-                assert visitor.recv(100)[:7] in (b"HTTP/1.", b"")  # aiohttp 3.9 closes some without an answer
+                assert visitor.recv(100)[:7] in (b"HTTP/1.", b"")  # an older aiohttp may close without an answer
         for sent in RAW:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
                 visitor.sendall(sent)
                 visitor.shutdown(socket.SHUT_WR)
                 assert visitor.recv(100).startswith(b"HTTP/1.") or not visitor.recv(1)
         assert served.get(served.url())[0] == 200
-    assert served.told.splitlines()[1:] == ["shapecalc: a request that cannot be read is refused"]
+    lines = served.told.splitlines()[1:]
+    assert "shapecalc: a request that cannot be read is refused" in lines
+    others = [line for line in lines if not re.fullmatch(r"shapecalc: \w+ at _parse\.py:\d+", line)]  # of an older yarl
+    assert len(others) == 1
+    assert len({*lines}) == len(lines)
 
 
 @in_a_loop

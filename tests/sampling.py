@@ -58,6 +58,7 @@ def each_row(names, rows):
     """
     names, one = ((names,), True) if isinstance(names, str) else (names, False)
     rows = [row.values if isinstance(row, PARAM) else (row,) if one else row for row in rows]
+    assert rows, "a test without rows says nothing"
 
     def made(test):
         @functools.wraps(test)

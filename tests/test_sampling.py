@@ -58,6 +58,8 @@ def test_every_row_that_is_wrong_is_told_and_why_others_are_left_out():
     ]
     with pytest.raises(pytest.skip.Exception, match="1 of 2 rows: no engine"):
         law(kept="x", part=rows[::2])
+    with pytest.raises(AssertionError, match="without rows"):
+        each_row("here", [])
 
 
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])

@@ -26,7 +26,7 @@ LEFT_OUT = ("numpy", "pydantic")
 COMPILED = (".so", ".pyd", ".dylib", ".pyc")
 LEXERS = Path("pygments/lexers")
 LANGUAGES = ("__init__.py", "_mapping.py", "python.py")
-"""Of the 260 files of languages that Rich colours code in, those that are packed: nothing here is coloured by them."""
+"""Of the files of languages in which Rich can colour code, those that are packed: nothing here colours code."""
 MAIN = """\
 import os
 import sys

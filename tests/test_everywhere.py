@@ -33,7 +33,7 @@ def bound_keys():
     return sorted({binding.key for bindings in listed for binding in Binding.make_bindings(bindings)})
 
 
-def test_every_key_is_in_the_manual():
+def test_bound_keys_are_in_the_manual():
     lines = re.findall(r"^\.(?:It )?Li (.*)", (ROOT / "man" / "shapecalc-tui.1").read_text("utf-8"), re.M)
     named = {word for line in lines for word in line.lower().split()}
 
@@ -45,7 +45,7 @@ def test_every_key_is_in_the_manual():
 
 
 @each_row("example", EXAMPLES)
-def test_every_public_function_answers_as_its_command_line(example, shapecalc):
+def test_public_functions_answer_as_the_command_line(example, shapecalc):
     op, *words = shlex.split(example)
     typed = read_op(OPS[op], words, PRINTING.values())
     given = {name: value for name, value in typed.items() if name not in PRINTING}

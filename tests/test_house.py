@@ -7,7 +7,7 @@ import pytest
 from tests.house import QUESTION, functions, journey
 
 
-def test_an_explained_question_loads_few_modules_and_seldom_goes_from_file_to_file():
+def test_explained_question_stays_within_module_and_call_bounds():
     (modules, calls), (bare_modules, bare_calls) = journey(*QUESTION), journey(*QUESTION[:-1])
     assert {"shapecalc", "shapecalc.__main__"} < {*bare_modules} < {*modules}
     assert 0 < bare_calls < calls

@@ -24,11 +24,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.splitlines()[0])
-def test_a_session_prints_what_is_shown(session, folder):
+def test_readme_sessions_print_what_is_shown(session, folder):
     assert run(session, folder) == session, "if it is right: python -m tests.renew readme"
 
 
-def test_the_readme_is_short_and_begins_with_the_two_commands_for_a_fresh_clone():
+def test_readme_is_short_and_begins_with_the_two_commands():
     assert len(commands(fenced("console", README))) > 7
     assert len(README.splitlines()) <= 200
     install, test = SHELL[0].splitlines()
@@ -36,7 +36,7 @@ def test_the_readme_is_short_and_begins_with_the_two_commands_for_a_fresh_clone(
     assert test.endswith("-m pytest")
 
 
-def test_the_extras_the_pages_and_the_files_that_it_names_are_there(folder):
+def test_readme_extras_pages_and_files_exist(folder):
     named = re.findall(r"\.\[([\w,]+)\]", "\n".join(SHELL))
     assert {name for names in named for name in names.split(",")} - {*EXTRAS} == set() != {*named}
     asked = re.findall(r"`shapecalc (help [\w -]+)`", README)
@@ -48,7 +48,7 @@ def test_the_extras_the_pages_and_the_files_that_it_names_are_there(folder):
         assert [link for link in re.findall(r"\]\(([^)]+)\)", text) if not (beside / link).exists()] == [], name
 
 
-def test_every_file_that_is_named_is_there():
+def test_files_named_in_documents_exist():
     rooms = "core|cli|tui|engine|view|models|doctor|teaching|serving|tests|man|.ci"
     names = {name for text in TEXTS.values() for name in re.findall(rf"`((?:{rooms})/[\w/.-]*)`", text)}
     missing = [name for name in names if not ((ROOT / name).exists() or (ROOT / "shapecalc" / name).exists())]

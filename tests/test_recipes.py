@@ -77,7 +77,7 @@ def ask(house, *asked):
     return [json.loads(line) for line in python(house, ASKING, json.dumps(asked)).splitlines()]
 
 
-def test_the_front_ends_know_it(house):
+def test_recipe_is_known_to_front_ends(house):
     asked = rows(Path(__file__).with_name("recipes.txt"))
     ended = ask(house, *((shlex.split(line), "".join(stdin).replace(r"\n", "\n")) for line, _, _, *stdin in asked))
     for (line, code, said, *_), (ended_with, printed) in zip(asked, ended, strict=True):
@@ -86,13 +86,13 @@ def test_the_front_ends_know_it(house):
 
 
 @pytest.mark.parametrize(("dialect", "op"), [("toyframe", "reshape"), ("torch", "swap_ends")])
-def test_vectors_hold_it_and_pass(house, dialect, op):
+def test_recipe_vectors_pass(house, dialect, op):
     ((_, vectors),) = ask(house, (["vectors", "--dialect", dialect], ""))
     assert (op, dialect) in {(case["op"], case["dialect"]) for case in map(json.loads, vectors.splitlines())}
     assert ask(house, (["check", "-"], vectors))[0][0] == 0
 
 
-def test_the_engine_the_app_and_a_picture_take_it(house):
+def test_recipe_works_in_engine_app_and_picture(house):
     assert python(house, WITHIN).splitlines() == [
         "[[0, 3], [1, 4], [2, 5]]",
         "(4, 3, 2) output dim 0 is input dim 2, 4",

@@ -26,7 +26,7 @@ NEEDED = (
 """What the tests and the checks read beside `shapecalc`, `tests` and `man`."""
 
 
-def test_the_version_is_printed_and_the_last_one_of_the_changelog_and_what_is_new_stands_in_order():
+def test_release_version_and_changelog_agree():
     assert process("--version", capture_output=True, text=True).stdout == f"shapecalc {__version__}\n"
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
     first, last = re.findall(r"^## (\S+)", text, re.M)[:2]
@@ -37,7 +37,7 @@ def test_the_version_is_printed_and_the_last_one_of_the_changelog_and_what_is_ne
 
 
 @pytest.mark.parametrize("name", [re.match(r"[\w-]+", requirement).group() for requirement in PROJECT["dependencies"]])
-def test_what_it_needs_is_under_a_licence_that_allows_it(name):
+def test_release_dependencies_have_allowed_licences(name):
     found = metadata(name)
     licences = [found.get("License-Expression", ""), *(found.get_all("Classifier") or [])]
     assert any(word in licence for licence in licences for word in PERMISSIVE if "Programming" not in licence)
@@ -62,7 +62,7 @@ def files_below(*names):
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_and_the_manual(built):
+def test_release_wheel_has_package_and_manual(built):
     (wheel,) = built.glob("*.whl")
     files = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
     pages = files_below("man")
@@ -75,7 +75,7 @@ def test_the_wheel_holds_the_package_and_the_manual(built):
 
 
 @pytest.mark.slow
-def test_the_sdist_holds_what_its_tests_need(built):
+def test_release_sdist_has_test_files(built):
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as opened:
         files = {name.partition("/")[2] for name in opened.getnames()}

@@ -66,7 +66,7 @@ def texts(folder):
     return {file.name: file.read_text() for file in folder.iterdir()}
 
 
-def test_what_is_old_is_written_anew_and_told_but_for_a_check(golden_folder, capsys):
+def test_renew_rewrites_and_reports_unless_checking(golden_folder, capsys):
     before = texts(golden_folder)
     assert renew.main(["golden", "--check"]) == 1
     assert texts(golden_folder) == before
@@ -81,7 +81,7 @@ def test_what_is_old_is_written_anew_and_told_but_for_a_check(golden_folder, cap
     assert capsys.readouterr().out == "0 files would change\n"
 
 
-def test_a_kind_that_there_is_not_is_told(capsys):
+def test_renew_unknown_name_is_reported(capsys):
     with pytest.raises(SystemExit):
         renew.main(["goldens"])
     assert "goldens is none of doctests, golden, " in capsys.readouterr().err
@@ -94,7 +94,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("here")
-def test_the_sessions_of_a_page_are_run_and_lines_that_stay_keep_their_escapes():
+def test_renew_manual_sessions_keep_escapes():
     now = sessions.renewed_page(PAGE)
     assert now == PAGE.replace("old", "a  b", 1).replace("\nold", "\n\\&.c", 1).replace("\nold", "\n2")
     assert sessions.literal(now)[0] == unescaped(now).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
@@ -102,12 +102,12 @@ def test_the_sessions_of_a_page_are_run_and_lines_that_stay_keep_their_escapes()
 
 
 @pytest.mark.usefixtures("here")
-def test_the_sessions_of_a_markdown_text_are_run():
+def test_renew_markdown_sessions():
     text = "a\n```console\n$ echo 1; echo 2\n1\n$ true\nold\n```\n```sh\n$ echo 1\n```\n"
     assert sessions.renewed_markdown(text) == text.replace("old\n", "").replace("1\n$ true", "1\n2\n$ true")
 
 
-def test_the_examples_of_a_docstring_are_run(tmp_path):
+def test_renew_doctests(tmp_path):
     (tmp_path / "made.py").write_text(MODULE)
     spec = spec_from_file_location("made", tmp_path / "made.py")
     made = module_from_spec(spec)
@@ -119,7 +119,7 @@ def test_the_examples_of_a_docstring_are_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_only_lines_of_transcripts_that_no_longer_fit_are_written_anew(tmp_path):
+def test_renew_transcripts_changes_only_stale_lines(tmp_path):
     (tmp_path / "transcripts").mkdir()
     file = tmp_path / "transcripts" / "made.txt"
     shown = "# One\n$ a\nfirst\nsecond ...\nthird\n! place {}\n\n# Two\n$ b\n{}\n...\n! place said\n"

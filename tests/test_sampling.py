@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.sampling import FEW, MOST_ROWS, drawn, each_row, examples, mark_slow, some_and_rest
 
 
-def test_all_but_a_draw_of_the_rows_are_slow():
+def test_sampling_marks_all_but_the_drawn_rows_slow():
     rows = []
     for law, count, most in (("a", 3, 5), ("b", 9, 5), ("c", 0, 5), ("d", 0, 99)):
         marks = [pytest.mark.sampled(count).mark] if count else []
@@ -24,11 +24,11 @@ def test_all_but_a_draw_of_the_rows_are_slow():
     assert [sum("slow" not in row.marks for row in rows if row.law == law) for law in "abcd"] == [3, 5, 5, MOST_ROWS]
 
 
-def test_a_draw_is_the_same_every_time_and_another_for_another_law():
+def test_sampling_is_reproducible_per_law():
     assert drawn("one", range(100), 5) == drawn("one", range(100), 5) != drawn("another", range(100), 5)
 
 
-def test_some_and_the_rest_are_all_in_their_order():
+def test_sampling_keeps_the_order_of_rows():
     some, rest = some_and_rest("abcdef", 3)
     assert [len(some.values[0]), len(rest.values[0])] == [3, 3]
     assert sorted([*some.values[0], *rest.values[0]]) == [*"abcdef"]
@@ -36,7 +36,7 @@ def test_some_and_the_rest_are_all_in_their_order():
     assert ([mark.name for mark in some.marks], [mark.name for mark in rest.marks]) == ([], ["slow"])
 
 
-def test_every_row_that_is_wrong_is_told_and_why_others_are_left_out():
+def test_each_row_reports_failures_and_skips():
     met = []
 
     @each_row(("here", "number"), [("", 1), ("wrong", 2), pytest.param("no engine", 3), ("fails", 4)])
@@ -63,7 +63,7 @@ def test_every_row_that_is_wrong_is_told_and_why_others_are_left_out():
 
 
 @pytest.mark.parametrize(("profile", "marks"), [("sample", []), ("whole", ["slow"])])
-def test_a_law_meets_a_few_examples_or_is_slow(profile, marks):
+def test_laws_are_limited_or_slow(profile, marks):
     before, met = "sample" if settings.default.max_examples == FEW else "whole", []
 
     def law(number):

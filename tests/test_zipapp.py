@@ -50,7 +50,7 @@ SAID = [
 ]
 
 
-def test_it_answers_explains_finds_what_it_reads_and_says_what_to_install(alone, tmp_path):
+def test_zipapp_answers_and_names_missing_packages(alone, tmp_path):
     (tmp_path / "run.log").write_text("axes don't match array")
     for line, code, out, err in SAID:
         ended, printed, told = python(tmp_path, str(alone), *line.split())
@@ -59,14 +59,14 @@ def test_it_answers_explains_finds_what_it_reads_and_says_what_to_install(alone,
     assert (tmp_path / "sheet.html").exists()
 
 
-def test_it_finds_the_lessons_and_the_app(alone, tmp_path):
+def test_zipapp_finds_lessons_and_app(alone, tmp_path):
     read = f"import sys; sys.path[:0] = [{str(alone)!r}]; from shapecalc.tui.app import ShapecalcApp"
     read += "; from shapecalc.teaching.lessons import lessons; print(len(lessons()))"
     ended, printed, _ = python(tmp_path, "-c", read)
     assert (ended, int(printed) > 3) == (0, True)
 
 
-def test_it_holds_no_compiled_code_and_all_licences(alone):
+def test_zipapp_has_no_compiled_code_and_all_licences(alone):
     names = zipfile.ZipFile(alone).namelist()
     assert not [name for name in names if name.endswith((".so", ".pyd"))]
     for package in ("tensor_shapecalc", "typer", "rich", "textual", "prompt_toolkit", "platformdirs"):

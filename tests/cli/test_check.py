@@ -31,7 +31,7 @@ FAILS = "reshape 2,3,4 0,-1 => 2,13\n"
 KEYS = ("input", "target", "opset", "dtype", "where", "allowzero", "expect", "id")
 
 
-def test_what_is_nested_deep_spares_the_other_lines(shapecalc):
+def test_check_deep_nesting_spares_other_lines(shapecalc):
     good, lines = {"op": "reshape", "input": [6], "target": [2, 3]}, []
     for key, depth in product(KEYS, (300, 968, 972, 985, 3000)):
         bomb = json.dumps(good | {key: 0}).replace(f'"{key}": 0', f'"{key}": {"[" * depth}{"]" * depth}')
@@ -45,7 +45,7 @@ def test_what_is_nested_deep_spares_the_other_lines(shapecalc):
         assert (row["problem"] or {}).get("rule") == expected, row
 
 
-def test_an_update_keeps_the_mode_and_leaves_a_file_alone_that_is_up_to_date(shapecalc, tmp_path):
+def test_check_update_keeps_mode_and_current_files(shapecalc, tmp_path):
     path = tmp_path / "cases"
     path.write_text(FAILS)
     path.chmod(0o640)
@@ -56,7 +56,7 @@ def test_an_update_keeps_the_mode_and_leaves_a_file_alone_that_is_up_to_date(sha
     assert path.stat().st_ino == updated.st_ino
 
 
-def test_a_file_that_changes_while_it_is_updated_stays_as_it_became(tmp_path):
+def test_check_update_keeps_concurrent_changes(tmp_path):
     path = tmp_path / "cases.txt"
     path.write_text("old\n")
     with pytest.raises(OSError, match="another program has changed it"), updated_file(path, lambda: True) as file:
@@ -66,7 +66,7 @@ def test_a_file_that_changes_while_it_is_updated_stays_as_it_became(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["cases.txt"]
 
 
-def test_a_pipe_with_a_name_takes_the_report_and_stays_a_pipe(shapecalc, tmp_path):
+def test_check_report_to_a_named_pipe(shapecalc, tmp_path):
     pipe = tmp_path / "report"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
@@ -91,7 +91,7 @@ class Pieces(io.RawIOBase):
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000, BLOCK])
-def test_blocks_hold_all_lines_whatever_comes_at_once(size, monkeypatch):
+def test_check_blocks_contain_all_lines(size, monkeypatch):
     monkeypatch.setattr(check, "LONGEST_LINE", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
     found = list(split_blocks(io.BufferedReader(Pieces(data, size))))
@@ -119,7 +119,7 @@ def large(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--github", "--fail-fast"), ("--strict",)])
-def test_jobs_change_no_byte(options, large, shapecalc):
+def test_check_jobs_do_not_change_output(options, large, shapecalc):
     one = shapecalc("check", str(large), *options, "--jobs", "1")
     if "--fail-fast" not in options:
         conditional = "13 failed" if "--strict" in options else "12 failed, 1 answered"
@@ -128,7 +128,7 @@ def test_jobs_change_no_byte(options, large, shapecalc):
         assert shapecalc("check", str(large), *options, "--jobs", jobs) == one
 
 
-def test_a_worker_that_dies_is_stood_in_for(large, shapecalc, monkeypatch):
+def test_check_recovers_from_a_dead_worker(large, shapecalc, monkeypatch):
     whole = shapecalc("check", str(large), "--jobs", "1")
     here, work = os.getpid(), check.judge_block
 
@@ -140,14 +140,14 @@ def test_a_worker_that_dies_is_stood_in_for(large, shapecalc, monkeypatch):
     assert shapecalc("check", str(large), "--jobs", "2") == whole
 
 
-def test_no_process_is_left_where_the_reader_goes(large):
+def test_check_leaves_no_process_without_reader(large):
     line = f"{subprocess.list2cmdline(command('check', str(large), '--jobs', '2', '--json'))} | head -1"
     ran = program(["bash", "-c", f"{line}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
     assert (len(ran.stdout.splitlines()), ran.stdout.splitlines()[-1], ran.stderr) == (2, "0", "")
 
 
 @pytest.mark.slow
-def test_progress_is_told_on_a_terminal_where_nothing_else_is_written(tmp_path):
+def test_check_progress_only_on_a_free_terminal(tmp_path):
     large = tmp_path / "cases"
     large.write_text(PASSES * 5_000)
     code = "import sys; import shapecalc.cli.data as d; d.PATIENCE = 0; import shapecalc.cli.check as c\n"
@@ -161,7 +161,7 @@ def test_progress_is_told_on_a_terminal_where_nothing_else_is_written(tmp_path):
 # Streams
 
 
-def test_an_interrupt_leaves_complete_lines():
+def test_check_interrupt_leaves_complete_lines():
     def feed(stream):
         with suppress(OSError):
             while True:
@@ -181,7 +181,7 @@ def test_an_interrupt_leaves_complete_lines():
     assert shown.endswith(b"\n")
 
 
-def test_memory_is_bounded_on_endless_input():
+def test_check_memory_is_bounded_on_endless_input():
     code = "import resource, sys; from shapecalc.__main__ import main; code = main()\n"
     code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     feed = f"{{ yes '{PASSES.strip()}' | head -10000; head -c 100000000 /dev/zero; }} | "
@@ -204,7 +204,7 @@ def vectors(*options):
 
 
 @pytest.mark.slow
-def test_vectors_meet_every_operator_and_rule_and_pass(shapecalc):
+def test_vectors_cover_operators_and_rules(shapecalc):
     found, some = vectors()
     assert len({row["id"] for row in found}) == len(found)
     assert all(row["source"] for row in found)
@@ -221,7 +221,7 @@ def test_vectors_meet_every_operator_and_rule_and_pass(shapecalc):
 ODD = [True, False, 2.0, None, "N", "3*N", "?", "2", 2**31, 2**63, 10**30, 10**1001, -1, -2, [2], {}, {"N": 2}]
 
 
-def test_a_case_with_something_odd_in_it_is_judged_by_its_answer_and_told_with_its_id():
+def test_check_odd_values_keep_answer_and_id():
     draw, (_, some) = Random(5), vectors("-d", "onnx")
     for line in [*some.values()] * 5:
         case = json.loads(line) | {"id": draw.choice([None, 5, "a:b", 'quote"', [1, {"x": 2.5}], 1.5, True])}
@@ -241,7 +241,7 @@ def test_a_case_with_something_odd_in_it_is_judged_by_its_answer_and_told_with_i
 # What others run
 
 
-def test_the_pre_commit_hook_runs(shapecalc, tmp_path, monkeypatch):
+def test_pre_commit_hook_runs(shapecalc, tmp_path, monkeypatch):
     hook = dict(
         line.removeprefix("- ").strip().split(": ", 1)
         for line in (ROOT / ".pre-commit-hooks.yaml").read_text().splitlines()
@@ -261,7 +261,7 @@ def test_the_pre_commit_hook_runs(shapecalc, tmp_path, monkeypatch):
         assert (tmp_path / name).read_text() == text
 
 
-def test_the_steps_of_the_workflow_on_the_page_run(shapecalc, tmp_path, monkeypatch):
+def test_workflow_steps_of_the_manual_run(shapecalc, tmp_path, monkeypatch):
     page = (ROOT / "man" / "shapecalc-check.1").read_text("utf-8")
     (line,) = [line for line in page.splitlines() if line.startswith("- run: shapecalc check")]
     words = line.removeprefix("- run: shapecalc ").replace("*.shapes", "a.shapes").split()

@@ -116,7 +116,7 @@ def check_equal(source, target):
         np.testing.assert_array_equal(found[start : start + 32], want[start : start + 32])
 
 
-def test_workers_read_each_byte_once_in_bounded_memory(large, small, cluster, tmp_path):
+def test_cluster_reads_each_byte_once_in_bounded_memory(large, small, cluster, tmp_path):
     job = planned(large, MEMORY)
     assert (job.plan.read, job.plan.written) == (DATA, DATA)
     processes = [*cluster.client.run(os.getpid).values()]
@@ -136,7 +136,7 @@ def bytes_read(processes):
     return sum(int(text.partition("rchar: ")[2].split()[0]) for text in told)
 
 
-def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
+def test_cluster_damaged_chunk_is_named_and_repaired(cluster, tmp_path):
     codec = [zarr.codecs.Crc32cCodec()]
     made = zarr.create_array(str(tmp_path / "x.zarr"), shape=(64, 64), chunks=(16, 16), dtype="f4", compressors=codec)
     made[...] = np.arange(4096, dtype="f4").reshape(64, 64)
@@ -152,7 +152,7 @@ def test_a_damaged_chunk_is_named_by_the_workers_and_mended(cluster, tmp_path):
     np.testing.assert_array_equal(zarr.open_array(str(tmp_path / "y.zarr"))[...], made[...].T)
 
 
-def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
+def test_cluster_survives_a_killed_worker(small, cluster, tmp_path):
     job, done, victims = planned(small), [], [*cluster.client.run(os.getpid).values()]
 
     def tick(count):
@@ -167,7 +167,7 @@ def test_a_worker_that_is_killed_is_done_without(small, cluster, tmp_path):
     cluster.client.wait_for_workers(2, timeout=60)  # another comes in its place
 
 
-def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path, request):
+def test_cluster_interrupt_ends_workers_silently(small, tmp_path, request):
     """Nor does Dask say that the port is taken which it would ask for."""
     with suppress(OSError):
         request.addfinalizer(socket.create_server(("127.0.0.1", 8787)).close)
@@ -186,7 +186,7 @@ def test_an_interrupt_ends_the_workers_without_a_word_of_theirs(small, tmp_path,
     assert (running.returncode, said.count("\n"), "--resume" in said) == (130, 1, True), said
 
 
-def test_workers_that_are_not_alike_are_refused_before_anything_is_written(small, cluster, tmp_path, request):
+def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request):
     cluster.check(str(small), tmp_path / "y.zarr")
 
     def pretend(name, found):
@@ -240,7 +240,7 @@ def scheduler_elsewhere(folder):
             each.wait()
 
 
-def test_a_worker_elsewhere_reads_the_clients_source_and_it_and_its_scheduler_are_missed(small, tmp_path, monkeypatch):
+def test_cluster_remote_worker_and_lost_scheduler(small, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "LOST", 1)
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
@@ -268,7 +268,7 @@ def check_gone(process, said, address, source, target):
     check_equal(source, target)
 
 
-def test_a_scheduler_that_does_not_answer_is_named(small, tmp_path, shapecalc, monkeypatch):
+def test_cluster_names_a_silent_scheduler(small, tmp_path, shapecalc, monkeypatch):
     words = ("transpose", str(small), "2,1,0", "-o", str(tmp_path / "y.zarr"), "--cluster")
     monkeypatch.setattr("shapecalc.engine.stores.workers.WAITING", 0.5)
     for address, told in (("tls", "Dask's configuration names no certificates"), ("tcp", "tcp://127.0.0.1:9")):

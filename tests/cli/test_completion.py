@@ -27,7 +27,7 @@ COMPLETED = [(typed, offered.split()) for typed, offered in rows("completed.txt"
 
 
 @pytest.mark.parametrize("completed", some_and_rest(COMPLETED, 6))
-def test_what_goes_on_from_the_words_is_offered(completed, shapecalc, monkeypatch):
+def test_completion_candidates(completed, shapecalc, monkeypatch):
     monkeypatch.setenv("_SHAPECALC_COMPLETE", "complete_bash")
     for typed, offered in completed:
         monkeypatch.setenv("COMP_WORDS", f"shapecalc {typed.removesuffix('?')}")
@@ -59,7 +59,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.mark.slow
-def test_bash_is_offered_what_goes_on_from_the_words(shell):
+def test_completion_in_bash(shell):
     loaded = shell("_SHAPECALC_COMPLETE=source_bash shapecalc").stdout
     for words, offered in [
         (["doctor", "--j"], ["--json"]),
@@ -70,14 +70,14 @@ def test_bash_is_offered_what_goes_on_from_the_words(shell):
 
 
 @pytest.mark.slow
-def test_zsh_is_offered_words_with_their_help(shell):
+def test_completion_in_zsh_has_help(shell):
     asked = 'export _SHAPECALC_COMPLETE=complete_zsh _TYPER_COMPLETE_ARGS="$1"; shapecalc'
     assert shell(asked, "shapecalc reshape --dialect num").stdout == """_arguments '*: :(("numpy"))'\n"""
     assert '"--opset":"The model' in shell(asked, "shapecalc reshape 2,3 --op").stdout
     assert shell(asked, "shapecalc reshape ").stdout == "_files\n"
 
 
-def test_fish_is_offered_words_or_told_to_offer_files(shell):
+def test_completion_in_fish(shell):
     asked = (
         'export _SHAPECALC_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION="$1" _TYPER_COMPLETE_ARGS="$2"; shapecalc'
     )
@@ -87,15 +87,15 @@ def test_fish_is_offered_words_or_told_to_offer_files(shell):
 
 
 @pytest.mark.parametrize("name", ["zsh", "fish"])
-def test_each_shell_is_given_a_script(name, shell):
+def test_completion_script_of_each_shell(name, shell):
     assert "_SHAPECALC_COMPLETE" in shell(f"_SHAPECALC_COMPLETE=source_{name} shapecalc").stdout
 
 
-def test_a_shell_that_is_not_known_is_refused(shell):
+def test_completion_unknown_shell_is_refused(shell):
     assert shell("_SHAPECALC_COMPLETE=source_tcsh shapecalc 2>/dev/null").returncode == 1
 
 
-def test_completion_is_shown_and_installed_for_the_shell_that_asks(shell):
+def test_completion_is_shown_and_installed_for_the_current_shell(shell):
     shown = shell("shapecalc --show-completion; exit $?")
     assert (shown.returncode, "complete -o default -F _shapecalc_completion" in shown.stdout) == (0, True)
     installed = shell("shapecalc --install-completion; exit $?")
@@ -106,7 +106,7 @@ def test_completion_is_shown_and_installed_for_the_shell_that_asks(shell):
     assert offered.stdout == "why\n"
 
 
-def test_a_home_that_is_no_folder_is_named(shell):
+def test_completion_names_a_home_that_is_no_folder(shell):
     told = shell("HOME=/dev/null shapecalc --install-completion bash 2>&1; exit $?")
     assert (told.returncode, told.stdout.count("\n")) == (4, 1)
     assert told.stdout.startswith("shapecalc: /dev/null")

@@ -25,13 +25,13 @@ def file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("line", [line for (line,) in rows("without_defaults.txt")])
-def test_who_takes_no_default_says_the_same_and_tells_none(line, shapecalc, file):
+def test_defaults_do_not_reach_commands_without_them(line, shapecalc, file):
     without = shapecalc(*shlex.split(line), stdin="reshape 2,3,4 6,-2 => error\n")
     file.write_text(NUMPY)
     assert shapecalc(*shlex.split(line), stdin="reshape 2,3,4 6,-2 => error\n") == without
 
 
-def test_python_takes_none(file, monkeypatch):
+def test_defaults_do_not_reach_python(file, monkeypatch):
     file.write_text(NUMPY)
     monkeypatch.setenv("SHAPECALC_OPSET", "5")
     trace = sc.reshape((2, 3), (6,))
@@ -39,7 +39,7 @@ def test_python_takes_none(file, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads what nobody may read")
-def test_a_file_that_cannot_be_read_is_exit_4(shapecalc, file):
+def test_defaults_unreadable_file_is_exit_4(shapecalc, file):
     file.write_text(NUMPY)
     file.chmod(0)
     ran = shapecalc("reshape", "2,3", "6")
@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_read_is_exit_4(shapecalc, file):
     assert (ran.code, ran.out, ran.err) == (4, "", told)
 
 
-def test_a_folder_that_was_deleted_has_none(tmp_path, monkeypatch, shapecalc):
+def test_defaults_in_a_deleted_folder_are_empty(tmp_path, monkeypatch, shapecalc):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -56,7 +56,7 @@ def test_a_folder_that_was_deleted_has_none(tmp_path, monkeypatch, shapecalc):
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_app_opens_with_it():
+def test_defaults_open_in_the_app():
     defaults = {"dialect": "numpy", "opset": 13}
     opened = command(question_of(["reshape", "2,3", "6", "-d", "onnx"], defaults), None)
     assert opened == "shapecalc reshape 2,3 6 --dialect onnx --opset 13"
@@ -77,7 +77,7 @@ def test_the_app_opens_with_it():
         ("chain '2,3 | resh'", "chain '2,3 | resh'"),
     ],
 )
-def test_tui_and_serve_open_with_it_and_tell_it_before(line, shown, file, capsys):
+def test_defaults_are_reported_before_tui_and_serve(line, shown, file, capsys):
     file.write_text(NUMPY)
     question = opening_question(TerminalApp(), shlex.split(line), Output())
     assert question == FIRST if not line else command(question, None) == f"shapecalc {shown}"

@@ -44,7 +44,7 @@ def yolo(tmp_path):
 
 @pytest.mark.usefixtures("yolo")
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "detector", cli.SIGNS))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def test_detector_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     for file, (nodes, outputs, target) in RUNS.items():
         made = helper.make_graph(
             nodes,
@@ -58,7 +58,7 @@ def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatc
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 
-def test_it_is_mended_bit_for_bit_and_sample_by_sample(shapecalc, yolo):
+def test_detector_fix_is_exact_per_sample(shapecalc, yolo):
     fixed, again = yolo.with_name("fixed.onnx"), yolo.with_name("again.onnx")
     ran = shapecalc("model", str(yolo), "--fix", "-o", str(fixed))
     assert (ran.code, ran.err) == (0, "")
@@ -75,7 +75,7 @@ def test_it_is_mended_bit_for_bit_and_sample_by_sample(shapecalc, yolo):
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 100, onnx.ModelProto().SerializeToString(), b"\n" * 5000], ids=ascii)
-def test_what_is_no_model_is_one_line(shapecalc, tmp_path, data):
+def test_detector_other_file_is_one_line(shapecalc, tmp_path, data):
     (tmp_path / "bad\x1b.onnx").write_bytes(data)
     ran = shapecalc("model", str(tmp_path / "bad\x1b.onnx"))
     assert (ran.code, ran.out, ran.err.count("\n")) == (4, "", 1)
@@ -83,14 +83,14 @@ def test_what_is_no_model_is_one_line(shapecalc, tmp_path, data):
     assert ran.err.strip().isprintable()
 
 
-def test_a_model_cut_short_anywhere_is_refused(shapecalc, yolo):
+def test_detector_truncated_file_is_refused(shapecalc, yolo):
     whole = yolo.read_bytes()
     for length in [*range(1, 400, 37), *range(500, len(whole), len(whole) // 40)]:
         yolo.write_bytes(whole[:length])
         assert shapecalc("model", str(yolo), "--quiet").code == 4, length
 
 
-def test_without_onnx_it_says_what_to_install(yolo):
+def test_detector_without_onnx_names_what_to_install(yolo):
     code = (
         "import sys; sys.modules['onnx'] = None; "
         f"sys.argv = ['shapecalc', 'model', {str(yolo)!r}]; from shapecalc.__main__ import main; sys.exit(main())"
@@ -100,7 +100,7 @@ def test_without_onnx_it_says_what_to_install(yolo):
     assert re.search(r"onnx is not installed; .* -m pip install '?onnx", ran.stderr)
 
 
-def test_other_commands_import_no_models():
+def test_other_commands_do_not_import_models():
     for words in (["doctor", "/dev/null"], ["match", "N", "/dev/null"], ["model", "-h"], ["tui", "-h"]):
         code = f"import sys; sys.argv = ['shapecalc', *{words!r}]; from shapecalc.__main__ import main; main()"
         assert loaded(code, ("onnx", "shapecalc.models", "google.protobuf", "numpy")) == []

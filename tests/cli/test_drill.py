@@ -23,7 +23,7 @@ def data_folder(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_worksheet_holds_the_answers_that_are_right(topic, shapecalc):
+def test_worksheet_answers_are_right(topic, shapecalc):
     words = ("drill", topic, "--print", "12", "--seed", "x")
     questions, _, answers = shapecalc(*words, "--with-answers").out.partition("\nAnswers\n")
     asked = re.findall(r"^ *\d+\. (.*)", questions, re.M)
@@ -40,12 +40,12 @@ def test_a_worksheet_holds_the_answers_that_are_right(topic, shapecalc):
 
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])
-def test_of_one_kind_no_three_on_a_sheet_differ_in_sizes_alone(topic):
+def test_worksheet_limits_requests_differing_only_in_sizes(topic):
     alike = Counter((each.kind.name, each.task.form) for each in exercises(topic, "a", 20))
     assert max(alike.values()) <= 2
 
 
-def test_every_answer_of_a_sheet_accounts_for_every_0_and_for_the_minus_1(shapecalc):
+def test_worksheet_answers_explain_zeros_and_minus_one(shapecalc):
     page = shapecalc("drill", "zero", "infer", "--print", "40", "--with-answers", "--seed", "a").out
     questions, _, answers = page.partition("\nAnswers\n")
     told = dict(re.findall(r"^ *(\d+)\. (.*)", answers, re.M))
@@ -79,7 +79,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def test_a_page_is_whole_and_needs_nothing_else(shapecalc):
+def test_worksheet_page_is_self_contained(shapecalc):
     page = shapecalc("drill", "--print", "9", "--with-answers", "--seed", "a", "--format", "html").out
     tags = Tags(page)
     assert (tags.open, tags.seen.count("li"), tags.seen.count("svg")) == ([], 18, 9)
@@ -89,14 +89,14 @@ def test_a_page_is_whole_and_needs_nothing_else(shapecalc):
     assert not re.search(r"https?:(?!//www.w3.org/2000/svg)|src=|<script", page)
 
 
-def test_a_page_escapes_whatever_stands_on_it():
+def test_worksheet_page_escapes_text():
     tags = Tags(html_of(Sheet("<i>&", "'\"<b>", ("reshape <script>",), ("<img src=x>",))))
     assert {"i", "b", "script", "img"}.isdisjoint(tags.seen)
     assert "reshape <script>" in tags.text
     assert "<img src=x>" in tags.text
 
 
-def test_on_a_terminal_it_prompts_asks_again_and_ends_with_the_score(tmp_path):
+def test_drill_on_a_terminal_prompts_retries_and_scores(tmp_path):
     parent, child = pty.openpty()
     env = {**environment(), "XDG_DATA_HOME": str(tmp_path), "TERM": "xterm"}
     words = command("drill", "infer", "--seed", "monday")

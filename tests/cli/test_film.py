@@ -14,7 +14,7 @@ pytestmark = pytest.mark.sessions(6)
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_every_op_has_a_film_and_a_picture(op, shapecalc, tmp_path, monkeypatch):
+def test_film_and_picture_of_every_op(op, shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = shlex.split(OPS[op].examples[0])
     plain = shapecalc(*words)
@@ -28,7 +28,7 @@ BEGINNINGS = {".svg": b"<svg", ".gif": b"GIF89a", ".html": b"<!doctype html>"}
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_a_film_is_written_in_every_format(ending, shapecalc, tmp_path):
+def test_film_is_written_in_every_format(ending, shapecalc, tmp_path):
     file = tmp_path / f"x{ending}"
     ran = shapecalc("film", "reshape", "2,2", "4", "-o", str(file), "--theme", "dark", "--json")
     written = file.read_bytes()

@@ -26,7 +26,7 @@ READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")
 
 
 @each_row(("held", "command"), READ)
-def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, shapecalc):
+def test_entry_point_reads_and_answers_input(held, command, shapecalc):
     words, _, stdin = held.partition("<- ")
     ran = shapecalc(*shlex.split(words), stdin=stdin)
     text = stdin.lstrip("\ufeff") or (shlex.split(words)[0] if command in ("doctor -", "check -") else "")
@@ -39,11 +39,11 @@ def test_what_is_held_is_read_as_a_command_and_answered_as_that(held, command, s
 
 
 @each_row(("line", "standard"), rows("spellings.txt"))
-def test_what_is_typed_is_what_is_meant(line, standard, shapecalc):
+def test_entry_point_suggests_the_intended_word(line, standard, shapecalc):
     assert shapecalc(*shlex.split(line), stdin="2,3") == shapecalc(*shlex.split(standard), stdin="2,3")
 
 
-def test_a_dialect_is_known_by_all_its_names_and_none_is_used_twice(shapecalc):
+def test_entry_point_dialect_names_are_unique(shapecalc):
     names = [name for row in DIALECTS.values() for name in (row.name, *row.aliases)]
     assert len({*names}) == len(names)
     chain = "2,3 | reshape 6"
@@ -53,7 +53,7 @@ def test_a_dialect_is_known_by_all_its_names_and_none_is_used_twice(shapecalc):
             assert ran == shapecalc("chain", chain, "--json", "-d", row.name)
 
 
-def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monkeypatch):
+def test_entry_point_reads_files_by_content(shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("run.log").write_text("step 1\nRuntimeError: shape '[5, 5]' is invalid for input of size 24\n")
     Path("cut.py").write_text("y = x.view(3, 2)\n")
@@ -79,7 +79,7 @@ def test_files_and_folders_are_read_by_what_is_in_them(shapecalc, tmp_path, monk
         assert (ran.code, ran.err.startswith(f"shapecalc: usage: {said}"), ran.err.count("\n")) == (2, True, 1), ran
 
 
-def test_a_name_that_looks_like_an_option_is_a_file(shapecalc, tmp_path, monkeypatch):
+def test_entry_point_name_like_an_option_is_a_file(shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("--junit=x.npy", np.zeros(2))
     ran = shapecalc(".")
@@ -87,7 +87,7 @@ def test_a_name_that_looks_like_an_option_is_a_file(shapecalc, tmp_path, monkeyp
     assert [path.name for path in tmp_path.iterdir()] == ["--junit=x.npy"]
 
 
-def test_the_screens_fit_and_name_every_command_and_their_examples_run(shapecalc):
+def test_overview_screens_fit_and_examples_run(shapecalc):
     first, whole = shapecalc().out, shapecalc("-h").out
     assert len(first.splitlines()) <= 24
     assert len(whole.splitlines()) <= 40
@@ -98,7 +98,7 @@ def test_the_screens_fit_and_name_every_command_and_their_examples_run(shapecalc
     assert {shapecalc(*shlex.split(example)).code for example in examples[:3]} == {0}
 
 
-def test_the_table_of_the_manual_names_every_command_that_is_read():
+def test_readings_table_names_every_command():
     section = PAGES[0].with_name("shapecalc.1").read_text("utf-8").split(".Ss Readings\n")[1].split("\n.Ss ")[0]
     assert {shlex.split(command)[0] for _, command in READ} <= {*re.findall(r"^\.Ic (\w+)", section, re.M)}
 
@@ -117,7 +117,7 @@ WORDS = (
 )
 
 
-def test_every_word_that_is_offered_has_its_help(shapecalc):
+def test_completion_words_have_help(shapecalc):
     for word in (*ALSO, *TOPICS, *WORDS):
         ran = shapecalc("help", word)
         assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True), word
@@ -130,11 +130,11 @@ LONG = [
 
 
 @pytest.mark.parametrize("text", LONG)
-def test_what_is_long_and_nothing_is_told_so_without_a_search_that_grows_with_its_square(text, shapecalc):
+def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
     assert shapecalc(stdin=meant(text)).code in (1, 2, 3)
 
 
-def test_a_shape_is_no_code_and_code_no_shape():
+def test_entry_point_distinguishes_shapes_from_code():
     for text in ("2,3,4", "N,C", "(2, 3)", "[2,3]", "torch.Size([2,3])"):
         assert read_held(Held((), (text,), lambda _: False))[0] == "size"
         assert read_shape(text)

@@ -33,6 +33,6 @@ def calls(shapecalc, words, stdin):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", [named, ones])
 @pytest.mark.parametrize("name", questions("2"))
-def test_ten_times_the_dims_take_about_ten_times_the_calls(shapecalc, shape, name):
+def test_call_count_grows_linearly_with_dims(shapecalc, shape, name):
     few, many = (calls(shapecalc, *questions(shape(count))[name]) for count in (FEW, 10 * FEW))
     assert many < MOST[shape] * few

@@ -44,7 +44,7 @@ def run(words, folder, stdin=""):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in LINES.splitlines() if row and row[0] != "#"])
-def test_it_is_answered_or_a_limit_is_named(row, tmp_path):
+def test_hostile_input_is_answered_or_names_a_limit(row, tmp_path):
     asked, _, end = row.rpartition(" => ")
     line, _, stdin = asked.partition(" <- ")
     words = [meant(word) for word in shlex.split(line)]
@@ -58,7 +58,7 @@ def test_it_is_answered_or_a_limit_is_named(row, tmp_path):
         assert str(ran.returncode) in end.split(), ran.stderr[-300:]
 
 
-def test_a_header_beyond_its_limit_is_a_file_that_cannot_be_used(shapecalc, tmp_path):
+def test_hostile_header_beyond_limit_is_unusable(shapecalc, tmp_path):
     length = LIMITS["safetensors-header"] + 1
     with (tmp_path / "x.safetensors").open("wb") as file:
         file.write(length.to_bytes(8, "little"))
@@ -72,7 +72,7 @@ STAGES = ("transpose", "reshape N,M", "reshape M,N", "flip --axes 0", "roll --sh
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [30, 200])
-def test_drawn_chains_end(count, tmp_path):
+def test_drawn_chains_terminate(count, tmp_path):
     draw = random.Random(count)
     stages = " | ".join(draw.choice(STAGES) for _ in range(count))
     for words in (["chain", f"N,M | {stages}", "--json"], ["simplify", f"N,M | {stages}"], ["equiv", "N,M", stages]):
@@ -91,7 +91,7 @@ def shell(line):
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("line", "end"), rows("closed_streams.txt"), ids=lambda text: text)
-def test_a_stream_that_cannot_be_used(line, end):
+def test_unusable_stream_is_reported(line, end):
     ran = shell(f"{shlex.join(command())} {line}")
     code, _, out = end.partition(" ")
     assert (ran.returncode, ran.stdout) == (int(code), out and f"{out}\n")
@@ -100,23 +100,23 @@ def test_a_stream_that_cannot_be_used(line, end):
     assert told == [], ran.stderr
 
 
-def test_nobody_who_reads_is_no_fault():
+def test_closed_reader_is_no_error():
     runs = [(), ("reshape", "2,3,4", "0,-1"), ("reshape", "2,3,4", "0,-1", "--json"), ("why",), ("-h",)]
     lines = "; ".join(f"({shlex.join(command(*words))}; echo $? >&2) | true" for words in runs)
     assert shell(lines).stderr == "0\n" * len(runs)
 
 
-def test_a_drill_with_a_closed_input_says_so():
+def test_drill_reports_a_closed_input():
     ran = shell(f"XDG_DATA_HOME=/dev/null {shlex.join(command('drill'))} <&-")
     assert (ran.returncode, ran.stderr) == (4, "shapecalc: stdin: it is closed\n")
 
 
-def test_a_line_without_an_end_is_refused():
+def test_line_without_end_is_refused():
     ran = shell(f"yes 2,3 | tr -d '\\n' | {shlex.join(command('reshape', '-', '6'))}")
     assert (ran.returncode, ran.stdout) == (2, "")
 
 
-def test_an_ascii_locale_is_no_obstacle():
+def test_ascii_locale_works():
     ran = shell(f"LC_ALL=C PYTHONUTF8=0 {shlex.join(command('why', 'copy-zero'))} >/dev/null")
     assert (ran.returncode, ran.stderr) == (0, "")
 
@@ -147,7 +147,7 @@ AT = r"\(shapecalc\.__main__:\d+\); "
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_nobody_expected_ends_in_one_line(error, code, told, shapecalc, monkeypatch):
+def test_unexpected_exception_is_one_line(error, code, told, shapecalc, monkeypatch):
     def fail(*_):
         raise error
 
@@ -165,27 +165,27 @@ def broken(*words, mode=(), **options):
 
 
 @pytest.mark.parametrize("words", [["reshape", "2,3", "6", "--json"], ["repl"], ["check", "-"], ["check", "many"]])
-def test_a_fault_in_a_command_is_told_once(words, tmp_path):
+def test_command_fault_is_reported_once(words, tmp_path):
     (tmp_path / "many").write_text("reshape 2,3 6\n" * 20_000)
     ran = broken(*words, cwd=tmp_path, input="reshape 2,3 6\n")
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (70, "", 1)
     assert ran.stderr.startswith("shapecalc: fault: ZeroDivisionError: by \\x1b zero (shapecalc.c")
 
 
-def test_a_fault_in_development_mode_has_its_traceback():
+def test_development_mode_shows_the_traceback():
     ran = broken("reshape", "2,3", "6", mode=("-X", "dev"), cwd=ROOT)
     assert (ran.returncode, ran.stderr[:9]) == (70, "Traceback")
     assert ran.stderr.splitlines()[-1].startswith("shapecalc: fault: ")
 
 
-def test_a_fault_is_reported_where_the_package_says(shapecalc, monkeypatch):
+def test_fault_report_names_the_package_address(shapecalc, monkeypatch):
     named = SimpleNamespace(get_all=lambda name: ["Home, there", "Issues, here"])
     monkeypatch.setattr(metadata, "metadata", lambda package: named)
     monkeypatch.setattr("shapecalc.__main__.run_line", lambda *given: 1 / 0)
     assert shapecalc("reshape").err.endswith("; please report it at here\n")
 
 
-def test_a_fault_in_the_app_is_raised_where_it_is_run(capsys):
+def test_app_fault_is_raised_in_process(capsys):
     async def fail(pilot):
         pilot.app.call_later(lambda: 1 / 0)
         await pilot.pause()

@@ -23,24 +23,24 @@ NAMES = {**vars(sc), "np": np, "SimpleNamespace": SimpleNamespace, "UnknownRank"
 
 
 @each_row("call", [call for (call,) in rows("wrong_calls.txt")])
-def test_a_wrong_call_raises_shape_error(call):
+def test_python_invalid_call_raises_shape_error(call):
     with pytest.raises(sc.ShapeError) as caught:
         eval(call, NAMES)
     assert caught.value.problem.rule == "usage"
 
 
 @each_row(("call", "result"), rows("right_calls.txt"))
-def test_a_call_takes_what_has_a_shape(call, result):
+def test_python_input_may_have_a_shape(call, result):
     assert str(eval(call, NAMES)) == result
 
 
-def test_a_mistake_has_its_span_in_the_text_that_was_given():
+def test_python_error_span_is_in_the_given_text():
     with pytest.raises(sc.ShapeError) as caught:
         sc.reshape((2, 3, 4), "[5, -1]")
     assert caught.value.problem.span == (4, 6)
 
 
-def test_none_in_a_json_case_is_a_dim_that_nobody_knows(shapecalc):
+def test_json_none_is_an_unknown_dim(shapecalc):
     case = '{"op": "reshape", "input": [null, 3, 4], "target": [0, -1], "expect": ["?", 12]}'
     assert shapecalc("check", "-", stdin=case).code == 0
 

@@ -43,13 +43,13 @@ def ran(folder, *words):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: " ".join(words)[:30])
-def test_a_command_does_the_same(words, tmp_path):
+def test_missing_system_modules_do_not_change_commands(words, tmp_path):
     there = ran(tmp_path / "there", "-m", "shapecalc", *words)
     assert ran(tmp_path / "lacking", str(ROOT / "tests" / "lacking.py"), *words) == there
     assert "Traceback" not in there[2]
 
 
-def test_it_is_taken_away():
+def test_missing_system_modules_are_really_missing():
     code = "import tests.lacking, os, signal; tests.lacking.take_away(); print(*vars(os), *vars(signal), *os.environ)\n"
     code += "exec('import readline', {'__name__': 'shapecalc.cli.x'})"
     left = program([sys.executable, "-c", code], capture_output=True, text=True)
@@ -57,7 +57,7 @@ def test_it_is_taken_away():
     assert not {*lacking.FUNCTIONS, *lacking.SIGNALS, "TERM"} & {*left.stdout.split()}
 
 
-def test_the_app_opens_without_term_where_there_is_no_termios(monkeypatch):
+def test_app_opens_without_termios(monkeypatch):
     stream = SimpleNamespace(isatty=lambda: True, encoding="utf-8")
     monkeypatch.setattr(terminal, "sys", SimpleNamespace(stdin=stream, stderr=stream, stdout=stream))
     monkeypatch.delenv("TERM", raising=False)
@@ -81,7 +81,7 @@ def test_workers_start_without_fork(monkeypatch):
 
 
 @pytest.mark.slow
-def test_no_module_imports_what_some_systems_lack_when_it_is_imported():
+def test_modules_do_not_import_system_specific_modules():
     found = [path for path in Path(ROOT / "shapecalc").rglob("*.py") if {*imported_at_once(path)} & lacking.MODULES]
     assert found == []
 

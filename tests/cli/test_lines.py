@@ -17,7 +17,7 @@ EXAMPLES["einsum"] = ["einsum", "2,3", "ij,jk->ik", "3,4"]  # with the shape fir
 
 
 @each_row("op", EXAMPLES)
-def test_every_op_takes_lines(op, shapecalc):
+def test_ops_read_lines_of_standard_input(op, shapecalc):
     name, shape, *rest = EXAMPLES[op]
     alone = shapecalc(name, shape, *rest)
     ran = shapecalc(name, "-", *rest, stdin=f"{shape}\n{shape}\n{shape}\n")
@@ -35,7 +35,7 @@ def test_every_op_takes_lines(op, shapecalc):
     ],
     ids=["an op", "check", "check of a pipe with a name"],
 )
-def test_a_line_is_answered_as_it_comes(words, lines, tmp_path):
+def test_lines_are_answered_as_they_arrive(words, lines, tmp_path):
     os.mkfifo(tmp_path / "fifo")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with (
@@ -49,7 +49,7 @@ def test_a_line_is_answered_as_it_comes(words, lines, tmp_path):
     assert running.returncode == 0
 
 
-def test_an_endless_stream_ends_with_its_reader():
+def test_endless_stream_ends_with_its_reader():
     asked = " ".join(command("reshape", "-", "0,-1"))
     ran = program(["sh", "-c", f"yes 2,3,4 | {asked} | head -2"], capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("2,12\n2,12\n", "")

@@ -14,7 +14,7 @@ from shapecalc.testing import assert_shape
 from tests.cli.conftest import program
 
 
-def test_a_folder_of_damaged_files_is_looked_through_to_its_end(shapecalc, tmp_path, monkeypatch):
+def test_match_continues_past_damaged_files(shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", np.zeros((8, 3, 5)))
     np.save("c.npy", np.zeros((4, 3, 5)))
@@ -47,7 +47,7 @@ FITS = [
 
 
 @pytest.mark.parametrize(("pattern", "array", "sizes"), FITS)
-def test_the_sizes_of_the_names_are_returned(pattern, array, sizes):
+def test_match_returns_the_bound_sizes(pattern, array, sizes):
     found = sc.match(pattern, array)
     assert {name: size if isinstance(size, int) else str(size) for name, size in found.items()} == sizes
 
@@ -64,7 +64,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("pattern", "array", "rule", "said"), REFUSED)
-def test_what_differs_or_cannot_be_read_is_a_shape_error(pattern, array, rule, said):
+def test_match_failure_is_a_shape_error(pattern, array, rule, said):
     with pytest.raises(sc.ShapeError) as error:
         sc.match(pattern, array)
     problem = error.value.problem
@@ -72,7 +72,7 @@ def test_what_differs_or_cannot_be_read_is_a_shape_error(pattern, array, rule, s
     assert array != (8, 3, 5, 6) or problem.index == 3
 
 
-def test_an_assertion_says_which_dim_differs_and_where_its_name_was_met():
+def test_assert_shape_names_dim_and_first_binding():
     sizes = assert_shape(np.zeros((8, 3)), "N,C")
     assert sizes == {"N": 8, "C": 3}
     assert assert_shape(np.zeros((8, 5)), "N,K", where=sizes) == {"N": 8, "C": 3, "K": 5}
@@ -83,7 +83,7 @@ def test_an_assertion_says_which_dim_differs_and_where_its_name_was_met():
 
 
 @pytest.mark.slow
-def test_pytest_shows_the_line_of_the_test_and_not_of_the_assertion(tmp_path):
+def test_assert_shape_traceback_shows_the_callers_line(tmp_path):
     (tmp_path / "test_it.py").write_text(
         "from shapecalc.testing import assert_shape\n\ndef test_it():\n    assert_shape((2, 3), 'N,N')\n"
     )

@@ -87,7 +87,7 @@ def refusal(agent):
     return refused
 
 
-def test_what_is_asked_as_json_is_what_is_asked_in_words(agent, shapecalc):
+def test_mcp_json_request_equals_command_line(agent, shapecalc):
     for call, line, said in rows("mcp_answered.txt"):
         name, _, given = call.partition(" ")
         answer = agent(name, **json.loads(given))
@@ -98,7 +98,7 @@ def test_what_is_asked_as_json_is_what_is_asked_in_words(agent, shapecalc):
         assert line != "2,3,4 0,-1" or "-1 is 24 elements (2*3*4) / 2 known = 12  [infer]" in reasons
 
 
-def test_a_model_is_judged_as_by_the_command(agent, refusal, shapecalc, monkeypatch, tmp_path):
+def test_mcp_model_equals_command(agent, refusal, shapecalc, monkeypatch, tmp_path):
     monkeypatch.chdir(detector.write(tmp_path / "yolo.onnx").parent)
     answer = agent("model", file="yolo.onnx", node="/head.0/Reshape_1")
     words = ("model", "yolo.onnx", "--node", "/head.0/Reshape_1")
@@ -110,7 +110,7 @@ def test_a_model_is_judged_as_by_the_command(agent, refusal, shapecalc, monkeypa
         refusal("model", file=file)
 
 
-def test_doctor_reads_a_message(agent, shapecalc):
+def test_mcp_doctor_reads_a_message(agent, shapecalc):
     message = "RuntimeError: shape '[8, 3, 64]' is invalid for input of size 1600"
     answer = agent("doctor", message=message)
     assert answer.content[0].text == shapecalc("doctor", stdin=message).out.rstrip("\n")
@@ -124,7 +124,7 @@ UNUSABLE = ["pipe.npy", "missing.npy", "w.npz:b", "up.npz", ".npy"]
 
 
 @pytest.mark.parametrize("name", [*INSIDE, *OUTSIDE, *UNUSABLE], ids=ascii)
-def test_files_in_the_folder_are_inputs_of_every_tool_and_no_others_are_read(name, agent, refusal):
+def test_mcp_reads_only_files_of_its_folder(name, agent, refusal):
     for tool, given in (
         ("reshape", {"input": name, "target": "-1"}),
         ("compare", {"op": "reshape", "input": name, "arguments": {"target": "-1"}}),
@@ -141,7 +141,7 @@ def test_files_in_the_folder_are_inputs_of_every_tool_and_no_others_are_read(nam
             assert refusal(tool, **given).startswith(f"file: {name}: ")
 
 
-def test_a_call_that_cannot_be_read_is_one_line(refusal):
+def test_mcp_unreadable_call_is_one_line(refusal):
     for call, said in rows("mcp_refused.txt"):
         name, _, given = call.partition(" ")
         line = refusal(name, **json.loads(given))
@@ -149,7 +149,7 @@ def test_a_call_that_cannot_be_read_is_one_line(refusal):
         assert said in line, call
 
 
-def test_schemas_have_the_parameters_of_the_command_line_and_a_client_is_told_them(served):
+def test_mcp_schemas_match_the_command_line(served):
     tools = agent_tools()
     assert [*tools] == [*OPS, "chain", "compare", "doctor", "model"]
     for op in OPS.values():
@@ -165,12 +165,12 @@ def test_schemas_have_the_parameters_of_the_command_line_and_a_client_is_told_th
     assert all(tool.annotations.read_only_hint for tool in told)
 
 
-def test_an_answer_that_is_too_large_is_refused(refusal):
+def test_mcp_too_large_answer_is_refused(refusal):
     line = refusal("chain", chain="2,3,4,5,6,7,8" + " | transpose" * 1000)
     assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
 
 
-def test_it_takes_no_defaults(monkeypatch, tmp_path):
+def test_mcp_ignores_defaults(monkeypatch, tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.shapecalc]\ndialect = 'torhc'\n")
     monkeypatch.chdir(tmp_path)
     answer = agent_tools()["reshape"].called(SIX, tmp_path)
@@ -242,7 +242,7 @@ def said(answer):
     return answer["result"]["isError"], answer["result"]["content"][0]["text"].partition("\n")[0]
 
 
-def test_every_line_is_answered_with_its_id_if_it_is_json_and_before_the_end():
+def test_mcp_answers_every_json_line_with_its_id():
     table = [(line, *expected.split()) for line, expected in rows("mcp_lines.txt")]
     silent = [request("nothing"), '{"jsonrpc":"2.0","id":4,"result":{}}', ""]
     calls = [asked(id, "reshape", **SIX) for id in range(10, 15)]
@@ -254,13 +254,13 @@ def test_every_line_is_answered_with_its_id_if_it_is_json_and_before_the_end():
     assert all(answer.get("error", {}).get("message", "").isprintable() for answer in answers)
 
 
-def test_a_ping_is_answered_while_a_call_runs_which_ends_when_its_time_is_up(tmp_path):
+def test_mcp_ping_is_answered_during_a_call(tmp_path):
     answers, (late,), code = sent(asked(1, "doctor", message="x"), PING, **slow_server(tmp_path, 1))
     assert ([answer["id"] for answer in answers], late["id"], code) == ([0, 9], 1, 0)
     assert said(late) == (True, "usage: the call took longer than 1 seconds (ask for less at once)")
 
 
-def test_a_call_that_is_cancelled_ends_a_fault_and_a_death_are_told_and_the_next_is_answered(tmp_path):
+def test_mcp_cancelled_call_and_crash_are_reported(tmp_path):
     def wait():
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             time.sleep(0.01)
@@ -281,7 +281,7 @@ def test_a_call_that_is_cancelled_ends_a_fault_and_a_death_are_told_and_the_next
 # Streams, folders and what is missing
 
 
-def test_no_module_of_the_agents_folder_is_imported(tmp_path):
+def test_mcp_imports_no_module_of_the_agents_folder(tmp_path):
     for name in ("anyio", "json", "pickle", "runpy", "shapecalc"):
         (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
     words = [sys.executable, "-P", "-m", "shapecalc", "mcp"]
@@ -302,14 +302,14 @@ def test_no_module_of_the_agents_folder_is_imported(tmp_path):
         ),
     ],
 )
-def test_a_stream_that_is_closed_or_full_is_exit_4(line, code, told):
+def test_mcp_closed_or_full_stream_is_exit_4(line, code, told):
     if "full" in line and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     ran = program(["bash", "-c", f'"{sys.executable}" -m shapecalc mcp {line}'], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (code, "", told)
 
 
-def test_without_the_package_it_says_what_to_install():
+def test_mcp_missing_package_names_what_to_install():
     code = "import sys; sys.modules['mcp'] = None; from shapecalc.__main__ import main; sys.exit(main())"
     ran = program([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (4, "")

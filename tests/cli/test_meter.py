@@ -24,7 +24,7 @@ with data.meter(8_000_000) as tick:
 
 
 @pytest.mark.slow
-def test_the_rate_and_the_time_that_is_left_are_shown_on_a_terminal_alone():
+def test_progress_meter_shows_rate_and_time_on_a_terminal():
     env = environment() | {"TERM": "xterm", "COLUMNS": "100"}
     code, told = told_on_a_terminal([sys.executable, "-c", WORK], env=env)
     told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)

@@ -43,7 +43,7 @@ def ends():
 
 
 @pytest.mark.parametrize(("line", "expected"), ROWS)
-def test_bare_questions_are_answered_and_the_rest_says_what_to_install(line, expected, ends):
+def test_missing_packages_leave_bare_questions_working(line, expected, ends):
     code, out, err = ends[line]
     wanted, _, said = expected.partition(" | ")
     if said in ("typer", "rich", "numpy"):
@@ -55,7 +55,7 @@ def test_bare_questions_are_answered_and_the_rest_says_what_to_install(line, exp
         assert is_seen(said, out[out.rfind("\n", 0, -1) + 1 :])
 
 
-def test_a_process_and_its_completions_end_so_too():
+def test_missing_packages_in_a_process_and_completion():
     ran = program([*ALONE, "-m", "shapecalc", "2,3,4", "0,-1"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2,12\n", "read as: shapecalc reshape 2,3,4 0,-1\n")
     asked = ["env", "_SHAPECALC_COMPLETE=complete_bash", "COMP_WORDS=shapecalc res", "COMP_CWORD=1"]
@@ -64,7 +64,7 @@ def test_a_process_and_its_completions_end_so_too():
 
 
 @pytest.mark.parametrize("name", [None, "shapecalc.core.nowhere"])
-def test_a_mistake_of_our_own_is_raised(name):
+def test_internal_import_error_is_raised(name):
     error = ImportError("", name=name)
     with pytest.raises(ImportError) as raised:
         output.missing_error(error)

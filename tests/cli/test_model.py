@@ -67,7 +67,7 @@ def asked(monkeypatch):
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "reports", cli.SIGNS))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def test_model_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 
@@ -82,17 +82,17 @@ def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatc
         ("--batch 1,4", SizeOptions(None, (1, 4))),
     ],
 )
-def test_what_is_asked_for_is_read_from_the_options(words, options, shapecalc, asked):
+def test_model_request_from_options(words, options, shapecalc, asked):
     shapecalc("model", "yolo.onnx", *words.split())
     assert asked[-1][0][0] == options
 
 
-def test_what_is_mended_is_read_from_the_options(shapecalc, asked):
+def test_model_fixes_from_options(shapecalc, asked):
     shapecalc("model", "proved.onnx", "--fix", "-o", "f.onnx", "--fix-as", "/Reshape=0,-1")
     assert asked == [((SizeOptions(), "f.onnx", {"/Reshape": (0, -1)}), {"force": False, "prove": True})]
 
 
-def test_a_target_of_ten_thousand_dims_makes_no_row_wide(shapecalc):
+def test_model_row_of_ten_thousand_dims_is_narrow(shapecalc):
     assert max(map(len, shapecalc("model", "wide.onnx").out.splitlines())) < 250
     assert max(map(len, shapecalc("model", "wide.onnx", "--node", "4").out.splitlines())) < 1000
     assert len(json.loads(shapecalc("model", "wide.onnx", "--json").out)["nodes"][0]["target"]) == 10_000

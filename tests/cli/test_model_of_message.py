@@ -41,7 +41,7 @@ def saved(folder, nodes, outputs=("y",)):
 
 
 @pytest.mark.parametrize(("nodes", "said", "shown"), REAL.values(), ids=REAL)
-def test_what_the_runtime_says_of_a_model_leads_to_the_node_to_mend(shapecalc, tmp_path, nodes, said, shown):
+def test_runtime_message_leads_to_the_node_to_fix(shapecalc, tmp_path, nodes, said, shown):
     model = saved(tmp_path, nodes)
     with pytest.raises(Exception, match="Non-zero status code") as failed:
         session(freed(model)).run(None, {"x": np.ones((3, 6), np.float32)})
@@ -56,13 +56,13 @@ def test_what_the_runtime_says_of_a_model_leads_to_the_node_to_mend(shapecalc, t
         assert (refused.code, said in refused.err) == (2, True)
 
 
-def test_of_two_nodes_with_the_shapes_of_a_message_none_is_taken(shapecalc, tmp_path):
+def test_message_matching_two_nodes_selects_none(shapecalc, tmp_path):
     saved(tmp_path, [node("Reshape", ["x", "t"], [name]) for name in "yz"], ["y", "z"])
     text = "Input shape:{3,6}, requested shape:{1,2,3}"
     assert shapecalc("doctor", "--model", str(tmp_path / "m.onnx"), stdin=text).out.endswith("names no node\n")
 
 
-def test_a_message_on_standard_input_belongs_to_the_model_that_is_named(tmp_path):
+def test_message_on_stdin_belongs_to_the_named_model(tmp_path):
     saved(tmp_path, REAL["a listed node"][0])
     (tmp_path / "said.txt").write_text("Non-zero status code returned while running Reshape node. Name:'/R' failed\n")
     with (tmp_path / "said.txt").open() as said:

@@ -20,7 +20,7 @@ EXPLAINED = [
 
 
 @pytest.mark.parametrize("line", EXPLAINED)
-def test_explain_fits_on_a_screen_and_all_of_it_is_a_word_away(line, shapecalc):
+def test_explain_fits_on_a_screen(line, shapecalc):
     short, whole = (shapecalc(*shlex.split(line), explain) for explain in ("--explain", "--explain=all"))
     assert short.out == whole.out
     lines = (short.err + short.out).splitlines()
@@ -31,7 +31,7 @@ def test_explain_fits_on_a_screen_and_all_of_it_is_a_word_away(line, shapecalc):
 
 
 @each_row("op", OPS)
-def test_help_opens_with_examples_that_run(shapecalc, op):
+def test_help_examples_run(shapecalc, op):
     text = shapecalc(op, "-h").out
     examples = [shlex.split(line) for line in text.splitlines() if line.strip().startswith("shapecalc ")]
     assert len(examples) == 3

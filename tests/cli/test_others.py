@@ -22,14 +22,14 @@ def test_version(shapecalc):
     assert shapecalc("--version").out == f"shapecalc {__version__}\n"
 
 
-def test_dialects_prints_every_row_and_its_source(shapecalc):
+def test_dialects_prints_rows_and_sources(shapecalc):
     text = shapecalc("dialects").out
     assert all(row.source in text for row in DIALECTS.values())
     assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
 
 
 @each_row("rule", every_rule().values())
-def test_why_explains_a_rule_with_an_example_in_which_it_acts(shapecalc, rule):
+def test_why_example_triggers_the_rule(shapecalc, rule):
     text = shapecalc("why", rule).out
     assert text.startswith(f"{rule}: {rule.sentence}\n")
     assert rule.source in text
@@ -45,7 +45,7 @@ def test_why_lists_the_rules(shapecalc):
 
 
 @each_row("cause", sorted(CAUSES.keys() - every_rule().keys()))
-def test_why_explains_what_the_doctor_finds(shapecalc, cause):
+def test_why_explains_diagnosis_causes(shapecalc, cause):
     found = json.loads(shapecalc("why", cause, "--json").out)
     assert (found["id"], found["says"]) == (cause, CAUSES[cause].said)
     explained = shapecalc("why", cause).out
@@ -109,11 +109,11 @@ shapecalc: volume-mismatch: the input has 1 element
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("words", "report"), CARET_REPORTS, ids=lambda value: value[0][:20])
-def test_a_terminal_shows_the_request_with_a_caret(words, report):
+def test_terminal_error_has_a_caret(words, report):
     assert on_a_terminal(*words) == (2 if "usage" in report else 3, report)
 
 
-def test_compare_has_a_row_for_every_setting_and_fits_80_columns_on_a_terminal():
+def test_compare_has_every_setting_within_80_columns():
     code, shown = on_a_terminal("compare", "0,3,4", "0,-1")
     lines = shown.splitlines()
     assert (code, max(map(len, lines)) <= 80) == (1, True)

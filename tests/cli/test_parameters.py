@@ -24,16 +24,16 @@ pytestmark = pytest.mark.usefixtures("invented")
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "invented", cli.SIGNS))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def test_parameter_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     monkeypatch.setattr(case, "KEYS", {**case.KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 
-def test_usage_names_a_switch_and_the_words():
+def test_parameter_usage_names_switch_and_words():
     assert usage(OPS["squeeze"]) == "write squeeze INPUT [--axes ...] [--reverse] [--mode ...] [--keep-one]"
 
 
-def test_every_parameter_has_one_option():
+def test_parameters_have_one_option_each():
     names = [each.name for each in parameters_of(OPS["squeeze"]) if isinstance(each, Option)]
     assert [names.count(name) for name in ("axes", "reverse", "mode", "keep_one")] == [1, 1, 1, 1]
 
@@ -49,7 +49,7 @@ def test_every_parameter_has_one_option():
         {"mode": "HEAD", "keep_one": "0", "reverse": 1, "dialect": "torch"},
     ],
 )
-def test_a_command_line_that_was_written_asks_the_same(options):
+def test_parameters_round_trip_through_the_command_line(options):
     request = ask("squeeze", "2,1,3", options)
     written = command_line(resolve(request)).split()[1:]
     pieces = [text for _, text in command_pieces("squeeze", texts_of(request))]
@@ -59,16 +59,16 @@ def test_a_command_line_that_was_written_asks_the_same(options):
         assert (again.arguments, again.dialect) == (request.arguments, request.dialect)
 
 
-def test_what_stands_for_neither_yes_nor_no_is_shown_as_it_is():
+def test_parameter_neither_yes_nor_no_is_shown_unchanged():
     assert [text for _, text in command_pieces("squeeze", {"input": "1", "reverse": "x"})][-2:] == ["--reverse", "x"]
 
 
-def test_pictures_name_them():
+def test_parameters_are_named_in_pictures():
     options = {"keep_one": True, "mode": "TAIL", "reverse": False, "dialect": "torch"}
     assert layouts(resolve(ask("squeeze", "2,1,3", options)))[0].title == "squeeze no reverse mode TAIL keep_one"
 
 
 @each_row("op", OPS)
-def test_the_help_of_an_option_is_a_sentence(op):
+def test_parameter_help_is_a_sentence(op):
     said = [each.help for each in parameters_of(OPS[op]) if isinstance(each, Option) and not each.lists_completions]
     assert all(text.endswith(".") for text in said), said

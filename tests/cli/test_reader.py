@@ -21,12 +21,12 @@ WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13
 
 
 @each_row(("line", "found"), rows("lines_read.txt"))
-def test_a_line_is_read(line, found):
+def test_command_line_table(line, found):
     op, *words = shlex.split(line)
     assert read_op(OPS[op], words, PRINTING.values()) == json.loads(found)
 
 
-def test_only_a_process_that_answers_an_op_ends_without_a_search_for_garbage(monkeypatch, shapecalc):
+def test_garbage_collection_is_off_only_for_op_processes(monkeypatch, shapecalc):
     at_the_end = []
     monkeypatch.setattr(atexit, "register", at_the_end.append)
     assert shapecalc("chain", "2,3 | reshape 6").out == "6\n"
@@ -35,7 +35,7 @@ def test_only_a_process_that_answers_an_op_ends_without_a_search_for_garbage(mon
     assert gc.freeze in at_the_end
 
 
-def test_a_shell_that_asks_for_completions_is_left_to_typer(monkeypatch, shapecalc):
+def test_completion_requests_are_handed_to_typer(monkeypatch, shapecalc):
     monkeypatch.setenv("_SHAPECALC_COMPLETE", "source_bash")
     assert "_SHAPECALC_COMPLETE" in shapecalc("reshape", "2,3", "6").out
 
@@ -69,7 +69,7 @@ def asked(read, *arguments, **how):
 @example(["reshape", "2,3,4", "--where", "--json", "6"])
 @example(["squeeze", "1,3,1", "0", "--axes", "2"])
 @example(["reshape", "2,3,4", "--", "-x"])
-def test_any_line_of_an_op_asks_the_same_as_a_stage_with_its_input(words):
+def test_op_line_equals_stage_with_input(words):
     line = asked(read_op, OPS[words[0]], words[1:])
     stage = asked(read_stage, words, with_input=True)
     if isinstance(line, dict):
@@ -79,7 +79,7 @@ def test_any_line_of_an_op_asks_the_same_as_a_stage_with_its_input(words):
 
 
 @each_row("name", [*OPS, *COMMANDS])
-def test_every_option_of_a_command_is_read_as_it_is_spelled(name):
+def test_command_options_are_read_in_every_spelling(name):
     command = command_named(name)
     for option in (each for each in command.parameters if isinstance(each, Option)):
         text = option.default or str(option.least)
@@ -92,7 +92,7 @@ def test_every_option_of_a_command_is_read_as_it_is_spelled(name):
 
 
 @each_row("op", OPS.values())
-def test_every_option_of_an_op_has_a_spelling_of_its_own(op):
+def test_op_options_have_distinct_spellings(op):
     options = [each for each in parameters_of(op) if not isinstance(each, Argument)]
     spellings = [spelling for each in options for spelling in (each.spelling, each.short) if spelling]
     assert len({*spellings}) == len(spellings)

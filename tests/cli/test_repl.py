@@ -77,7 +77,7 @@ TYPED = [
 ]
 
 
-def test_it_edits_lines_and_keeps_its_history_for_the_next(tmp_path):
+def test_repl_edits_lines_and_keeps_history(tmp_path):
     with Prompt(tmp_path) as prompt:
         for what, keys, seen, shows in TYPED:
             assert seen in prompt.type(keys, shows), what
@@ -91,7 +91,7 @@ def test_it_edits_lines_and_keeps_its_history_for_the_next(tmp_path):
         assert again.ends(b"\x04") == 0
 
 
-def test_a_history_that_cannot_be_kept_is_told_at_the_end(tmp_path):
+def test_repl_unwritable_history_is_reported_at_the_end(tmp_path):
     (tmp_path / "shapecalc").write_text("in the way")
     with Prompt(tmp_path) as prompt:
         prompt.type(b"2,3\r", "2,3>")
@@ -114,13 +114,13 @@ OFFERED = [
 
 
 @each_row(("text", "words"), OFFERED)
-def test_what_may_follow_is_offered_and_nothing_where_nothing_is_known(text, words):
+def test_repl_completion_offers_what_may_follow(text, words):
     assert {*words_after(text)} >= words
     assert words or words_after(text) == []
 
 
 @each_row("op", OPS)
-def test_no_option_is_offered_that_the_prompt_does_not_take(op):
+def test_repl_completion_omits_unsupported_options(op):
     from shapecalc.core.commands import read_stage
 
     offered = [word for word in words_after(f"{op} ") if word != "ans"]
@@ -130,7 +130,7 @@ def test_no_option_is_offered_that_the_prompt_does_not_take(op):
     assert not {"--json", "--explain", "-o"} & {*offered}
 
 
-def test_a_word_that_was_begun_is_gone_on_with():
+def test_repl_completion_continues_a_partial_word():
     from prompt_toolkit.document import Document
 
     typed = Document("reshape 6 --dialect=x --dia")

@@ -242,7 +242,7 @@ def here():
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "sessions", r"\$|&|\.|:|!|\?|>"))
-def test_a_visitor_sees_and_does_what_is_written(lines, here):
+def test_serve_session_transcripts(lines, here):
     lines = [*lines]
     words = shlex.split(lines.pop(0).text) if lines[0].sign == "$" else []
     options = [word for word in words if word.startswith("--")]
@@ -254,7 +254,7 @@ def test_a_visitor_sees_and_does_what_is_written(lines, here):
             del lines[:end]
 
 
-def test_the_screen_goes_to_the_browser_as_text(here):
+def test_serve_screen_is_sent_as_text(here):
     here.visit(READY, ". CTRL_S", "> <marker>")
     headers, text = here.downloaded
     assert headers["Content-Type"] == "text/plain; charset=utf-8"
@@ -263,7 +263,7 @@ def test_the_screen_goes_to_the_browser_as_text(here):
 
 
 @in_a_loop
-async def test_a_visitors_link_stands_in_no_command(here):
+async def test_serve_command_does_not_contain_a_visitors_link(here):
     async with here.visitor(ask="reshape 7,8,3919 0,-1", width=100, height=30) as visitor:
         await painted(visitor, "shapecalc reshape 7,8,3919 0,-1")
         assert b"7,8,3919" not in subprocess.run(["ps", "-A", "-ww", "-o", "args="], stdout=-1, check=True).stdout
@@ -272,7 +272,7 @@ async def test_a_visitors_link_stands_in_no_command(here):
 # Who gets in
 
 
-def test_who_shows_the_token_and_comes_from_here_is_let_in(here):
+def test_serve_admits_token_and_same_origin(here):
     assert len(here.token) > 40
     for path, *header, expected in rows("serve_requests.txt"):
         url = f"http://127.0.0.1:{here.port}{path.replace('TOKEN', here.token)}"
@@ -286,13 +286,13 @@ def test_who_shows_the_token_and_comes_from_here_is_let_in(here):
 
 
 @each_row(("host", "origin", "comes"), rows("serve_doors.txt"))
-def test_a_host_is_known_and_an_origin_is_the_page_itself(host, origin, comes):
+def test_serve_checks_host_and_origin(host, origin, comes):
     why = new_door("127.0.0.1", ["Box.Example"]).why_shut(host, None if origin == "-" else origin)
     assert bool(why) == (comes == "out")
     assert origin != "-" or comes == "in" or "--allow-host" in why
 
 
-def test_an_allowed_host_comes_in_and_the_owner_reads_one_line_a_visitor():
+def test_serve_allowed_host_and_access_log():
     with site("--host", "0.0.0.0", "--allow-host", "box.example") as served:
         assert urlsplit(served.address).netloc == f"127.0.0.1:{served.port}"
         assert served.get(served.url(), Host="box.example")[0] == 200
@@ -305,7 +305,7 @@ def test_an_allowed_host_comes_in_and_the_owner_reads_one_line_a_visitor():
     assert lines[-2:] == [f"shapecalc: visitor {number}, from 127.0.0.1" for number in (1, 2)]
 
 
-def test_the_page_asks_for_its_files_with_the_token(here):
+def test_serve_page_requests_files_with_the_token(here):
     style = here.get(here.url("/page/page.css"))[1]
     named = re.findall(r'(?:src|href)="(/[^"]*)"', here.get(here.url())[1]) + re.findall(r'url\("([^"]*)"\)', style)
     assert len(named) == 5
@@ -317,7 +317,7 @@ def test_the_page_asks_for_its_files_with_the_token(here):
     assert [selector.strip() for selector in hiding] == ["body.-first-byte:not(.-closed) #words"]
 
 
-def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp_path):
+def test_serve_browser_opens_by_a_temporary_private_file(tmp_path):
     script, seen, private = tmp_path / "browser", tmp_path / "seen", tmp_path / "private"
     script.write_text(f'#!/bin/sh\nprintf %s "$1" > "{seen}.part"; mv "{seen}.part" "{seen}"\n')
     script.chmod(0o755)
@@ -345,7 +345,7 @@ def test_the_address_opens_in_a_browser_by_a_private_file_that_does_not_stay(tmp
 
 
 @in_a_loop
-async def test_a_file_is_not_opened_and_nobody_learns_whether_it_exists(here, tmp_path):
+async def test_serve_hides_files_and_their_existence(here, tmp_path):
     np.save(tmp_path / "secret.npy", np.zeros((7177, 5)))  # no place on the screen has such a number
 
     async def told_of(sent):
@@ -372,7 +372,7 @@ notes = "Whisper."
 """
 
 
-def test_the_owners_files_are_read_once_before_anybody_comes(tmp_path):
+def test_serve_reads_the_owners_files_once_at_start(tmp_path):
     array, lesson = tmp_path / "own.npy", tmp_path / "week3.toml"
     np.save(array, np.zeros((77, 55), "float32"))
     lesson.write_text(OWN_LESSON)
@@ -385,7 +385,7 @@ def test_the_owners_files_are_read_once_before_anybody_comes(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "code", "said"), rows("serve_refused.txt"))
-def test_what_cannot_be_is_told_before_anything_is_served(line, code, said, shapecalc, tmp_path, monkeypatch):
+def test_serve_invalid_options_are_reported_before_start(line, code, said, shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mistake.toml").write_text(OWN_LESSON.replace("1,0", "1,0,2,,"))
     ran = shapecalc("serve", *shlex.split(line), stdin="2,3\n4,5\n")
@@ -393,7 +393,7 @@ def test_what_cannot_be_is_told_before_anything_is_served(line, code, said, shap
     assert said in ran.err
 
 
-def test_a_port_in_use_and_a_package_that_is_not_installed_are_told(shapecalc, monkeypatch):
+def test_serve_port_in_use_and_missing_package(shapecalc, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ran = shapecalc("serve", "--port", str(port))
@@ -404,13 +404,13 @@ def test_a_port_in_use_and_a_package_that_is_not_installed_are_told(shapecalc, m
     assert (ran.code, ran.out, ran.err) == (4, "", f"shapecalc: serve: {missing('textual_serve', 'serve')}\n")
 
 
-def test_a_course_that_is_too_long_is_not_handed_over():
+def test_serve_refuses_courses_that_are_too_long():
     lesson = lessons()[0]
     with pytest.raises(ShapeError, match="the lessons are too long to be served"):
         command_of(question_of(["2,3", "6"]), Course((replace(lesson, text="x" * LONGEST_COURSE),)))
 
 
-def test_an_app_writes_nothing(tmp_path):
+def test_serve_app_writes_no_files(tmp_path):
     places = {name: str(tmp_path) for name in ("HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR")}
     with site(**places, TEXTUAL_LOG=str(tmp_path / "log")) as served:
         lesson = (". F5", "Predict", ". ENTER 24 ENTER", "✓")
@@ -442,14 +442,14 @@ while time.process_time() < served.CPU + 0.3:
 
 
 @pytest.mark.parametrize(("limits", "code"), [((1, 60), -signal.SIGXCPU), ((2, 0.1), 0)])
-def test_an_app_is_bounded_in_memory_and_files_and_its_cpu_in_every_minute(limits, code, tmp_path):
+def test_serve_app_limits_memory_files_and_cpu(limits, code, tmp_path):
     pytest.importorskip("resource", reason="the system has no limits for processes")
     ran = program([sys.executable, "-c", LIMITED.format(limits=limits)], cwd=tmp_path, capture_output=True)
     assert (ran.stdout.split(), ran.returncode) == ([b"bounded", b"unwritten"], code), ran.stderr
 
 
 @each_row(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
-def test_a_frame_is_a_packet_for_the_app_or_garbage(frame, packet):
+def test_serve_frame_is_a_packet_or_a_protocol_error(frame, packet):
     if packet == "garbage":
         with pytest.raises(Garbage):
             packet_of(frame)
@@ -460,7 +460,7 @@ def test_a_frame_is_a_packet_for_the_app_or_garbage(frame, packet):
 
 
 @in_a_loop
-async def test_garbage_closes_one_session_and_no_other(here):
+async def test_serve_protocol_error_closes_one_session(here):
     deep, lone = "[" * 100_000, '["stdin", "\\ud800"]'
     async with here.visitor() as other:
         for frame, code in ((deep, 1008), (lone, 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)):
@@ -471,7 +471,7 @@ async def test_garbage_closes_one_session_and_no_other(here):
 
 
 @in_a_loop
-async def test_where_too_many_come_the_oldest_strangers_go_and_no_visitor(monkeypatch):
+async def test_serve_overload_drops_the_oldest_strangers(monkeypatch):
     """The visitor came before all of them, and nobody is late."""
     monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
     async with served_here() as (visitor, told):
@@ -493,7 +493,7 @@ NO_BODY = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
 
 
 @in_a_loop
-async def test_a_stranger_who_stays_is_dropped_and_a_visitor_is_not(monkeypatch):
+async def test_serve_idle_strangers_are_dropped(monkeypatch):
     monkeypatch.setattr(server, "HEAD", 0.2)
     async with served_here() as (visitor, _):
         for sent in (*HALF_SENT, NO_BODY):  # aiohttp itself would wait 10 seconds for the body
@@ -506,7 +506,7 @@ async def test_a_stranger_who_stays_is_dropped_and_a_visitor_is_not(monkeypatch)
 
 
 @pytest.mark.slow
-def test_strangers_who_send_half_of_a_request_keep_nobody_out():
+def test_serve_partial_requests_do_not_block_others():
     """They are more than the server may have files open, and more come whenever a visitor comes."""
     held = []
     with site("--sessions", "2", most_files=128) as served:
@@ -528,7 +528,7 @@ UNREAD = ("GET /?token={} HTTP/9.9", "GET /?token={}\0 HTTP/1.1", "GET http://[:
 RAW = (b"\0" * 100, b"GET / HTTP/1.1\r\n" + b"x" * 100_000, b"GET /ws HTTP/1.1\r\n\r\n", b"POST / HTTP/9.9\r\n\r\n")
 
 
-def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
+def test_serve_bad_request_log_is_anonymous_and_rate_limited():
     with site() as served:
         for line in UNREAD * 5:
             with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as visitor:
@@ -547,7 +547,7 @@ def test_a_line_about_a_bad_request_holds_nothing_of_it_and_is_not_repeated():
 
 
 @in_a_loop
-async def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
+async def test_serve_errors_are_logged_once_a_minute(monkeypatch):
     async with served_here() as (_, told):
         for now in (1000, 1001, 1059, 1061, 1062):
             monkeypatch.setattr(server, "monotonic", lambda now=now: now)
@@ -561,7 +561,7 @@ async def test_what_goes_wrong_is_told_once_a_minute_and_where(monkeypatch):
 
 
 @in_a_loop
-async def test_sessions_are_counted_and_places_become_free():
+async def test_serve_session_limit_frees_places():
     async def turn_away(visit):
         async with visit as visitor:
             return (await ending(visitor))[0]
@@ -581,7 +581,7 @@ UNTYPED = (["focus"], ["blur"], ["ping", "1"], ["stdin", ""], ["resize", {"width
 
 
 @in_a_loop
-async def test_a_page_in_which_nobody_types_is_closed_whatever_else_it_sends():
+async def test_serve_idle_page_is_closed():
     async def send(visitor):
         while not visitor.closed:
             for frame in UNTYPED:
@@ -609,7 +609,7 @@ NO_APP = {
 
 @pytest.mark.parametrize("said", NO_APP)
 @in_a_loop
-async def test_the_page_says_why_there_is_no_app(said):
+async def test_serve_page_explains_a_missing_app(said):
     async with served_here(*NO_APP[said]) as (visitor, _):
         assert (await ending(visitor))[1] == said
 
@@ -618,7 +618,7 @@ async def test_the_page_says_why_there_is_no_app(said):
 
 
 @in_a_loop
-async def test_an_app_ends_with_its_socket_however_that_ends(here):
+async def test_serve_app_ends_with_its_socket(here):
     await asyncio.to_thread(here.until_apps, 0)
     async with here.visitor() as visitor:
         await painted(visitor, READY)
@@ -627,7 +627,7 @@ async def test_an_app_ends_with_its_socket_however_that_ends(here):
     await asyncio.to_thread(here.until_apps, 0)
 
 
-def test_an_app_ends_although_its_visitor_reads_nothing(here):
+def test_serve_app_ends_if_its_visitor_stops_reading(here):
     """What it paints fills every buffer on the way, so that it hangs while it writes."""
     request = (
         f"GET /ws?token={here.token}&width=500&height=200 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
@@ -647,7 +647,7 @@ def test_an_app_ends_although_its_visitor_reads_nothing(here):
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 @in_a_loop
-async def test_apps_end_with_the_server_however_it_dies(end):
+async def test_serve_apps_end_with_the_server(end):
     with site() as served:
         async with served.visitor() as visitor:
             await painted(visitor, READY)
@@ -689,7 +689,7 @@ FITS = """(() => {
 
 
 @in_a_real_browser
-async def test_a_real_browser_opens_steps_resizes_and_closes():
+async def test_serve_browser_opens_steps_resizes_and_closes():
     async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
@@ -712,7 +712,7 @@ async def test_a_real_browser_opens_steps_resizes_and_closes():
 
 
 @in_a_real_browser
-async def test_in_a_real_browser_the_address_is_a_link_to_the_place():
+async def test_serve_browser_address_links_to_the_step():
     async with browsing() as (tab, served):
         await tab.go(f"{served.address}&{urlencode({'ask': 'reshape 7,8,3 0,-1', 'step': '1'})}")
         await tab.until_painted(b"[1 of 3: copy 0]")
@@ -731,7 +731,7 @@ async def test_in_a_real_browser_the_address_is_a_link_to_the_place():
 
 
 @in_a_real_browser
-async def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tmp_path):
+async def test_serve_browser_mouse_and_download(tmp_path):
     async with browsing() as (tab, served):
         await tab.go(served.address)
         await tab.until_painted(b"answer")
@@ -746,7 +746,7 @@ async def test_in_a_real_browser_the_mouse_points_and_a_picture_is_downloaded(tm
 
 
 @in_a_real_browser
-async def test_real_browsers_take_all_places_at_once_and_the_next_page_says_so():
+async def test_serve_browser_reports_when_full():
     async with browsing() as (tab, served):
         tabs = [await tab.another() for _ in range(8)]
         await asyncio.gather(*(each.go(served.address) for each in tabs))

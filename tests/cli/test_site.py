@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_page_is_small_names_nothing_elsewhere_and_is_written_over_if_asked(shapecalc, folder):
+def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
     written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
     assert written.keys() == OWN | {*PYODIDE}
@@ -63,7 +63,7 @@ def test_the_page_is_small_names_nothing_elsewhere_and_is_written_over_if_asked(
 
 
 @pytest.mark.parametrize(("name", "least"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
-def test_what_is_seen_can_be_read_on_light_and_dark_pages(name, least):
+def test_site_contrast_on_light_and_dark_pages(name, least):
     looks = (files("shapecalc") / PAGE / "site.css").read_text("utf-8")
     found = {key: re.findall(rf"--{key}: #(\w+);", looks) for key in ("page", name)}
     for page, colour in zip(*found.values(), strict=True):
@@ -82,7 +82,7 @@ LACKS = "lacks pyodide.mjs, pyodide.asm.mjs, pyodide.asm.wasm, python_stdlib.zip
         ([], 2, "usage: missing argument 'FOLDER'"),
     ],
 )
-def test_what_cannot_be_written_is_told_in_a_line(words, code, said, shapecalc, folder):
+def test_site_unwritable_folder_is_reported(words, code, said, shapecalc, folder):
     ran = shapecalc("site", *words)
     assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
     assert ran.err.startswith(f"shapecalc: {said}")
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_is_told_in_a_line(words, code, said, shapecalc, 
 
 
 @each_row(("line", "expected"), rows("page_lines.txt"))
-def test_a_line_is_read_as_the_front_door_reads_it(line, expected):
+def test_site_reads_lines_as_the_entry_point(line, expected):
     said = json.loads(answer_line(line))
     code, _, rest = expected.partition(" ")
     out, _, told = rest.partition("!")
@@ -103,7 +103,7 @@ def test_a_line_is_read_as_the_front_door_reads_it(line, expected):
     assert "Traceback" not in said["told"]
 
 
-def test_a_prediction_is_judged_by_the_mistakes_of_its_station():
+def test_site_judges_predictions_by_their_station():
     (hole,) = [each for each in path_lessons() if each.id == "hole"]
     assert json.loads(judged(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
     assert json.loads(judged(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
@@ -146,7 +146,7 @@ SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(NO_PAGE), reason=NO_PAGE)
-def test_in_a_real_browser_the_page_answers_asks_and_links(address):
+def test_site_in_a_browser_answers_asks_and_links(address):
     async def script():
         async with asyncio.timeout(PATIENCE), opened() as tab:
             asked, complaints = [], []

@@ -19,7 +19,7 @@ QUOTED = [line for (line,) in rows("quoted.txt")]
 
 
 @each_row("line", QUOTED)
-def test_a_line_that_a_shell_has_split_is_shown_in_quotes_and_is_answered(line, shapecalc):
+def test_split_shape_is_shown_quoted_and_answered(line, shapecalc):
     ran = shapecalc(*line.replace('"', "").replace(",", " ").split())
     said = json.loads(ran.out)["problem"]["hint"] if "--json" in line else ran.err.rstrip(")\n")
     assert (ran.code, said.partition(": shapecalc ")[2]) == (2, line)
@@ -27,26 +27,26 @@ def test_a_line_that_a_shell_has_split_is_shown_in_quotes_and_is_answered(line, 
         assert shapecalc(*shlex.split(line)).code == 0
 
 
-def test_every_op_that_takes_one_tensor_is_covered():
+def test_split_shape_covers_every_unary_op():
     takes_one = {name for name, op in OPS.items() if "operands" not in op.places}
     assert {line.split()[0] for line in QUOTED} >= takes_one - {"shape", "space_to_depth", "rearrange"}
 
 
-def test_options_that_were_quoted_stay_as_they_are():
+def test_split_shape_keeps_quoted_options():
     error = split_shape_error(["reshape", "N,C", "-1", "--where", "N=8", "C=3", "--expect", "24"])
     assert error.problem.hint.endswith('shapecalc reshape "N,C" -1 --where "N=8,C=3" --expect 24')
     assert "'$HOME'" in split_shape_error(["reshape", "2", "3", "6", "-o", "$HOME"]).problem.hint
 
 
 @pytest.mark.parametrize(("line", "meant"), rows("words_meant.txt"))
-def test_the_line_that_was_meant_is_shown_and_answered(line, meant, shapecalc):
+def test_split_shape_intended_line_is_answered(line, meant, shapecalc):
     ran = shapecalc(*line.split())
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.endswith(f"(write shapecalc {meant})\n")
     assert shapecalc(*shlex.split(meant)).code == 0
 
 
-def test_a_line_that_is_answered_comes_before_one_that_is_refused():
+def test_split_shape_prefers_a_line_that_resolves():
     assert extra_words_error(["squeeze", "2,1,3", "1", "0"]).problem.hint == "write shapecalc squeeze 2,1,3 1,0"
 
 
@@ -57,10 +57,10 @@ def test_a_line_that_is_answered_comes_before_one_that_is_refused():
         *("reshape 2 --expect 6 2 --nope", "squeeze --axes 0 2 1 3 1", f"reshape {'2 3 ' * 40}"),
     ],
 )
-def test_other_mistakes_are_no_split_shapes(line):
+def test_split_shape_ignores_other_errors(line):
     assert split_shape_error(line.split()) is None
 
 
 @pytest.mark.parametrize("line", ["", "nope 2", "reshape 2,3 6", f"flatten 2 {'1 ' * 70}"])
-def test_other_mistakes_are_no_extra_words(line):
+def test_extra_words_ignore_other_errors(line):
     assert extra_words_error(line.split()) is None

@@ -57,7 +57,7 @@ def held(folder):
 
 
 @pytest.mark.usefixtures("store")
-def test_a_chain_that_mixes_again_is_gone_on_with_in_passes(shapecalc, failed):
+def test_store_multipass_chain_resumes(shapecalc, failed):
     mixed = "reshape 24,20,40 | transpose 2,0,1 | reshape 30,-1 | transpose | reshape 60,-1 | flip 0 | roll 3 1"
     words = ("chain", f"x.zarr | {mixed}", "-o", "y.zarr")
     assert "No space left on device; mend it and go on with --resume" in failed(*words)
@@ -68,7 +68,7 @@ def test_a_chain_that_mixes_again_is_gone_on_with_in_passes(shapecalc, failed):
 
 
 @pytest.mark.usefixtures("store")
-def test_chunks_that_were_lost_are_written_again_and_what_was_left_is_removed(shapecalc, failed):
+def test_store_lost_chunks_are_rewritten(shapecalc, failed):
     words = ("transpose", "x.zarr", "2,1,0", "-o", "y.zarr", "--chunks", "20,24,10", "--memory", "33MiB")
     failed(*words)
     part = Path("y.zarr.part")
@@ -82,7 +82,7 @@ def test_chunks_that_were_lost_are_written_again_and_what_was_left_is_removed(sh
 
 
 @pytest.mark.usefixtures("store")
-def test_an_output_is_written_whole_and_verified(shapecalc):
+def test_store_output_is_complete_and_verified(shapecalc):
     assert shapecalc(*WORDS, "--verify", "all").out == "20,960\n"
     np.testing.assert_array_equal(held("y.zarr"), WANT)
     assert not Path("y.zarr.part").exists()
@@ -91,7 +91,7 @@ def test_an_output_is_written_whole_and_verified(shapecalc):
     assert (wrong.code, "element 0,1 is 20.0, and should be 480.0" in wrong.err) == (1, True)
 
 
-def test_a_part_is_left_to_another_process_and_to_the_source_that_it_is_of(store, shapecalc, failed):
+def test_store_partial_output_is_bound_to_process_and_source(store, shapecalc, failed):
     fcntl = pytest.importorskip("fcntl", reason="this system has no file locks")
     failed(*WORDS)
     with open("y.zarr.part/manifest.json", "rb") as file:
@@ -103,7 +103,7 @@ def test_a_part_is_left_to_another_process_and_to_the_source_that_it_is_of(store
 
 
 @pytest.mark.usefixtures("store")
-def test_a_damaged_source_says_to_begin_anew(shapecalc):
+def test_store_damaged_source_advises_a_restart(shapecalc):
     Path("x.zarr/c/0/0/0").write_bytes(b"damaged")
     ran = shapecalc(*WORDS)
     assert (ran.code, "x.zarr: " in ran.err, "begin anew when it is mended" in ran.err) == (4, True, True)
@@ -130,7 +130,7 @@ def large(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_is_gone_on_with_and_what_is_done_stays(large, shapecalc):
+def test_store_killed_run_resumes_finished_chunks(large, shapecalc):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "32,32,32", "--memory", "33MiB")
     plan = json.loads(shapecalc(*words, "--plan", "--json").out)["plan"]
@@ -154,7 +154,7 @@ def test_a_run_that_is_killed_is_gone_on_with_and_what_is_done_stays(large, shap
 
 
 @pytest.mark.slow
-def test_an_interrupt_says_how_to_go_on(large):
+def test_store_interrupt_prints_how_to_resume(large):
     words = ("transpose", str(large), "2,1,0", "-o", str(large.with_name("y.zarr")), "--chunks", "32,32,32")
     code, said, _ = killed_at(large, 4, (*words, "--memory", "33MiB"), signal.SIGTERM)
     assert (code, "go on with --resume" in said, "Traceback" in said) == (130, True, False)
@@ -181,7 +181,7 @@ sys.exit(main())
 @pytest.mark.sampled(1)
 @pytest.mark.usefixtures("store")
 @pytest.mark.parametrize(("moment", "new"), [(0, False), (1, False), (2, True), (3, True)])
-def test_a_kill_while_names_change_is_finished_or_taken_back(moment, new, shapecalc):
+def test_store_interrupted_rename_is_recovered(moment, new, shapecalc):
     assert shapecalc("reshape", "x.zarr", "20,960", "-o", "y.zarr").code == 0
     killed = [sys.executable, "-c", BROKEN_OFF, str(moment), *WORDS, "--force"]
     assert program(killed).returncode == 137
@@ -208,7 +208,7 @@ sys.exit(code)
 @pytest.mark.sampled(1)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds the memory of a process")
 @pytest.mark.parametrize("kind", ["gzip", "zstd", "blosc", "shards"])
-def test_a_chunk_that_unpacks_to_128_times_what_it_declares_is_refused_in_bounded_memory(kind, tmp_path):
+def test_store_decompression_bomb_is_refused(kind, tmp_path):
     zarr, numcodecs = pytest.importorskip("zarr", reason="zarr is not installed"), pytest.importorskip("numcodecs")
     codec = {"gzip": zarr.codecs.GzipCodec(), "blosc": zarr.codecs.BloscCodec()}.get(kind, zarr.codecs.ZstdCodec())
     pack = {"gzip": numcodecs.GZip(1), "blosc": numcodecs.Blosc()}.get(kind, numcodecs.Zstd()).encode
@@ -229,7 +229,7 @@ def test_a_chunk_that_unpacks_to_128_times_what_it_declares_is_refused_in_bounde
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo") or sys.platform != "linux", reason="limits of file sizes are of Unix")
-def test_a_full_disk_is_said_and_gone_on_with(large, shapecalc):
+def test_store_full_disk_is_reported_and_resumable(large, shapecalc):
     target = large.with_name("y.zarr")
     words = ("transpose", str(large), "2,1,0", "-o", str(target), "--chunks", "96,96,96")
     limit = 'export PYTHONDONTWRITEBYTECODE=1; ulimit -f 64; exec "$@"'  # Python would leave half of a file

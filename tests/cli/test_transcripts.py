@@ -130,5 +130,5 @@ def check_json(lines, shown):
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", SIGNS))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def test_command_line_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     play(lines, shapecalc, tmp_path, monkeypatch)

@@ -22,7 +22,7 @@ def _is_counted(hint):
 
 
 @each_row("name", FUNCTIONS)
-def test_typer_has_nothing_to_convert(name):
+def test_typer_converts_nothing(name):
     kinds = get_type_hints(FUNCTIONS[name])
     assert name != "the group" or kinds["version"] is bool
     passed_on = {"return", *(name for name, hint in FUNCTIONS[name].__annotations__.items() if _is_counted(hint))}
@@ -30,7 +30,7 @@ def test_typer_has_nothing_to_convert(name):
 
 
 @pytest.mark.parametrize(("words", "listed"), [(["reshape", ""], 1), (["why", "bad"], 1), (["re"], 0), ([""], 0)])
-def test_what_nobody_asks_about_is_not_made(words, listed):
+def test_typer_builds_only_the_requested_command(words, listed):
     made = app(words).registered_commands
     assert [command.name for command in made if command.callback.__annotations__] == words[:listed]
     assert listed or len(made) == len(MADE.registered_commands)

@@ -34,7 +34,7 @@ def is_carried_out(way, sizes, perm):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(1100), 150))
-def test_the_way_of_a_pair_leads_from_its_first_array_to_its_second(seeds):
+def test_array_pair_path_leads_to_the_second_array(seeds):
     """The shapes may cut the atoms anywhere, also across them."""
     for seed in seeds:
         draw = Random(seed)
@@ -50,7 +50,7 @@ def test_the_way_of_a_pair_leads_from_its_first_array_to_its_second(seeds):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(750), 100))
-def test_pairs_whose_sizes_differ_have_one_way_with_names(seeds):
+def test_array_pairs_of_different_sizes_share_one_named_path(seeds):
     for seed in seeds:
         draw = Random(seed)
         rank = draw.randint(1, 4)
@@ -69,7 +69,7 @@ def test_pairs_whose_sizes_differ_have_one_way_with_names(seeds):
 
 
 @pytest.mark.parametrize("pair", [Pair((2, 3), (3, 2), ((3, 1), (2, 3))), Pair((2, 5), (5, 2), ((10, 1),))])
-def test_of_the_ways_between_two_shapes_those_stay_that_a_pair_shows(pair):
+def test_array_pair_filters_paths_between_shapes(pair):
     before, after = read_dims("N,C"), read_dims("C,N")
     fitting = fitting_ways([pair], before, after)
     assert [dict(each) for each in fitting.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]

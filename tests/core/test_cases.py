@@ -18,7 +18,7 @@ WITH_NAMES = cases("symbolic")
 
 
 @pytest.mark.parametrize("name", [*NAMES, "symbolic"])
-def test_a_table_says_what_is_answered(name):
+def test_case_tables(name):
     listed = {each.place: each for each in cases(name)}
     assert {place: described(case.answer()) for place, case in listed.items()} == {
         place: case.expected for place, case in listed.items()
@@ -26,7 +26,7 @@ def test_a_table_says_what_is_answered(name):
 
 
 @pytest.mark.parametrize("listed", some_and_rest(TABLES, 200))
-def test_the_steps_of_a_case_settle_its_dims_and_every_fix_of_it_resolves(listed):
+def test_case_steps_settle_dims_and_fixes_resolve(listed):
     for case in listed:
         answer = case.answer()
         for stage in answer.stages:
@@ -37,7 +37,7 @@ def test_the_steps_of_a_case_settle_its_dims_and_every_fix_of_it_resolves(listed
 
 
 @pytest.mark.parametrize("listed", some_and_rest([*WITH_NAMES, *cases("ops"), *cases("seeds")], 100))
-def test_an_answer_meets_what_it_prints(listed):
+def test_answer_meets_its_printed_expectation(listed):
     for case in listed:
         answer = case.answer()
         expected = read_expectation(answer_text(answer))
@@ -47,7 +47,7 @@ def test_an_answer_meets_what_it_prints(listed):
             assert {*map(str, read_conditions(conditions))} == {*map(str, answer.conditions)}, case
 
 
-def test_the_tables_meet_every_rule():
+def test_case_tables_cover_every_rule():
     answers = [case.answer() for case in [*TABLES, *WITH_NAMES]]
     met_rules = {step.rule for answer in answers for step in answer.steps}
     met_rules |= {answer.problem.rule for answer in answers if answer.problem}
@@ -56,7 +56,7 @@ def test_the_tables_meet_every_rule():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
-def test_what_acts_in_any_dialect_is_listed_among_the_rules(op):
+def test_dialect_independent_rules_are_listed(op):
     unlisted = set()
     for row in dialects_with(op):
         for shape, arguments in op.vectors:

@@ -34,7 +34,7 @@ def answer_of(line, inputs="2,3,4", dialect=None):
 
 
 @each_row("row", rows("code", "one tensor") + rows("code", "several tensors"))
-def test_a_line_is_a_chain(row):
+def test_code_line_is_a_chain(row):
     line, inputs, expected, *stages = row
     answer = answer_of(line, inputs)
     assert described(answer) == expected
@@ -43,7 +43,7 @@ def test_a_line_is_a_chain(row):
 
 
 @each_row(("line", "inputs", "said"), rows("code", "refused"))
-def test_what_is_not_read_is_refused_with_its_place(line, inputs, said):
+def test_code_refusal_has_a_span(line, inputs, said):
     before, _, marked = line.partition("«")
     marked, _, after = marked.partition("»")
     with pytest.raises(ShapeError) as caught:
@@ -57,7 +57,7 @@ PASTED = [part for part in parts(FOLDER / "pasted.txt", "--- ") if part[0]]
 
 
 @each_row(("title", "lines"), PASTED)
-def test_code_as_it_is_pasted_is_answered(title, lines):
+def test_pasted_code_is_answered(title, lines):
     """What is lacking is asked for in one line, what is passed over is told; a bare `!` says that nothing is."""
     given, _, expected = title.partition("=> ")
     inputs, _, where = given.partition(" where ")
@@ -106,7 +106,7 @@ def test_hostile_code_is_refused_in_one_line(line):
 
 
 @pytest.mark.parametrize("line", ["open({!r}, 'w')", "x.view(open({!r}, 'w'), -1)", "x[open({!r}, 'w')]"])
-def test_no_code_is_run(line, tmp_path):
+def test_code_is_never_run(line, tmp_path):
     with pytest.raises(ShapeError):
         answer_of(line.format(str(tmp_path / "ran")))
     assert not [*tmp_path.iterdir()]
@@ -117,7 +117,7 @@ NEWER = {"permute_dims": (2, 0), ".mT": (2, 0), "unstack": (2, 1), "newshape": (
 
 
 @each_row("row", rows("code", "NumPy") + rows("code", "the same in NumPy"))
-def test_a_line_does_what_numpy_does(row):
+def test_code_line_equals_numpy(row):
     """A line of PyTorch or TensorFlow does what it is in NumPy."""
     since = max((version for word, version in NEWER.items() if word in row[-1]), default=(1, 26))
     if tuple(map(int, np.__version__.split(".")[:2])) < since:

@@ -33,7 +33,7 @@ def true_at(relation, a, b, sizes):
 
 @examples(150)
 @given(st.lists(relations, min_size=1, max_size=4))
-def test_conditions_are_necessary_and_sufficient_alone_and_together(listed):
+def test_conditions_are_necessary_and_sufficient(listed):
     try:
         conditions = combine(sum((MAKERS[name](a, b) for name, a, b in listed), ()))
     except Never:
@@ -70,7 +70,7 @@ def solution(listed, exponents):
 
 @examples(75)
 @given(st.lists(st.tuples(st.sampled_from(["==", "==", "%"]), products), min_size=2, max_size=4))
-def test_equalities_that_no_sizes_meet_are_refused_and_all_that_follows_is_left_out(listed):
+def test_unsolvable_equalities_are_refused(listed):
     """Each prime has its own exponents, so that 2, which coefficients have, and any other one tell it all."""
     try:
         conditions = combine(sum((MAKERS[name](*sides(*ratio)) for name, ratio in listed), ()))
@@ -98,7 +98,7 @@ others = st.sampled_from(["N != M", "N != 2*M", "2*N != 3*M", "N != 3*M", "M != 
 
 @examples(110)
 @given(st.lists(bounds, min_size=1, max_size=2), st.lists(differences | others, min_size=1, max_size=5))
-def test_differences_that_leave_no_sizes_are_refused(bounding, differing):
+def test_unsolvable_inequalities_are_refused(bounding, differing):
     """What these relations leave possible, sizes below 49 show."""
     listed = [*bounding, *differing]
     wanted = [condition for text in listed for condition in stated(text)]
@@ -173,6 +173,6 @@ def check_known(seed):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(1500), 200))
-def test_what_follows_is_what_all_solutions_say(seeds):
+def test_implied_conditions_hold_for_all_solutions(seeds):
     for seed in seeds:
         check_known(seed)

@@ -15,31 +15,31 @@ from tests.sampling import each_row
 
 
 @pytest.mark.parametrize(("stages", "options", "message"), rows("defaults", "no stage takes"))
-def test_an_option_for_a_chain_that_no_stage_takes_is_usage(stages, options, message, shapecalc):
+def test_chain_option_without_a_stage_is_usage(stages, options, message, shapecalc):
     ran = shapecalc("chain", stages, *options.split())
     assert (ran.code, ran.out, ran.err) == (2, "", f"shapecalc: usage: {message}\n")
 
 
 @pytest.mark.parametrize(("stages", "options", "output"), rows("defaults", "one stage takes"))
-def test_an_option_that_one_stage_takes_is_passed_over_by_the_others(stages, options, output, shapecalc):
+def test_chain_option_skips_stages_without_it(stages, options, output, shapecalc):
     ran = shapecalc("chain", stages, *options.split())
     assert (ran.code, ran.out, ran.err) == (0, f"{output}\n", "")
 
 
 @pytest.mark.parametrize(("default", "line"), rows("defaults", "passed over"))
-def test_a_default_of_check_that_a_stage_cannot_take_is_passed_over(default, line, shapecalc):
+def test_check_default_skips_stages_without_it(default, line, shapecalc):
     ran = shapecalc("check", "-", stdin=f"@default {default}\n{line.replace(' -> ', ' => ')}\n")
     assert (ran.code, ran.out, ran.err) == (0, "", "shapecalc: 1 passed\n")
 
 
 @pytest.mark.parametrize("line", ["reshape 2,3 6 --opset 13 --dialect numpy", "transpose 2,3 --allowzero"])
-def test_an_option_of_the_case_itself_is_never_passed_over(line, shapecalc):
+def test_case_option_is_never_skipped(line, shapecalc):
     ran = shapecalc("check", "-", stdin=f"@default opset=13\n{line}\n")
     assert (ran.code, " has no " in ran.out) == (2, True)
 
 
 @pytest.mark.parametrize(("dialect", "op", "stage"), rows("defaults", "lacking"))
-def test_an_op_that_the_dialect_lacks_is_usage_in_every_front_end(dialect, op, stage, shapecalc):
+def test_op_missing_in_dialect_is_usage_everywhere(dialect, op, stage, shapecalc):
     assert operator_of(OPS[op], DIALECTS[dialect]) is None
     name, _, rest = stage.partition(" ")
     cases = [f"{name} 1,3 {rest}", f"1,3 | {stage}", json.dumps({"op": op, "input": [1, 3]})]
@@ -62,7 +62,7 @@ def answered(ran):
 
 
 @each_row(("defaults", "shape", "stage"), rows("defaults", "answered alike"))
-def test_chain_check_and_the_prompt_answer_alike(defaults, shape, stage, shapecalc):
+def test_chain_check_and_repl_agree(defaults, shape, stage, shapecalc):
     name, _, rest = stage.partition(" ")
     given = [word for each in defaults.split() for word in f"--{each}".split("=")]
     chain = shapecalc("chain", f"{shape} | {stage}", "--json", *given)

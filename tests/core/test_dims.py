@@ -14,7 +14,7 @@ from shapecalc.core.examples import ascending_sizes, example_sizes
 
 
 @pytest.mark.parametrize("order", range(1, 6))
-def test_a_root_is_exact_or_none(order):
+def test_root_is_exact_or_none(order):
     powers = {root**order: root for root in range(1, 400)}
     for number in range(1, 400):
         assert exact_root(number, order) == powers.get(number)
@@ -22,7 +22,7 @@ def test_a_root_is_exact_or_none(order):
         assert [exact_root(root**order + more, order) for more in (0, 1)] == [root, root + 1 if order == 1 else None]
 
 
-def test_primes_make_up_their_number():
+def test_primes_multiply_to_their_number():
     for number in range(1, 3000):
         found = prime_powers(number)
         assert prod(prime**power for prime, power in found) == number
@@ -30,7 +30,7 @@ def test_primes_make_up_their_number():
         assert [prime for prime, _ in found] == sorted({prime for prime, _ in found})
 
 
-def test_a_sum_is_what_its_terms_sum_up_to():
+def test_sum_equals_its_terms():
     for seed in range(200):
         draw = Random(seed)
         powers = [{"N": draw.randint(0, 2), "M": draw.randint(0, 1)} for _ in range(draw.randint(0, 5))]
@@ -50,7 +50,7 @@ def six_times(dim, sizes):
 
 
 @pytest.mark.parametrize(("start", "count"), [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)])
-def test_sizes_with_a_small_sum_come_first(start, count):
+def test_sizes_are_ordered_by_sum(start, count):
     found = [tuple(sizes.values()) for sizes in islice(ascending_sizes(tuple("ABC"[:count]), start), 20)]
     every = product(range(start, start + 20), repeat=count)
     assert sorted(found) == sorted(sorted(every, key=sum)[:20])
@@ -62,7 +62,7 @@ def test_sizes_with_a_small_sum_come_first(start, count):
     ("shape", "target"),
     [("N,C,H,W", "0,-1,64"), ("N,C", "-1,6"), ("N", "-1,1000"), ("N,12,W", "-1,8,W"), ("N,C", "N*C/35,-1")],
 )
-def test_no_dim_turns_into_one_that_need_not(shape, target):
+def test_dim_is_normalized_only_where_equal(shape, target):
     answer = sc.reshape(shape, target)
     sizes = example_sizes(answer)
     assert 1 not in [substitute(dim, sizes) for dim in answer.output]

@@ -18,7 +18,7 @@ from tests.sampling import each_row, some_and_rest
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(650), 100))
-def test_elements_are_followed_back_and_forth_as_numpy_moves_them(seeds):
+def test_followed_elements_match_numpy(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))
         for index, element in np.ndenumerate(positions_of(answer)):
@@ -71,7 +71,7 @@ def drawn(draw):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(700), 60))
-def test_a_view_is_refused_where_numpy_copies(seeds):
+def test_view_is_refused_where_numpy_copies(seeds):
     refused = 0
     for seed in seeds:
         draw = Random(seed)
@@ -90,7 +90,7 @@ def test_a_view_is_refused_where_numpy_copies(seeds):
 
 
 @each_row(("chain", "output"), rows("chains", "views in PyTorch"))
-def test_a_view_in_a_chain(chain, output):
+def test_view_inside_a_chain(chain, output):
     try:
         found = shape_text(asked(*chain.split(" | ")).output)
     except sc.ShapeError as error:

@@ -108,7 +108,7 @@ SHAPES = st.sampled_from(
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape), stages(shape))), st.data())
-def test_chains_are_never_the_same_where_numpy_differs(drawn, data):
+def test_equiv_never_calls_different_chains_same(drawn, data):
     shape, *texts = drawn
     first, second = (answered(shape, each) for each in texts)
     if first is None or second is None:
@@ -173,7 +173,7 @@ def taken_otherwise(draw, text, before, after):
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape))), st.data())
-def test_a_longer_way_to_do_the_same_is_proved_the_same(drawn, data):
+def test_equiv_proves_equal_longer_chains(drawn, data):
     shape, texts = drawn
     first = answered(shape, texts)
     if first is not None:
@@ -191,7 +191,7 @@ def mixes(*chains):
 
 @MANY
 @given(SHAPES.flatmap(lambda shape: st.tuples(st.just(shape), stages(shape, 3), stages(shape, 3))))
-def test_what_is_the_same_and_mixes_nothing_is_proved(drawn):
+def test_equiv_proves_unmixed_equal_chains(drawn):
     shape, *texts = drawn
     first, second = (answered(shape, each) for each in texts)
     if first is None or second is None or first.conditions != second.conditions:
@@ -207,7 +207,7 @@ def lengthened(chain, text):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(600), 100))
-def test_chains_of_numbers_are_the_same_or_differ_first_where_numpy_finds_it(seeds):
+def test_equiv_of_numbers_finds_numpys_first_difference(seeds):
     for seed in seeds:
         draw = Random(seed)
         first = drawn_chain(draw)
@@ -225,22 +225,22 @@ def test_chains_of_numbers_are_the_same_or_differ_first_where_numpy_finds_it(see
 
 
 @each_row(("first", "second", "verdict"), rows("chains", "the same or not"))
-def test_worked_case(first, second, verdict):
+def test_equiv_worked_cases(first, second, verdict):
     assert str(sc.equiv(first, second)) == verdict
 
 
 @pytest.mark.parametrize(("first", "second", "said"), rows("chains", "counterexamples"))
-def test_a_counterexample_is_told(first, second, said):
+def test_equiv_counterexample(first, second, said):
     assert str(sc.equiv(first, second).counterexample) == said
 
 
 @pytest.mark.parametrize(("first", "second", "reasons"), rows("chains", "reasons"))
-def test_the_reasons_of_a_verdict_are_told(first, second, reasons):
+def test_equiv_reasons(first, second, reasons):
     assert "; ".join(sc.equiv(first, second).reasons) == reasons
 
 
 @pytest.mark.parametrize(("first", "second", "message"), rows("chains", "not compared"))
-def test_what_cannot_be_compared_is_usage(first, second, message):
+def test_equiv_invalid_comparisons_are_usage(first, second, message):
     with pytest.raises(sc.ShapeError, match=re.escape(message)) as error:
         sc.equiv(first, second)
     assert error.value.problem.rule == "usage"

@@ -40,7 +40,7 @@ def of_ops_that_exist(title):
 
 
 @each_row(("line", "rule", "name", "said"), FIRST)
-def test_the_first_fix(line, rule, name, said):
+def test_first_fix(line, rule, name, said):
     trace = answered(line)
     first = fixes(trace)[0]
     assert (trace.problem.rule, first.name, first.said) == (rule, name, said)
@@ -48,42 +48,42 @@ def test_the_first_fix(line, rule, name, said):
     check(trace)
 
 
-def test_every_refusal_has_a_row_or_a_reason():
+def test_refusals_have_a_fix_or_a_reason():
     assert {rule for _, rule, *_ in FIRST} | {*HOPELESS.split()} == refusals().keys()
 
 
 @each_row(("line", "said"), rows("told", "all fixes"))
-def test_all_fixes_in_order(line, said):
+def test_fixes_in_order(line, said):
     assert "; ".join(fix.said for fix in fixes(answered(line))) == said
 
 
 @each_row(("line", "values"), rows("told", "for every batch"))
-def test_what_is_right_for_more_than_this_input_comes_first(line, values):
+def test_general_fixes_come_first(line, values):
     trace = answered(line)
     assert f"{'; '.join(fix.value for fix in fixes(trace))}; ".startswith(f"{values}; " if values else "; ")
     check(trace)
 
 
 @pytest.mark.parametrize(("line", "message"), rows("told", "messages"))
-def test_a_message_is_exact(line, message):
+def test_message_wording(line, message):
     assert answered(line).problem.message == message
 
 
 @each_row(("line", "hint"), of_ops_that_exist("hints"))
-def test_a_hint_says_what_the_numbers_say(line, hint):
+def test_hint_wording(line, hint):
     trace = answered(line)
     assert is_seen(hint, f"{trace.problem.hint}\n" if trace.problem.hint else "")
     check(trace)
 
 
 @each_row(("line", "place", "sources", "said"), rows("told", "steps"))
-def test_a_step_says_what_it_does_and_what_it_comes_from(line, place, sources, said):
+def test_step_wording(line, place, sources, said):
     step = answered(line).steps[int(place)]
     assert (",".join(map(str, step.sources)), step.why) == (sources, said)
 
 
 @pytest.mark.parametrize(("line", "argument", "marked"), rows("told", "marks"))
-def test_a_problem_has_the_place_of_its_token(line, argument, marked):
+def test_problem_span_is_its_token(line, argument, marked):
     trace = answered(line)
     found, span = trace.problem.argument, trace.problem.span
     assert (found, span and trace.request.written[found][slice(*span)]) == (argument, marked or None)
@@ -149,5 +149,5 @@ def requests(draw):
 
 @examples(150)
 @given(st.one_of(requests(), often_fitting()))
-def test_every_fix_resolves(request_):
+def test_fixes_resolve(request_):
     check(resolve(request_))

@@ -61,18 +61,18 @@ def question(words):
 
 
 @pytest.mark.slow
-def test_the_core_imports_nothing_from_outside():
+def test_core_imports_no_heavy_package():
     assert loaded(f"import shapecalc, {', '.join(CORE)}", HEAVY) == []
 
 
 @pytest.mark.parametrize("package", ["rich", "typer"])
-def test_the_test_above_can_fail(package):
+def test_heavy_import_is_detected(package):
     assert package in loaded(f"import shapecalc, {package}", HEAVY)
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("title", ["nothing slow", "little", "nothing heavy", "typer and nothing heavier"])
-def test_a_command_imports_no_more_than_it_needs(title):
+def test_commands_import_only_allowed_packages(title):
     commands = [words.split() for (words,) in rows("imports", title)]
     names = HEAVY + SLOW_TO_IMPORT if title in ("nothing slow", "little") else HEAVY
     allowed = {"little": {"json", "re"}, "typer and nothing heavier": {"typer"}}.get(title, set())
@@ -80,7 +80,7 @@ def test_a_command_imports_no_more_than_it_needs(title):
     assert [(words, each) for words, each in zip(commands, found, strict=True) if not {*each} <= allowed] == []
 
 
-def test_a_bare_question_imports_its_own_op_and_dialect_and_no_options():
+def test_bare_question_imports_one_op_and_dialect():
     rooms = {"ops": OPS, "dialects": DIALECTS}
     files = [f"shapecalc.core.{room}.{name}" for room, names in rooms.items() for name in names]
     files += ["shapecalc.cli.options", "shapecalc.cli.data", "shapecalc.core.layout"]

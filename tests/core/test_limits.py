@@ -13,7 +13,7 @@ from tests.cases import answered
 
 
 @pytest.mark.parametrize("extra", [0, 1])
-def test_the_longest_line_is_whole_and_the_next_is_torn(extra):
+def test_longest_line_is_whole_and_longer_is_split(extra):
     data = b"#" * (LONGEST_LINE - 1 + extra) + b"\nreshape 2,3 6\n"
     blocks = [*split_blocks(io.BufferedReader(io.BytesIO(data)))]
     assert b"".join(block.data for block in blocks) == data
@@ -21,14 +21,14 @@ def test_the_longest_line_is_whole_and_the_next_is_torn(extra):
 
 
 @pytest.mark.parametrize(("dims", "found"), [(fixing.LONGEST, True), (fixing.LONGEST + 1, False)])
-def test_fixes_are_looked_for_up_to_the_most_dims(dims, found):
+def test_fixes_are_searched_up_to_the_dim_limit(dims, found):
     trace = answered(f"reshape {'1,' * (dims - 3)}24 5,-1")
     assert len(trace.request.dims) == dims
     assert bool(fixing.fixes(trace)) is found
     assert (next(fixing.single_fixes(trace, trace.problem), None) is not None) is found
 
 
-def test_fixes_ask_no_more_often_than_the_limits_say(monkeypatch):
+def test_fixes_resolve_at_most_as_often_as_allowed(monkeypatch):
     trace, asked, resolve = answered("transpose 2,3,4,5,6,7,8 0,0,0,0,0,0,0"), [], fixing.resolve
     monkeypatch.setattr(fixing, "resolve", lambda request: asked.append(request) or resolve(request))
     fixing.fixes(trace)

@@ -18,20 +18,20 @@ ROWS = rows("chains", "mistakes")
 
 
 @pytest.mark.parametrize(("chain", "wrong", "kind"), ROWS)
-def test_a_wrong_shape_shows_its_mistake(chain, wrong, kind):
+def test_wrong_shape_reveals_its_mistake(chain, wrong, kind):
     shape, *stages = chain.split(" | ")
     found = mistake_of(sc.chain(shape, *stages), read_dims(wrong))
     assert (found.kind, found.answer.output) == (kind, read_dims(wrong))
     assert found.said
 
 
-def test_every_kind_has_a_case():
+def test_mistake_kinds_have_a_case():
     """Those of a place are in `sessions/`."""
     assert {*KINDS} == {kind for *_, kind in ROWS} | {"transpose for reshape", "reshape for transpose"}
 
 
 @each_row("op", OPS)
-def test_no_mistake_leads_to_the_right_answer(op):
+def test_mistakes_never_give_the_right_answer(op):
     for shape, arguments in OPS[op].vectors:
         try:
             answer = resolve(ask(op, shape, arguments))

@@ -71,7 +71,7 @@ def digits(output, out, dim):
 
 
 @pytest.mark.parametrize("lot", range(8))
-def test_origins_are_those_of_numpy_on_drawn_chains(lot):
+def test_origins_of_drawn_chains_equal_numpy(lot):
     for seed in range(100):
         draw = Random(f"{lot} {seed}")
         shape = [draw.choice((1, 2, 2, 3, 4, 4, 5, 6, 8, 12)) for _ in range(draw.randint(1, 4))]
@@ -137,7 +137,7 @@ def with_sizes(origins, sizes):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("lot", range(6))
-def test_origins_of_names_hold_for_all_sizes_that_meet_the_conditions(lot):
+def test_origins_of_names_hold_for_all_valid_sizes(lot):
     for seed in range(50):
         draw = Random(f"{lot} {seed}")
         shape, stages, answer = named_chain(draw)
@@ -152,7 +152,7 @@ def test_origins_of_names_hold_for_all_sizes_that_meet_the_conditions(lot):
 
 
 @pytest.mark.parametrize(("shape", "larger", "stages"), rows("origins", "mixed once"))
-def test_one_reshape_that_mixes_is_exact_at_any_size(shape, larger, stages):
+def test_origins_of_one_mixing_reshape_are_exact(shape, larger, stages):
     """What is said of scaled-down axes holds where all of them are as much larger."""
     *dims, inner = shape.split(",")
     told = []
@@ -172,7 +172,7 @@ EMPTY_STAGES = (
 )
 
 
-def test_sizes_of_atoms_of_empty_tensors_multiply_to_the_dims():
+def test_origin_atoms_of_empty_tensors_multiply_to_dims():
     empty = 0
     for seed in range(500):
         draw = Random(seed)
@@ -190,7 +190,7 @@ def test_sizes_of_atoms_of_empty_tensors_multiply_to_the_dims():
 
 
 @each_row(("chain", "told"), rows("origins", "told") + rows("origins", "told of several operands"))
-def test_origins_are_told_in_json(chain, told):
+def test_origins_as_json(chain, told):
     """An axis of 1 that is kept is named, and a new one is nothing."""
     shape, *stages = chain.split(" | ")
     found = dict(enumerate(origins_json(sc.chain(shape, *stages).origins)))
@@ -199,7 +199,7 @@ def test_origins_are_told_in_json(chain, told):
 
 
 @pytest.mark.parametrize(("chain",), rows("origins", "every op"))
-def test_all_ops_and_their_stages_have_origins(chain):
+def test_origins_exist_for_all_ops_and_stages(chain):
     shape, *stages = chain.split(" | ")
     answer = sc.chain(shape, *stages)
     assert complaints(answer) == []
@@ -223,7 +223,7 @@ def strides(shape):
 
 @examples(150)
 @given(pairs)
-def test_axes_mix_where_strides_do_not_divide_and_otherwise_pieces_fill_them(pair):
+def test_origins_mix_iff_strides_do_not_divide(pair):
     before, after = pair
     across = any(old % new and new % old for old in strides(before) for new in strides(after))
     made, origins = in_order(before, after), reshaped(before, after)

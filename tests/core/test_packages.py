@@ -41,11 +41,11 @@ def strangers(text):
     return found
 
 
-def test_no_command_that_is_shown_installs_our_own_name_from_an_index():
+def test_install_commands_never_name_our_package_from_an_index():
     assert {name: found for name, text in TEXTS.items() if (found := strangers(text))} == {}
 
 
-def test_such_a_command_would_be_seen():
+def test_wrong_install_command_is_detected():
     assert all(map(strangers, ("pip install 'shapecalc[onnx]'", "uv tool install tensor-shapecalc", "uvx shapecalc")))
     assert strangers("pipx install shapecalc")
     assert not strangers("pip install '.[onnx]'; pip install 'tensor-shapecalc @ git+REPO'")
@@ -78,7 +78,7 @@ def stated(monkeypatch):
         ("typer", "", {"textual", "rich", "numpy", "prompt_toolkit", "platformdirs"}, ["typer>=0.27.2"]),
     ],
 )
-def test_what_is_missing_is_named_with_its_versions(monkeypatch, module, extra, there, wanted):
+def test_missing_package_is_named_with_versions(monkeypatch, module, extra, there, wanted):
     monkeypatch.setattr(packages, "find_spec", lambda name: name in there or None)
     fault, _, command = packages.missing(module, extra).partition("; ")
     assert (fault, shlex.split(command)[-len(wanted) - 1 :]) == (f"{module} is not installed", ["install", *wanted])
@@ -86,7 +86,7 @@ def test_what_is_missing_is_named_with_its_versions(monkeypatch, module, extra, 
     assert packages.missing(module, extra).startswith(f"{module} is too old; ")
 
 
-def test_without_metadata_the_names_stand_alone(monkeypatch):
+def test_missing_metadata_leaves_plain_names(monkeypatch):
     monkeypatch.setattr(packages, "DISTRIBUTION", "no-such-distribution")
     assert packages.missing("resvg-py", "film").endswith(" install resvg-py")
     assert packages.missing("cupy", "cupy13").endswith(" install cupy-cuda13x")
@@ -104,7 +104,7 @@ def test_without_metadata_the_names_stand_alone(monkeypatch):
         ({}, {"PATH": ""}, "{python} -m pip install x"),
     ],
 )
-def test_the_command_is_the_one_of_this_environment(tmp_path, monkeypatch, files, environment, begins):
+def test_install_command_matches_the_environment(tmp_path, monkeypatch, files, environment, begins):
     made = tmp_path / "made"
     (made / "bin").mkdir(parents=True)
     for name, text in files.items():
@@ -118,7 +118,7 @@ def test_the_command_is_the_one_of_this_environment(tmp_path, monkeypatch, files
     assert packages.install_command("x") == begins.format(python=made / "bin" / "python")
 
 
-def test_what_is_installed_is_stated_under_the_names_of_its_modules():
+def test_installed_packages_are_stated_by_module_name():
     try:
         requires(packages.DISTRIBUTION)
     except PackageNotFoundError:

@@ -74,7 +74,7 @@ def trespass(module, imported):
 
 
 @pytest.mark.slow
-def test_no_module_imports_from_above_or_from_beside_and_none_each_other_in_a_circle():
+def test_imports_follow_the_layers_without_cycles():
     imported = {module: imports(source) for module, source in SOURCES.items()}
     pairs = [(module, name) for module, names in imported.items() for name in names]
     assert {pair: why for pair in pairs if (why := trespass(*pair))} == {}
@@ -94,11 +94,11 @@ def test_no_module_imports_from_above_or_from_beside_and_none_each_other_in_a_ci
         ("cli.app", "__main__"),
     ],
 )
-def test_the_test_above_can_fail(module, imported):
+def test_layer_violation_is_detected(module, imported):
     assert trespass(f"shapecalc.{module}", f"shapecalc.{imported}")
 
 
-def test_every_folder_has_a_floor_and_every_room_its_place():
+def test_packages_have_a_layer_and_modules_an_order():
     folders = {name.split(".")[1] for name in SOURCES if name.count(".") > 1}
     rooms = {name.split(".")[2] for name in SOURCES if name.startswith("shapecalc.core.")}
     assert folders <= FLOORS.keys()
@@ -106,7 +106,7 @@ def test_every_folder_has_a_floor_and_every_room_its_place():
 
 
 @pytest.mark.parametrize(("table", "kind"), [(OPS, Op), (DIALECTS, Dialect)])
-def test_every_file_that_holds_an_op_or_a_dialect_is_listed_by_its_name(table, kind):
+def test_op_and_dialect_files_are_listed(table, kind):
     files = [path.stem for path in PACKAGE.parent.joinpath(*table.room.split(".")).glob("*.py")]
     holding = {
         name for name in files if isinstance(getattr(import_module(f"{table.room}.{name}"), name.upper(), None), kind)
@@ -115,7 +115,7 @@ def test_every_file_that_holds_an_op_or_a_dialect_is_listed_by_its_name(table, k
     assert [value.name for value in table.values()] == [*table]
 
 
-def test_a_table_has_what_it_lists_and_nothing_else():
+def test_table_contains_exactly_its_names():
     table = Table("shapecalc.core.ops", "view", "squeeze")
     assert ("view" in table, "axes" in table, len(table), table.get("axes"), table.found) == (True, False, 2, None, {})
     assert table["squeeze"] is table["squeeze"] is OPS["squeeze"]
@@ -144,11 +144,11 @@ def circle(graph):
     return next((found for module in graph if (found := visit(module))), [])
 
 
-def test_a_circle_is_found():
+def test_import_cycle_is_detected():
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == ["a", "b", "c", "a"]
 
 
-def test_an_import_for_types_counts():
+def test_type_imports_count_as_imports():
     known = {"shapecalc.core.ops.op": "", "shapecalc.core.ops": ""}
     source = "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from shapecalc.core.ops.op import Op\n"
     assert imports(source, known) == {"shapecalc.core.ops.op"}

@@ -46,7 +46,7 @@ NAMES |= {each.__name__: each for each in (answered, problem, refusal, said)}
 
 
 @pytest.mark.parametrize(("first", "typed", "name"), PARTS)
-def test_what_is_typed_in_python_gives_what_is_seen(first, typed, name):
+def test_python_sessions(first, typed, name):
     parser, runner, faults = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
     imports = parser.get_doctest(first, NAMES, name, f"{name}.txt", 0)
     runner.run(imports, out=faults.append, clear_globs=False)

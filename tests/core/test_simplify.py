@@ -62,7 +62,7 @@ def answers(draw):
 
 @MANY
 @given(answers(), GOALS, st.data())
-def test_it_is_the_same_wherever_the_chain_is_defined_never_longer_and_read_as_it_is_written(answer, goal, data):
+def test_simplified_chain_is_equal_and_not_longer(answer, goal, data):
     assume(answer is not None)
     found = simplify(answer, goal)
     for _ in range(3):
@@ -86,12 +86,12 @@ def value_of(cost, goal, sizes):
 
 
 @each_row(("text", "goal", "expected"), rows("chains", "shortened"))
-def test_worked_case(text, goal, expected):
+def test_simplify_worked_cases(text, goal, expected):
     found = simplify(chain(text), goal_called(goal))
     assert (found.text if found.shorter else "") == expected
 
 
-def test_the_real_chains_take_the_fewest_shuffles():
+def test_simplified_real_chains_use_fewest_shuffles():
     found = [simplify(chain(row[0]), Goal.SHUFFLES) for row in REAL_CHAINS]
     assert (len(found), sum(each.before.shuffles for each in found)) == (66, 97)
     assert sum(each.after.shuffles for each in found) == 93
@@ -105,7 +105,7 @@ def shuffled(shape, first, middle, second):
 
 @MANY
 @given(st.sampled_from([(2, 3, 4), (4, 6), (2, 2, 6), (12, 2), (2, 3, 2, 2)]), st.data())
-def test_what_one_shuffle_can_do_takes_one_at_most(shape, data):
+def test_simplify_single_shuffle_chains(shape, data):
     first = data.draw(st.permutations(range(len(shape))))
     middle = data.draw(factorisations(prod(shape)))
     second = data.draw(st.permutations(range(len(middle))))
@@ -135,7 +135,7 @@ def copied_by_numpy(answer):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(600), 200))
-def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
+def test_copying_stages_are_those_without_numpy_view(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))
         cost = cost_of(answer.input, answer.moves, Known(), 8)
@@ -145,7 +145,7 @@ def test_the_stages_that_copy_are_those_in_which_numpy_finds_no_view(seeds):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(400), 60))
-def test_a_shorter_chain_of_numbers_does_what_numpy_did(seeds):
+def test_simplified_number_chain_equals_numpy(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))
         wanted = positions_of(answer)

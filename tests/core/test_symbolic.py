@@ -122,13 +122,13 @@ REQUESTS = {
 @pytest.mark.parametrize("kind", REQUESTS)
 @examples(60)
 @given(st.data())
-def test_numbers_put_in_for_names_give_the_concrete_answer(kind, data):
+def test_substituted_sizes_give_the_concrete_answer(kind, data):
     check_law(data.draw(REQUESTS[kind]), data.draw(sizes))
 
 
 @examples(75)
 @given(st.lists(dims, min_size=1, max_size=3), st.data(), sizes)
-def test_so_they_do_through_two_reshapes(shape, data, put_in):
+def test_substituted_sizes_hold_through_two_reshapes(shape, data, put_in):
     targets = [tuple(data.draw(st.lists(dims | st.sampled_from([-1, 0, 2]), max_size=3))) for _ in range(2)]
     stages = [("reshape", {"target": target}) for target in targets]
     answer = answer_chain(shape, stages, {})
@@ -145,7 +145,7 @@ def test_so_they_do_through_two_reshapes(shape, data, put_in):
 
 @examples(75)
 @given(often_fitting())
-def test_a_name_that_is_not_assumed_may_be_zero(request_):
+def test_name_without_assumption_may_be_zero(request_):
     answer = resolve(request_)
     for name in set(names(request_.dims)) - set(answer.assumes):
         at_zero = resolve(with_sizes(request_, {name: 0})).output

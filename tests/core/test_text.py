@@ -49,14 +49,14 @@ REFUSED = {
 
 
 @each_row(("title", "text", "written"), [(title, *row) for title in WRITTEN for row in rows("texts", title)])
-def test_a_text_is_read_however_it_is_written(title, text, written):
+def test_shape_spellings(title, text, written):
     write = WRITTEN[title]
     assert write(text) == written
     assert write(written) == written
 
 
 @each_row(("title", "row"), [(title, row) for title in REFUSED for row in rows("texts", title)])
-def test_what_is_misread_is_usage_in_one_line_and_marked(title, row):
+def test_unreadable_text_is_marked_usage(title, row):
     before, mark, after = row[0].partition("«")
     marked, _, behind = after.partition("»")
     end = len(before) + max(1, len(marked))  # what lacks behind the last sign is marked there
@@ -72,7 +72,7 @@ def test_what_is_misread_is_usage_in_one_line_and_marked(title, row):
 @pytest.mark.parametrize(
     "text", ["," * 1_000_000, "1," * 500_000, "N" * 1_000_000, "9" * 1_000_000, "(" * 1_000_000, "2x" * 500_000]
 )
-def test_a_megabyte_of_anything_is_answered_promptly(text):
+def test_megabyte_of_text_is_answered_promptly(text):
     with pytest.raises(sc.ShapeError) as caught:
         read_shape(text)
     assert len(caught.value.problem.message) < 200
@@ -80,13 +80,13 @@ def test_a_megabyte_of_anything_is_answered_promptly(text):
 
 @examples(90)
 @given(st.lists(st.integers(0, 10**12) | fractions, max_size=5))
-def test_what_is_printed_can_be_read_and_numbers_stay_plain_ints(shape):
+def test_printed_shapes_round_trip_with_plain_ints(shape):
     assert read_dims(shape_text(shape)) == tuple(shape)
     assert all_known(read_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
 
 
 @given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
-def test_slices_that_are_written_are_read_as_the_same(parts, form):
+def test_printed_slices_round_trip(parts, form):
     text = form.format(", ".join(parts))
     written = slices(text)
     assert slices_of(written) == slices_of(text)
@@ -95,14 +95,14 @@ def test_slices_that_are_written_are_read_as_the_same(parts, form):
 
 
 @each_row(("pattern", "shape", "sizes"), rows("meeting", "meets"))
-def test_names_take_the_sizes_that_make_the_shape(pattern, shape, sizes):
+def test_pattern_names_take_the_matching_sizes(pattern, shape, sizes):
     matcher = Matcher(pattern_of(pattern))
     assert matcher.problem(read_shape(shape)) is None
     assert ",".join(f"{name}={size}" for name, size in matcher.sizes.items()) == sizes
 
 
 @pytest.mark.parametrize(("pattern", "shape", "index", "message"), rows("meeting", "differs"))
-def test_the_dim_that_differs_is_named_with_the_reason(pattern, shape, index, message):
+def test_pattern_mismatch_names_the_dim(pattern, shape, index, message):
     matcher = Matcher(pattern_of(pattern))
     problem = matcher.problem(read_shape(shape))
     assert (problem.rule, problem.index, problem.message) == ("differs", int(index) if index else None, message)
@@ -111,7 +111,7 @@ def test_the_dim_that_differs_is_named_with_the_reason(pattern, shape, index, me
 
 @examples(110)
 @given(st.lists(st.integers(0, 5), max_size=5), st.data())
-def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
+def test_shape_matches_patterns_made_from_it(shape, data):
     dims = [data.draw(st.sampled_from([size, "?", f"N{size}", f"2*M{size}/2"])) for size in shape]
     for start in range(len(dims) + 1):
         pattern = [*dims[:start], ..., *dims[data.draw(st.integers(start, len(dims))) :]]
@@ -122,19 +122,19 @@ def test_a_shape_meets_every_pattern_that_is_made_of_it(shape, data):
 
 
 @each_row(("question", "expected", "passes"), rows("meeting", "expected"))
-def test_an_answer_is_what_is_expected_or_not(question, expected, passes):
+def test_expectation_is_met_or_not(question, expected, passes):
     case = read_case(f"{question} => {expected}", {})
     assert met(case.expected, case.answer()) is (passes == "yes")
     assert str(read_expectation(str(case.expected))) == str(case.expected)
 
 
 @pytest.mark.parametrize(("line", "anew"), rows("meeting", "rewritten"))
-def test_only_the_expectation_is_rewritten(line, anew):
+def test_rewrite_changes_only_the_expectation(line, anew):
     line, anew = (text.replace("->", "=>") for text in (line, anew))
     case = read_case(line.strip(), {})
     assert rewritten(line, case.expected, case.answer()) == anew
 
 
 @each_row(("before", "after", "said"), rows("meeting", "regrouped"))
-def test_words_for_what_axes_become(before, after, said):
+def test_axis_change_wording(before, after, said):
     assert regrouping(read_dims(before), read_dims(after)) == said

@@ -31,7 +31,7 @@ TUPLES_OWN = ("count", "__len__", "__getitem__", "__iter__", "_replace", "_asdic
 
 
 @pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
-def test_a_value_is_what_it_is_and_stays_so(make):
+def test_values_are_immutable(make):
     value, fresh = make(), make()
     assert value == fresh
     assert len({value, fresh}) == 1
@@ -61,14 +61,14 @@ def test_a_value_is_what_it_is_and_stays_so(make):
         ("setdefault", ("x", 1)),
     ],
 )
-def test_options_cannot_be_changed_for_later_calls(change, arguments):
+def test_options_are_frozen(change, arguments):
     options = sc.reshape((2, 3, 4), (0, -1)).options
     with pytest.raises(TypeError):
         getattr(options, change)(*arguments)
     assert sc.reshape((2, 3, 4), (0, -1)).options == {"allowzero": False}
 
 
-def test_arguments_that_a_caller_keeps_and_changes_are_not_those_of_the_trace():
+def test_mutable_arguments_are_copied_into_the_trace():
     target, shape = [0, -1], [2, 3, 4]
     trace = sc.reshape(shape, target)
     target.append(5)
@@ -76,14 +76,14 @@ def test_arguments_that_a_caller_keeps_and_changes_are_not_those_of_the_trace():
     assert (trace.request.arguments, trace.input) == ({"target": (0, -1)}, (2, 3, 4))
 
 
-def test_a_rule_is_its_id_and_cannot_be_changed():
+def test_rule_equals_its_id_and_is_immutable():
     rule = every_rule()["indivisible"]
     assert (rule, str(rule), VALUES["problem"]().rule) == ("indivisible", "indivisible", rule)
     with pytest.raises(AttributeError):
         rule.sentence = ""
 
 
-def test_values_survive_a_copy_and_a_pickle():
+def test_values_survive_copy_and_pickle():
     problem, request, reading = (VALUES[name]() for name in ("problem", "request", "reading"))
     assert pickle.loads(pickle.dumps(problem)) == problem
     assert copy.deepcopy(request) == request
@@ -104,7 +104,7 @@ class Place(Record):
 @pytest.mark.parametrize(
     ("given", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"z": 2}), ((), {"y": 1}), ((), {"z": 1, "x": 2})]
 )
-def test_a_record_takes_its_fields_and_no_others(given, named):
+def test_record_accepts_exactly_its_fields(given, named):
     with pytest.raises(TypeError, match=r"Point\.__init__\(\)"):
         Point(*given, **named)
 

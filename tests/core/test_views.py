@@ -101,7 +101,7 @@ def depth(level):
 
 @MANY
 @given(st.sampled_from([1, 8, 12, 36, 60]).flatmap(chains))
-def test_views_and_positions_are_those_of_numpy(drawn):
+def test_view_positions_equal_numpy(drawn):
     shape, made, array = drawn
     view, before = view_of(shape), shape
     for move in made:
@@ -113,7 +113,7 @@ def test_views_and_positions_are_those_of_numpy(drawn):
 
 @MANY
 @given(st.sampled_from([6, 8, 12]).flatmap(lambda volume: st.tuples(chains(volume), chains(volume))))
-def test_plain_views_are_equal_where_the_elements_are(drawn):
+def test_plain_views_are_equal_iff_elements_are(drawn):
     (shape, made, array), (other_shape, other_made, other) = drawn
     one, two = (view_through(*each, Known()) for each in ((shape, made), (other_shape, other_made)))
     same = array.shape == other.shape and bool((array == other).all())
@@ -161,7 +161,7 @@ def put_primes_in(axes):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
-def test_names_are_cut_as_primes_are(seeds):
+def test_names_split_like_primes(seeds):
     """What is read of names holds for all sizes, and primes have no more factors in common than names."""
     for seed in seeds:
         named, numbered = drawn_regroupings(Random(seed))
@@ -176,7 +176,7 @@ def cuts(sizes):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(2200), 500))
-def test_what_is_mixed_lines_up_nowhere_inside(seeds):
+def test_mixed_atoms_have_no_inner_cut(seeds):
     for seed in seeds:
         draw = Random(seed)
         dims = draw.choices([2, 2, 3, 4, 5], k=draw.randint(2, 6))

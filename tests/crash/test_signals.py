@@ -147,7 +147,7 @@ def check_trial(folder, writer, system, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("writer", "system"), [*zip(WRITERS, cycle(["all", "little"]))])
-def test_a_writer_that_is_interrupted_leaves_the_old_file_or_the_new_one(tmp_path, writer, system):
+def test_interrupted_writer_leaves_old_or_new_file(tmp_path, writer, system):
     check_trial(tmp_path, writer, system, 0)
 
 

@@ -47,7 +47,7 @@ def messages(lines):
 
 
 @each_row("lines", transcripts(FOLDER, SIGNS))
-def test_a_message_is_read_and_answered_and_every_command_that_is_offered_works(lines, shapecalc):
+def test_message_diagnosis_and_offered_commands(lines, shapecalc):
     for text, expected in messages(lines):
         answered = diagnosis(text)
         answer = "\n".join(answered.lines())
@@ -91,7 +91,7 @@ DECORATIONS = {
 
 
 @each_row("decoration", DECORATIONS)
-def test_a_decoration_changes_nothing(decoration):
+def test_message_decorations_are_ignored(decoration):
     forms = (row for row in transcripts(FOLDER, SIGNS) if row.id.startswith("forms"))
     for text, expected in (message for row in forms for message in messages(*row.values)):
         found = readings(DECORATIONS[decoration](text))
@@ -99,12 +99,12 @@ def test_a_decoration_changes_nothing(decoration):
         assert told(found[0]).partition(" | node ")[0] == expected["="][0].partition(" | node ")[0]
 
 
-def test_a_text_is_known_if_a_sentence_stands_in_it():
+def test_text_is_known_if_it_contains_a_sentence():
     texts = (COUNT, "see [2, 3]", "b c h w -> b (h w) c", "x.view(2, 3)")
     assert [knows(text) for text in texts] == [True, False, False, False]
 
 
-def test_commands_name_the_model_that_is_given():
+def test_offered_commands_name_the_given_model():
     text = "Got invalid dimensions for input: x for the following indices\n index: 0 Got: 512 Expected: 1\n"
     found = diagnosis(text, "my model.onnx")
     assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in found.lines()
@@ -125,7 +125,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("line", LOGS.values(), ids=LOGS)
-def test_a_message_is_found_wherever_it_stands_in_a_long_log(line):
+def test_message_is_found_anywhere_in_a_long_log(line):
     words = ("".join(letters) for letters in itertools.product("abcdefghijklmnopqrst", repeat=3))
     log = [line.format(at=at, word=word) for at, word in zip(range(6_000), words, strict=False)]
     for place in (10, 3_000, 5_990):
@@ -133,12 +133,12 @@ def test_a_message_is_found_wherever_it_stands_in_a_long_log(line):
         assert told(found) == "numpy reshape: count-mismatch | elements 36 | target 5,7"
 
 
-def test_messages_alike_but_for_their_numbers_are_all_read():
+def test_messages_differing_in_numbers_are_all_read():
     text = "".join(COUNTED.format(36 + at) + SAME * 2_000 for at in range(4))
     assert [found.elements for found in readings(text)] == [36, 37, 38, 39]
 
 
-def test_of_a_log_of_nothing_but_messages_the_first_are_read_and_no_others(monkeypatch):
+def test_log_of_only_messages_reads_the_first_ones(monkeypatch):
     reads = []
     whole = reading._reading
     monkeypatch.setattr(reading, "_reading", lambda *args: reads.append(1) or whole(*args))
@@ -147,13 +147,13 @@ def test_of_a_log_of_nothing_but_messages_the_first_are_read_and_no_others(monke
     assert len(reads) == reading.MOST_READ
 
 
-def test_messages_about_something_else_do_not_hide_one_about_a_shape():
+def test_unrelated_messages_do_not_hide_shape_messages():
     other = "".join(f"step {at}: ValueError: operands could not be broadcast together {at}\n" for at in range(1000))
     (found,) = readings(other + COUNTED.format(24))
     assert found.cause == "count-mismatch"
 
 
-def test_no_number_of_a_log_of_one_message_is_cut():
+def test_numbers_at_log_boundaries_are_not_cut():
     assert [told(found) for found in readings("saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36))] == [
         "torch reshape: count-mismatch | elements 1600 | target 8,3,64",
         "numpy reshape: count-mismatch | elements 36 | target 5,7",
@@ -164,15 +164,15 @@ PIECES = ["[", "(", "{", "<", "&", "\\", "'", "\x1b[", "&#", "shape '[", "1,", "
 
 
 @each_row("piece", PIECES)
-def test_many_of_one_piece_hide_no_message(piece):
+def test_repeated_fragments_do_not_hide_messages(piece):
     assert readings(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)
 
 
-def test_a_sentence_in_which_a_piece_of_a_long_text_ends_is_read_once():
+def test_sentence_across_a_block_boundary_is_read_once():
     assert len(readings("a b " * (PIECE // 4 - 14) + COUNT.strip() + " c" * 9000)) == 1
 
 
-def test_a_quote_begins_with_its_sentence_however_far_the_one_before_is():
+def test_quote_starts_at_its_own_sentence():
     sentence = COUNT.partition(": ")[2].strip()
     (read,) = readings(f"It went on. {'a word ' * 45}{sentence}")
     assert read.quote == sentence

@@ -37,7 +37,7 @@ def python_with(library):
 @pytest.mark.parametrize(
     "library", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in LIBRARIES]
 )
-def test_what_a_library_says_is_read(library):
+def test_provoked_library_errors_are_recognized(library):
     setup, typed, expected = ([each.text for each in LIBRARIES[library] if each.sign == sign] for sign in ":$=")
     words = [python_with(library), str(HERE / "provoke.py"), "\n".join(setup), *typed]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

@@ -18,7 +18,7 @@ VALUES = {"list": (2, 3), "lists": ((2, 3), (2, 3)), "count": 24, "words": "some
 
 
 @pytest.mark.parametrize("sentences", some_and_rest(SENTENCES, 50))
-def test_a_sentence_is_found_with_what_its_holes_hold_and_read_once(sentences):
+def test_sentence_match_returns_its_holes_once(sentences):
     for sentence in sentences:
         filled = sentence.template.format_map({name: TEXTS[kind] for name, kind in HOLES.items()})
         text, holes = f"RuntimeError: {filled} and so on", sentence.parts[1::2]
@@ -43,25 +43,25 @@ def lacking(sentence):
     yield from [] if sentence.source else ["no versions that say so"]
 
 
-def test_a_row_is_whole():
+def test_sentence_rows_are_complete():
     assert {each.template: found for each in SENTENCES if (found := [*lacking(each)])} == {}
 
 
-def test_the_test_above_can_fail():
+def test_incomplete_sentence_row_is_detected():
     (row,) = sentences_of("tensorfow | reshap | two-infers | Only {on} dim, {there}")
     lacks = ["tensorfow", "reshap", "two-infers", "on", "pair", "letter", "so"]
     assert [each.split()[-1] for each in lacking(row)] == lacks
 
 
-def test_a_row_without_a_column_is_named():
+def test_sentence_row_without_a_column_is_named():
     with pytest.raises(ValueError, match=r"incomplete: torch \| reshape \| only one"):
         [*sentences_of("[1.0]\ntorch | reshape | only one")]
 
 
-def test_frameworks_whose_own_rules_are_asked_have_them():
+def test_sentence_frameworks_have_dialects():
     assert {*DIALECTS} >= {name for name, known in FRAMEWORKS.items() if known.own_rules}
 
 
-def test_no_sentence_stands_in_the_table_twice():
+def test_sentence_table_has_no_duplicates():
     templates = [each.template for each in SENTENCES]
     assert len(templates) == len(set(templates))

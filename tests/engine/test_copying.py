@@ -27,21 +27,21 @@ def sizes(text):
 
 
 @pytest.mark.parametrize(("shape", "perm", "dtype", "together", "width", "fill"), rows("copies"))
-def test_a_way(shape, perm, dtype, together, width, fill):
+def test_copy_strategy_table(shape, perm, dtype, together, width, fill):
     view = np.empty(sizes(shape), dtype).transpose(sizes(perm))
     strategy = copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
     assert (strategy.shape, strategy.width, strategy.fill) == (sizes(together), int(width), fill)
 
 
 @pytest.mark.parametrize(("shape", "strides", "itemsize", "fill"), rows("fills"))
-def test_each_bound_of_a_way(shape, strides, itemsize, fill):
+def test_copy_strategy_bounds(shape, strides, itemsize, fill):
     assert fill_of(sizes(shape), sizes(strides), int(itemsize)) == fill
 
 
 @given(
     st.lists(st.integers(2, 300), min_size=2, max_size=5), st.data(), st.sampled_from([1, 2, 3, 8]), st.integers(1, 9)
 )
-def test_tiles_stay_within_the_cache_and_threads_within_the_cores(shape, data, itemsize, cores):
+def test_tiles_fit_cache_and_cores(shape, data, itemsize, cores):
     perm = data.draw(st.permutations(range(len(shape))))
     strides = [prod(shape[axis + 1 :]) * itemsize for axis in range(len(shape))]
     strategy = copy_strategy(
@@ -80,7 +80,7 @@ SHAPES = [(*map(sizes, row[:2]),) for row in rows("tiled")]
 
 @pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize(("shape", "perm"), SHAPES)
-def test_the_tiled_copy_is_the_copy(shape, perm):
+def test_tiled_copy_equals_copy(shape, perm):
     for dtype in ("uint8", "float16", "float32", "float64", "complex128", "S3"):
         source = elements(shape, dtype)
         for view in (source.transpose(perm), source[::-1].transpose(perm)):
@@ -92,7 +92,7 @@ def test_the_tiled_copy_is_the_copy(shape, perm):
 
 @pytest.mark.usefixtures("tiny_chunks")
 @pytest.mark.parametrize("fill", copying.FILLS)
-def test_every_way_fills_every_copy(monkeypatch, fill):
+def test_copy_strategies_fill_every_layout(monkeypatch, fill):
     monkeypatch.setattr(copying, "fill_of", lambda *_: fill)
     draw = random.Random(fill)
     for _ in range(25):
@@ -104,7 +104,7 @@ def test_every_way_fills_every_copy(monkeypatch, fill):
         assert target.tobytes() == view.tobytes(), (shape, view.strides, view.dtype)
 
 
-def test_objects_and_repeated_rows_are_copied_too():
+def test_copy_of_objects_and_broadcast_rows():
     words = np.array([str(number) for number in range(300 * 300)], object).reshape(300, 300)
     found = run(sc.chain(words.shape, "transpose", "reshape -1"), words)
     assert found.array.tolist() == words.T.reshape(-1).tolist()
@@ -112,7 +112,7 @@ def test_objects_and_repeated_rows_are_copied_too():
     assert (run(sc.transpose(rows.shape), rows, contiguous=True).array == rows.T).all()
 
 
-def test_a_thread_that_fails_is_heard_and_the_others_stop():
+def test_copy_thread_failure_stops_the_others():
     source, ticks = np.zeros((4096, 1024)).T, []
 
     def tick(size):
@@ -126,7 +126,7 @@ def test_a_thread_that_fails_is_heard_and_the_others_stop():
 
 
 @pytest.mark.usefixtures("tiny_chunks")
-def test_the_asking_thread_takes_back_the_tiles_that_nobody_has_started(monkeypatch):
+def test_copy_caller_takes_back_unstarted_tiles(monkeypatch):
     leave, pool, ticks = Event(), ThreadPoolExecutor(1), []
     pool.submit(leave.wait)  # the helpers have something else to do
     monkeypatch.setattr(copying, "_threads", lambda: pool)
@@ -145,7 +145,7 @@ def test_the_asking_thread_takes_back_the_tiles_that_nobody_has_started(monkeypa
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_child_copies_with_threads_of_its_own():
+def test_copy_threads_are_recreated_after_fork():
     source = np.arange(1 << 20).reshape(1 << 10, 1 << 10).T
 
     def copy():

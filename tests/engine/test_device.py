@@ -63,7 +63,7 @@ def drawn_array(draw, cupy):
     return tuple(each.view(kind)[(*index, ...)].transpose(axes) for each in (host, cupy.asarray(host)))
 
 
-def test_drawn_chains_end_on_the_device_as_numpys_do(cupy):
+def test_device_chains_equal_numpy(cupy):
     found = Counter()
     for seed in range(CHAINS):
         draw = Random(seed)
@@ -91,7 +91,7 @@ def test_drawn_chains_end_on_the_device_as_numpys_do(cupy):
 @pytest.mark.usefixtures("cupy")
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", sorted(ARRAYS))
-def test_a_host_s_array_of_any_kind_goes_there_or_is_refused_in_a_line(name, order):
+def test_device_accepts_or_refuses_host_arrays(name, order):
     array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
     if array.itemsize not in (1, 2, 4, 8, 16):
         with pytest.raises(BackendError, match=f"which have {array.itemsize} bytes; numpy does$"):
@@ -102,7 +102,7 @@ def test_a_host_s_array_of_any_kind_goes_there_or_is_refused_in_a_line(name, ord
 
 
 @pytest.mark.usefixtures("cupy")
-def test_objects_scalars_and_what_is_empty():
+def test_device_objects_scalars_and_empty_arrays():
     with pytest.raises(BackendError, match="no elements of type object"):
         run(sc.transpose((2, 3)), np.zeros((2, 3), object), "cupy")
     assert run(sc.reshape((), (1, 1)), np.float32(3), "cupy").array.get().tolist() == [[3.0]]
@@ -112,7 +112,7 @@ def test_objects_scalars_and_what_is_empty():
 
 @pytest.mark.parametrize("shape", [(2, 3), (0, 3)])
 @pytest.mark.parametrize("stages", [("transpose",), ("transpose", "reshape -1,2")])
-def test_a_subclass_is_read_as_its_plain_elements(cupy, shape, stages):
+def test_device_array_subclass_is_read_as_plain_elements(cupy, shape, stages):
     class Named(cupy.ndarray):
         pass
 
@@ -123,14 +123,14 @@ def test_a_subclass_is_read_as_its_plain_elements(cupy, shape, stages):
     assert result.array.get().tolist() == moved_by_numpy(array.get(), answer.moves).tolist()
 
 
-def test_numpy_does_not_reach_a_device(cupy):
+def test_numpy_backend_refuses_device_arrays(cupy):
     with pytest.raises(BackendError, match="lies on a device"):
         run(sc.transpose((2, 3)), cupy.asarray(np.zeros((2, 3))), "numpy")
 
 
 @pytest.mark.parametrize("answer", [sc.transpose((2, 3, 4)), SHUFFLE, sc.roll((2, 3, 4), 1, 0)])
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_it_is_done_on_the_caller_s_device_and_stream(cupy, answer, contiguous):
+def test_device_uses_the_callers_device_and_stream(cupy, answer, contiguous):
     last = cupy.cuda.runtime.getDeviceCount() - 1
     host = ARRAYS["float"].reshape(2, 3, 4)
     with cupy.cuda.Device(last):
@@ -145,7 +145,7 @@ def test_it_is_done_on_the_caller_s_device_and_stream(cupy, answer, contiguous):
     assert made.get().tolist() == moved_by_numpy(host, answer.moves).tolist()
 
 
-def test_no_room_is_said_in_a_line_and_nothing_is_kept(cupy):
+def test_device_out_of_memory_is_reported(cupy):
     pool, x = cupy.get_default_memory_pool(), cupy.asarray(np.arange(6000.0).reshape(60, 100))
     pool.free_all_blocks()
     pool.set_limit(size=pool.total_bytes() + 512)
@@ -163,14 +163,14 @@ def test_no_room_is_said_in_a_line_and_nothing_is_kept(cupy):
     assert run(sc.transpose(x.shape), x, contiguous=True).array.get().tolist() == x.get().T.tolist()
 
 
-def test_views_of_more_than_two_to_the_32_elements(cupy):
+def test_device_views_beyond_2_32_elements(cupy):
     x = cupy.asarray(np.arange(12, dtype="u1").reshape(3, 4))
     answer = sc.chain((3, 4), f"expand {HUGE},3,4", f"slice [{HUGE - 2}:,::-1]", "reshape 2,12", "slice [1:]")
     assert run(answer, x).array.get().tolist() == [[8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3]]
 
 
 @pytest.mark.parametrize("roll", [False, True])
-def test_a_copy_of_more_than_two_to_the_32_elements(cupy, roll):
+def test_device_copy_beyond_2_32_elements(cupy, roll):
     shape, free = ((1 << 16) + 3, 1 << 16), cupy.cuda.runtime.memGetInfo()[0]
     if free < 3 * HUGE:
         pytest.skip(f"the device has {free} bytes free, and {3 * HUGE} are needed")
@@ -190,7 +190,7 @@ FAILURES = (
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=str)
-def test_without_a_compiler_numpy_copies_and_says_so(fake, failure):
+def test_device_without_a_compiler_falls_back_to_numpy(fake, failure):
     for seed in range(30):
         draw = Random(seed)
         host, there = drawn_array(draw, fake)
@@ -212,7 +212,7 @@ def test_without_a_compiler_numpy_copies_and_says_so(fake, failure):
         assert (back.dtype, back.tobytes()) == (host.dtype, moved_by_numpy(host, answer.moves).tobytes())
 
 
-def test_elements_that_cupy_cannot_move_stay_there_in_views_and_numpy_copies_them(cupy):
+def test_device_unsupported_elements_are_copied_by_numpy(cupy):
     x = cupy.ndarray((2, 3), "V9", cupy.asarray(np.arange(54, dtype="u1")).data)
     assert run(sc.transpose((2, 3)), x).backend == "cupy"
     with pytest.raises(BackendError, match=r"which have 9 bytes; numpy does$"):
@@ -222,7 +222,7 @@ def test_elements_that_cupy_cannot_move_stay_there_in_views_and_numpy_copies_the
     assert back.tobytes() == np.arange(54, dtype="u1").view("V9").reshape(2, 3).T.tobytes()
 
 
-def test_a_device_that_fails_for_good_is_said_in_a_line(fake, monkeypatch):
+def test_device_permanent_failure_is_reported(fake, monkeypatch):
     x = fake.asarray(np.zeros((2, 3)))
     fake.machine.failure = fake.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
     monkeypatch.setattr(fake.Stream, "synchronize", lambda _: (_ for _ in ()).throw(fake.machine.failure))
@@ -230,21 +230,21 @@ def test_a_device_that_fails_for_good_is_said_in_a_line(fake, monkeypatch):
         run(sc.transpose((2, 3)), x, contiguous=True)
 
 
-def test_backends_tell_of_devices_and_of_a_compiler_that_is_missing(shapecalc, fake):
+def test_backends_report_devices_and_missing_compiler(shapecalc, fake):
     assert shapecalc("backends").out.splitlines()[1:] == ["cupy: 14.2.0 on a device that NumPy plays, 0.0 GiB"] * 2
     fake.machine.failure = FAILURES[0]
     assert "pip install 'cupy-cuda13x[ctk]" in json.loads(shapecalc("backends", "--json").out)[1]["problem"]
     assert shapecalc("backends").out.splitlines()[1].startswith("cupy: CuPy cannot copy: Failure finding")
 
 
-def test_the_benchmark_runs_on_the_device_alone(cupy, capsys):
+def test_device_benchmark_runs_on_the_device(cupy, capsys):
     benchmark.on_the_device(cupy, [("images", 4, (3, 8, 8, 4), (0, 3, 1, 2)), ("matrix", 16, (16, 24), (1, 0))], 0.001)
     heading, *rows = capsys.readouterr().out.splitlines()
     assert "GB/s" in heading
     assert [row.split()[0] for row in rows] == ["images", "matrix"]
 
 
-def test_the_fake_makes_the_views_that_cupy_makes(monkeypatch):
+def test_fake_cupy_makes_cupys_views(monkeypatch):
     """Run where CuPy is installed; no device is needed, since views are metadata."""
     fake = fake_cupy
     monkeypatch.setattr(fake, "machine", fake.Machine())

@@ -45,7 +45,7 @@ def carried(answer, array, folder, force=False, tick=int):
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", SAVES)
-def test_every_kind_of_array_goes_through_unchanged(tmp_path, name, order, kind):
+def test_file_round_trip_of_every_element_type(tmp_path, name, order, kind):
     array = np.asarray(ARRAYS[name].reshape(2, 3, 4), order=order)
     path = tmp_path / f"x.{'npy' if kind == 'npy' else 'npz'}"
     SAVES[kind](path, array)
@@ -58,7 +58,7 @@ def test_every_kind_of_array_goes_through_unchanged(tmp_path, name, order, kind)
     assert names(tmp_path) == [path.name, "y.npy"]
 
 
-def test_a_scalar_an_empty_array_and_the_vector_of_a_shape(tmp_path):
+def test_file_scalar_empty_and_shape_vector(tmp_path):
     for array, answer, output in (
         (np.float32(3), sc.reshape((), (1, 1)), [[3.0]]),
         (np.zeros((0, 3)), sc.reshape((0, 3), (3, 0), allowzero=True), [[], [], []]),
@@ -68,7 +68,7 @@ def test_a_scalar_an_empty_array_and_the_vector_of_a_shape(tmp_path):
 
 
 @pytest.mark.parametrize("stages", rows("carried"), ids=" | ".join)
-def test_kept_and_moved_positions_are_written(tmp_path, stages):
+def test_file_slices_and_moves_are_written(tmp_path, stages):
     array, ticks = np.arange(36, dtype=np.uint8).reshape(4, 9), []
     answer = sc.chain((4, 9), *stages)
     written, expected = carried(answer, array, tmp_path, tick=ticks.append), moved_by_numpy(array, answer.moves)
@@ -80,7 +80,7 @@ def test_kept_and_moved_positions_are_written(tmp_path, stages):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("forks", [True, False])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, system, order, forks):
+def test_file_large_arrays_on_every_system(tmp_path, monkeypatch, system, order, forks):
     SYSTEMS[system](monkeypatch)
     monkeypatch.setattr(execute, "SMALL", 0)
     monkeypatch.setattr(arrays, "AT_ONCE", 100)
@@ -95,7 +95,7 @@ def test_large_arrays_are_carried_out_on_every_system(tmp_path, monkeypatch, sys
 
 
 @pytest.mark.parametrize("most", [0, 1 << 20])
-def test_a_copy_is_read_piece_by_piece(tmp_path, monkeypatch, most):
+def test_file_copy_reads_in_blocks(tmp_path, monkeypatch, most):
     monkeypatch.setattr(arrays, "AT_ONCE", 1000)
     array = np.arange(600, dtype=np.int32).reshape(20, 30)
     np.save(tmp_path / "x.npy", array)
@@ -103,7 +103,7 @@ def test_a_copy_is_read_piece_by_piece(tmp_path, monkeypatch, most):
 
 
 @pytest.mark.parametrize("forks", [True, False])
-def test_an_input_that_is_cut_short_while_it_is_mapped_is_told(tmp_path, monkeypatch, forks):
+def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
     def cutting(call):
         def cut(*words):
             os.truncate(tmp_path / "x.npy", 5000)
@@ -120,7 +120,7 @@ def test_an_input_that_is_cut_short_while_it_is_mapped_is_told(tmp_path, monkeyp
     assert names(tmp_path) == ["x.npy"]
 
 
-def test_room_is_reserved_before_anything_is_copied_where_the_file_system_can(tmp_path, monkeypatch):
+def test_file_space_is_reserved_before_copying(tmp_path, monkeypatch):
     array, asked = np.arange(36).reshape(4, 9), []
 
     def reserve(error):
@@ -138,7 +138,7 @@ def test_room_is_reserved_before_anything_is_copied_where_the_file_system_can(tm
     assert names(tmp_path) == ["x.npy", "y.npy"]
 
 
-def test_a_child_that_is_killed_or_that_fails_is_told(tmp_path, monkeypatch):
+def test_file_worker_failure_is_reported(tmp_path, monkeypatch):
     def work(tell):
         tell(1)
         raise OSError(28, "No space left on device")
@@ -154,7 +154,7 @@ def test_a_child_that_is_killed_or_that_fails_is_told(tmp_path, monkeypatch):
     assert names(tmp_path) == ["x.npy"]
 
 
-def test_elements_that_are_shown_are_read_without_a_mapping(tmp_path):
+def test_file_shown_elements_are_read_without_mapping(tmp_path):
     path, answer = tmp_path / "x.npy", sc.transpose((20, 30))
     np.save(path, np.asfortranarray(np.arange(600.0).reshape(20, 30)))
     source = open_array(str(path))
@@ -171,7 +171,7 @@ def test_elements_that_are_shown_are_read_without_a_mapping(tmp_path):
         samples(answer, source)
 
 
-def test_an_archive_is_unpacked_to_a_file_without_a_name(tmp_path, monkeypatch):
+def test_file_archive_is_unpacked_to_an_unnamed_file(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     np.savez(tmp_path / "x.npz", w=np.arange(6))
     array = open_array(f"{tmp_path / 'x.npz'}:w").array
@@ -179,7 +179,7 @@ def test_an_archive_is_unpacked_to_a_file_without_a_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_backends_are_listed_also_where_the_system_does_not_tell_its_memory(shapecalc, monkeypatch, told):
+def test_backends_are_listed_without_memory_information(shapecalc, monkeypatch, told):
     if not told:
         monkeypatch.delattr("os.sysconf")
     row = json.loads(shapecalc("backends", "--json").out)[0]

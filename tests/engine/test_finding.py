@@ -43,7 +43,7 @@ def carried_out(chain, array):
 
 @examples(45)
 @given(pairs_of_shapes(NAMED | st.integers(1, 4), most=5))
-def test_every_chain_that_is_found_is_proved(shapes):
+def test_found_chains_are_proved(shapes):
     found, claimed = sc.find(*shapes), ways_between(*shapes)
     assert found == claimed
     assert 0 < len(found.ways) <= found.fits
@@ -61,7 +61,7 @@ def of_one_transpose_and_one_reshape(x, after):
 
 @examples(45)
 @given(pairs_of_shapes(st.integers(1, 4)))
-def test_each_function_is_listed_once_and_a_search_is_complete_only_if_no_other_is_within_its_bounds(shapes):
+def test_found_chains_are_unique_and_complete(shapes):
     before, after = shapes
     found, x = sc.find(before, after), np.arange(prod(before)).reshape(before)
     moved = {carried_out(way.chain, x).tobytes() for way in found.ways}
@@ -82,19 +82,19 @@ def test_each_function_is_listed_once_and_a_search_is_complete_only_if_no_other_
         ((2000, 3000), (1, 0), (6000000,), False),
     ],
 )
-def test_a_way_that_says_something_else_than_its_chain_is_not_proved(before, perm, after, proved):
+def test_found_path_different_from_its_chain_is_unproved(before, perm, after, proved):
     said = "2,3,4 | transpose 0,2,1 | reshape 24" if len(before) == 3 else "2000,3000 | reshape 6000000"
     way = type("Said", (Way,), {"chain": said})(before, before, perm, after)
     assert is_proved(way) is proved
 
 
-def test_what_does_not_do_what_arrays_show_is_not_found(monkeypatch):
+def test_found_chains_match_the_arrays(monkeypatch):
     wrong = Fitting(Found((Way((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
     monkeypatch.setattr("shapecalc.engine.finding.named_way", lambda _pairs: wrong)
     assert sc.find(pairs=[(X, X.T)]).ways == ()
 
 
-def test_of_large_shapes_every_way_is_listed():
+def test_found_chains_of_large_shapes_are_all_listed():
     assert [way.moves for way in sc.find((2000, 3000), (3000, 2000)).ways] == [0, 1]
 
 
@@ -106,7 +106,7 @@ def test_of_large_shapes_every_way_is_listed():
         ("B,T,3*h*d", "3,B,h,T,d", "reshape B,T,3,h,d | transpose 2,0,3,1,4"),
     ],
 )
-def test_known_functions_are_among_those_that_are_found(before, after, chain):
+def test_found_chains_include_known_functions(before, after, chain):
     sizes = {"N": 2, "C": 3, "H": 4, "W": 6, "B": 2, "T": 5, "h": 3, "d": 4, "r": 2}
     answer = answer_chain(before, read_chain(f"{before} | {chain}")[1], {n: sizes[n] for n in sizes if n in before})
     x = np.arange(prod(answer.input)).reshape(answer.input)
@@ -115,7 +115,7 @@ def test_known_functions_are_among_those_that_are_found(before, after, chain):
 
 @examples(45)
 @given(st.lists(st.integers(1, 4), max_size=4), st.data())
-def test_what_a_pair_of_arrays_shows_is_found(sizes, data):
+def test_found_chain_for_array_pair(sizes, data):
     before, perm = data.draw(grouped(sizes)), data.draw(st.permutations(range(len(sizes))))
     after = data.draw(grouped([sizes[axis] for axis in perm]))
     x = np.random.default_rng(0).permutation(prod(sizes)).reshape(before) * 1.5
@@ -125,7 +125,7 @@ def test_what_a_pair_of_arrays_shows_is_found(sizes, data):
 
 
 @each_row("perm", list(permutations(range(4))))
-def test_sizes_that_differ_get_names(perm):
+def test_found_sizes_that_differ_are_named(perm):
     def pair(b, h, w, c):
         x = np.arange(b * h * w * c).reshape(b, h * w, c)
         return x, x.reshape(b, h, w, c).transpose(perm)
@@ -136,11 +136,11 @@ def test_sizes_that_differ_get_names(perm):
 
 
 @pytest.mark.parametrize("others", [[X.T, X.reshape(3, 2)], [X[::-1]], [X + 1], [X[:1]]])
-def test_pairs_that_show_no_function_in_common_have_none(others):
+def test_contradicting_array_pairs_find_no_chain(others):
     assert sc.find(pairs=[(X, other) for other in others]).ways == ()
 
 
 @pytest.mark.parametrize("kind", ["<f4", ">i2", "c16", "U3", "S2", "M8[s]"])
-def test_elements_of_any_type_are_told_apart(kind):
+def test_found_elements_of_any_type_are_distinguished(kind):
     x = np.arange(12).reshape(3, 4).astype(kind)
     assert [way.chain for way in sc.find(pairs=[(x, x.T)]).ways] == ["3,4 | transpose 1,0"]

@@ -103,7 +103,7 @@ def read_by_us(data):
 
 @examples(60)
 @given(KINDS, array_shapes(min_dims=0, min_side=0, max_side=4), st.booleans())
-def test_every_header_that_numpy_writes_is_read_for_data_and_without(tmp_path_factory, kind, shape, fortran):
+def test_header_of_numpy_is_read(tmp_path_factory, kind, shape, fortran):
     folder, array = tmp_path_factory.getbasetemp(), np.zeros(shape, kind, order="F" if fortran else "C")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns of versions that it needs
@@ -122,7 +122,7 @@ def test_every_header_that_numpy_writes_is_read_for_data_and_without(tmp_path_fa
 
 
 @pytest.mark.parametrize("kind", [[("名", "f4"), ("x", "i2")], [(f"field_{n:04}", "i1") for n in range(3000)], "f8"])
-def test_a_header_of_ours_is_read_by_numpy(kind):
+def test_header_written_here_is_read_by_numpy(kind):
     file = io.BytesIO()
     write_header(file, (2, 0), np.dtype(kind))
     assert file.tell() % np.lib.format.ARRAY_ALIGN == 0
@@ -151,12 +151,12 @@ def damaged(draw):
 
 @examples(150)
 @given(damaged())
-def test_a_damaged_header_is_read_as_numpy_reads_it_or_refused(data):
+def test_header_damaged_is_read_as_numpy_or_refused(data):
     found = read_by_us(data)
     assert found is None or found == read_by_numpy(data)
 
 
-def test_headers_at_the_bounds_are_read(tmp_path):
+def test_header_at_size_limits_is_read(tmp_path):
     room = LONGEST_HEADER - len(header(version=(2, 0))) + 12
     assert read_by_us(header("'<f8'" + " " * room, version=(2, 0))) == (
         (2, 3),
@@ -171,13 +171,13 @@ def test_headers_at_the_bounds_are_read(tmp_path):
     assert [each.shape for each in found_in(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
 
 
-def test_what_python_2_wrote_and_other_alphabets_are_read():
+def test_header_of_python_2_and_unicode_names_is_read():
     assert read_by_us(header(shape="(2L, 3L)"))[0] == (2, 3)
     assert read_by_us(header("[('größe', '<f8')]", version=(3, 0)))[2].names == ("größe",)
 
 
 @pytest.mark.parametrize(("kind", "content", "reason"), rows("refused"))
-def test_a_file_that_lies_is_refused_in_one_line(kind, content, reason, tmp_path):
+def test_header_contradicting_its_file_is_refused(kind, content, reason, tmp_path):
     content, path = eval(content), tmp_path / f"x.{kind}"  # a row of the table
     if kind == "zarr":
         store(path, {"zarr.json": content})
@@ -192,7 +192,7 @@ def test_a_file_that_lies_is_refused_in_one_line(kind, content, reason, tmp_path
     assert 0 < len(found.problem) < 200
 
 
-def test_every_array_of_an_archive_is_found_and_a_damaged_one_stops_no_other(tmp_path, monkeypatch):
+def test_archive_lists_arrays_beside_damaged_members(tmp_path, monkeypatch):
     path, listed, infolist = tmp_path / "x.npz", [], zipfile.ZipFile.infolist
     np.savez(path, a=np.zeros((2, 3)), b=np.zeros(4, "i1"), **{f"more{place}": np.zeros(2, "S3") for place in range(9)})
     with zipfile.ZipFile(path, "a") as archive:
@@ -223,7 +223,7 @@ def packed(folder, data, packing=zipfile.ZIP_DEFLATED, name="w.npy"):
 
 
 @pytest.mark.parametrize("extra", [b"x", bytes(1 << 20), None])
-def test_a_member_is_as_long_as_its_header_says(tmp_path, extra):
+def test_archive_member_length_matches_its_header(tmp_path, extra):
     whole = npy(np.zeros(3))
     text = packed(tmp_path, whole[:-1] if extra is None else whole + extra)
     with pytest.raises(FileError, match="asks for 152 bytes, and it holds"):
@@ -231,7 +231,7 @@ def test_a_member_is_as_long_as_its_header_says(tmp_path, extra):
     assert one(text).problem.startswith("its header asks for 152 bytes, and it holds")
 
 
-def test_an_archive_that_cannot_unpack_to_what_it_says_is_refused(tmp_path):
+def test_archive_with_false_sizes_is_refused(tmp_path):
     lying = header("'|u1'", "(2000000000,)")
     text = packed(tmp_path, lying)
     data = bytearray((tmp_path / "x.npz").read_bytes())
@@ -242,7 +242,7 @@ def test_an_archive_that_cannot_unpack_to_what_it_says_is_refused(tmp_path):
         open_array(text)
 
 
-def test_a_member_without_an_ending_is_read_and_what_numpy_does_not_pack_is_refused(tmp_path):
+def test_archive_member_names_without_extension_are_read(tmp_path):
     assert open_array(packed(tmp_path, npy(np.arange(3)), name="w")).array.tolist() == [0, 1, 2]
     for packing in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
         with pytest.raises(FileError, match="packed in a way"):
@@ -251,7 +251,7 @@ def test_a_member_without_an_ending_is_read_and_what_numpy_does_not_pack_is_refu
 
 @examples(75)
 @given(data=st.data())
-def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory):
+def test_archive_damaged_is_read_or_refused(data, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     array = np.arange(600, dtype="u1").reshape(2, 300)
     text = packed(folder, npy(array), data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])))
@@ -267,7 +267,7 @@ def test_a_damaged_archive_is_read_or_refused_in_one_line(data, tmp_path_factory
         assert str(error).startswith(text)
 
 
-def test_tensors_are_read_as_the_library_writes_them(tmp_path):
+def test_safetensors_header_equals_library(tmp_path):
     library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     path = tmp_path / "x.safetensors"
     kinds = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8"]
@@ -281,7 +281,7 @@ def test_tensors_are_read_as_the_library_writes_them(tmp_path):
             open_array(text)
 
 
-def test_the_arrays_of_stores_of_both_versions_are_found_in_their_groups(tmp_path):
+def test_store_arrays_are_found_in_groups(tmp_path):
     third = store(tmp_path / "3.zarr", {"zarr.json": GROUP, "g/zarr.json": GROUP, "g/a/zarr.json": ARRAY})
     (third / "g/a/c/0").mkdir(parents=True)
     (third / "notes").mkdir()
@@ -296,7 +296,7 @@ def test_the_arrays_of_stores_of_both_versions_are_found_in_their_groups(tmp_pat
     assert one(second / "a").shape == (7,)
 
 
-def test_a_store_that_the_library_wrote_is_read(tmp_path):
+def test_store_written_by_zarr_is_read(tmp_path):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     for version in (2, 3):
         path = tmp_path / f"{version}.zarr"
@@ -304,7 +304,7 @@ def test_a_store_that_the_library_wrote_is_read(tmp_path):
         assert one(path) == Found(str(path / "g/a"), made.shape, "int16")
 
 
-def test_stores_inside_each_other_without_end_come_to_one(tmp_path):
+def test_store_recursive_groups_terminate(tmp_path):
     deep = {f"{'g/' * depth}zarr.json": GROUP for depth in range(70)}
     assert "no more are looked into" in one(store(tmp_path / "x.zarr", deep)).problem
     loop = store(tmp_path / "loop.zarr", {"zarr.json": GROUP})
@@ -314,7 +314,7 @@ def test_stores_inside_each_other_without_end_come_to_one(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.safetensors", "x.zarr/zarr.json"])
-def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, name):
+def test_header_pipes_and_devices_are_refused(tmp_path, name):
     (tmp_path / "x.zarr").mkdir()
     text = str(tmp_path / name.removesuffix("/zarr.json"))
     for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
@@ -326,20 +326,20 @@ def test_a_pipe_or_a_device_is_refused_at_once(tmp_path, name):
         os.unlink(tmp_path / name)
 
 
-def test_names_that_no_file_can_have_are_refused():
+def test_header_impossible_names_are_refused():
     for name in ("a\0.npy", "a\0.npz:w", "a\0.zarr", "\ud800.npy"):
         with pytest.raises(FileError):
             open_source(name)
 
 
 @pytest.mark.parametrize("shape", ["1, " * 70, "1, " * 70 + "0, "])
-def test_an_array_of_more_dims_than_numpy_has_is_refused(tmp_path, shape):
+def test_header_rank_beyond_numpy_is_refused(tmp_path, shape):
     (tmp_path / "x.npy").write_bytes(header("'<f4'", f"({shape})") + bytes(4))
     with pytest.raises(FileError, match="dimension"):
         open_array(str(tmp_path / "x.npy"))
 
 
-def test_elements_of_hdf5_that_numpy_does_not_have_are_refused(tmp_path):
+def test_hdf5_unsupported_element_types_are_refused(tmp_path):
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         h5py.h5d.create(file.id, b"times", h5py.h5t.UNIX_D32LE, h5py.h5s.create_simple((3,)))
@@ -347,14 +347,14 @@ def test_elements_of_hdf5_that_numpy_does_not_have_are_refused(tmp_path):
         open_source(f"{tmp_path / 'x.h5'}:times")
 
 
-def test_a_fault_of_our_own_is_not_taken_for_a_file():
+def test_header_internal_error_is_not_a_file_error():
     for fault in (ValueError, NotImplementedError):
         with pytest.raises(fault), raise_file_errors("x.npy"):
             raise fault
 
 
 @pytest.mark.parametrize("words", [row[0] for row in rows("large")])
-def test_values_allocate_what_they_show(shapecalc, tmp_path, monkeypatch, words):
+def test_header_values_allocate_only_what_is_shown(shapecalc, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.npy").write_bytes(header("'|u1'", "(100000000,)"))
     os.truncate(tmp_path / "x.npy", 200_000_000)
@@ -369,7 +369,7 @@ def test_values_allocate_what_they_show(shapecalc, tmp_path, monkeypatch, words)
         tracemalloc.stop()
 
 
-def test_ordinary_headers_are_read_without_numpy(tmp_path):
+def test_header_reading_does_not_import_numpy(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3)))
     np.savez(tmp_path / "x.npz", w=np.zeros((2, 3)))
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor()}, bytes(24)))

@@ -15,7 +15,7 @@ from tests.engine.tables import rows
 
 
 @pytest.mark.parametrize(("lines", "files", "cores"), rows("groups"))
-def test_the_tightest_group_holds(tmp_path, lines, files, cores):
+def test_memory_limit_is_the_tightest_cgroup(tmp_path, lines, files, cores):
     for file in files.split(", ") if files != "-" else ():
         name, text = file.split(": ")
         (tmp_path / name.strip("/")).mkdir(parents=True, exist_ok=True)
@@ -24,7 +24,7 @@ def test_the_tightest_group_holds(tmp_path, lines, files, cores):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to cores")
-def test_a_process_that_is_bound_to_one_core_uses_one():
+def test_core_count_respects_affinity():
     text = "import os; from shapecalc.engine.processes import count_cores as count; "
     text += "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(count())"
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -32,7 +32,7 @@ def test_a_process_that_is_bound_to_one_core_uses_one():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems bound no memory")
-def test_what_is_beyond_the_bound_is_no_memory():
+def test_memory_beyond_the_limit_is_refused():
     text = "import numpy as np; from shapecalc.engine.processes import memory_bounded\n"
     text += "with memory_bounded(1 << 26):\n    print(np.ones(1 << 20).sum())\n"
     text += "    try:\n        np.ones(1 << 27)\n    except MemoryError:\n        print('bounded')\n"
@@ -41,10 +41,10 @@ def test_what_is_beyond_the_bound_is_no_memory():
     assert ran.stdout.split() == ["1048576.0", "bounded", str(1 << 26)]
 
 
-def test_where_the_system_tells_no_size_nothing_is_bound(monkeypatch):
+def test_memory_limit_is_absent_without_system_information(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda self: "Name: python\n")
     assert bound_memory(1) is None
 
 
-def test_there_is_always_a_core():
+def test_core_count_is_at_least_one():
     assert 1 <= count_cores() <= (os.cpu_count() or 1)

@@ -57,7 +57,7 @@ def arrays(draw):
 
 @examples(75)
 @given(arrays(), seeds)
-def test_every_journey_ends_as_numpys_does(array, draw):
+def test_run_chains_equal_numpy(array, draw):
     moves = drawn_chain(draw, array.shape).moves
     expected = moved_by_numpy(array, moves)
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
@@ -72,7 +72,7 @@ def test_every_journey_ends_as_numpys_does(array, draw):
 
 
 @each_row(("shape", "verdict", "stages"), [(*row[:2], row[2:]) for row in rows("verdicts")])
-def test_the_verdict_and_the_copies_of_a_chain(shape, verdict, stages):
+def test_run_verdict_and_copy_count(shape, verdict, stages):
     answer = sc.chain(shape, *stages)
     array = np.arange(prod(answer.input)).reshape(answer.input)
     result = run(answer, array)
@@ -101,7 +101,7 @@ def fewest_copies(shape, moves):
 
 
 @pytest.mark.parametrize("some", range(4))
-def test_a_plan_takes_as_few_copies_as_the_atoms_allow(some):
+def test_run_plan_uses_the_fewest_copies(some):
     for seed in range(50):
         draw = random.Random(f"{some} {seed}")
         shape = tuple([draw.choice((2, 3, 4, 6)) for _ in range(draw.randint(2, 4))])
@@ -125,7 +125,7 @@ def views(draw):
 
 @examples(45)
 @given(views())
-def test_a_view_is_allowed_exactly_where_the_engine_copies_nothing(drawn):
+def test_run_view_iff_no_copy(drawn):
     shape, strides, target = drawn
     trace = resolve(ask("view", shape, {"target": target, "strides": strides}))
     settled = resolve(ask("reshape", shape, {"target": target, "dialect": "torch"})).output
@@ -143,7 +143,7 @@ PERMUTED = [[f"transpose {','.join(map(str, perm))}", "reshape 4,-1"] for perm i
 
 
 @each_row("stages", [*rows("chains"), *PERMUTED])
-def test_elements_that_are_followed_are_where_the_engine_moves_them(stages):
+def test_run_followed_element_matches_data(stages):
     answer, whole = sc.chain((2, 3, 4), *stages), np.arange(24).reshape(2, 3, 4)
     made = run(answer, whole).array
     before, after = samples(answer)
@@ -156,21 +156,21 @@ def test_elements_that_are_followed_are_where_the_engine_moves_them(stages):
         assert (stage, np.ravel_multi_index(place, whole.shape)) == ("input", made[index])
 
 
-def test_a_copy_names_the_two_strides_that_forced_it():
+def test_run_copy_names_the_conflicting_strides():
     result = run(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(6, 4)), np.zeros((2, 3, 4), np.float32))
     assert result.plan.copies[0].culprits == (16, 48)
     assert [stage.shape for stage in result.plan.stages] == [(3, 2, 4), (6, 4)]
 
 
 @pytest.mark.parametrize("size", [4, 1 << 16])
-def test_shape_gives_the_vector(size):
+def test_run_shape_gives_a_vector(size):
     answer = sc.chain((2, 3, size), "transpose 2,0,1", "shape --start 1")
     result = run(answer, np.zeros((2, 3, size)))
     assert (result.array.tolist(), result.array.dtype) == ([2, 3], np.int64)
 
 
 @pytest.mark.parametrize("size", [4, 512])
-def test_a_subclass_gives_its_plain_elements(size):
+def test_run_array_subclass_gives_plain_elements(size):
     masked = np.ma.masked_array(np.arange(size * size).reshape(size, size), mask=True)
     result = run(sc.chain((size, size), "transpose", f"reshape 2,-1,{size}"), masked)
     assert type(result.array) is np.ndarray
@@ -178,7 +178,7 @@ def test_a_subclass_gives_its_plain_elements(size):
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_an_answer_is_carried_out_again_on_arrays_of_every_layout(contiguous):
+def test_run_repeats_on_every_memory_layout(contiguous):
     answer, whole = sc.transpose((40, 6, 50), (2, 0, 1)), np.arange(80 * 6 * 50, dtype=np.int64).reshape(80, 6, 50)
     for array in [whole[:40], whole[::2], whole[39::-1], np.asfortranarray(whole[:40]), whole[:40].astype("S3")] * 2:
         result = run(answer, array, contiguous=contiguous)
@@ -189,7 +189,7 @@ def test_an_answer_is_carried_out_again_on_arrays_of_every_layout(contiguous):
             run(answer, whole, contiguous=contiguous)
 
 
-def test_what_is_kept_of_a_plan_keeps_no_array():
+def test_run_plan_cache_keeps_no_arrays():
     answer, array = sc.transpose((300, 400)), np.zeros((300, 400))
     gone = weakref.ref(array)
     for contiguous in (False, True):
@@ -212,7 +212,7 @@ LAYOUTS = {
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("some", range(2))
-def test_size_decides_neither_what_is_done_nor_who_may_write(some, layout):
+def test_run_writability_is_independent_of_size(some, layout):
     for seed in range(some * 25, some * 25 + 25):
         verdicts = []
         for elements, width in SIZES.values():
@@ -227,7 +227,7 @@ def test_size_decides_neither_what_is_done_nor_who_may_write(some, layout):
         assert verdicts[0] == verdicts[1], answer
 
 
-def test_an_expanded_array_is_not_written_through():
+def test_run_expanded_array_is_read_only():
     for array in (np.arange(100_000, dtype=np.int64), np.arange(100)):
         result = run(sc.expand((len(array),), (3, len(array))), array)
         assert (result.verdict, array.flags.writeable) == ("view", True)
@@ -235,7 +235,7 @@ def test_an_expanded_array_is_not_written_through():
             result.array[0, 0] = 7
 
 
-def test_the_verdict_says_what_was_done_to_be_contiguous():
+def test_run_contiguous_verdict():
     answer, array = sc.transpose((30, 40)), np.arange(1200).reshape(30, 40)
     for contiguous, verdict in ((False, "view"), (True, "copy")):
         result = run(answer, array, contiguous=contiguous)
@@ -243,13 +243,13 @@ def test_the_verdict_says_what_was_done_to_be_contiguous():
         assert result.array.flags.writeable == contiguous
 
 
-def test_a_mapped_array_stays_mapped(tmp_path):
+def test_run_mapped_array_stays_mapped(tmp_path):
     np.save(tmp_path / "x.npy", np.arange(6).reshape(2, 3))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert np.shares_memory(run(sc.transpose((2, 3)), mapped).array, mapped)
 
 
-def test_what_cannot_be_carried_out():
+def test_run_refuses_unsupported_answers():
     for answer, array in (
         (sc.reshape((2, 3), (6,)), np.zeros((3, 2))),
         (sc.reshape(("N", 3), (-1,)), np.zeros((2, 3))),
@@ -261,7 +261,7 @@ def test_what_cannot_be_carried_out():
         run(sc.reshape((2, 3), (6,)), np.zeros((2, 3)), backend="abacus")
 
 
-def test_cupy_without_cupy_says_what_to_install():
+def test_run_cupy_missing_names_the_package():
     try:
         backend_for(np.zeros(1), "cupy")
     except BackendError as error:
@@ -286,7 +286,7 @@ def onnx_cases():
 
 
 @each_row("case", onnx_cases())
-def test_onnx_backend_data_value_by_value(case):
+def test_run_onnx_backend_test_data(case):
     (node,), ((data, *others), (expected, *_)) = case.model.graph.node, case.data_sets[0]
     values = {each.name: helper.get_attribute_value(each) for each in node.attribute}
     options = {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}

@@ -41,9 +41,9 @@ def files_in(folder):
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", r"\$|>|!|=|@|\||\?"))
-def test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch):
+def test_engine_transcripts(lines, shapecalc, tmp_path, monkeypatch):
     files_in(tmp_path)
     before = {path.name for path in tmp_path.iterdir()}
-    test_transcripts.test_what_is_typed_gives_what_is_seen(lines, shapecalc, tmp_path, monkeypatch)
+    test_transcripts.test_engine_transcripts(lines, shapecalc, tmp_path, monkeypatch)
     written = {line.text.split("-o ")[1].split()[0] for line in lines if line.sign == "$" and "-o " in line.text}
     assert {path.name for path in tmp_path.iterdir()} <= before | written

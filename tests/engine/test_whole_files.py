@@ -92,13 +92,13 @@ def writes(call):
 
 
 @pytest.mark.slow
-def test_one_module_writes_every_file():
+def test_only_one_module_writes_files():
     writers = [name for name, source in SOURCES.items() if any(map(writes, ast.walk(ast.parse(source))))]
     assert writers == ["shapecalc.engine.whole_files"]
 
 
 @every_system
-def test_a_file_is_written_whole_under_its_name(tmp_path):
+def test_write_whole_creates_the_complete_file(tmp_path):
     os.umask(before := os.umask(0))
     write(tmp_path / "y")
     assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"new", ["y"])
@@ -110,7 +110,7 @@ def test_a_file_is_written_whole_under_its_name(tmp_path):
 
 
 @every_system
-def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path, monkeypatch):
+def test_write_whole_without_force_never_overwrites(tmp_path, monkeypatch):
     target = tmp_path / "y"
     (tmp_path / "link").symlink_to("nowhere")
     for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
@@ -126,7 +126,7 @@ def test_without_force_nothing_is_written_over_even_if_it_comes_later(tmp_path, 
 
 
 @every_system
-def test_force_keeps_the_mode_and_the_owner_and_writes_through_links(tmp_path):
+def test_write_whole_force_keeps_mode_owner_and_links(tmp_path):
     target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o600)
@@ -142,7 +142,7 @@ def test_force_keeps_the_mode_and_the_owner_and_writes_through_links(tmp_path):
     assert (names(tmp_path), (tmp_path / "second").is_symlink()) == (["link", "second", "y"], True)
 
 
-def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypatch):
+def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatch):
     target = tmp_path / "y"
     target.write_bytes(b"old")
     target.chmod(0o664)
@@ -156,7 +156,7 @@ def test_a_group_that_cannot_be_kept_gets_what_everybody_gets(tmp_path, monkeypa
 
 
 @every_system
-def test_what_is_no_regular_file_is_not_written_over_even_if_it_comes_later(tmp_path):
+def test_write_whole_refuses_special_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "device").symlink_to(os.devnull)
@@ -174,7 +174,7 @@ def test_what_is_no_regular_file_is_not_written_over_even_if_it_comes_later(tmp_
 
 
 @every_system
-def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_removed(tmp_path):
+def test_write_whole_ignores_foreign_temporary_files(tmp_path):
     target = tmp_path / "y"
     held, planted = part_of(target, "1" * 16), tmp_path / f".shapecalc-{os.getpid()}.part"
     kept = [planted, part_of(target, "2" * 16, "elsewhere"), part_of(target, "short"), part_of(tmp_path / "z")]
@@ -196,7 +196,7 @@ def test_parts_that_others_have_made_are_never_used_and_those_of_others_never_re
     "another", [False, pytest.param(True, marks=pytest.mark.skipif(not IS_ROOT, reason="no root"))]
 )
 @pytest.mark.parametrize("name", ["y", "ä" * 120])
-def test_what_a_killed_writer_has_left_is_removed_by_the_next_one_of_the_same_user(tmp_path, name, another):
+def test_write_whole_removes_leftovers_of_the_same_user(tmp_path, name, another):
     left = part_of(tmp_path / name)
     left.write_bytes(b"left over")
     os.chown(left, 12345 if another else -1, -1)
@@ -204,7 +204,7 @@ def test_what_a_killed_writer_has_left_is_removed_by_the_next_one_of_the_same_us
     assert left.exists() == another
 
 
-def test_a_part_that_is_taken_for_a_left_over_one_is_made_anew(tmp_path, monkeypatch):
+def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
     SYSTEMS["no unnamed files"](monkeypatch)
     lock, taken = whole_files._lock, []
 
@@ -220,7 +220,7 @@ def test_a_part_that_is_taken_for_a_left_over_one_is_made_anew(tmp_path, monkeyp
 
 
 @every_system
-def test_a_signal_that_asks_for_the_end_takes_back_what_was_begun_and_a_second_one_changes_nothing(tmp_path):
+def test_write_whole_rolls_back_on_signals(tmp_path):
     with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y") as file:
         file.write(b"half")
         try:
@@ -233,7 +233,7 @@ def test_a_signal_that_asks_for_the_end_takes_back_what_was_begun_and_a_second_o
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_signals_that_are_ignored_stay_ignored():
+def test_write_whole_keeps_ignored_signals_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with Endings():
@@ -254,9 +254,7 @@ WRITERS = {
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("line", WRITERS.values(), ids=WRITERS)
-def test_a_command_line_that_comes_second_is_refused_also_if_it_did_not_see_the_first(
-    line, shapecalc, tmp_path, monkeypatch
-):
+def test_write_whole_second_command_is_refused(line, shapecalc, tmp_path, monkeypatch):
     if line.startswith("model"):
         pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
         detector.write(tmp_path / "x.onnx")
@@ -281,7 +279,7 @@ FULL = {
 
 
 @pytest.mark.parametrize("read", FULL)
-def test_a_full_disk_leaves_the_old_file_and_says_so(read, shapecalc, tmp_path, monkeypatch):
+def test_write_whole_full_disk_keeps_the_old_file(read, shapecalc, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.zeros(1 << 20, np.uint8))
     for name in ("y.npy", "cases"):

@@ -60,7 +60,7 @@ def beyond(name, op, shape, arguments):
 @pytest.mark.parametrize(("name", "op"), [*OPERATORS, ("einops", "rearrange")])
 @examples(45)
 @given(data=st.data())
-def test_the_library_and_the_dialect_agree_or_both_refuse(engine, name, op, data):
+def test_library_and_dialect_agree_or_both_refuse(engine, name, op, data):
     library = engine(name)
     shape, arguments = data.draw(drawn_for(name, op))
     assume(not beyond(name, op, shape, arguments))
@@ -84,7 +84,7 @@ def agree(library, name, op, shape, arguments):
 
 
 @each_row("asked", ASKED)
-def test_what_nothing_draws_is_answered_alike_or_is_known_to_differ(engine, asked):
+def test_library_listed_requests_agree_or_differ_as_listed(engine, asked):
     name, op, shape, arguments, *differs = asked
     library, shape = engine(name), eval(shape)
     arguments = eval(f"dict({arguments})")  # a row of the table
@@ -99,7 +99,7 @@ def test_what_nothing_draws_is_answered_alike_or_is_known_to_differ(engine, aske
 
 
 @each_row(("name", "op"), [each for each in OPERATORS if each[0] not in ("numpy", "torch", "openvino")])
-def test_each_operator_accepts_the_element_types_that_the_row_says(engine, name, op):
+def test_library_element_types_match_the_dialect(engine, name, op):
     library = engine(name)
     plain = ((1, 4, 4, 4) if name == "mxnet" else (1, 3), {})
     shape, arguments = TYPED.get((name, op), plain if name == "mxnet" else TYPED.get(("all", op), plain))
@@ -108,6 +108,6 @@ def test_each_operator_accepts_the_element_types_that_the_row_says(engine, name,
 
 
 @each_row("name", sorted(SINCE_25 - NOT_REACHED))
-def test_the_element_types_are_those_that_torch_has(name):
+def test_torch_element_types_are_complete(name):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     assert hasattr(torch, name) is (name in DIALECTS["torch"].types)

@@ -28,7 +28,7 @@ def answered(line, shape, library):
 
 
 @each_row(("library", "shape", "line"), LINES)
-def test_the_chain_that_a_line_is_gives_the_elements_of_the_library_or_both_refuse(library, shape, line):
+def test_code_lines_match_the_library(library, shape, line):
     module = pytest.importorskip(library, reason=f"{library} is not installed")
     shape = tuple(map(int, shape.split(",")))
     names = {"x": module.arange(int(np.prod(shape))).reshape(shape), "np": np, "torch": module}

@@ -44,7 +44,7 @@ NAMED = {operator.name: operator for operator in (*OPERATORS.values(), *VARIANTS
 @pytest.mark.parametrize("row", ROWS, ids=" | ".join)
 @examples(32)
 @given(data=st.data())
-def test_the_engine_and_the_dialect_agree_or_both_refuse(row, data):
+def test_onnx_engines_agree_or_both_refuse(row, data):
     op, dialect, engine, opsets, *differs = row
     opset, (shape, arguments) = int(data.draw(st.sampled_from(opsets.split()))), data.draw(DRAWN[op])
     if op == "reshape" and opset >= 14:
@@ -62,32 +62,32 @@ def test_the_engine_and_the_dialect_agree_or_both_refuse(row, data):
         assert ours.output == ENGINES[engine](op, shape, arguments, opset)
 
 
-def test_inference_leaves_open_what_the_readme_says_it_does():
+def test_onnx_inference_leaves_readme_dim_open():
     unknown = 0  # how `inferred` gives a dim without a number
     assert inferred("reshape", ("N", "C", "H", "W"), {"target": (0, -1, 64)}, 21) == (unknown, unknown, 64)
     assert inferred("reshape", ("N", 4), {"target": (2, 6)}, 21) == (2, 6)
 
 
 @each_row("name", NAMED)
-def test_each_version_accepts_what_its_schema_accepts(name):
+def test_onnx_versions_accept_schema_types(name):
     named = [each for each in onnx.defs.get_all_schemas_with_history() if (each.domain, each.name) == ("", name)]
     accepted = {each.since_version: {element_type(kind, ONNX) for kind in each.inputs[0].types} for each in named}
     assert accepted == NAMED[name].versions
 
 
-def test_a_variant_accepts_what_its_own_version_lists():
+def test_onnx_variant_accepts_listed_types():
     asked = {"kernel": "2", "kind": "average", "opset": 20}
     refused = [resolve(ask("pool", "1,3,4,4", {**asked, "dtype": dtype})).problem for dtype in ("float32", "int8")]
     assert [problem and problem.rule for problem in refused] == [None, "dtype"]
 
 
-def test_the_newest_opset_is_the_newest_that_onnx_has():
+def test_onnx_newest_opset_matches_the_package():
     assert DIALECTS["onnx"].newest_opset == onnx.defs.onnx_opset_version()
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", OPERATORS)
-def test_onnxruntime_accepts_at_opset_25_what_the_row_says(op):
+def test_onnxruntime_element_types_at_opset_25(op):
     shape, arguments = TYPED[op]
 
     def runs(dtype):

@@ -189,7 +189,7 @@ def departs(op, shape, arguments, ours):
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("op", [*OPERANDS, *WINDOWS])
-def test_onnxruntime_has_the_same_shape_or_refuses_too(op):
+def test_onnxruntime_operand_shapes_agree(op):
     agreed = 0
     for shape, arguments in requests(op, "onnx"):
         ours = answer(op, shape, arguments, "onnx")
@@ -202,7 +202,7 @@ def test_onnxruntime_has_the_same_shape_or_refuses_too(op):
 @pytest.mark.parametrize(
     ("name", "op"), [*[("numpy", op) for op in OPERANDS], *[("torch", op) for op in (*OPERANDS, *WINDOWS)]]
 )
-def test_the_library_has_the_same_shape_or_refuses_too(engine, name, op):
+def test_library_operand_shapes_agree(engine, name, op):
     library = engine(name)
     for shape, arguments in requests(op, name, SIZES if (name, op) == ("torch", "einsum") else OR_EMPTY):
         if 0 in shape and "transposed" in arguments:
@@ -225,7 +225,7 @@ def named_requests(op, dialect):
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(("op", "dialect"), [*product(OPERANDS, DIALECTS), *product(WINDOWS, ("onnx", "torch"))])
-def test_names_with_sizes_put_in_have_the_answer_of_those_sizes(op, dialect):
+def test_substituted_names_match_concrete_sizes(op, dialect):
     met = 0
     for shape, arguments, sizes in named_requests(op, dialect):
 

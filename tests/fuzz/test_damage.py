@@ -17,7 +17,7 @@ READ = [name for name in FORMATS if find_spec(LIBRARIES.get(name.split()[0], "nu
 """The formats whose libraries are installed."""
 
 
-def test_some_damage_to_each_format_ends_well():
+def test_damage_sample_ends_well():
     codes, bad = run_grid(READ[::4], 4)
     assert bad == []
     assert min(codes[0], codes[4]) > len(READ[::4])
@@ -25,7 +25,7 @@ def test_some_damage_to_each_format_ends_well():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [READ[part::4] for part in range(4)], ids=" ".join)
-def test_more_damage_to_each_format_ends_well(names):
+def test_damage_larger_sample_ends_well(names):
     """All of the grid takes minutes: `python -m tests.fuzz.damage`."""
     codes, bad = run_grid(names, 8)
     assert bad == []
@@ -45,7 +45,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_ends_badly_is_found(what, tmp_path, monkeypatch):
+def test_damage_bad_endings_are_detected(what, tmp_path, monkeypatch):
     outcome, noise, said = BAD[what]
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", ARRAY)
@@ -54,7 +54,7 @@ def test_what_ends_badly_is_found(what, tmp_path, monkeypatch):
     assert said in found if said else found == ""
 
 
-def test_a_process_that_a_library_ends_is_told():
+def test_damage_library_crash_is_reported():
     _, bad = run_grid(["no format"])
     assert "the process ended with 1" in bad[0]
 
@@ -72,7 +72,7 @@ def blosc(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("more", [("--force",), ("--verify", "all"), ("--verify", "sample")])
-def test_blosc_does_not_unpack_what_lies_behind_a_chunk_in_memory(blosc, shapecalc, more):
+def test_damage_blosc_does_not_read_past_a_chunk(blosc, shapecalc, more):
     packed = blosc.read_bytes()
     blosc.write_bytes(packed[:-1])
     ran = shapecalc("transpose", "x.zarr", "2,0,1", "-o", "y.zarr", *more)
@@ -80,7 +80,7 @@ def test_blosc_does_not_unpack_what_lies_behind_a_chunk_in_memory(blosc, shapeca
     assert f"{blosc}: it holds {len(packed) - 1} bytes, and Blosc packed it to {len(packed)}" in ran.err
 
 
-def test_chunks_that_hold_nothing_are_refused(tmp_path, monkeypatch, shapecalc):
+def test_damage_empty_chunks_are_refused(tmp_path, monkeypatch, shapecalc):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     monkeypatch.chdir(tmp_path)
     zarr.create_array("x.zarr", shape=(4, 6), chunks=(4, 3), dtype="<u4", zarr_format=2)
@@ -91,7 +91,7 @@ def test_chunks_that_hold_nothing_are_refused(tmp_path, monkeypatch, shapecalc):
     assert ran.err.endswith("x.zarr: its metadata give chunks that hold nothing\n")
 
 
-def test_what_hdf5_raises_for_a_damaged_file_is_told(tmp_path, monkeypatch, shapecalc):
+def test_damage_hdf5_errors_are_reported(tmp_path, monkeypatch, shapecalc):
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     monkeypatch.chdir(tmp_path)
     with h5py.File("x.h5", "w") as file:

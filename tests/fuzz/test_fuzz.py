@@ -12,20 +12,20 @@ from tests.fuzz.drawing import Draw
 from tests.fuzz.running import Attempt, prepared, run
 
 
-def test_the_corpus_and_some_command_lines_of_a_seed_end_well():
+def test_fuzz_corpus_and_sample_end_well():
     count, findings, _ = fuzz(sys.maxsize, 3, most=len(corpus()) + 400)
     assert count > 400
     assert findings == []
 
 
 @pytest.mark.slow
-def test_a_seed_always_draws_the_same():
+def test_fuzz_seed_is_reproducible():
     first, second = ([draw.attempt(corpus()) for _ in range(300)] for draw in (Draw(5), Draw(5)))
     assert first == second
     assert len({attempt.words for attempt in first}) > 200
 
 
-def test_an_attempt_is_read_from_the_line_that_it_writes():
+def test_fuzz_attempt_is_read_from_its_line():
     attempt = Attempt(("reshape", "\udcff", "\x1b"), "2,3\n", {"x.npy": "\x93NUMPY"})
     assert Attempt.read(attempt.line()) == attempt
 
@@ -40,7 +40,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("does", BROKEN)
-def test_what_ends_badly_is_found(does, monkeypatch, tmp_path):
+def test_fuzz_bad_endings_are_detected(does, monkeypatch, tmp_path):
     if BROKEN[does] == "Hang":
         pytest.importorskip("termios", reason="there is no signal that ends a loop here")
         monkeypatch.setattr("tests.fuzz.running.PATIENCE", 0.1)

@@ -81,13 +81,13 @@ def tree():
     return {"": of_program} | {name: options(made) for name, made in program.commands.items()}
 
 
-def test_the_synopsis_has_every_command_with_every_option_and_no_other():
+def test_synopsis_lists_exactly_the_options():
     assert synopses() == tree()
     for change in ((".Op Fl -strict\n", ""), (".Cm repl", ".Cm repl\n.Op Fl -made-up"), (".It Fl -force\n", "")):
         assert synopses(OF_COMMANDS.replace(*change)) != tree(), "it would not tell what is missing or made up"
 
 
-def test_every_option_is_explained_where_its_command_stands_and_every_one_named_exists():
+def test_options_are_explained_on_their_page():
     known = set().union(*tree().values())
     for name, text in TEXTS.items():
         assert flags(text) <= known, name
@@ -95,13 +95,13 @@ def test_every_option_is_explained_where_its_command_stands_and_every_one_named_
             assert flags(section("SYNOPSIS", text)) <= explained(text) | explained(MANUAL), name
 
 
-def test_every_command_is_explained_and_every_one_named_exists():
+def test_commands_are_explained_and_exist():
     known = {*tree()} - {""}
     assert sorted(re.findall(r"\bIc (\S+)", "\n".join(f"Ic {item}" for item in items("Ic ", MANUAL)))) == sorted(known)
     assert {*re.findall(r"\bIc (\S+)", OF_COMMANDS)} == known
 
 
-def test_the_tables_of_the_program_are_explained():
+def test_program_tables_are_explained():
     assert items(r"(?=\d)", section("EXIT STATUS")) == [
         str(code) for name, code in vars(Exit).items() if name.isupper()
     ]
@@ -112,11 +112,11 @@ def test_the_tables_of_the_program_are_explained():
 
 
 @pytest.mark.parametrize("page", tables.TABLES, ids=lambda page: page.name)
-def test_a_page_of_tables_is_what_they_say(page):
+def test_generated_page_matches_its_tables(page):
     assert TEXTS[page.name] == tables.page(page), "if it is right: python -m tests.renew man"
 
 
-def test_the_page_of_dialects_has_every_dialect_and_rule():
+def test_dialects_page_has_every_dialect_and_rule():
     text = TEXTS["shapecalc-dialects.7"]
     assert {*re.findall(r"^\.Ss (\S+)$", text, re.M)} > {*DIALECTS}
     assert [rule for rule in every_rule() if f".It Sy {rule}\n" not in text] == []
@@ -128,7 +128,7 @@ def words(text):
 
 
 @of_pages
-def test_mandoc_finds_nothing_and_says_what_is_said_without_it(page):
+def test_mandoc_lint_and_text_agree(page):
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
     ran = subprocess.run(["mandoc", "-Tlint", str(page)], capture_output=True, text=True, check=False)
@@ -139,7 +139,7 @@ def test_mandoc_finds_nothing_and_says_what_is_said_without_it(page):
 
 
 @of_pages
-def test_groff_finds_nothing(page):
+def test_groff_reports_no_warning(page):
     if shutil.which("groff") is None or shutil.which("preconv") is None:
         pytest.skip("groff is not installed")
     ran = subprocess.run(["groff", "-k", "-ww", "-mdoc", "-Tutf8", "-z", page], capture_output=True, check=False)
@@ -147,7 +147,7 @@ def test_groff_finds_nothing(page):
 
 
 @of_pages
-def test_a_page_without_man_has_all_its_words_within_its_width(page):
+def test_page_without_man_keeps_words_and_width(page):
     source = TEXTS[page.name]
     filled = re.sub(r"^\.Bd.*?^\.Ed", "", re.sub(r"^\.Dl.*", "", source, flags=re.M), flags=re.M | re.S)
     text = page_text(filled, 78)
@@ -166,11 +166,11 @@ SESSIONS = [
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("session", SESSIONS)
-def test_a_session_prints_what_the_page_shows(session, tmp_path):
+def test_page_sessions_print_what_is_shown(session, tmp_path):
     assert run(session, folder_of_sessions(tmp_path)) == session, "if it is right: python -m tests.renew man"
 
 
-def test_the_pages_show_commands_files_and_python():
+def test_pages_show_commands_files_and_python():
     assert len(SESSIONS) > 20
     assert [name for name, _ in files_of_pages()] == ["model.shapes", "week3.toml"]
     (shown,) = [block for block in literal(OF_COMMANDS) if block.startswith(">>> ")]
@@ -178,7 +178,7 @@ def test_the_pages_show_commands_files_and_python():
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_the_pages_are_those_that_help_prints(shapecalc):
+def test_pages_equal_those_of_help(shapecalc):
     assert sorted(map(file_name, TOPICS)) == sorted(TEXTS)
     assert {*ABOUT} <= {*tree()}
     assert all(f".Cm {command}\n" in TEXTS[file_name(topic)] for command, topic in ABOUT.items())
@@ -190,7 +190,7 @@ def test_the_pages_are_those_that_help_prints(shapecalc):
     assert (ran.code, ran.out, "did you mean tutorial?" in ran.err) == (2, "", True)
 
 
-def test_of_a_command_without_a_page_help_prints_what_the_overview_says_of_it(shapecalc):
+def test_help_of_a_command_without_page_uses_the_overview(shapecalc):
     whole = shapecalc("help", "--page").out.splitlines()
     for command in sorted({*tree()} - {"", *TOPICS, *ABOUT}):
         lines = shapecalc("help", "--page", command).out.splitlines()
@@ -201,7 +201,7 @@ def test_of_a_command_without_a_page_help_prints_what_the_overview_says_of_it(sh
         assert len([line for line in lines if line.startswith("     shapecalc")]) == 2
 
 
-def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
+def test_help_uses_the_pager_on_a_terminal(monkeypatch):
     shown, terminal = [], StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("pydoc.pager", shown.append)
@@ -211,7 +211,7 @@ def test_on_a_terminal_a_page_is_shown_by_the_pager(monkeypatch):
     assert shown == [page_text(TEXTS["shapecalc-tutorial.7"])]
 
 
-def test_a_copy_without_pages_says_so(shapecalc, monkeypatch, tmp_path):
+def test_help_reports_missing_pages(shapecalc, monkeypatch, tmp_path):
     monkeypatch.setattr("shapecalc.cli.info.files", lambda _package: tmp_path / "package")
     ran = shapecalc("help", "tutorial")
     assert (ran.code, ran.out) == (4, "")

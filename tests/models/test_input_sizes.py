@@ -28,7 +28,7 @@ def taken(text):
 
 
 @each_row(("text", "expected"), rows("taken"))
-def test_what_the_batch_is(text, expected):
+def test_batch_axis_table(text, expected):
     if expected == "usage":
         with pytest.raises(ShapeError) as refused:
             taken(text)
@@ -58,7 +58,7 @@ def test_sizes_are_tried_until_the_model_resolves(text, lines):
         assert eval(line, told), line
 
 
-def test_of_many_free_dims_few_sums_are_looked_at(monkeypatch):
+def test_many_free_dims_try_few_sums(monkeypatch):
     drawn = []
     monkeypatch.setattr(
         free_dims, "combinations", lambda *given: (drawn.append(pair) or pair for pair in pairs(*given))
@@ -74,19 +74,19 @@ THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BA
 
 
 @each_row(("names", "rule", "name"), rows("names"))
-def test_a_number_is_named_by_what_it_is_at_each_size(names, rule, name):
+def test_number_is_named_by_its_value_at_each_size(names, rule, name):
     lanes = ALONE if names == "N" else THREE
     numbers = [eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch]
     assert str(Namer(lanes, "N").dim(tuple(numbers))) == name
 
 
-def test_what_the_held_back_size_refutes_is_not_told():
+def test_name_refuted_by_the_held_out_size_is_dropped():
     """At 1, 2 and 3 it is 4*N; the lane held back says that it is not."""
     namer = Namer(ALONE, "N")
     assert (str(namer.dim((4, 8, 12, 20))), namer.dim((4, 8, 12, 16))) == ("4*N", None)
 
 
-def test_a_number_that_was_seen_once_stays_a_number():
+def test_number_seen_once_stays_a_number():
     namer = Namer(ALONE, "N")
     assert namer.shape(((1, 85), None, None, None, None)) == (1, 85)
     assert namer.shape(((1, 85), (2, 170), None, None, None)) == (None, None)
@@ -104,7 +104,7 @@ DIMS = st.builds(
 
 @examples(60)
 @given(DIMS, st.one_of(st.none(), st.integers(1, 9), st.sampled_from([named_dim("S"), named_dim("past")])))
-def test_a_name_is_right_at_every_size(dim, added):
+def test_name_holds_at_every_size(dim, added):
     """Whatever product or sum the numbers come from: a name that is told is right, and a product is always told."""
     terms = (dim,) if added is None else (dim, added)
     numbers = [sum(substitute(term, lane.sizes) for term in terms) for lane in THREE if lane.batch]
@@ -120,7 +120,7 @@ def every_of(proto):
 
 
 @pytest.mark.parametrize(("text", "expected"), sections("every"))
-def test_what_is_told_is_what_runs_at_other_sizes(text, expected):
+def test_reported_sizes_run_at_other_sizes(text, expected):
     proto = model(text)
     every = every_of(proto)
     tensor = every.nodes[-1].outputs[0]
@@ -135,7 +135,7 @@ def test_what_is_told_is_what_runs_at_other_sizes(text, expected):
         assert all(dim is None or eval(str(dim), None, sizes) == size for dim, size in dims)
 
 
-def test_elements_and_bytes_are_those_at_the_sizes_that_are_told():
+def test_element_counts_match_the_reported_sizes():
     every = every_of(model(sections("every")[0].values[0].replace("(N,2,H,W)", "(4,2,H,64)")))
     tensor = every.nodes[-1].outputs[0]
     assert every.counted_at == {"N": 4, "H": 64}

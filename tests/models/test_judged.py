@@ -42,7 +42,7 @@ def by_runtime(proto):
 
 
 @each_row(("text", "verdict"), rows("verdicts"))
-def test_each_verdict_is_what_the_runtime_shows(text, verdict):
+def test_verdicts_match_the_runtime(text, verdict):
     proto = model(text)
     assert judged(proto)[1].told["0"].verdict.value == verdict
     assert by_runtime(proto).value == verdict
@@ -56,7 +56,7 @@ RESHAPES = (
 
 
 @given(*RESHAPES)
-def test_any_reshape_and_every_fix_of_it_is_judged_as_the_runtime_shows(sizes, axis, target):
+def test_reshape_verdicts_and_fixes_match_the_runtime(sizes, axis, target):
     assume(target.count(-1) <= 1)
     shape = (*sizes[:axis], "N", *sizes[axis:])
     told = judged(reshape(shape, target))[1].told["0"]
@@ -69,12 +69,12 @@ def test_any_reshape_and_every_fix_of_it_is_judged_as_the_runtime_shows(sizes, a
             assert after.outputs[0] == told.outputs[0]
 
 
-def test_a_target_that_gives_another_shape_at_home_is_no_fix():
+def test_target_changing_the_declared_shape_is_no_fix():
     told = judged(reshape(("N", 2, 3), (2, -1)))[1].told["0"]
     assert [(fix.target, fix.assumes) for fix in told.fixes] == [((-1, 3), "axis 2 stays 3")]
 
 
-def test_a_batch_of_none_is_a_note():
+def test_batch_of_zero_is_a_note():
     for target, said in (((0, 2, 3), "ok"), ((-1, 2, 3), "ok"), ((2, -1, 3), "ok"), ((0, -1), "refused")):
         assert judged(reshape(("N", 6), target))[1].told["0"].empty == said
 
@@ -105,7 +105,7 @@ def told_of(proto, asked):
 
 
 @each_row(("text", "lines"), sections("judged"))
-def test_what_is_told_of_a_model_is_what_becomes_of_its_samples(text, lines):
+def test_report_matches_what_happens_to_samples(text, lines):
     proto = model(text)
     wanted = {name: said for name, _, said in (line.partition(" ") for line in lines)}
     told = told_of(proto, wanted)
@@ -128,7 +128,7 @@ def test_what_is_told_of_a_model_is_what_becomes_of_its_samples(text, lines):
 
 
 @each_row(("text", "lines"), sections("walks"))
-def test_a_walk_tells_what_runs(text, lines):
+def test_propagation_matches_the_runtime(text, lines):
     proto = model(text)
     walk, _ = judged(proto, SIZES, Bare())
     unknown = set()
@@ -144,7 +144,7 @@ def test_a_walk_tells_what_runs(text, lines):
         held_against_runtime(proto, unknown)
 
 
-def test_a_function_is_put_in_where_it_is_called():
+def test_functions_are_inlined():
     made = model(
         "x = (N,4); function Flat a = {b = Flatten a axis=@axis}; y = own.Flat x axis=1; z = own.Flat y axis=0"
     )
@@ -159,12 +159,12 @@ def test_a_function_is_put_in_where_it_is_called():
         ("x = (N,4); a = Add x b; b = Relu a", "in a cycle"),
     ],
 )
-def test_what_goes_round_is_refused(text, why):
+def test_recursive_functions_are_refused(text, why):
     with pytest.raises(ValueError, match=why):
         model_of(model(text), Path("m.onnx"), {})
 
 
-def test_functions_that_would_become_many_nodes_stay_calls(monkeypatch):
+def test_functions_that_expand_too_much_stay_calls(monkeypatch):
     monkeypatch.setattr(file, "MOST_CALLED", 40)
     twice = [f"function F{n} a = {{m = own.F{under} a; b = own.F{under} m}}" for under, n in pairwise(range(30))]
     text = "\n".join(["x = (N,4); function F0 a = {b = Relu a}", *twice, "y = own.F29 x"])
@@ -178,13 +178,13 @@ STARTS = st.sampled_from([("N", 4), ("N", 2, 3), ("N", 6, 4), (3, "N", 4)])
 
 @examples(60)
 @given(chains())
-def test_shapes_and_failures_are_those_of_the_runtime(chain):
+def test_shapes_and_failures_match_the_runtime(chain):
     held_against_runtime(chain.model(), sizes=(1, 2, 3, 5, 0))
 
 
 @examples(45)
 @given(chains(STARTS, (1,), (*STEPS, mixed)))
-def test_every_node_of_a_chain_is_judged_as_the_runtime_shows(chain):
+def test_chain_node_verdicts_match_the_runtime(chain):
     follower = judged(chain.model())[1]
     targets = {}
     bits = {batch: bits_of(chain.model(), batch) for batch in SIZES}
@@ -211,7 +211,7 @@ def in_a_loop(chain):
 
 @examples(50)
 @given(chains())
-def test_a_node_in_a_loop_is_judged_as_outside_of_it(chain):
+def test_loop_body_verdicts_match_the_outer_graph(chain):
     outside, inside = judged(chain.model())[1].told, judged(in_a_loop(chain))[1].told
     assert {path: inside[f"0/body/{int(path) + 1}"].verdict for path in outside} == {
         path: said.verdict for path, said in outside.items()

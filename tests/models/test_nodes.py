@@ -27,7 +27,7 @@ BATCHES = (2, 3)
 
 
 @pytest.mark.parametrize("domain", OPERATORS)
-def test_a_row_with_a_route_has_a_shape(domain):
+def test_routed_operators_have_shapes(domain):
     """ONNX infers those of which it has a schema."""
     for op, row in OPERATORS[domain].items():
         assert isinstance(row, Operator)
@@ -56,7 +56,7 @@ def at_size(proto, batch, outputs):
 
 
 @each_row(("text", "place"), rows("routes"))
-def test_a_mark_is_where_the_samples_are(text, place):
+def test_batch_mark_matches_the_samples(text, place):
     proto = model(text)
     held_against_runtime(proto)
     walk, follower = judged(proto, BATCHES)
@@ -74,7 +74,7 @@ def test_a_mark_is_where_the_samples_are(text, place):
                 assert are_apart(reached, mark.axis, mark.inner, batch)
 
 
-def test_axes_that_nobody_knows_are_not_axes_left_out():
+def test_unknown_axes_are_not_omitted_axes():
     proto = model("y = Slice (N,4) [0] [1] [0]")
     node = at_size(proto, 2, [(1, 4)])
     node.inputs[3], node.elements = None, {1: np.array([0]), 2: np.array([1])}.get
@@ -82,18 +82,18 @@ def test_axes_that_nobody_knows_are_not_axes_left_out():
 
 
 @each_row("text", [row[0] for row in rows("sizes")])
-def test_sizes_that_the_runtime_refuses_are_refused(text):
+def test_sizes_refused_by_the_runtime_are_refused(text):
     held_against_runtime(model(text))
 
 
 @pytest.mark.parametrize("text", ["y = Pad (N,4) [1,2,3]", "y = Pad (N,4) [0,0,0,0,0,0]", "y = Pad (N,4) []"])
-def test_pads_of_another_length_are_not_told(text):
+def test_pads_of_wrong_length_give_no_shape(text):
     walk, _ = judged(model(text))
     assert walk.shapes[walk.model.graph.outputs[0]] is None
 
 
 @each_row("text", [row[0] for name in ("routes", "sizes") for row in rows(name)])
-def test_asking_once_for_all_sizes_tells_what_asking_at_each_size_tells(text, monkeypatch):
+def test_inference_once_equals_inference_per_size(text, monkeypatch):
     once, told_once = judged(model(text))
     with monkeypatch.context() as changed:
         changed.setattr(Inference, "in_all", lambda *_: None)
@@ -102,7 +102,7 @@ def test_asking_once_for_all_sizes_tells_what_asking_at_each_size_tells(text, mo
     assert [stop.why for stop in told_once.stops] == [stop.why for stop in told_each.stops]
 
 
-def test_onnx_is_asked_once_for_all_sizes_if_a_node_hands_the_batch_on(monkeypatch):
+def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
     asked = []
     infer = Inference.outputs
     monkeypatch.setattr(Inference, "outputs", lambda self, *given: asked.append(given[0].op) or infer(self, *given))
@@ -141,7 +141,7 @@ def samples_of(shape, mark, batch):
 
 
 @given(marked_shapes())
-def test_a_reshape_keeps_the_samples_apart_where_counting_says_so(drawn):
+def test_reshape_separates_samples_by_element_count(drawn):
     batch, before, mark, after = drawn
     bits = samples_of(before, mark, batch).reshape(after)
     found = regrouped(mark, before, after, batch)
@@ -152,7 +152,7 @@ def test_a_reshape_keeps_the_samples_apart_where_counting_says_so(drawn):
 
 
 @given(marked_shapes(), st.data())
-def test_the_mark_of_an_axis_is_read_from_its_positions(drawn, data):
+def test_axis_mark_is_derived_from_positions(drawn, data):
     batch, shape, mark, _ = drawn
     size = shape[mark.axis]
     samples = positions(mark, size, batch)
@@ -163,7 +163,7 @@ def test_the_mark_of_an_axis_is_read_from_its_positions(drawn, data):
     assert (changed == mark) == np.array_equal(moved, samples)
 
 
-def test_parts_of_one_axis_are_joined_where_the_samples_lie_alike():
+def test_concat_joins_parts_with_equal_sample_layout():
     def joined(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
         return mark_after(

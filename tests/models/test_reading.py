@@ -48,14 +48,14 @@ def loaded(held=BIG):
     return made
 
 
-def test_large_elements_are_left_out_everywhere_and_come_back():
+def test_model_large_initializers_are_stripped_and_restored():
     for data, count in ((loaded().SerializeToString(), 8), (model("x = (N,3)").SerializeToString(), 0)):
         message, payloads = without_payloads(data)
         assert (len(payloads), len(message) < 2000) == (count, True)
         assert b"".join(with_payloads(message, payloads, data)) == data
 
 
-def test_payloads_come_back_into_a_model_that_was_changed():
+def test_model_payloads_are_restored_after_changes():
     data = loaded().SerializeToString()
     message, payloads = without_payloads(data)
     changed, wanted = onnx.ModelProto.FromString(message), loaded()
@@ -66,7 +66,7 @@ def test_payloads_come_back_into_a_model_that_was_changed():
     assert made == wanted
 
 
-def test_marks_that_a_file_brings_are_left_alone():
+def test_model_foreign_markers_are_kept():
     data = loaded().SerializeToString()
     message, _ = without_payloads(data)
     again, payloads = without_payloads(message)
@@ -79,7 +79,7 @@ MESSAGES = [loaded(held).SerializeToString() for held in (BIG, BIG[:4])]
 
 @examples(110)
 @given(st.data())
-def test_what_is_cut_or_changed_is_refused_or_read(data):
+def test_model_truncated_or_changed_is_refused_or_read(data):
     """Cut short, or with other bytes: it is read as protobuf reads it, or refused in one line."""
     message = bytearray(data.draw(st.sampled_from(MESSAGES)))
     for _ in range(data.draw(st.integers(0, 3))):
@@ -121,7 +121,7 @@ def deep(levels):
         (deep(400), "nested deeper than protobuf reads"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused_in_one_line(tmp_path, content, said):
+def test_model_other_file_is_refused(tmp_path, content, said):
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     with pytest.raises(ShapeError) as refused:
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(tmp_path, content, said)
     assert (problem.rule, said in problem.message, "\n" in problem.message) == (FILE, True, False)
 
 
-def test_thirty_levels_are_read_and_no_folder_nor_a_file_that_is_not_there(tmp_path):
+def test_model_nesting_limit_and_missing_external_data(tmp_path):
     path = tmp_path / "model.onnx"
     path.write_bytes(deep(30))
     assert len(read_model(path).graph.nodes) == 1
@@ -147,7 +147,7 @@ GREEDY = [row[0] for row in rows("greedy")]
 
 
 @each_row("text", [*GREEDY, WIDE])
-def test_what_asks_for_too_much_is_judged_or_unknown(text):
+def test_model_excessive_sizes_are_judged_or_unknown(text):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = report_of(model(text))
     assert all(isinstance(each.verdict, Verdict) for each in report.nodes)
@@ -155,7 +155,7 @@ def test_what_asks_for_too_much_is_judged_or_unknown(text):
 
 
 @pytest.mark.parametrize("name", ["reshape_1", "Flatten", "inner_t", "batch_n", "axis"])
-def test_a_name_that_is_not_utf_8_is_refused_in_one_line(name, tmp_path):
+def test_model_name_with_invalid_utf_8_is_refused(name, tmp_path):
     """protobuf hands out such a name as bytes."""
     proto = model("x = (batch_n,4); inner_t = Relu x; y = Flatten inner_t axis=1")
     proto.graph.node[0].name = "reshape_1"
@@ -252,14 +252,14 @@ def read_whole(proto):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(750), 150))
-def test_a_model_that_is_written_wrongly_is_judged_or_refused_in_one_line(seeds):
+def test_model_malformed_is_judged_or_refused(seeds):
     told = [read_whole(strange_model(Random(seed))) for seed in seeds]
     refused = [each for each in told if isinstance(each, str)]
     assert all("\n" not in each and ("cycle" in each or "two graphs" in each) for each in refused)
     assert 0 < len(refused) < len(told) / 10
 
 
-def test_a_target_in_a_file_that_is_not_read_cannot_be_judged():
+def test_model_target_in_external_data_is_not_judged():
     proto = model("x = (N,4); y = Reshape x [2,-1]")
     target = proto.graph.initializer[0]
     target.ClearField("raw_data")
@@ -272,12 +272,12 @@ def test_a_target_in_a_file_that_is_not_read_cannot_be_judged():
 @pytest.mark.parametrize(
     "text", ["opset 7; x = (N,2); y = Expand x [2,2]", "opset 13; x = (N,2); y = Reshape x [0,-1] allowzero=1"]
 )
-def test_what_the_opset_of_a_model_lacks_has_no_shape(text):
+def test_model_operator_newer_than_opset_has_no_shape(text):
     (judged,) = read_whole(model(text)).nodes
     assert (judged.verdict.value, judged.why) == ("unknown", "no shape")
 
 
-def test_what_has_too_few_dims_for_a_convolution_is_refused_by_the_runtimes_reason():
+def test_model_conv_rank_error_gives_the_runtimes_reason():
     report = read_whole(model("x = (N); y = Conv x ones(4,3,3); z = Flatten y"))
     assert [stop.why.partition(" (")[0] for stop in report.stops] == ["Input tensor must have at least 3 dimensions"]
 
@@ -296,7 +296,7 @@ def refusal_of(data, path):
     return None
 
 
-def test_a_model_that_is_cut_anywhere_is_refused_in_one_line_or_read(tmp_path):
+def test_model_truncated_anywhere_is_refused_or_read(tmp_path):
     data = model(SMALL).SerializeToString()
     told = [refusal_of(data[:end], tmp_path / "m.onnx") for end in range(1, len(data))]
     assert all("cut short" in each or "no graph" in each for each in told if each)
@@ -304,7 +304,7 @@ def test_a_model_that_is_cut_anywhere_is_refused_in_one_line_or_read(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(range(450), 100))
-def test_a_model_with_other_bytes_in_it_is_refused_in_one_line_or_judged(seeds, tmp_path):
+def test_model_with_random_bytes_is_refused_or_judged(seeds, tmp_path):
     refused, whole = 0, model(SMALL).SerializeToString()
     for seed in seeds:
         random, data = Random(seed), bytearray(whole)

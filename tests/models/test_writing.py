@@ -72,7 +72,7 @@ def told_of(report, target):
 
 
 @pytest.mark.parametrize(("text", "lines"), SECTIONS)
-def test_what_is_mended_is_right(text, lines, tmp_path):
+def test_fixed_models_are_right(text, lines, tmp_path):
     text, _, options = text.partition("with ")
     options = {"chosen": {}, "asked": {}} | eval(f"dict({options})")
     chosen = {path: Fix(target, None, "", "") for path, target in options["chosen"].items()}
@@ -98,7 +98,7 @@ def test_what_is_mended_is_right(text, lines, tmp_path):
         assert (again.mended, again.why) == ((), "there was nothing to mend")
 
 
-def test_an_input_that_declares_one_batch_is_freed_and_told_and_a_free_one_is_not(tmp_path):
+def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
     report, target = mend(declaring(1), tmp_path, prove=False)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
@@ -111,7 +111,7 @@ def test_an_input_that_declares_one_batch_is_freed_and_told_and_a_free_one_is_no
     assert report.fixed.freed == ()
 
 
-def test_a_model_that_the_checker_refused_before_is_told(tmp_path):
+def test_model_refused_by_the_checker_is_reported(tmp_path):
     proto = declaring(1)
     proto.graph.name = ""
     with pytest.raises(onnx.checker.ValidationError):
@@ -121,7 +121,7 @@ def test_a_model_that_the_checker_refused_before_is_told(tmp_path):
     assert fixed.why.endswith("; the checker refuses it, as it refuses the model that was read")
 
 
-def test_nothing_but_targets_and_declared_dims_is_touched(tmp_path):
+def test_fix_changes_only_targets_and_declared_dims(tmp_path):
     before = with_shapes(model(DETECTOR))
     before.doc_string, before.graph.doc_string = "about it", "more"
     for name, dims in {"a": (1, 3, 4, 5, 5), "y_": (1, 2), "f": ("batch", 12, 5, 5)}.items():
@@ -133,7 +133,7 @@ def test_nothing_but_targets_and_declared_dims_is_touched(tmp_path):
     assert after == before
 
 
-def test_a_target_of_an_old_file_which_is_an_input_too_is_mended(tmp_path):
+def test_fix_handles_initializers_listed_as_inputs(tmp_path):
     proto = with_shapes(model("opset 9; x = (1,6); t = [1,2,3]; y = Reshape x t; z = Reshape x t; => y"))
     proto.ir_version = 3
     proto.graph.input.append(helper.make_tensor_value_info("t", TensorProto.INT64, (3,)))
@@ -142,7 +142,7 @@ def test_a_target_of_an_old_file_which_is_an_input_too_is_mended(tmp_path):
     assert_right(proto, target, (1, 6))
 
 
-def test_large_payloads_are_copied_and_external_ones_stay_where_they_are(tmp_path):
+def test_fix_copies_large_payloads_and_keeps_external_data(tmp_path):
     proto = with_shapes(model("x = (1,100); w = floats(100,300); a = MatMul x w; y = Reshape a [1,3,100]"))
     report, target = mend(proto, tmp_path)
     assert report.fixed.proved
@@ -160,7 +160,7 @@ def test_large_payloads_are_copied_and_external_ones_stay_where_they_are(tmp_pat
     assert not (tmp_path / "elsewhere.onnx").exists()
 
 
-def test_the_model_itself_is_never_written_to(tmp_path):
+def test_fix_never_overwrites_its_input(tmp_path):
     source, data = tmp_path / "model.onnx", declaring(1).SerializeToString()
     source.write_bytes(data)
     (tmp_path / "link.onnx").symlink_to(source)
@@ -171,7 +171,7 @@ def test_the_model_itself_is_never_written_to(tmp_path):
     assert source.read_bytes() == data
 
 
-def test_a_proof_that_takes_too_long_is_none(tmp_path, monkeypatch):
+def test_proof_timeout_is_unproved(tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "SECONDS", 0.01)
     report, target = mend(declaring(1), tmp_path)
     assert (report.fixed.proved, report.fixed.why) == (None, "it takes longer than 0.01 seconds")
@@ -179,7 +179,7 @@ def test_a_proof_that_takes_too_long_is_none(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("size", "why"), [(2**31 - 1, "nobody asked"), (2**31, "it is too large")])
-def test_a_model_of_two_gibibytes_is_not_proved(size, why, tmp_path):
+def test_proof_skips_models_of_two_gibibytes(size, why, tmp_path):
     small, large = tmp_path / "small.onnx", tmp_path / "large.onnx"
     for path, length in ((small, 1), (large, size)):
         with path.open("wb") as file:
@@ -191,7 +191,7 @@ def test_a_model_of_two_gibibytes_is_not_proved(size, why, tmp_path):
 
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(("text", "_"), sections("attentions"))
-def test_all_inputs_of_a_static_export_are_freed_and_each_sample_is_right(tmp_path, text, _, batch):
+def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
     proto = with_shapes(model(text.replace("B", str(batch))))
     inputs = {each.name: dims_of(each) for each in proto.graph.input}
     report, target = mend(proto, tmp_path)
@@ -220,7 +220,7 @@ def test_all_inputs_of_a_static_export_are_freed_and_each_sample_is_right(tmp_pa
             np.testing.assert_allclose(larger[sample], alone[0], rtol=1e-4, atol=1e-6)
 
 
-def test_whole_numbers_in_a_proof_are_zeros_and_ones(tmp_path):
+def test_proof_integer_inputs_are_zeros_and_ones(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(model("x = int64(N,64); y = Cast x to=1"), path)
     task = {"model": str(path), "declared": 1, "other": 3, "inputs": {"x": [None, 64]}}
@@ -228,7 +228,7 @@ def test_whole_numbers_in_a_proof_are_zeros_and_ones(tmp_path):
     assert (drawn.shape, {*drawn[:, 8:].ravel().tolist()}) == ((3, 64), {0, 1})
 
 
-def test_masks_of_two_samples_differ():
+def test_proof_masks_of_two_samples_differ():
     for axis, shape in ((0, (5, 6)), (1, (6, 5)), (0, (3, 1, 2, 2)), (0, (2,))):
         dims = [None if at == axis else size for at, size in enumerate(shape)]
         bits = prove._told_apart(np.zeros(shape, np.int64), dims)
@@ -238,7 +238,7 @@ def test_masks_of_two_samples_differ():
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chains(st.just(("N", 2, 3, 4)), steps=STEPS[:-1]))
-def test_a_random_chain_that_is_mended_is_right(tmp_path, chain):
+def test_fixed_random_chains_are_right(tmp_path, chain):
     """The proof in a child process is left out, since the test itself compares."""
     home = chain.batch
     text = f"opset {chain.opset}; x = ({chain.start})\n{chain.body}\n=> {chain.last}".replace("(N,", f"({home},")

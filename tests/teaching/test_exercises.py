@@ -53,7 +53,7 @@ def rules_in(answer):
 
 @each_kind
 @pytest.mark.parametrize("seeds", some_and_rest(SEEDS, 5))
-def test_the_rule_of_a_kind_acts_in_whatever_is_drawn(kind, seeds):
+def test_exercise_rule_acts_in_every_draw(kind, seeds):
     for level in range(1, len(LEVELS) + 1):
         for seed in seeds:
             asked = exercise(kind, level, seed)
@@ -63,18 +63,18 @@ def test_the_rule_of_a_kind_acts_in_whatever_is_drawn(kind, seeds):
 
 
 @pytest.mark.parametrize("topic", OF_TOPICS)
-def test_a_topic_has_every_rule_of_its_own_and_no_other(topic):
+def test_exercise_topics_have_exactly_their_rules(topic):
     assert {kind.rule for kind in kinds_of(topic)} == OF_TOPICS[topic]
     asked = exercises(topic, "x", 3 * len(kinds_of(topic)))
     assert {each.kind.rule for each in asked} == OF_TOPICS[topic]
 
 
-def test_every_rule_is_one_that_why_explains():
+def test_exercise_rules_are_explained_by_why():
     explained = {*REFUSALS, *STEP_RULES, *(rule for op in OPS.values() for rule in op.rules)}
     assert {kind.rule for kind in KINDS.values()} <= explained
 
 
-def test_all_has_every_kind_and_the_easiest_come_first():
+def test_exercise_topic_all_has_every_kind_easiest_first():
     assert {*kinds_of(ALL)} == {*KINDS.values()}
     for topic in TOPICS:
         levels = [kind.since for kind in kinds_of(topic)]
@@ -82,17 +82,17 @@ def test_all_has_every_kind_and_the_easiest_come_first():
         assert levels[0] == 1
 
 
-def test_an_unknown_topic_is_told_with_the_known_ones():
+def test_exercise_unknown_topic_lists_known_ones():
     with pytest.raises(ShapeError, match="there is no topic 'zeros' \\(did you mean zero\\?\\)"):
         kinds_of("zeros")
 
 
-def test_help_names_the_topics_and_formats_that_there_are():
+def test_drill_help_names_topics_and_formats():
     assert (*dict.fromkeys(kind.topic for kind in KINDS.values()), BUILD, ALL) == TOPICS
     assert tuple(WRITERS) == FORMATS
 
 
-def test_levels_rise():
+def test_exercise_levels_rise():
     assert [(level.rank, level.most) for level in LEVELS] == sorted((level.rank, level.most) for level in LEVELS)
     means = [
         sum(prod(answer_line(exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
@@ -102,14 +102,14 @@ def test_levels_rise():
 
 
 @each_kind
-def test_a_seed_draws_the_same_and_another_draws_another(kind):
+def test_exercise_seed_is_reproducible(kind):
     drawn = [exercise(kind, 5, seed).task.question for seed in SEEDS]
     assert drawn == [exercise(kind, 5, seed).task.question for seed in SEEDS]
     assert len({*drawn}) > len(SEEDS) // 4
 
 
 @each_kind
-def test_no_help_and_no_picture_to_complete_gives_the_answer_away(kind):
+def test_exercise_hints_do_not_reveal_the_answer(kind):
     for seed in SEEDS[:8]:
         task = exercise(kind, 3, seed).task
         right = prediction_text(right_prediction(task))
@@ -121,7 +121,7 @@ def test_no_help_and_no_picture_to_complete_gives_the_answer_away(kind):
 
 
 @each_kind
-def test_the_right_answer_is_right_and_a_wrong_one_names_a_rule(kind):
+def test_exercise_judges_right_and_wrong_answers(kind):
     for seed in SEEDS[:8]:
         asked = exercise(kind, 2, seed)
         right = prediction_text(right_prediction(asked.task))
@@ -137,7 +137,7 @@ PUZZLES = {each.builds: exercise(each, 1, "x") for each in puzzles()}
 
 
 @each_row("asked", PUZZLES.values())
-def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(asked):
+def test_puzzle_solution_has_at_most_three_ops(asked):
     answer, solution = answer_line(asked.task.question), asked.task.question.split("'")[1]
     assert (len(answer.traces) <= 3, answer.problem, answer.conditions) == (True, None, ())
     for typed in (solution, solution.partition("|")[2]):
@@ -149,12 +149,12 @@ def test_a_puzzle_is_solved_by_three_ops_at_most_and_gives_what_its_words_say(as
 
 
 @each_row(("words", "typed", "said"), table("built", "teaching"))
-def test_any_right_chain_is_right_and_a_wrong_one_is_told_where(words, typed, said):
+def test_puzzle_accepts_any_right_chain(words, typed, said):
     found = judge_exercise(PUZZLES[words], typed)
     assert (found.right, found.said[: len(said)]) == (not said, said)
 
 
-def test_puzzles_come_one_after_the_other_and_not_among_the_predictions():
+def test_puzzles_follow_each_other_apart_from_predictions():
     assert [each.task.builds for each in exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
     assert len(PUZZLES) == 30
     assert not {each.topic for each in kinds_of(ALL)} & {BUILD}
@@ -168,18 +168,18 @@ def questions(drill, count, right):
     return asked
 
 
-def test_a_class_with_one_seed_gets_the_same():
+def test_worksheets_of_one_seed_are_equal():
     one, other = (questions(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
     assert one == other == [*exercises("perm", "monday", 30)]
     assert one != questions(Drill("perm", "tuesday"), 30, lambda *_: True)
 
 
 @pytest.mark.parametrize(("topics", "of"), [(ALL, [*OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
-def test_topics_are_asked_in_turn(topics, of):
+def test_exercise_topics_take_turns(topics, of):
     assert [each.kind.topic for each in exercises(topics, "x", 2 * len(of) + 1)] == [*of, *of, of[0]]
 
 
-def test_what_a_kind_asks_does_not_depend_on_what_else_was_missed():
+def test_exercise_draw_is_independent_of_other_misses():
     def of_kind(asked):
         return [each.task.question for each in asked if each.kind.name == "inferred"][:1]
 
@@ -189,7 +189,7 @@ def test_what_a_kind_asks_does_not_depend_on_what_else_was_missed():
     assert flawless != careless
 
 
-def test_a_missed_kind_comes_back_sooner_than_one_that_is_known():
+def test_exercise_missed_kind_returns_sooner():
     def gap(right):
         asked = questions(Drill("all", "x"), 20, lambda number, _: number > 0 or right)
         return next(number for number, each in enumerate(asked[1:], 1) if each.kind == asked[0].kind)
@@ -197,12 +197,12 @@ def test_a_missed_kind_comes_back_sooner_than_one_that_is_known():
     assert (gap(right=False), gap(right=True)) == (GAPS[0], GAPS[1])
 
 
-def test_what_was_missed_last_time_comes_first():
+def test_exercise_kinds_missed_last_time_come_first():
     boxes = {"copied": 3, "literal": 0, "inferred": 0}
     assert Drill("zero", "x", boxes).exercise.kind.name == "literal"
 
 
-def test_a_kind_that_is_known_is_asked_harder():
+def test_exercise_known_kind_gets_harder():
     asked = questions(Drill("perm", "x"), 60, lambda *_: True)
     levels = [each.level for each in asked if each.kind.name == "swapped"]
     assert levels == sorted(levels)
@@ -210,7 +210,7 @@ def test_a_kind_that_is_known_is_asked_harder():
     assert levels[-1] > 3
 
 
-def test_the_score_counts():
+def test_exercise_score_counts():
     drill = Drill("zero", "x")
     for right in (True, True, False, True):
         drill.mark(right=right)

@@ -22,7 +22,7 @@ def changed(old, new):
     return GOOD.replace(old, new)
 
 
-def test_a_good_file_has_nothing_wrong_and_gives_lessons():
+def test_lesson_file_without_errors_gives_lessons():
     assert faults_in(GOOD) == (2, [])
     heads, last = own_lessons("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
@@ -38,7 +38,7 @@ LARGE = [
 
 
 @each_row(("old", "new", "line", "said"), [*table("wrong", "teaching"), *LARGE])
-def test_what_is_wrong_is_told_with_its_line(old, new, line, said):
+def test_lesson_file_errors_name_their_line(old, new, line, said):
     _, faults = faults_in(changed(old, new) if old else "")
     if not said:
         assert faults == []
@@ -48,32 +48,32 @@ def test_what_is_wrong_is_told_with_its_line(old, new, line, said):
     assert fault.line == int(line)
 
 
-def test_statements_of_several_lines_do_not_move_the_lines_after_them():
+def test_lesson_file_multiline_values_keep_line_numbers():
     text = changed('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
     assert [fault.line for fault in faults_in(text)[1]] == [25]
     text = changed('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
     assert [fault.line for fault in faults_in(text)[1]] == [29]
 
 
-def test_wrong_answers_in_a_list_have_lines_of_their_own():
+def test_lesson_file_wrong_answers_have_their_own_lines():
     entries = "{typed = '0,0', said = 'x'},\n  # no\n  {typed = ',', said = ''},\n  {typed = '1', sad = 'x'}"
     for text, lines in ((f"wrong = [\n  {entries}\n]", [29, 30, 30]), (f"wrong = [{entries}]", [28, 29, 29])):
         assert [fault.line for fault in faults_in(changed('follow = "0,2"', text))[1]] == lines
 
 
-def test_all_that_is_wrong_is_told_in_the_order_of_the_lines():
+def test_lesson_file_errors_are_in_line_order():
     text = changed('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
     assert [fault.line for fault in faults_in(text)[1]] == [1, 3, 22]
 
 
-def test_a_file_with_mistakes_is_not_opened():
+def test_lesson_file_with_errors_is_not_opened():
     with pytest.raises(ShapeError, match=r"usage: w.toml:3: an id .*\(2 in all; see shapecalc drill --check-lessons\)"):
         own_lessons("w.toml", changed('"heads"', '"Heads"').replace('"last"', '"Last"'))
 
 
 @settings(max_examples=min(40, settings.default.max_examples))
 @given(st.text(max_size=60), st.integers(0, len(GOOD)), st.integers(0, 40))
-def test_whatever_stands_in_a_file_gets_lines_of_that_file(piece, at, length):
+def test_lesson_file_drawn_errors_have_valid_lines(piece, at, length):
     text = GOOD[:at] + piece + GOOD[at + length :]
     _, faults = faults_in(text)
     assert all(1 <= fault.line <= text.count("\n") + 1 for fault in faults)
@@ -89,7 +89,7 @@ UNREADABLE = [
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize(("content", "said"), UNREADABLE, ids=range(len(UNREADABLE)))
-def test_a_file_that_cannot_be_read_is_told_at_once(content, said, tmp_path):
+def test_lesson_file_unreadable_is_reported(content, said, tmp_path):
     file = tmp_path / "w.toml"
     if content == "a pipe":
         os.mkfifo(file)
@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_read_is_told_at_once(content, said, tmp_path):
     assert said in raised.value.problem.message
 
 
-def test_a_file_of_another_system_is_read(tmp_path):
+def test_lesson_file_with_foreign_line_ends_is_read(tmp_path):
     file = tmp_path / "w.toml"
     file.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
     assert read_lesson_file(str(file)) == GOOD

@@ -40,19 +40,19 @@ allowzero expand names-and-conditions batch-swallowed
 """
 
 
-def test_each_lesson_builds_on_those_before():
+def test_lessons_build_on_earlier_lessons():
     ids = [lesson.id for lesson in ALL]
     assert [name for name in ids if name in ORDER.split()] == ORDER.split()
     assert len({*ids}) == len(ids)
 
 
-def test_the_lessons_are_such_as_a_teacher_may_write():
+def test_lessons_pass_the_check_of_lesson_files():
     text = files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8")
     assert faults_in(text) == (len(ALL), [])
 
 
 @each_lesson
-def test_a_lesson_is_short_and_fits(lesson):
+def test_lesson_fits_its_length_limits(lesson):
     lines = lesson.text.splitlines()
     assert 2 <= len(lines) <= 4
     assert max(map(len, lines)) <= WIDEST
@@ -64,7 +64,7 @@ def test_a_lesson_is_short_and_fits(lesson):
 
 
 @each_lesson
-def test_the_right_prediction_closes_with_the_point_and_is_not_given_away(lesson):
+def test_lesson_right_prediction_shows_the_point(lesson):
     right = prediction_text(right_prediction(lesson.task))
     found = judge(lesson, right)
     assert (found.right, found.said) == (True, lesson.point)
@@ -75,7 +75,7 @@ def test_the_right_prediction_closes_with_the_point_and_is_not_given_away(lesson
 
 
 @each_wrong
-def test_a_foreseen_answer_is_wrong_explained_and_what_the_mistaken_rule_gives(lesson, wrong):
+def test_lesson_foreseen_mistakes_are_explained(lesson, wrong):
     assert read_prediction(wrong.typed) != right_prediction(lesson.task)
     found = judge(lesson, wrong.typed)
     assert (found.right, found.said) == (False, wrong.said)
@@ -85,7 +85,7 @@ def test_a_foreseen_answer_is_wrong_explained_and_what_the_mistaken_rule_gives(l
         assert right_prediction(Task(wrong.same_as, stage, lesson.follow)) == read_prediction(wrong.typed)
 
 
-def test_most_mistakes_are_another_rule():
+def test_lesson_mistakes_mostly_name_another_rule():
     assert len({lesson.id for lesson, wrong in WRONG if wrong.same_as}) >= 7
 
 
@@ -98,7 +98,7 @@ def near(right):
 
 
 @each_lesson
-def test_no_hint_gives_the_answer_away(lesson):
+def test_lesson_hints_do_not_reveal_the_answer(lesson):
     right = right_prediction(lesson.task)
     typed = [shape_text(shape) for shape in near(right)] + ["error", *(wrong.typed for wrong in lesson.wrong)]
     hints = [found.said for found in (judge(lesson, text) for text in typed) if not found.right]
@@ -111,7 +111,7 @@ def test_no_hint_gives_the_answer_away(lesson):
         assert [said for said in hints if gives_away(said, shape_text(right))] == []
 
 
-def test_what_gives_an_answer_away_is_found():
+def test_answer_leak_detector_finds_leaks():
     assert gives_away("-1 is 12 / 2 = 6", "6")
     assert gives_away("you took 2,6,2, of course", "2,6,2")
     assert not gives_away("the input has 24 elements, the answer 2,6,2,1 has 24", "2,6,2")
@@ -122,7 +122,7 @@ def of(name):
 
 
 @each_row(("name", "typed", "said"), table("said", "teaching"))
-def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
+def test_lesson_other_answers_get_feedback(name, typed, said):
     found = judge(of(name), typed)
     assert not found.right
     assert said in found.said
@@ -132,7 +132,7 @@ def test_any_other_answer_is_told_what_is_wrong_with_it(name, typed, said):
     ("name", "typed"),
     [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("names", "(N, 12)"), ("allowzero", "error")],
 )
-def test_a_shape_is_right_however_it_is_written(name, typed):
+def test_lesson_accepts_every_shape_spelling(name, typed):
     assert judge(of(name), typed).right
 
 
@@ -140,13 +140,13 @@ def test_a_shape_is_right_however_it_is_written(name, typed):
 @example(of("hole"), "9" * 5000)
 @example(of("hole"), "2,6," + "2," * 70_000)
 @example(of("reshape-is-not-transpose"), "9" * 900 + ",0")
-def test_whatever_is_typed_gets_a_line(lesson, typed):
+def test_lesson_answers_any_text_with_one_line(lesson, typed):
     found = judge(lesson, typed)
     assert found.said.isprintable()
     assert found.right is (found.said == lesson.point)
 
 
-def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
+def test_lesson_expand_and_shape_are_not_judged_by_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
     assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
@@ -154,11 +154,11 @@ def test_a_prediction_of_an_expand_or_shape_is_not_measured_by_its_count():
 
 
 @each_lesson
-def test_a_question_is_what_the_command_line_takes(lesson, shapecalc):
+def test_lesson_questions_are_command_lines(lesson, shapecalc):
     found = shapecalc(*split(lesson.question))
     answer = answer_line(lesson.question)
     assert found.out == ("" if answer.output is None else f"{shape_text(answer.output)}\n")
 
 
-def test_neither_module_imports_textual():
+def test_teaching_modules_do_not_import_textual():
     assert loaded("import shapecalc.teaching.lessons, shapecalc.teaching.progress", ("textual", "rich", "typer")) == []

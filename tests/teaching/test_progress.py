@@ -17,20 +17,20 @@ def file(tmp_path):
     return tmp_path / "data" / "lessons.json"
 
 
-def test_progress_is_kept_in_the_users_data_folder(monkeypatch, tmp_path):
+def test_progress_is_in_the_user_data_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert progress_file() == tmp_path / "shapecalc" / "lessons.json"
     Progress().mark("hole")
     assert Progress().done == {"hole"}
 
 
-def test_a_new_user_has_done_nothing_and_hears_nothing(file):
+def test_progress_of_a_new_user_is_empty_and_silent(file):
     found = Progress(file)
     assert (found.done, found.complaint()) == (frozenset(), "")
     assert not file.parent.exists()
 
 
-def test_marks_are_kept_in_one_whole_file_and_two_programs_lose_none(file):
+def test_progress_of_two_writers_is_merged(file):
     one, other = Progress(file), Progress(file)
     for lesson in ("hole", "allowzero", "hole"):
         one.mark(lesson)
@@ -46,7 +46,7 @@ LARGE = ["[" * 100_000, '{"done": [' + '"hole",' * 200_000 + '"x"]}', "\udcff\ud
 @pytest.mark.parametrize(
     "content", [*(row for (row,) in table("broken", "teaching")), *LARGE], ids=lambda content: ascii(content)[:30]
 )
-def test_a_broken_file_is_no_progress_said_once_and_can_be_marked_anew(file, content):
+def test_progress_broken_file_is_reported_once(file, content):
     file.parent.mkdir()
     file.write_text(content, errors="surrogateescape")
     found = Progress(file)
@@ -59,7 +59,7 @@ def test_a_broken_file_is_no_progress_said_once_and_can_be_marked_anew(file, con
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
-def test_what_is_no_file_is_not_opened(file, make):
+def test_progress_ignores_what_is_not_a_regular_file(file, make):
     file.parent.mkdir()
     make(file)
     found = Progress(file)
@@ -69,7 +69,7 @@ def test_what_is_no_file_is_not_opened(file, make):
     assert found.done == {"hole"}
 
 
-def test_a_file_that_goes_away_loses_no_marks_of_this_run(file):
+def test_progress_survives_a_removed_file(file):
     found = Progress(file)
     found.mark("hole")
     file.unlink()
@@ -78,7 +78,7 @@ def test_a_file_that_goes_away_loses_no_marks_of_this_run(file):
     assert found.complaint() == ""
 
 
-def test_a_folder_that_cannot_be_made_is_said_once(tmp_path):
+def test_progress_reports_an_unwritable_folder_once(tmp_path):
     (tmp_path / "data").write_text("in the way")
     found = Progress(tmp_path / "data" / "lessons.json")
     found.mark("hole")
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_made_is_said_once(tmp_path):
     assert found.complaint() == ""
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(file, monkeypatch):
+def test_progress_failed_write_keeps_the_old_file(file, monkeypatch):
     Progress(file).mark("hole")
 
     def full(*_):
@@ -104,7 +104,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(file, monk
     assert os.listdir(file.parent) == ["lessons.json"]
 
 
-def test_a_read_that_fails_is_no_progress(file, monkeypatch):
+def test_progress_failed_read_is_empty(file, monkeypatch):
     Progress(file).mark("hole")
 
     def refused(*_):
@@ -118,7 +118,7 @@ def test_a_read_that_fails_is_no_progress(file, monkeypatch):
     )
 
 
-def test_answers_are_counted_with_the_streak_and_the_longest_one(file):
+def test_progress_counts_answers_and_streaks(file):
     found = Progress(file)
     for right in (True, True, False, True):
         found.score("copied", int(right), right=right)
@@ -127,7 +127,7 @@ def test_answers_are_counted_with_the_streak_and_the_longest_one(file):
     assert json.loads(file.read_text())["drill"]["boxes"] == {"copied": 1}
 
 
-def test_lessons_and_answers_do_not_lose_each_other(file):
+def test_progress_keeps_lessons_and_answers_together(file):
     one, other = Progress(file), Progress(file)
     one.score("copied", 1, right=True)
     other.mark("hole")
@@ -136,7 +136,7 @@ def test_lessons_and_answers_do_not_lose_each_other(file):
     assert (found.done, found.tally.asked) == ({"hole"}, 2)
 
 
-def test_a_visitors_score_is_kept_for_the_visit_alone(data_folder):
+def test_progress_of_a_visitor_is_temporary(data_folder):
     visit = VisitorProgress()
     visit.score("copied", 1, right=True)
     visit.mark("hole")

@@ -25,7 +25,7 @@ PAIRS = [(FIRST, OTHER), ("N,C,3 | transpose 1,0,2", "| reshape C,N,3"), ("64,64
 
 @pytest.mark.slow
 @driven()
-async def test_both_outputs_are_lit_once_at_every_size(user):
+async def test_equiv_screen_highlights_both_outputs_once(user):
     for first, second in PAIRS:
         await user.ask(f"equiv '{first}' '{second}'")
         user.app.explore.action_equiv()
@@ -41,7 +41,7 @@ async def test_both_outputs_are_lit_once_at_every_size(user):
 
 
 @each_row(("text", "verdict", "said"), table("second_chains"))
-def test_what_is_said_of_a_second_chain(text, verdict, said):
+def test_equiv_screen_reports_on_the_second_chain(text, verdict, said):
     pair = pair_of(sc.transpose("N,C", "1,0"), text)
     assert (pair.equivalence.verdict.name if pair.equivalence else "") == verdict
     shown = verdict_text(pair).plain
@@ -49,7 +49,7 @@ def test_what_is_said_of_a_second_chain(text, verdict, said):
     assert shown.replace("\n", "").isprintable()
 
 
-def test_what_is_too_large_to_compare_while_one_types_is_left_to_the_command():
+def test_equiv_screen_leaves_large_comparisons_to_the_command():
     chains = (
         "4096,4095 | transpose | reshape 4096,4095 | transpose",
         "| reshape 4095,4096 | transpose | reshape 4095,4096",
@@ -60,7 +60,7 @@ def test_what_is_too_large_to_compare_while_one_types_is_left_to_the_command():
     assert sc.equiv(*chains).verdict is Verdict.DIFFERENT
 
 
-def test_the_second_chain_stays_with_the_question():
+def test_equiv_screen_keeps_the_second_chain():
     question = question_of(["equiv", FIRST, OTHER])
     assert command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
@@ -69,19 +69,19 @@ def test_the_second_chain_stays_with_the_question():
 
 
 @pytest.mark.parametrize("words", [["equiv"], ["equiv", FIRST], ["equiv", FIRST, OTHER, "--where", "N=2"]])
-def test_two_chains_are_needed(words):
+def test_equiv_screen_needs_two_chains(words):
     with pytest.raises(ShapeError) as caught:
         question_of(words)
     assert caught.value.problem.rule == "usage"
 
 
-def test_a_word_that_is_almost_equiv_is_named():
+def test_equiv_screen_suggests_similar_words():
     with pytest.raises(ShapeError) as caught:
         question_of(["equi", FIRST, OTHER])
     assert caught.value.problem.hint == "did you mean equiv?"
 
 
-def test_what_is_not_proved_is_not_called_so():
+def test_equiv_screen_claims_only_what_is_proved():
     chain = sc.chain("2,3", "transpose")
     cost = Cost(1, 1, (48,))
     assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED

@@ -55,7 +55,7 @@ SCREENS = {
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("screen", SCREENS)
-def test_text_and_lines_have_contrast_in_every_theme(screen):
+def test_contrast_of_text_and_lines_in_every_theme(screen):
     words, keys = SCREENS[screen]
 
     async def look(user):
@@ -69,7 +69,7 @@ def test_text_and_lines_have_contrast_in_every_theme(screen):
     asyncio.run(using(look, *words))
 
 
-def test_what_is_faint_is_found():
+def test_contrast_check_finds_faint_text():
     def drawn(text, ink, page="#000000", **more):
         return [Segment(text, Style(color=ink, bgcolor=page, **more))]
 
@@ -81,7 +81,7 @@ def test_what_is_faint_is_found():
 
 
 @driven("reshape", "2,3,4", "5,-1")
-async def test_without_colour_nothing_is_coloured(user):
+async def test_no_colour_theme_has_no_colours(user):
     user.app.theme = "without colour"
     await user.settle()
     assert all(red == green == blue for _, style, _ in user.segments for red, green, blue in colours(style))
@@ -89,7 +89,7 @@ async def test_without_colour_nothing_is_coloured(user):
     assert carets > 15, "what was red does not step back"
 
 
-def test_no_color_opens_without_colour_and_is_read_as_well(monkeypatch):
+def test_no_color_variable_opens_a_readable_app(monkeypatch):
     async def look(user):
         assert user.app.theme == "without colour"
         assert faint(user.segments) == []

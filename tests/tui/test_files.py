@@ -8,7 +8,7 @@ from tests.tui.driven import driven
 
 
 @driven("flatten", "2,3")
-async def test_a_long_folder_says_that_there_is_more(user, tmp_path, monkeypatch):
+async def test_file_screen_marks_long_folders(user, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in range(MOST + 1):
         (tmp_path / f"{number}.npy").touch()
@@ -18,7 +18,7 @@ async def test_a_long_folder_says_that_there_is_more(user, tmp_path, monkeypatch
 
 
 @driven("flatten", "2,3")
-async def test_a_served_app_lists_no_files(user, monkeypatch):
+async def test_served_app_lists_no_files(user, monkeypatch):
     monkeypatch.setattr(question, "_files_are_open", False)
     await user.press("ctrl+o")
     assert user.app.screen is user.app.explore

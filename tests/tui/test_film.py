@@ -26,7 +26,7 @@ def shows_frame(user, number):
 
 @pytest.mark.slow
 @driven("shuffle", "2,2", "--first", "1,0", "--to", "0,-1", size=(60, 18))
-async def test_every_frame_is_seen_whole_at_every_size(user):
+async def test_film_frames_fit_every_size(user):
     await user.press("ctrl+r", "space", "home")
     last = len(user.app.screen.player.film.frames) - 1
     for number in range(last):
@@ -45,7 +45,7 @@ async def test_every_frame_is_seen_whole_at_every_size(user):
 
 
 @driven()
-async def test_a_click_on_the_line_under_it_goes_there(user):
+async def test_film_click_on_the_progress_bar_seeks(user):
     await user.press("ctrl+r", "space", "home")
     await user.click("●", after=20)
     player = user.app.screen.player
@@ -53,12 +53,12 @@ async def test_a_click_on_the_line_under_it_goes_there(user):
 
 
 @driven("chain", "2,3" + " | transpose 1,0" * 101)
-async def test_a_chain_beyond_the_limit_is_not_played(user):
+async def test_film_refuses_chains_beyond_the_limit(user):
     await user.press("ctrl+r")
     assert "101 stages to film, and the limit" in user.text
 
 
-def test_a_player_stops_at_the_end_and_begins_again():
+def test_film_player_stops_at_the_end_and_restarts():
     player = player_of_shuffle()
     player.toggle()
     player.tick(1000)
@@ -67,7 +67,7 @@ def test_a_player_stops_at_the_end_and_begins_again():
     assert (player.second, player.playing) == (0.0, True)
 
 
-def test_a_player_stops_at_every_question_once():
+def test_film_player_stops_once_at_every_question():
     player = player_of_shuffle()
     player.asks, asked = True, []
     player.toggle()

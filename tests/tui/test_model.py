@@ -19,7 +19,7 @@ def at_model(script, **changes):
     asyncio.run(using(script, model=ModelScreen(replace(YOLO, **changes), 0, None)))
 
 
-def test_strange_names_are_shown_escaped():
+def test_model_screen_escapes_strange_names():
     async def look(user):
         assert "\x1b" not in user.text
         assert "no picture: a shape is not known" in user.text
@@ -28,7 +28,7 @@ def test_strange_names_are_shown_escaped():
     at_model(look, model="\x1b.onnx", nodes=(STRANGE, TURNED))
 
 
-def test_a_model_without_listed_nodes_is_an_empty_list():
+def test_model_screen_without_nodes_is_an_empty_list():
     async def look(user):
         await user.press("n", "j", "f", "o", "slash", "a", "enter")
         assert "none is shown" in user.text
@@ -36,7 +36,7 @@ def test_a_model_without_listed_nodes_is_an_empty_list():
     at_model(look, nodes=())
 
 
-def test_the_marked_node_stays_marked_when_the_list_is_narrowed():
+def test_model_screen_keeps_the_selection_when_filtered():
     nodes = ModelList(YOLO, 2)
     nodes.narrow("", offending=True)
     assert nodes.marked.node.path == "18"
@@ -46,7 +46,7 @@ def test_the_marked_node_stays_marked_when_the_list_is_narrowed():
     assert nodes.marked.node.path == "3"
 
 
-def test_moving_leaves_the_fix():
+def test_model_screen_leaves_the_fix_on_moving():
     nodes = ModelList(replace(YOLO, nodes=(FIRST, TURNED)))
     nodes.look_at_fix()
     assert nodes.fix == FIRST.fixes[0]

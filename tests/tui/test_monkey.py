@@ -35,7 +35,7 @@ PLAYED += [pytest.param(seed, range(TURNS), marks=pytest.mark.slow) for seed in 
 
 
 @pytest.mark.parametrize(("seed", "turns"), PLAYED)
-def test_no_key_and_no_text_ends_the_app(seed, turns, tmp_path, monkeypatch):
+def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a key saves the screen
     chance = random.Random(seed)
 

@@ -17,7 +17,7 @@ from tests.tui.driven import driven
 
 
 @driven()
-async def test_the_palette_has_every_key_field_setting_operation_and_theme(user):
+async def test_palette_lists_keys_fields_settings_ops_and_themes(user):
     titles = [command.title for command in commands(user.app.explore, ())]
     assert len({*titles}) == len(titles)
     wanted = [key.help for key in KEYS if key.shown != "^P"]
@@ -31,7 +31,7 @@ async def test_the_palette_has_every_key_field_setting_operation_and_theme(user)
 
 @pytest.mark.slow
 @driven()
-async def test_the_palette_can_be_filled_at_every_operation(user):
+async def test_palette_opens_for_every_op(user):
     for op in ("chain", *OPS):
         await user.app.explore.ask_anew(user.state.question.with_op(op))
         titles = [command.title for command in commands(user.app.explore, ())]
@@ -39,7 +39,7 @@ async def test_the_palette_can_be_filled_at_every_operation(user):
 
 
 @driven()
-async def test_what_was_kept_and_is_no_question_any_more_is_passed_over(user):
+async def test_palette_skips_stored_questions_that_no_longer_parse(user):
     lines = ["rm -rf '", "shapecalc nope 2 3", "", "shapecalc reshape [bold]2[/] '\x1b[31m'", "shapecalc flatten 2,3"]
     titles = [each.title for each in commands(user.app.explore, lines) if each.title.startswith("asked before")]
     assert titles[1:] == ["asked before: flatten 2,3"]
@@ -47,7 +47,7 @@ async def test_what_was_kept_and_is_no_question_any_more_is_passed_over(user):
     assert "\x1b" not in titles[0]
 
 
-def test_every_sign_of_the_pictures_is_in_the_legend():
+def test_legend_has_every_glyph_of_the_pictures():
     signs = "".join(sign for sign, _ in SIGNS)
     drawn = "".join(text for text in fields(UNICODE).values())
     assert "◂" not in signs, "the step at hand is drawn with another sign"
@@ -57,7 +57,7 @@ def test_every_sign_of_the_pictures_is_in_the_legend():
 
 
 @driven(size=(80, 38))
-async def test_f1_goes_on_to_the_legend(user):
+async def test_f1_leads_to_the_legend(user):
     await user.press("f1", "end")
     scrolled = user.app.screen.query_one(VerticalScroll)
     while scrolled.scroll_y < scrolled.max_scroll_y:

@@ -22,7 +22,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("line", "texts", "output"), LINES)
-def test_flags_and_words_are_texts_of_fields(line, texts, output):
+def test_parameter_flags_and_words_are_field_texts(line, texts, output):
     question = question_of(split(line)[1:])
     assert texts.items() <= dict(question.texts).items()
     assert command(question, None) == line
@@ -32,7 +32,7 @@ def test_flags_and_words_are_texts_of_fields(line, texts, output):
     assert answer_question(again).answer.output == output
 
 
-def test_only_the_dialect_that_has_a_parameter_has_a_field_for_it():
+def test_parameter_fields_follow_the_dialect():
     question = question_of(["squeeze", "2,1,3", "--keep-one", "--dialect", "torch"])
     assert question.fields == ("input", "axes", "reverse", "mode", "keep_one")
     other = question.with_setting("dialect", "numpy")
@@ -41,7 +41,7 @@ def test_only_the_dialect_that_has_a_parameter_has_a_field_for_it():
     assert answer_question(other.with_setting("dialect", "torch")).answer.output == (1, 2, 3)
 
 
-def test_a_flag_that_is_neither_yes_nor_no_is_told_at_once():
+def test_parameter_invalid_flag_is_reported_at_once():
     question = question_of(["squeeze", "2,1,3"]).with_text("reverse", "x")
     result = answer_question(question, "reverse")
     assert result.problem.message == "reverse is 0 or 1, not 'x'"
@@ -49,19 +49,19 @@ def test_a_flag_that_is_neither_yes_nor_no_is_told_at_once():
     assert not result.typing
 
 
-def test_a_word_of_one_dialect_can_be_typed_letter_by_letter():
+def test_parameter_words_can_be_typed_letter_by_letter():
     question = question_of(["squeeze", "2,1,3", "--dialect", "torch"]).with_text("mode", "ta")
     assert answer_question(question, "mode").typing
     assert not answer_question(question.with_text("mode", "x"), "mode").typing
 
 
-def test_help_says_what_can_be_typed():
+def test_parameter_help_lists_valid_texts():
     assert focus_help("field-reverse", "squeeze") == "reverse: whether the dims come back in reverse: 0 or 1"
     assert focus_help("field-mode", "squeeze") == "mode: torch: where the new dim goes: HEAD or TAIL"
 
 
 @driven("squeeze", "2,1,3", "--dialect", "torch", size=(100, 30))
-async def test_a_flag_is_typed_into_its_field_and_the_fields_follow_the_dialect(user):
+async def test_parameter_flag_field_follows_the_dialect(user):
     await user.press("tab", "tab", "1")
     assert "--reverse" in user.command
     assert "answer 3,2" in user.title

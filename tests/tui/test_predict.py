@@ -60,7 +60,7 @@ MODES = [
 
 
 @pytest.mark.parametrize(("words", "kept", "learns"), MODES)
-def test_it_learns_without_arguments_and_works_with_some_until_it_is_switched(words, kept, learns):
+def test_predict_mode_default_depends_on_arguments(words, kept, learns):
     assert len(LEARNING) == 10
     if kept:
         UserFile().keep_mode(kept)
@@ -71,7 +71,7 @@ def test_it_learns_without_arguments_and_works_with_some_until_it_is_switched(wo
 
 @pytest.mark.parametrize(("works", "refused"), table("alike"))
 @pytest.mark.parametrize("width", [58, 78, 118])
-def test_a_refused_request_looks_like_any_other_until_it_is_answered(works, refused, width):
+def test_predict_hides_whether_a_request_is_refused(works, refused, width):
     screens = []
     for line in (works, refused):
         state, words = state_of(line, None), {*re.findall(r"[\w,-]+", works + " " + refused)}
@@ -83,12 +83,12 @@ def test_a_refused_request_looks_like_any_other_until_it_is_answered(works, refu
 
 
 @pytest.mark.parametrize(("line", "drawn"), table("opening"))
-def test_all_stages_stand_over_the_picture_of_the_first(line, drawn):
+def test_predict_shows_all_stages_over_the_first_picture(line, drawn):
     assert drawn in screen(state_of(line, None))
 
 
 @pytest.mark.parametrize(("line", "keys", "wrong", "counted"), table("judged"))
-def test_nothing_is_wrong_that_another_character_could_make_right(line, keys, wrong, counted):
+def test_predict_prefix_of_a_right_answer_is_not_wrong(line, keys, wrong, counted):
     state, (text, *enter) = state_of(line), keys.split()
     typed(state, str(state.predictions.cells[state.hole].dim))
     state.enter()
@@ -100,7 +100,7 @@ def test_nothing_is_wrong_that_another_character_could_make_right(line, keys, wr
 
 
 @learning(*COPIES)
-async def test_few_lines_are_blank_while_it_asks(user):
+async def test_predict_leaves_few_blank_lines(user):
     for line in ("reshape 2,3,4 0,-1", "reshape 2,2,3,2 -1,0,0", "transpose 2,3,4 1,2,0", "flatten 2,3,4"):
         await user.ask(line)
         for keys in ((), "y"):
@@ -109,7 +109,7 @@ async def test_few_lines_are_blank_while_it_asks(user):
 
 
 @learning(*COPIES)
-async def test_whatever_is_typed_into_a_hole_is_shown_safely(user):
+async def test_predict_escapes_what_is_typed_into_a_hole(user):
     await user.press("y")
     for text in ("x!", "\x1b", "[bold]", "漢", "9" * 100, "N*", "-1", "1,2"):
         await user.hurry(*text)
@@ -119,7 +119,7 @@ async def test_whatever_is_typed_into_a_hole_is_shown_safely(user):
 
 
 @pytest.mark.parametrize(("line", "size"), table("primes"))
-def test_nothing_on_the_screen_gives_a_hidden_size_away(line, size):
+def test_predict_screen_hides_the_requested_size(line, size):
     state, passed = state_of(line, None), 0
     while state.hides:
         assert size not in re.findall(r"\d+", screen(state)), screen(state)
@@ -166,7 +166,7 @@ ASKING = [kind for kind in KINDS.values() if kind.rule not in REFUSALS and kind.
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ASKING, ids=[kind.name for kind in ASKING])
-def test_no_number_that_is_asked_for_stands_anywhere_before_it_is_answered(kind):
+def test_predict_screen_hides_the_requested_number(kind):
     """Other sizes for what is hidden leave the screen as it is, and what is asked is nowhere said."""
     asked = 0
     for level in range(1, len(LEVELS) + 1):
@@ -187,14 +187,14 @@ def test_no_number_that_is_asked_for_stands_anywhere_before_it_is_answered(kind)
     assert asked
 
 
-def test_a_wrong_size_that_no_mistake_gives_is_only_wrong():
+def test_predict_unknown_wrong_size_is_only_wrong():
     state = state_of("transpose 2,3,4 1,2,0")
     typed(state, "9")
     assert state.mistake is None
     assert state.predictions.is_wrong((1, 0))
 
 
-def test_the_mistake_of_a_tensor_without_elements_is_named():
+def test_predict_names_the_mistake_for_empty_tensors():
     state = state_of("reshape 3,0 0,0")
     typed(state, "0")
     state.choose((1, 1))
@@ -204,7 +204,7 @@ def test_the_mistake_of_a_tensor_without_elements_is_named():
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", OPS)
-def test_every_example_can_be_predicted_from_the_first_step_to_the_last(op):
+def test_predict_works_for_every_example(op):
     for shape, arguments in OPS[op].vectors:
         question = Question(op, {"input": shape} | {name: str(value) for name, value in arguments.items()})
         state = State(question, 0, learns=True)
@@ -222,7 +222,7 @@ def test_every_example_can_be_predicted_from_the_first_step_to_the_last(op):
         assert 0 < state.score.right == state.score.asked
 
 
-def test_a_tensor_of_many_dims_is_asked_about_too():
+def test_predict_works_for_many_dims():
     ones = ",".join(["1"] * 2000)
     state = state_of(f"squeeze {ones},7")
     assert state.hides

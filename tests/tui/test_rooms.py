@@ -59,7 +59,7 @@ SIZES = [(80, 24), (60, 18), (200, 60)]
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "asked"), [*((size, RANK_8) for size in SIZES), (SIZES[0], "reshape 0,3,C 0,-1")])
 @driven()
-async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):
+async def test_screens_mark_everything_they_cut(user, size, asked):
     await user.ask(asked)
     await user.resize(*size)
     for keys in ((), *ROOMS):
@@ -73,7 +73,7 @@ async def test_no_room_cuts_anything_off_without_a_mark(user, size, asked):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [(80, 24), (60, 18), (200, 60), (61, 19)])
 @driven()
-async def test_nothing_is_pushed_off_the_main_screen(user, size):
+async def test_main_screen_keeps_all_parts(user, size):
     await user.resize(*size)
     for asked in MAIN:
         await user.ask(asked)
@@ -88,7 +88,7 @@ async def test_nothing_is_pushed_off_the_main_screen(user, size):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("key", [*DIALOGS, "ctrl+p"])
 @driven(size=(120, 40))
-async def test_a_dialog_is_closed_by_clicks_and_keys_and_nothing_else_is(user, key):
+async def test_dialogs_close_by_clicks_and_keys(user, key):
     before = user.command
     for place in ("beside it", "on the key that it names"):
         await user.press(key)
@@ -116,7 +116,7 @@ PAIRS += [(name, dialects_with(op)[-1].name) for name, op in OPS.items()]
     "pairs", [PAIRS[1::30], pytest.param(PAIRS[::8], marks=pytest.mark.slow)], ids=["some", "more"]
 )
 @driven("reshape", "2,3,4", "0,-1", size=(100, 30))
-async def test_ops_and_dialects_can_be_chosen_by_keys(user, pairs):
+async def test_ops_and_dialects_are_chosen_by_keys(user, pairs):
     for op, dialect in pairs:
         having = [row.name for row in dialects_with(OPS[op])]
         await user.hurry("f2", "home", *["down"] * [*OPS].index(op))
@@ -133,7 +133,7 @@ FIELDS += ["chain '2,3,4 | transpose 1,0,2 | reshape 0,-1'", "transpose 2,3,4 1,
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("opening", FIELDS)
 @driven()
-async def test_every_field_can_be_rubbed_out_and_typed_again(user, opening):
+async def test_fields_can_be_cleared_and_retyped(user, opening):
     await user.ask(opening)
     for name in user.state.question.fields:
         text = user.state.question.texts.get(name, "")

@@ -11,19 +11,19 @@ from tests.view.film_picture import FILM
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SCENES)
-def test_a_picture_is_not_stale(name):
+def test_screenshots_are_up_to_date(name):
     if VERSIONS.read_text() != versions():
         pytest.skip(f"the pictures were taken with {VERSIONS.read_text().split()}")
     kept = (FOLDER / f"{name}.svg").read_text("utf-8")
     assert picture(SCENES[name]) == kept, "if it is right: python -m tests.renew screens"
 
 
-def test_every_picture_is_of_a_scene():
+def test_screenshots_all_have_a_scene():
     assert {file.stem for file in FOLDER.glob("*.svg")} == {*SCENES, FILM.stem}
 
 
 @each_row("name", SCENES)
-def test_a_picture_asks_the_network_for_nothing_and_names_no_folder(name):
+def test_screenshots_are_self_contained(name):
     kept = (FOLDER / f"{name}.svg").read_text("utf-8")
     assert "url(http" not in kept
     assert "@font-face" not in kept

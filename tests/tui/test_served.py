@@ -12,7 +12,7 @@ from tests.tui.tables import table
 
 
 @pytest.mark.parametrize("line", [line for (line,) in table("linked")])
-def test_a_link_leads_back_to_its_question(line):
+def test_served_link_restores_the_question(line):
     question = question_of(split(line))
     answer = answer_question(question).answer
     line = command(question, answer)
@@ -21,12 +21,12 @@ def test_a_link_leads_back_to_its_question(line):
     assert step == 3
 
 
-def test_a_question_that_is_too_long_has_no_link():
+def test_served_long_question_has_no_link():
     assert link_of(f"shapecalc reshape {'1,' * 5000}1 -1", 0) == {}
 
 
 @pytest.mark.parametrize("step", ["", "x", "-1", "٣", "9" * 400, "1.5", " "])
-def test_a_step_that_is_none_is_left_out(step):
+def test_served_link_omits_an_invalid_step(step):
     assert linked_question("flatten 2,3", step)[1] is None
 
 
@@ -39,7 +39,7 @@ FILES = [
 
 
 @pytest.mark.parametrize("ask", FILES)
-def test_a_file_is_refused(ask):
+def test_served_app_refuses_files(ask):
     with pytest.raises(ShapeError) as refused:
         linked_question(ask, "")
     assert refused.value.problem.rule == "file"
@@ -50,7 +50,7 @@ HOSTILE = ["\0\x1b[31m", "\udcff", "(" * 5000]
 
 
 @pytest.mark.parametrize("ask", NO_QUESTIONS + HOSTILE, ids=lambda ask: ascii(ask)[:30])
-def test_what_asks_nothing_opens_the_owners_question(ask):
+def test_served_app_opens_the_owners_question(ask):
     question, step, complaint = opening(["reshape", {"input": "2,3", "target": "6"}], [ask, "2"])
     assert (question.texts["input"], step) == ("2,3", 0)
     assert complaint

@@ -26,14 +26,14 @@ LINES = [line for (line,) in table("lines")]
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_command_line_is_the_state(line):
+def test_state_equals_its_command_line(line):
     question = question_of(split(line)[1:])
     assert command(question, answer_question(question).answer) == line
     assert command(question, None) == line
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_trying_every_op_and_going_back_loses_no_text(line):
+def test_state_keeps_texts_while_ops_change(line):
     question = question_of(split(line)[1:])
     seen = question
     for op in (*OPS, "chain", question.op):
@@ -43,7 +43,7 @@ def test_trying_every_op_and_going_back_loses_no_text(line):
 
 
 @each_row("dialect", DIALECTS)
-def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
+def test_state_drops_switches_of_other_dialects(dialect):
     for op in operators_of(DIALECTS[dialect]):
         question = question_of(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
         problem = answer_question(question).problem
@@ -51,37 +51,37 @@ def test_no_dialect_is_asked_with_the_switch_of_another(dialect):
 
 
 @each_row(("text", "is_half"), table("typed"))
-def test_what_can_still_become_right_is_being_typed_and_all_else_is_told(text, is_half):
+def test_state_distinguishes_incomplete_from_wrong_text(text, is_half):
     question = FIRST.with_op("reshape").with_text("target", text)
     result = answer_question(question, "target")
     assert (result.typing, result.problem is None) == (is_half == "half", False)
     assert not answer_question(question).typing
 
 
-def test_carets_are_of_the_field_that_is_wrong():
+def test_state_carets_mark_the_wrong_field():
     question = question_of(["reshape", "2,3,4", "5,-1"])
     assert caret(question, answer_question(question)) == ("target", 2, 4)
 
 
 @pytest.mark.parametrize(("text", "marked"), table("carets"))
-def test_carets_of_a_chain_are_of_the_token_or_of_its_stage(text, marked):
+def test_state_chain_carets_mark_the_token_or_stage(text, marked):
     question = question_of(["chain", text])
     name, start, stop = caret(question, answer_question(question))
     assert question.texts[name][start:stop] == marked
 
 
 @each_row(("line", "said"), table("sentences"))
-def test_what_is_said_under_a_whole_answer_is_of_its_own_stages(line, said):
+def test_state_notes_belong_to_their_stages(line, said):
     assert explore_text.sentence(State(question_of(split(line))), 78).plain == said
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
-def test_what_asks_nothing_is_refused(words):
+def test_state_refuses_empty_questions(words):
     with pytest.raises(ShapeError):
         question_of(words)
 
 
-def test_the_last_answer_stays_while_what_is_typed_is_none():
+def test_state_keeps_the_last_answer_while_text_is_invalid():
     state = State(FIRST)
     good = state.answer
     state.ask(FIRST.with_text("input", "2,3,4x"), "input")
@@ -90,7 +90,7 @@ def test_the_last_answer_stays_while_what_is_typed_is_none():
     assert not state.works("compare")
 
 
-def test_one_stands_past_the_last_step_of_the_next_answer_too():
+def test_state_stays_past_the_last_step():
     state = State(FIRST)
     state.ask(FIRST.with_text("to", "-1"))
     assert state.settled
@@ -99,7 +99,7 @@ def test_one_stands_past_the_last_step_of_the_next_answer_too():
     assert state.at == 2
 
 
-def test_a_refusal_is_stood_at():
+def test_state_step_stops_at_a_refusal():
     state = State(FIRST, 0)
     state.ask(FIRST.with_text("to", "5,-1"))
     assert state.at == state.last
@@ -107,7 +107,7 @@ def test_a_refusal_is_stood_at():
 
 
 @pytest.mark.parametrize(("keys", "cursor"), table("moves"))
-def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(keys, cursor):
+def test_state_grid_cursor_moves_by_rows_and_stops_at_corners(keys, cursor):
     state = State(question_of(["transpose", "2,3"]))
     for key in keys.split():
         state.move(key)
@@ -115,7 +115,7 @@ def test_the_cursor_of_the_grid_goes_from_row_to_row_and_stops_at_the_corners(ke
 
 
 @pytest.mark.parametrize("width", [20, 40, 58, 78, 198])
-def test_the_title_keeps_the_answer_and_its_width(width):
+def test_state_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
         question = question_of(split(words))
         text = explore_text.title(question, answer_question(question), width)
@@ -123,7 +123,7 @@ def test_the_title_keeps_the_answer_and_its_width(width):
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
 
 
-def test_as_many_keys_are_told_of_as_fit():
+def test_state_footer_shows_as_many_keys_as_fit():
     every = frozenset(key.action for key in KEYS)
     for width in range(10, 200, 7):
         assert keys_line(every, width).cell_len <= width
@@ -131,19 +131,19 @@ def test_as_many_keys_are_told_of_as_fit():
     assert len({key.key for key in KEYS}) == len({key.rank for key in KEYS}) == len(KEYS)
 
 
-def test_a_dialect_may_be_written_in_any_case_and_one_that_does_not_exist_is_refused():
+def test_state_dialect_names_are_case_insensitive():
     assert question_of(["reshape", "2,3", "6", "--dialect", "NumPy"]).dialect == "numpy"
     with pytest.raises(ShapeError, match="there is no dialect 'numpi'"):
         question_of(["reshape", "2,3", "6", "--dialect", "numpi"])
 
 
-def test_the_default_dialect_and_settings_that_it_does_not_take_are_left_out():
+def test_state_omits_default_dialect_and_settings():
     question = question_of(["reshape", "2,3", "6", "--dialect", "openvino", "--special-zero", "--dtype", "float32"])
     assert question.with_setting("dialect", "onnx").settings == {"dtype": "float32"}
     assert question.with_op("shuffle").settings == {"dtype": "float32"}
 
 
-def test_a_word_that_an_op_takes_can_be_typed_letter_by_letter(monkeypatch):
+def test_state_words_can_be_typed_letter_by_letter(monkeypatch):
     mode = Param("mode", Holds.WORD, "which order", words=("DCR", "CRD"))
     monkeypatch.setitem(OPS.found, "squeeze", replace(OPS["squeeze"], params=(mode,)))
     question = question_of(["squeeze", "1,3", "--mode", "d"])
@@ -161,7 +161,7 @@ def test_a_word_that_an_op_takes_can_be_typed_letter_by_letter(monkeypatch):
         ("onnx", "no-such-attribute: axes exists since Squeeze 13, and this is Squeeze 11"),
     ],
 )
-def test_what_an_operator_lacks_is_a_problem_and_what_it_never_has_is_no_field(monkeypatch, dialect, said):
+def test_state_missing_operator_is_a_problem_not_a_field(monkeypatch, dialect, said):
     lacking = {
         "torch": Operator("squeeze", since={"axes": None}),
         "onnx": Operator("Squeeze", {11: UP_TO_12}, since={"axes": 13}),
@@ -175,7 +175,7 @@ def test_what_an_operator_lacks_is_a_problem_and_what_it_never_has_is_no_field(m
     assert question.fields == (("input", "axes") if dialect == "onnx" else ("input",))
 
 
-def test_a_field_beside_a_file_may_be_half_typed(tmp_path):
+def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3)))
     question = question_of(["reshape", str(tmp_path / "x.npy"), "0,-"])
     assert answer_question(question, "target").typing
@@ -183,13 +183,13 @@ def test_a_field_beside_a_file_may_be_half_typed(tmp_path):
 
 
 @pytest.mark.parametrize(("words", "place"), table("compared"))
-def test_the_comparison_starts_at_the_question(words, place):
+def test_state_comparison_starts_at_the_question(words, place):
     question = question_of(split(words))
     listed = rows(question)
     assert nearest(listed, Row(question, "", answer_question(question))) == int(place)
     assert "--no-allowzero" not in command(listed[0].question, None)
 
 
-def test_a_default_setting_is_no_attribute_that_an_old_operator_lacks():
+def test_state_default_setting_is_valid_in_old_opsets():
     first, second, *_ = rows(question_of(split("reshape 2,3 6 --opset 5")))
     assert (first.answer_text, second.answer_text) == ("6", "refused: no-such-attribute")

@@ -22,7 +22,7 @@ SIZES = [(200, 60), (80, 24), (60, 18), (40, 12)]
     ],
 )
 @driven(lesson=True)
-async def test_what_is_asked_and_the_field_are_in_view(user, places):
+async def test_lesson_screen_shows_question_and_field(user, places):
     await user.press("enter")
     for size in SIZES:
         await user.resize(*size)
@@ -39,7 +39,7 @@ async def test_what_is_asked_and_the_field_are_in_view(user, places):
             assert field.region.bottom < size[1]
 
 
-def test_no_key_of_the_main_screen_means_something_else_here():
+def test_lesson_screen_keys_do_not_reuse_main_keys():
     actions = {key.key: key.action for key in KEYS}
     kept = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
     own = {key.key for screen in (Lessons, Drilling) for key in screen.KEYS}

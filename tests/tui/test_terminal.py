@@ -75,7 +75,7 @@ def shapecalc(*words):
 
 @pytest.mark.slow
 @on_tmux
-def test_it_is_typed_in_stepped_through_resized_hidden_and_left_with_the_answer():
+def test_terminal_types_steps_resizes_suspends_and_quits():
     with Tmux(f's=$({shapecalc("tui", "reshape", "2,3,4", "0,-1", "--step", "last")}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 2,12")
         terminal.type(",5")
@@ -94,7 +94,7 @@ def test_it_is_typed_in_stepped_through_resized_hidden_and_left_with_the_answer(
 
 @pytest.mark.slow
 @on_tmux
-def test_a_first_start_opens_the_path_and_one_key_leaves_it_for_good_and_quitting_prints_nothing(tmp_path):
+def test_terminal_first_start_opens_the_path(tmp_path):
     alone = f"NO_COLOR=1 XDG_DATA_HOME={shlex.quote(str(tmp_path))} {shapecalc('tui')}"
     with Tmux(alone) as terminal:
         assert "Ten minutes from nothing" in terminal.shows("1 of 9: What a dim is")
@@ -112,7 +112,7 @@ def test_a_first_start_opens_the_path_and_one_key_leaves_it_for_good_and_quittin
 
 @pytest.mark.slow
 @on_tmux
-def test_leaving_a_refused_request_tells_why():
+def test_terminal_quitting_a_refusal_prints_the_reason():
     with Tmux(shapecalc("tui", "reshape", "2,3,4", "5,-1")) as terminal:
         terminal.shows("refused: indivisible")
         terminal.press("F10")
@@ -123,7 +123,7 @@ def test_leaving_a_refused_request_tells_why():
 
 @pytest.mark.slow
 @on_tmux
-def test_a_shape_comes_through_a_pipe_and_the_keys_from_the_terminal():
+def test_terminal_reads_shape_from_pipe_and_keys_from_tty():
     line = shapecalc("tui", "reshape", "-", "8,7", "--step", "last")
     with Tmux(f's=$(echo 7,8 | {line}); echo "ANSWER=$s"') as terminal:
         terminal.shows("answer 8,7")
@@ -140,7 +140,7 @@ STEP_4 = ("shuffle", "2,3,4", "--first", "1,0,2", "--to", "2,-1,3", "--step", "4
 
 @pytest.mark.slow
 @on_tmux
-def test_told_to_end_it_leaves_the_terminal_as_it_was(tmp_path):
+def test_terminal_is_restored_on_sigterm(tmp_path):
     number = tmp_path / "pid"
     told = f"echo $$ > {shlex.quote(str(number))}; exec {shapecalc('tui', *STEP_4)}"
     with Tmux(f"sh -c {shlex.quote(told)}") as terminal:
@@ -163,14 +163,14 @@ notes = "Whisper."
 
 @pytest.mark.slow
 @on_tmux
-def test_it_opens_with_the_lessons_of_a_file_and_their_notes(tmp_path):
+def test_terminal_opens_lessons_of_a_file_with_notes(tmp_path):
     file = tmp_path / "week3.toml"
     file.write_text(OWN_LESSON)
     with Tmux(shapecalc("tui", "--lesson-file", str(file), "--notes")) as terminal:
         assert "My own" in terminal.shows("Notes: Whisper.")
 
 
-def test_a_terminal_that_cannot_be_used_is_told_in_a_line():
+def test_terminal_reports_an_unusable_terminal():
     parent, child = pty.openpty()
     running = subprocess.Popen(command("tui"), env=environment(), cwd=ROOT, stdin=child, stdout=child, stderr=child)
     os.close(child)
@@ -192,7 +192,7 @@ def test_a_terminal_that_cannot_be_used_is_told_in_a_line():
         ("xterm", "utf-8", ""),
     ],
 )
-def test_the_app_needs_a_terminal_that_it_can_draw_on_in_utf_8(kind, encoding, said, monkeypatch):
+def test_terminal_requires_utf_8_and_a_tty(kind, encoding, said, monkeypatch):
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(sys, stream, SimpleNamespace(isatty=lambda: True, encoding=encoding))
     monkeypatch.setenv("TERM", kind)
@@ -201,7 +201,7 @@ def test_the_app_needs_a_terminal_that_it_can_draw_on_in_utf_8(kind, encoding, s
 
 
 @pytest.mark.parametrize(("words", "said"), table("misused"))
-def test_what_cannot_be_opened_is_told_in_a_line(words, said, shapecalc):
+def test_terminal_reports_unreadable_requests(words, said, shapecalc):
     ran = shapecalc("tui", *shlex.split(words))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("shapecalc: usage: ")
@@ -209,7 +209,7 @@ def test_what_cannot_be_opened_is_told_in_a_line(words, said, shapecalc):
     assert ran.err.count("\n") == 1
 
 
-def test_a_pipe_without_a_terminal_behind_it_is_told():
+def test_terminal_reports_a_pipe_without_a_tty():
     words = command("tui", "reshape", "-", "6")
     options = {"capture_output": True, "encoding": "utf-8", "check": False, "start_new_session": True}
     ran = subprocess.run(words, cwd=ROOT, env=environment(), input="2,3\n", timeout=PATIENCE, **options)
@@ -217,5 +217,5 @@ def test_a_pipe_without_a_terminal_behind_it_is_told():
     assert "the app needs a terminal to read its keys from" in ran.stderr
 
 
-def test_opening_a_question_reads_no_numpy():
+def test_terminal_opening_does_not_import_numpy():
     assert loaded("import shapecalc.tui.app", ("numpy",)) == []

@@ -176,7 +176,7 @@ async def open_further(user, course, drill, path, notes):
 
 
 @pytest.mark.parametrize("lines", transcripts(Path(__file__).parent / "transcripts", rf"\$|{DONE}|{SEEN}"))
-def test_what_is_pressed_gives_what_is_seen(lines, tmp_path, monkeypatch):
+def test_app_transcripts(lines, tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setattr("shapecalc.tui.lessons.new_seed", lambda: "1")

@@ -20,7 +20,7 @@ LINE = "shapecalc reshape 2,3 6"
     ],
     ids=lambda content: content[:20],
 )
-def test_a_file_that_holds_something_else_is_passed_over(content):
+def test_user_file_with_foreign_content_is_ignored(content):
     app_file().parent.mkdir(parents=True)
     app_file().write_text(content, errors="surrogateescape")
     kept = UserFile()
@@ -30,7 +30,7 @@ def test_a_file_that_holds_something_else_is_passed_over(content):
     assert json.loads(app_file().read_text()) == {"theme": "dark", "questions": []}
 
 
-def test_the_last_questions_are_kept_each_once():
+def test_user_file_keeps_recent_questions_once():
     first, second = UserFile(), UserFile()
     first.add_question(LINE)
     for number in range(MOST_QUESTIONS):
@@ -43,7 +43,7 @@ def test_the_last_questions_are_kept_each_once():
     assert len({*kept}) == MOST_QUESTIONS
 
 
-def test_a_visitor_leaves_nothing_and_finds_nothing():
+def test_served_app_does_not_use_the_user_file():
     UserFile().add_question(LINE)
     UserFile().keep_theme("light")
     visitor = UserFile(NOWHERE)

@@ -96,13 +96,13 @@ def asks_the_same(answer):
     return all(bare(answer_to(command_line(each))) == bare(each) for each in (answer, *answer.traces))
 
 
-def test_the_tables_are_asked_again_by_their_command_lines():
+def test_code_tables_round_trip_through_command_lines():
     assert [line for line, *_ in rows(REQUESTS, "names") if not asks_the_same(answer_to(f"shapecalc {line}"))] == []
 
 
 @examples(45)
 @given(requested_answers().filter(lambda answer: answer is not None))
-def test_what_is_drawn_is_written_as_a_command_line_and_as_code_that_do_the_same(answer):
+def test_drawn_requests_equal_command_line_and_code(answer):
     assert asks_the_same(answer)
     assume(answer.output is not None and size(answer.output) < LARGEST)
     for target in HERE:
@@ -116,7 +116,7 @@ def test_what_is_drawn_is_written_as_a_command_line_and_as_code_that_do_the_same
 
 @pytest.mark.parametrize("target", targets())
 @pytest.mark.parametrize("asked", some_and_rest(ASKED, 20))
-def test_names_stay_open_until_the_code_runs(asked, target):
+def test_code_names_stay_open_until_run(asked, target):
     for line, choices, *not_said in asked:
         answer = answer_to(f"shapecalc {line}")
         if target in "".join(not_said):
@@ -162,7 +162,7 @@ def named_chains(draw):
 
 @examples(45)
 @given(named_chains().filter(bool), SIZES)
-def test_any_chain_of_names_does_the_same_for_any_sizes(answer, drawn):
+def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn):
     sizes = {name: drawn[name] for name in names(dim for shape in shapes_of(answer) for dim in shape)}
     assume(holds(answer.conditions, sizes))
     concrete = put_in(answer, sizes)
@@ -178,7 +178,7 @@ def test_any_chain_of_names_does_the_same_for_any_sizes(answer, drawn):
 
 
 @pytest.mark.parametrize("target", targets([*(each for each in FORMS if each != "tensorrt"), "onnx"]))
-def test_code_of_several_operands_makes_what_numpy_makes(target):
+def test_code_of_operands_equals_numpy(target):
     for chain, numpy in rows(OPERANDS, "as in NumPy"):
         answer = sc.chain(*chain.split(" | "))
         shapes = operand_names(answer.traces)
@@ -190,7 +190,7 @@ def test_code_of_several_operands_makes_what_numpy_makes(target):
 
 
 @pytest.mark.parametrize("chain", [chain for (chain,) in rows(OPERANDS, "windows")])
-def test_windows_of_torch_and_onnx_make_the_same(chain):
+def test_code_windows_of_torch_and_onnx_agree(chain):
     answer = sc.chain(*chain.split(" | "))
     shapes = operand_names(answer.traces)
     made = run_code("onnx", code(answer, "onnx").text, data(answer.input), shapes)
@@ -202,19 +202,19 @@ def test_windows_of_torch_and_onnx_make_the_same(chain):
 
 @pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1", "transpose 8,3"])
 @pytest.mark.parametrize("target", RUNS)
-def test_no_warning_where_nothing_changes_its_meaning(target, line):
+def test_code_has_no_needless_warning(target, line):
     warnings = code(answer_to(f"shapecalc {line}"), target).warnings
     assert [warning for warning in warnings if not warning.startswith("the code declares")] == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_request_that_is_refused_stays_refused(shapecalc, target):
+def test_code_of_a_refused_request_is_refused(shapecalc, target):
     ran = shapecalc("reshape", "2,3,4", "5,-1", "--as", target)
     assert (ran.code, ran.out, ran.err.startswith("shapecalc: indivisible: ")) == (3, "", True)
 
 
 @pytest.mark.parametrize("target", ["numpy", "tensorrt"])
-def test_code_imports_nothing_of_its_framework(target):
+def test_code_writer_does_not_import_frameworks(target):
     question = f"import sys; sys.argv = ['shapecalc', 'reshape', '2,3', '-1', '--as', '{target}']"
     question += "; from shapecalc.__main__ import main; main()"
     assert {*loaded(question, HEAVY)} <= {"typer"}

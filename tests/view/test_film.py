@@ -37,7 +37,7 @@ def text_of(film, number=-1):
 
 @given(answers(), ROOMS)
 @examples(45)
-def test_every_word_has_room_and_stands_over_no_other(answer, room):
+def test_film_captions_fit_without_overlap(answer, room):
     film = film_of(answer, *room)
     assert film.height <= room[1]
     for frame in film.frames:
@@ -62,7 +62,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("line", HUGE, ids=lambda line: line[:30])
-def test_huge_counts_have_films_that_say_what_is_left_out(line):
+def test_film_of_huge_counts_reports_omissions(line):
     film = film_of(answer_to(line))
     for number in range(len(film.frames)):
         assert all(len(row) <= film.width for row in text_of(film, number).split("\n"))
@@ -72,7 +72,7 @@ def test_huge_counts_have_films_that_say_what_is_left_out(line):
 
 @given(answers(without=("shape", *COMBINING)), ROOMS)
 @examples(45)
-def test_memory_ends_as_numpy_leaves_it(answer, room):
+def test_film_memory_equals_numpy(answer, room):
     assume(answer.concrete)
     assume(all(prod(dim or 1 for dim in shape) <= 10_000 for shape in (answer.input, answer.output)))
     made = run(answer, np.arange(prod(answer.input)).reshape(answer.input)).array.ravel()
@@ -83,7 +83,7 @@ def test_memory_ends_as_numpy_leaves_it(answer, room):
 
 @given(answers(), st.floats(0, 1))
 @examples(45)
-def test_the_tracks_of_files_are_the_pictures_of_the_screen(answer, part):
+def test_film_file_tracks_equal_screen_pictures(answer, part):
     film = film_of(answer)
     second = part * film.seconds
     seen = sorted((each.text, each.look) for each in picture_at(film, film.starts, second) if each.text)
@@ -102,7 +102,7 @@ def indexed(array, text):
 
 @given(permutations(), ROOMS)
 @examples(45)
-def test_what_is_picked_up_is_what_is_written(drawn, room):
+def test_film_moved_elements_match_reads_and_writes(drawn, room):
     shape, perm = drawn
     answer = answer_to(f"transpose {','.join(map(str, shape)) or '[]'} {','.join(map(str, perm)) or '[]'}")
     assume(answer.output is not None and prod(shape))
@@ -124,7 +124,7 @@ small = st.lists(st.integers(1, 4), max_size=4).map(tuple)
 
 @given(small.flatmap(lambda shape: st.tuples(st.just(shape), factorisations(prod(shape)))))
 @examples(45)
-def test_a_reshape_moves_no_element(drawn):
+def test_film_reshape_moves_no_element(drawn):
     shape, target = (",".join(map(str, dims)) or "[]" for dims in drawn)
     places = [
         {key: (sprite.x, sprite.y, sprite.text) for key, sprite in frame.sprites.items() if key.startswith("cell")}
@@ -138,7 +138,7 @@ def at_steps(film, step):
     return [number for number, frame in enumerate(film.frames) if frame.step == step]
 
 
-def test_a_copied_zero_glides_down_its_column_which_is_lit():
+def test_film_copied_zero_highlights_its_column():
     film = film_of(answer_to("reshape 2,2,3,2 -1,0,0"))
     for step, out, dim in ((0, 1, "2"), (1, 2, "3")):
         number = at_steps(film, step)[-1]
@@ -154,7 +154,7 @@ def test_a_copied_zero_glides_down_its_column_which_is_lit():
         assert len({shown[key].x for key in lit - {"rail1"}}) == 1
 
 
-def test_minus_one_is_filled_from_the_budget():
+def test_film_minus_one_is_filled_from_the_budget():
     film = film_of(answer_to("reshape 2,3,4 0,-1"))
     last = film.frames[at_steps(film, 1)[-1]].sprites
     pieces = [sprite for key, sprite in last.items() if key.startswith("piece")]
@@ -174,7 +174,7 @@ def dims_asked(asks):
 
 @given(answers())
 @examples(45)
-def test_every_dim_that_has_to_be_found_is_asked_for_once_while_it_is_a_hole(answer):
+def test_film_asks_for_each_unknown_dim_once(answer):
     film, asked = film_of(answer), 0
     for before, frame in zip(film.frames, film.frames[1:], strict=False):
         dims = dims_asked(frame.asks) if frame.asks else ()
@@ -188,7 +188,7 @@ def test_every_dim_that_has_to_be_found_is_asked_for_once_while_it_is_a_hole(ans
     )
 
 
-def test_bars_move_from_the_old_cuts_to_the_new_ones():
+def test_film_bars_move_from_old_to_new_cuts():
     film = film_of(answer_to("reshape 2,3,4 4,6"))
     seen = [{key for key, sprite in frame.sprites.items() if "~" in key and sprite.text} for frame in film.frames]
     number = next(number for number, keys in enumerate(seen) if keys)

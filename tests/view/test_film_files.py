@@ -53,7 +53,7 @@ def hostile():
     return Film(HOSTILE, 60, 16, tuple(frames), ())
 
 
-def test_a_moving_picture_is_xml_without_a_script_whose_times_never_go_back(hostile):
+def test_film_svg_is_script_free_with_increasing_times(hostile):
     for film, theme in ((film_of(SHUFFLE), None), (film_of(SHUFFLE), "light"), (hostile, None), (hostile, "dark")):
         drawn = moving(film, theme)
         root = ElementTree.fromstring(drawn)
@@ -91,7 +91,7 @@ def words_of(frame):
     return [each for each in frame.sprites.values() if each.text.strip("│┃║")]
 
 
-def test_a_moving_picture_shows_every_frame():
+def test_film_svg_shows_every_frame():
     film = film_of(SHUFFLE)
     root = ElementTree.fromstring(moving(film, None))
     for number, frame in enumerate(film.frames):
@@ -99,7 +99,7 @@ def test_a_moving_picture_shows_every_frame():
         assert shown_at(root, share) == sorted(each.text.lstrip() for each in words_of(frame))
 
 
-def test_a_long_film_shows_less_so_that_the_picture_stays_small():
+def test_film_svg_shortens_long_films():
     answer = answer_to("chain 8,8 " + "| transpose 1,0 " * 9)
     assert moving(film_of(answer), None) is None
     film, data = film_file(answer, "x.svg")
@@ -109,7 +109,7 @@ def test_a_long_film_shows_less_so_that_the_picture_stays_small():
         film_file(answer_to("chain 8,8 " + "| transpose 1,0 " * 20), "x.svg")
 
 
-def test_a_gif_stands_for_whole_hundredths_and_as_long_as_the_film():
+def test_film_gif_durations_are_whole_hundredths():
     film = film_of(SMALL)
     image = Image.open(BytesIO(gif(film, "dark")))
     delays = []
@@ -122,7 +122,7 @@ def test_a_gif_stands_for_whole_hundredths_and_as_long_as_the_film():
     assert (image.info["loop"], image.size[0]) == (0, 2 * (film.width * 8 + 20))
 
 
-def test_words_stand_in_pixels_as_far_apart_as_their_blanks_say():
+def test_film_pixel_text_keeps_column_distances():
     film = film_of(SMALL)
     drawn = moment(film, [Sprite(0, 0, "ab      cd")], "light")
     grey = Image.open(BytesIO(files.png(drawn, 1))).convert("L")
@@ -131,7 +131,7 @@ def test_words_stand_in_pixels_as_far_apart_as_their_blanks_say():
     assert gap >= 6 * 8, "blanks are not to be one blank"
 
 
-def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_path):
+def test_film_pixel_glyphs_have_ink_from_the_font(monkeypatch, tmp_path):
     (tmp_path / "empty.ttf").write_bytes(b"")
     for font, least, most in ((files.FONT, 5000, 10**6), (tmp_path / "empty.ttf", 0, 1000)):  # upright lines stay
         monkeypatch.setattr(files, "FONT", font)
@@ -139,7 +139,7 @@ def test_pixels_hold_ink_which_they_would_not_without_the_font(monkeypatch, tmp_
         assert least < sum(grey.histogram()[:128]) < most
 
 
-def test_the_font_has_what_pictures_are_made_of():
+def test_film_font_has_every_glyph():
     font = ImageFont.truetype(str(files.FONT), 40)
 
     def pixels(char):
@@ -156,7 +156,7 @@ def rgb(text):
 
 
 @each_row("name", LOOKS)
-def test_every_word_can_be_read_on_every_page(name):
+def test_film_text_has_contrast_on_every_page(name):
     look = LOOKS[name]
     for theme in ("light", "dark"):
         assert contrast(rgb(ink_of(look, theme)), rgb(look.behind or page_of(theme))) >= CONTRAST
@@ -166,7 +166,7 @@ def test_every_word_can_be_read_on_every_page(name):
         assert "red" not in style
 
 
-def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(hostile):
+def test_film_page_is_self_contained_and_keeps_its_words(hostile):
     for film in (film_of(SHUFFLE), hostile):
         text = page(film, None).decode()
         assert unescape(re.search("<title>(.*?)</title>", text)[1]) == film.title
@@ -186,7 +186,7 @@ def test_a_page_asks_nothing_of_the_network_and_holds_the_words_as_they_are(host
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-def test_a_browser_plays_the_page(tmp_path):
+def test_film_page_plays_in_a_browser(tmp_path):
     film = film_of(SMALL)
     (tmp_path / "film.html").write_bytes(page(film, "light"))
     seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
@@ -236,7 +236,7 @@ def test_a_browser_plays_the_page(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("line", [LINE, "reshape 2,3,4 5,-1", "reshape N,C,H,W 0,-1,64", "rearrange 2,3 'a b -> b a'"])
-def test_a_picture_that_stands_still_is_read(line, ending):
+def test_still_picture_is_readable(line, ending):
     data = still(answer_to(line), f"x{ending}", None, theme="dark")
     if ending == ".png":
         image = Image.open(BytesIO(data))
@@ -251,14 +251,14 @@ def test_a_picture_that_stands_still_is_read(line, ending):
 
 
 @pytest.mark.parametrize("line", ["reshape 7,11,13 0,-1", "shuffle 7,11,13 --first 1,0,2 --to 0,-1"])
-def test_a_picture_of_a_step_does_not_tell_what_later_steps_settle(line):
+def test_step_picture_hides_later_steps(line):
     answer = answer_to(line)
     said = str(answer.output[-1])
     *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == said)
     assert [said in still_text(answer, at, 80).plain for at in range(ASKED, last + 1)] == [False] * (last + 1) + [True]
 
 
-def test_a_picture_of_a_step_shows_it_and_tells_of_no_refusal_to_come():
+def test_step_picture_hides_a_later_refusal():
     answer = answer_to("reshape 2,3,4 5,-1")
     for at, said in ((ASKED, "predict the output shape"), (0, "5 is given")):
         shown = still_text(answer, at, 80).plain
@@ -272,7 +272,7 @@ def test_a_picture_of_a_step_shows_it_and_tells_of_no_refusal_to_come():
 
 
 @pytest.mark.parametrize("name", ["x.bmp", "x", ".svg", "svg", "x.svg.gz", ""])
-def test_names_that_are_no_pictures_are_refused(name):
+def test_picture_unknown_names_are_refused(name):
     with pytest.raises(ShapeError, match="is not a film"):
         film_file(SMALL, name)
     with pytest.raises(ShapeError, match="is not a picture"):
@@ -280,19 +280,19 @@ def test_names_that_are_no_pictures_are_refused(name):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
-def test_a_theme_is_light_or_dark(ending):
+def test_picture_theme_is_light_or_dark(ending):
     with pytest.raises(ShapeError, match="there is no theme 'blue'"):
         film_file(SMALL, f"x{ending}", "blue")
 
 
 @pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])
-def test_a_package_that_is_not_there_is_named(name, package, monkeypatch):
+def test_picture_missing_package_is_named(name, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ShapeError, match=r"is not installed; .*install"):
         still(SMALL, name) if name == "x.png" else film_file(SMALL, name)
 
 
-def test_the_film_of_the_readme_is_not_stale():
+def test_readme_film_is_up_to_date():
     assert FILM.read_bytes() == made(), "if it is right: python -m tests.renew screens"
 
 
@@ -314,7 +314,7 @@ def in_notebook(answer):
 
 
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
-def test_a_notebook_gets_a_picture_that_can_be_read_on_both_pages_beside_the_text_that_explain_prints(line, capsys):
+def test_notebook_picture_fits_light_and_dark_pages(line, capsys):
     answer = answer_to(line)
     svg, text = in_notebook(answer)
     words = "".join(each.text or "" for each in ElementTree.fromstring(svg).iter(f"{SVG}text"))
@@ -329,7 +329,7 @@ def test_a_notebook_gets_a_picture_that_can_be_read_on_both_pages_beside_the_tex
         assert all(contrast(rgb(page_colour), rgb(ink)) >= CONTRAST for _, ink in inks)
 
 
-def test_explain_prints_every_picture_if_asked_and_what_the_stream_can_show(monkeypatch):
+def test_explain_prints_requested_pictures_in_stream_glyphs(monkeypatch):
     answer, printed = answer_to("reshape 2,2,3,2 -1,0,0"), []
     for everything, encoding in ((False, "utf-8"), (True, "utf-8"), (False, "ascii")):
         stream = TextIOWrapper(BytesIO(), encoding=encoding, write_through=True)
@@ -342,14 +342,14 @@ def test_explain_prints_every_picture_if_asked_and_what_the_stream_can_show(monk
     assert "-1 --" in in_ascii
 
 
-def test_two_pictures_on_one_page_share_no_class():
+def test_pictures_on_one_page_have_distinct_classes():
     one, other = (
         {*re.findall(r'class="(\w+)', next(iter(in_notebook(answer_to(LINES[name])))))} for name in ("trace", "chain")
     )
     assert one.isdisjoint(other)
 
 
-def test_a_long_answer_says_how_many_lines_are_left_out():
+def test_picture_of_a_long_answer_counts_omitted_lines():
     svg, _ = in_notebook(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
     assert len({each.get("y") for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MOST_LINES
     assert "more lines, which explain() prints" in svg

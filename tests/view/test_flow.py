@@ -27,20 +27,20 @@ def styles(drawn):
     return {place: span.style for place, span in places_of(drawn)}
 
 
-def test_choosing_a_dim_lights_up_all_that_it_comes_from():
+def test_flow_highlights_the_sources_of_a_dim():
     drawn = styles(flow(answer_to(SHUFFLE), chosen=(2, 1)))
     assert {place for place, style in drawn.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
     hidden = styles(flow(answer_to(SHUFFLE), chosen=(2, 1), holes={(2, 1): "[ ]"}))
     assert {place for place, style in hidden.items() if style.reverse} <= {(2, 1)}
 
 
-def test_what_is_not_settled_yet_is_dim():
+def test_flow_unsettled_dims_are_faint():
     drawn = styles(flow(answer_to(SHUFFLE), 4))
     assert {place for place, style in drawn.items() if style.dim} == {(2, 1)}
 
 
 @given(st.integers(1, 7).flatmap(lambda rank: st.permutations(range(rank))))
-def test_every_crossing_changes_the_places_of_two_neighbours(perm):
+def test_flow_crossings_swap_neighbours(perm):
     (layout,) = layouts(answer_to(f"transpose {','.join('2' * len(perm))} {','.join(map(str, perm))}"))
     order = [perm.index(axis) for axis in range(len(perm))]
     for layer in wiring(layout).layers:
@@ -50,24 +50,24 @@ def test_every_crossing_changes_the_places_of_two_neighbours(perm):
 
 
 @each_row(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))
-def test_marks_of_what_axes_become(line, before, after):
+def test_flow_axis_marks(line, before, after):
     answer = answer_to(line)
     for cells, marks in ((input_cells(answer), before), (layouts(answer)[-1].cells, after)):
         assert [mark_text(cell.mark, UNICODE) for cell in cells] == marks.split()
 
 
-def test_marks_are_told_apart():
+def test_flow_axis_marks_are_distinct():
     answer = answer_to(f"reshape {','.join(['2'] * 200)} -1")
     assert len({cell.mark for cell in input_cells(answer)}) == 200
 
 
 @pytest.mark.parametrize("colour", HUES)
 @pytest.mark.parametrize("page", [(255, 255, 255), (0, 0, 0)])
-def test_colours_are_legible_on_white_and_on_black(colour, page):
+def test_flow_colours_are_legible_on_white_and_black(colour, page):
     assert contrast(tuple(bytes.fromhex(colour[1:])), page) >= 3
 
 
-def test_steps_can_be_found_in_the_rail():
+def test_flow_steps_are_in_the_rail():
     drawn = rail(answer_to(SHUFFLE), 5)
     assert {span.style.meta["step"] for span in drawn.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
 
@@ -75,7 +75,7 @@ def test_steps_can_be_found_in_the_rail():
 @pytest.mark.parametrize(
     ("encoding", "strokes"), [("utf-8", UNICODE), ("cp437", ASCII), ("nonsense", ASCII), (None, ASCII)]
 )
-def test_strokes_are_those_that_can_be_shown(encoding, strokes):
+def test_flow_strokes_follow_the_stream(encoding, strokes):
     assert strokes_for(encoding) is strokes
 
 
@@ -117,11 +117,11 @@ DRAWN = {
 
 
 @pytest.mark.parametrize(("acts", "shown"), DRAWN.values(), ids=DRAWN)
-def test_a_canvas_joins_lines_and_puts_words_over_them(acts, shown):
+def test_canvas_joins_lines_below_words(acts, shown):
     assert drawn_on(*acts).plain == shown
 
 
-def test_neighbours_of_one_style_share_a_span_and_so_do_the_blanks_between_them_unless_they_are_lit():
+def test_canvas_merges_spans_of_one_style():
     bold = drawn_on(("put", 0, 0, "a", "bold"), ("put", 2, 0, " b", "bold"), ("put", 6, 0, "c", "red"))
     assert spans(bold) == [("a  b  ", "bold"), ("c", "red")]
     assert spans(drawn_on(("put", 0, 0, "a", LIT), ("put", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]

@@ -14,13 +14,13 @@ BLOCKS = [block for file in sorted(GOLDEN.iterdir()) for block in BLOCK.findall(
 
 
 @pytest.mark.parametrize("blocks", some_and_rest(BLOCKS, 40))
-def test_what_is_drawn_was_kept(blocks):
+def test_pictures_match_golden_files(blocks):
     for kind, options, line, kept in blocks:
         advice = f"look at {line}, and if it is right: python -m tests.renew golden"
         assert drawn(kind, options, line).rstrip() == kept.rstrip(), advice
 
 
 @pytest.mark.parametrize("command", ["reshape 0,3 0,3", "expand 1 0 -d numpy", "reshape 2,3 5", "shape 2,3"])
-def test_a_grid_of_no_elements_is_refused(command):
+def test_empty_grid_is_refused(command):
     with pytest.raises(ShapeError):
         grid(answer_to(command))

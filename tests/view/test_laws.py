@@ -39,7 +39,7 @@ PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers
 
 @given(answers(), st.integers(40, 120), st.integers(4, 30), st.sampled_from([ASCII, UNICODE]), st.data())
 @examples(75)
-def test_every_line_fits_without_blanks_at_its_end_and_no_plural_is_of_one_thing(answer, width, height, strokes, data):
+def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, height, strokes, data):
     at = data.draw(st.none() | st.integers(0, len(answer.steps)))
     sized = {"width": width, "height": height, "strokes": strokes}
     drawn = [rail(answer, at, width=width, strokes=strokes), strip(answer, at, width=width, strokes=strokes)]
@@ -65,7 +65,7 @@ def test_every_line_fits_without_blanks_at_its_end_and_no_plural_is_of_one_thing
 
 
 @pytest.mark.parametrize("scale", [*Scale])
-def test_every_figure_is_of_one_size_and_differs_from_the_others(scale):
+def test_figures_have_one_size_and_differ(scale):
     drawn = {char: tuple(figures(char, scale)) for char in GLYPHS if char != "✗"}
     assert {len(line) for lines in drawn.values() for line in lines} == {scale.columns - scale.gap}
     assert {len(lines) for lines in drawn.values()} == {scale.rows}
@@ -90,7 +90,7 @@ def check_places(answer, width):
 @example(answer_to("shuffle 1,1,1,1,1,1,1,1,1"), 60)
 @example(answer_to("chain 5,N | reshape N,0 | reshape []"), 60)
 @examples(75)
-def test_a_flow_shows_the_dims_of_the_stages_under_the_marks_of_the_axes_they_are_of(answer, width):
+def test_flow_shows_dims_under_their_axis_marks(answer, width):
     check_places(answer, width)
     found = layouts(answer)
     finished = [stage for stage in answer.stages if stage.finished]
@@ -109,7 +109,7 @@ def test_a_flow_shows_the_dims_of_the_stages_under_the_marks_of_the_axes_they_ar
 
 @given(answers(), st.data())
 @examples(45)
-def test_the_grid_follows_one_element_and_its_sizes_meet_the_conditions(answer, data):
+def test_grid_follows_one_element_and_meets_conditions(answer, data):
     if answer.output is None:
         return
     with suppress(ShapeError):
@@ -131,7 +131,7 @@ def test_the_grid_follows_one_element_and_its_sizes_meet_the_conditions(answer, 
 
 @pytest.mark.parametrize("height", range(6, 13))
 @pytest.mark.parametrize("line", ["reshape N,C,H,W 0,-1,64", "reshape N,4,W -1,8,W", "reshape N,C,H,W -1"])
-def test_the_sizes_that_rulers_take_are_always_said(line, height):
+def test_rulers_state_their_example_sizes(line, height):
     answer = answer_to(line)
     drawn = picture(answer, len(answer.steps) - 1, height=height).plain
     assert drawn.count("\n") < height
@@ -149,7 +149,7 @@ MAIN = [
 
 
 @pytest.mark.parametrize(("line", "at", "sums"), MAIN)
-def test_the_picture_of_a_whole_answer_is_of_the_step_that_shows_most(line, at, sums):
+def test_whole_answer_picture_shows_its_main_step(line, at, sums):
     answer = answer_to(line)
     assert main_step(answer, 80) == at
     drawn, whole = picture(answer, at, width=80, height=HEIGHT).plain, still_text(answer, None, 80).plain
@@ -167,7 +167,7 @@ def asked_steps(op):
 
 
 @each_row("op", OPS)
-def test_no_help_says_the_dim(op):
+def test_help_never_reveals_a_dim(op):
     number = r"[\w*/]+"
     for stage, step in asked_steps(op):
         hint, value = hint_of(stage, step), str(step.value)
@@ -179,5 +179,5 @@ def test_no_help_says_the_dim(op):
         assert value in shown or value not in re.findall(number, f"{hint.rule} {hint.where}")
 
 
-def test_every_step_rule_has_a_name():
+def test_step_rules_have_names():
     assert all(rule.name for rule in step_rules().values())

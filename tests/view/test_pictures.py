@@ -181,12 +181,12 @@ def check(asked, size):
 
 
 @pytest.mark.parametrize("seeds", some_and_rest(list(range(REQUESTS)), 30))
-def test_pictures_are_as_numpy_has_it(seeds):
+def test_pictures_agree_with_numpy(seeds):
     for seed in seeds:
         check(drawn_request(seed), SIZES[seed % len(SIZES)])
 
 
-def test_the_requests_are_of_every_kind():
+def test_picture_requests_cover_every_kind():
     asked = [drawn_request(seed) for seed in range(100)]
     answers = [answer_to(each.line) for each in asked]
     steps = [step for answer in answers for step in answer.steps]
@@ -198,7 +198,7 @@ def test_the_requests_are_of_every_kind():
     assert max(array.ndim for each in asked for array in each.arrays) >= 8
 
 
-def test_one_bar_through_a_knot_is_read_as_wrong(monkeypatch):
+def test_wrong_bar_through_a_mix_is_detected(monkeypatch):
     before = np.arange(24).reshape(2, 3, 4)
     for line in ("reshape 2,3,4 2,-1,2", "reshape 2,3,4 4,6"):
         answer = answer_to(line)

@@ -50,7 +50,7 @@ def cut(box):
 
 @examples(45)
 @given(chains(), st.data())
-def test_maps_after_maps_are_numpys_and_every_box_is_right_and_reads_no_more_than_is_counted(chain, data):
+def test_axis_maps_compose_as_numpy_and_boxes_are_exact(chain, data):
     shape, moves = chain
     array = np.arange(prod(shape)).reshape(shape)
     want = moved_by_numpy(array, moves)
@@ -78,7 +78,7 @@ def test_maps_after_maps_are_numpys_and_every_box_is_right_and_reads_no_more_tha
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=4), st.data())
-def test_spans_are_boxes_that_hold_the_positions_in_order(sizes, data):
+def test_axis_map_spans_hold_positions_in_order(sizes, data):
     start = data.draw(st.integers(0, prod(sizes) - 1))
     stop = data.draw(st.integers(start + 1, prod(sizes)))
     found = stretches(start, stop, sizes)
@@ -91,7 +91,7 @@ def test_spans_are_boxes_that_hold_the_positions_in_order(sizes, data):
 
 @examples(45)
 @given(chains())
-def test_a_map_holds_each_part_of_the_output_once_and_of_the_source_at_most_once(chain):
+def test_axis_map_covers_the_output_once(chain):
     for each in fewest_maps(*chain):
         for axes, shape, rest in ((each.by_source_axis, each.source, False), (each.by_output_axis, each.output, True)):
             for atoms, size in zip(axes, shape, strict=True):
@@ -101,7 +101,7 @@ def test_a_map_holds_each_part_of_the_output_once_and_of_the_source_at_most_once
             assert prod(atom.size for atom in run.sources) == run.size
 
 
-def test_what_lines_up_is_one_part_on_both_sides_and_a_mix_that_a_later_reshape_undoes_is_none():
+def test_axis_map_merges_aligned_parts():
     runs = axis_map((6, 8), [Permute((1, 0)), Reshape((2, 4, 6)), Permute((2, 0, 1))]).runs
     assert sorted(run.size for run in runs) == [2, 4, 6]
     undone = axis_map((4, 5, 6), [Reshape((6, 5, 4)), Reshape((4, 30))]).runs
@@ -123,21 +123,21 @@ MIX = [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2))]
         ((2, 3), [*MIX, Permute((1, 0)), Reshape((3, 2))], 3),
     ],
 )
-def test_moves_take_as_few_rows_as_there_are(shape, moves, rows):
+def test_axis_map_count_is_minimal(shape, moves, rows):
     assert len(fewest_maps(shape, moves)) == rows
 
 
-def test_the_array_between_is_the_smallest_that_there_is():
+def test_axis_map_intermediate_array_is_smallest():
     moves = [Reshape((3, 2)), Permute((1, 0)), Reshape((1, 2, 3)), Expand((7, 2, 3)), Reshape((7, 3, 2))]
     assert [prod(each.source) for each in fewest_maps((2, 3), moves)] == [6, 6]
 
 
-def test_a_move_of_no_elements_is_refused():
+def test_axis_map_refuses_empty_moves():
     with pytest.raises(MoveError, match="no element moves"):
         fewest_maps((4, 5), [Dims(0, 1)])
 
 
-def test_the_boxes_of_a_grid_hold_every_element_once():
+def test_grid_boxes_cover_every_element_once():
     counts = np.zeros((5, 4), int)
     for box in grid(counts.shape, (2, 3)):
         counts[cut(box)] += 1

@@ -82,7 +82,7 @@ def difference(chain, source, memory=1 << 24):
 
 @pytest.mark.parametrize("seed", range(45))
 @pytest.mark.sampled(5)
-def test_a_chain_on_a_store_is_numpys(seed, x):
+def test_store_chain_equals_numpy(seed, x):
     random = Random(seed)
     shape = tuple([random.choice([1, 2, 3, 4, 6]) for _ in range(random.randint(0, 5))])
     array, answer = elements(random.choice(TYPES), shape), drawn_chain(random, shape, without=("scattered", "empty"))
@@ -102,7 +102,7 @@ def test_a_chain_on_a_store_is_numpys(seed, x):
         "2,6 | reshape 12,1 | roll 4 0 | reshape 4,3 | slice [:, 2:0:-1] | slice 3:0:-1",
     ],
 )
-def test_what_is_picked_of_what_is_rolled_is_numpys(chain, x):
+def test_store_slice_of_a_roll_equals_numpy(chain, x):
     answer = answer_to(chain)
     array = elements("i4", answer.input)
     made(x, array, (2,) * array.ndim)
@@ -110,7 +110,7 @@ def test_what_is_picked_of_what_is_rolled_is_numpys(chain, x):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_codecs_attributes_fill_value_and_version_are_carried_over(kind, x):
+def test_store_keeps_codecs_attributes_fill_value_and_version(kind, x):
     source = made(x, elements("f4", (4, 6, 8)), (2, 3, 4), 7, attributes={"a": [1]}, **FORMATS[kind])
     found = carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", x)
     assert (found.metadata.zarr_format, found.fill_value, found.order) == (source.metadata.zarr_format, 7, source.order)
@@ -118,7 +118,7 @@ def test_codecs_attributes_fill_value_and_version_are_carried_over(kind, x):
     assert (found.shards is None) == (source.shards is None)
 
 
-def test_names_of_dimensions_stay_with_the_axes_that_survive(x):
+def test_store_dimension_names_follow_surviving_axes(x):
     made(x, elements("f4", (4, 6, 8)), (2, 3, 4), dimension_names=["a", "b", "c"])
     assert carried("4,6,8 | transpose 2,0,1 | reshape 0,-1", x).metadata.dimension_names == ("c", None)
     old, names = x.with_name("old.zarr"), "_ARRAY_DIMENSIONS"
@@ -128,7 +128,7 @@ def test_names_of_dimensions_stay_with_the_axes_that_survive(x):
 
 @pytest.mark.parametrize("shape", ["0,3", "3,0,2"])
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_empty_arrays_are_carried_too_in_chunks_that_are_asked_for(shape, chunk, x):
+def test_store_empty_arrays_use_requested_chunks(shape, chunk, x):
     sizes = tuple(map(int, shape.split(",")))
     made(x, np.empty(sizes, "f4"), (1,) * len(sizes))
     found = carried(f"{shape} | transpose", x, chunks=chunk and (chunk,) * len(sizes))
@@ -137,7 +137,7 @@ def test_empty_arrays_are_carried_too_in_chunks_that_are_asked_for(shape, chunk,
 
 
 @pytest.mark.parametrize(("name", "chunks"), [("x.npy", None), ("x.h5:/group/data", (2, 2, 5)), ("x.h5:/plain", None)])
-def test_npy_and_hdf5_files_are_inputs_with_the_chunks_that_they_have(name, chunks, tmp_path):
+def test_store_reads_npy_and_hdf5_with_their_chunks(name, chunks, tmp_path):
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     array = elements("f4", (6, 4, 5))
     np.save(tmp_path / "x.npy", array)
@@ -155,13 +155,13 @@ def test_npy_and_hdf5_files_are_inputs_with_the_chunks_that_they_have(name, chun
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["u1", "f4", "c16"])
 @pytest.mark.parametrize("chunks", [None, (150, 140, 100), (40, 140, 130)])
-def test_large_chunks_are_filled_in_tiles_whole_and_by_parts(kind, chunks, x):
+def test_store_fills_large_chunks_in_tiles(kind, chunks, x):
     array = np.arange(130 * 140 * 150).astype(kind).reshape(130, 140, 150)
     made(x, array, (65, 70, 75), compressors=None)
     np.testing.assert_array_equal(carried("130,140,150 | transpose 2,1,0", x, chunks=chunks)[...], array.T)
 
 
-def test_a_difference_is_found_and_named(x):
+def test_store_verification_names_a_difference(x):
     made(x, elements("f4", (4, 6)), (2, 3))
     carried("4,6 | transpose 1,0", x)
     zarr.open_array(str(x.with_name("y.zarr")), mode="r+")[5, 1] = 99
@@ -169,7 +169,7 @@ def test_a_difference_is_found_and_named(x):
     assert (found.index, found.found, found.expected) == ((5, 1), "99.0", "12.0")
 
 
-def test_comparing_keeps_no_more_chunks_than_the_memory_holds(x, monkeypatch):
+def test_store_verification_stays_within_memory(x, monkeypatch):
     made(x, elements("f4", (16, 16)), (2, 2))
     carried("16,16 | transpose 1,0", x, chunks=(2, 2))
     readers, reader = [], carrying._Reader
@@ -178,7 +178,7 @@ def test_comparing_keeps_no_more_chunks_than_the_memory_holds(x, monkeypatch):
     assert [each.chunk.cache_info().currsize for each in readers] == [5, 5]
 
 
-def test_a_chunk_that_does_not_match_its_checksum_is_said_and_leaves_a_part(x):
+def test_store_checksum_failure_is_reported_and_resumable(x):
     made(x, elements("f4", (4, 6)), (2, 3), compressors=[zarr.codecs.Crc32cCodec()])
     chunk = x / "c" / "1" / "1"
     chunk.write_bytes(b"\xff" + chunk.read_bytes()[1:])
@@ -188,14 +188,14 @@ def test_a_chunk_that_does_not_match_its_checksum_is_said_and_leaves_a_part(x):
     assert (x.with_name("y.zarr.part") / "manifest.json").exists()
 
 
-def test_another_store_of_the_same_name_is_opened_anew(x):
+def test_store_of_the_same_name_is_reopened(x):
     for shape, chain in (((4, 6), "4,6 | transpose 1,0"), ((2, 3, 4), "2,3,4 | transpose 2,0,1")):
         made(x, elements("f4", shape), (1,) * len(shape), overwrite=True)
         found = carried(chain, x, force=True)
     assert found.shape == (4, 2, 3)
 
 
-def test_a_chunk_of_fill_values_needs_no_file(x):
+def test_store_chunk_of_fill_values_has_no_file(x):
     array = np.full((4, 8), 7, "f4")
     array[0, 5] = 1
     made(x, array, (2, 4), fill_value=7)
@@ -270,7 +270,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_source_whose_chunks_are_changed_is_not_gone_on_with(change, source):
+def test_store_resume_refuses_a_rechunked_source(change, source):
     job, target = break_off(source)
     assert job.state == state_of(str(source))
     CHANGES[change](source / "c" / "0" / "1")
@@ -280,7 +280,7 @@ def test_a_source_whose_chunks_are_changed_is_not_gone_on_with(change, source):
 
 
 @pytest.mark.parametrize("changed", ["x.npy", "x.zarr/c/0/1"])
-def test_a_source_that_is_changed_while_it_is_read_is_said(changed, source):
+def test_store_source_changed_during_reading_is_reported(changed, source):
     np.save(source.with_name("x.npy"), elements("f4", (6, 4)))
     job = plan_job(sc.transpose((6, 4)), str(source.parent / changed.split("/c/")[0]), 1 << 28, 1)
     with pytest.raises(FileError, match="changed while it was read"):
@@ -288,7 +288,7 @@ def test_a_source_that_is_changed_while_it_is_read_is_said(changed, source):
     assert not source.with_name("y.zarr").exists()
 
 
-def test_folders_that_are_links_count_once_however_they_are_linked(source):
+def test_store_counts_linked_folders_once(source):
     linked = source.with_name("c")
     (source / "c").rename(linked)
     (source / "c").symlink_to(linked)
@@ -300,7 +300,7 @@ def test_folders_that_are_links_count_once_however_they_are_linked(source):
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_finished_chunk_that_is_damaged_is_written_again_and_no_other(damage, source):
+def test_store_resume_rewrites_only_the_damaged_chunk(damage, source):
     job, target = break_off(source)
     chunks = sorted((source.with_name("y.zarr.part") / "0.array.zarr" / "c").glob("*/*"))
     times = [each.stat().st_mtime_ns for each in chunks]
@@ -321,7 +321,7 @@ def test_a_finished_chunk_that_is_damaged_is_written_again_and_no_other(damage, 
         (lambda found: found["source"].pop(), "its source is another"),
     ],
 )
-def test_a_part_of_another_version_is_refused_in_a_line(change, said, source):
+def test_store_resume_refuses_another_version(change, said, source):
     job, target = break_off(source)
     manifest = source.with_name("y.zarr.part") / "manifest.json"
     found = json.loads(manifest.read_text())
@@ -333,7 +333,7 @@ def test_a_part_of_another_version_is_refused_in_a_line(change, said, source):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damaged", [0, 1])
-def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, x):
+def test_store_resume_uses_the_undamaged_pass(damaged, x):
     array, target = elements("f4", (512, 64, 256)), x.with_name("y.zarr")
     made(x, array, (64, 32, 256))
     job = plan_job(answer_to("512,64,256 | transpose 2,1,0 | reshape 0,-1"), str(x), 36 << 20, 1)
@@ -363,5 +363,5 @@ def test_of_two_passes_the_damaged_one_is_gone_on_with(damaged, x):
         (RuntimeError("it is\nso."), "it is so"),
     ],
 )
-def test_a_reason_is_one_line_and_never_empty(error, reason):
+def test_store_failure_reason_is_one_line(error, reason):
     assert reason_of(error) == reason

@@ -24,14 +24,14 @@ ALIGNED = {
 
 
 @pytest.mark.parametrize("name", ALIGNED)
-def test_where_cuts_line_up_each_byte_is_read_once(name):
+def test_plan_aligned_cuts_read_each_byte_once(name):
     plan = plan_store([axis_map(GIB, ALIGNED[name])], 4, CHUNKS, 256 << 20)
     assert (plan.read, plan.written, plan.exact) == (1 << 30, 1 << 30, True)
     assert plan.memory <= 256 << 20
     assert prod(plan.passes[0].chunks) * 4 <= max(prod(CHUNKS) * 4, 1 << 20)
 
 
-def test_primes_do_not_make_chunks_small():
+def test_plan_prime_sizes_keep_large_chunks():
     plan = plan_store([axis_map((100003, 1009, 31), [Permute((2, 1, 0))])], 4, (1000, 100, 31), 512 << 20)
     assert plan.read == plan.written
     assert 1 << 23 <= prod(plan.passes[0].chunks) * 4 <= LARGEST
@@ -40,12 +40,12 @@ def test_primes_do_not_make_chunks_small():
 @pytest.mark.parametrize(
     ("shape", "target"), [((400, 500, 600), (600, 500, 400)), ((4001, 503, 607), (607, 503, 4001))]
 )
-def test_where_cuts_do_not_line_up_each_byte_is_read_at_most_twice(shape, target):
+def test_plan_unaligned_cuts_read_each_byte_at_most_twice(shape, target):
     plan = plan_store([axis_map(shape, [Reshape(target)])], 4, (100, 100, 100), 512 << 20)
     assert plan.read <= 2 * plan.written
 
 
-def test_what_does_not_fit_the_memory_goes_through_a_store_between():
+def test_plan_beyond_memory_uses_an_intermediate_store():
     plan = plan_store([axis_map(GIB, ALIGNED["merge"])], 4, CHUNKS, 64 << 20)
     assert len(plan.passes) == 2
     assert plan.read <= 2 << 30
@@ -53,7 +53,7 @@ def test_what_does_not_fit_the_memory_goes_through_a_store_between():
 
 
 @pytest.mark.slow
-def test_the_store_between_is_cut_for_whole_rows_where_that_moves_less():
+def test_plan_intermediate_store_keeps_rows_if_cheaper():
     shape, chunks = (218320, 267552), (1745, 4013)
     plan = plan_store([axis_map(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
     assert plan.read + plan.written <= 4.8 * prod(shape)
@@ -86,7 +86,7 @@ def large_case(random):
 
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.sampled(2)
-def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
+def test_plan_terabytes_cost_at_most_two_passes(seed):
     shape, chunks, itemsize, moves, memory = large_case(Random(seed))
     plan = plan_store(fewest_maps(shape, moves), itemsize, chunks, memory)
     data = prod(shape) * itemsize
@@ -95,7 +95,7 @@ def test_terabytes_move_at_most_as_often_as_two_passes_do(seed):
     assert plan.memory <= memory
 
 
-def test_too_little_memory_is_said_and_chunks_that_are_asked_for_are_taken_with_their_price():
+def test_plan_reports_too_little_memory_and_cost_of_requested_chunks():
     with pytest.raises(PlanError, match="a task needs"):
         plan_store([axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
     plan = plan_store([axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
@@ -103,7 +103,7 @@ def test_too_little_memory_is_said_and_chunks_that_are_asked_for_are_taken_with_
     assert plan.read >= 1 << 30
 
 
-def test_the_tasks_of_any_plan_fill_the_output_once():
+def test_plan_tasks_fill_the_output_once():
     for seed in range(40):
         random = Random(seed)
         shape = tuple([random.choice([1, 2, 3, 5, 8, 12, 17]) for _ in range(random.randint(0, 4))])

@@ -1,11 +1,11 @@
-"""The shape calculator: what a tensor's shape becomes under a framework's own rules, and why.
+"""A calculator of tensor shapes under the rules of many frameworks.
 
-Every function returns a `Trace` (a `Chain`, a `Comparison`) or raises `ShapeError`, a `ValueError` that
-carries `.problem` and `.trace`. Dims are whole numbers; names and monomials are text: `("N", 3, "H*W")`. An input may
-also be anything that has a `shape`; None in it is a dim that nobody knows.
+Each op function returns a `Trace`, `chain` a `Chain` and `compare` a `Comparison`; all raise `ShapeError`, a
+`ValueError` with the attributes `problem` and `trace`. A dim is an integer, or a string for a named size or a monomial:
+`("N", 3, "H*W")`. An input may also be an object with a `shape`, such as an array; None in a shape is an unknown dim.
 
-Options of the ops: `dialect` says whose rules answer (`shapecalc dialects` lists them), `opset` selects the operator's
-version, `dtype` is an element type that the dialect may refuse, `where` has sizes to put in for names.
+Common options: `dialect` selects the framework whose rules apply (`shapecalc dialects` lists them), `opset` the version
+of an ONNX operator; `dtype` is the element type, which the dialect may refuse; `where` maps names to sizes.
 
 >>> import shapecalc as sc
 >>> sc.reshape((2, 3, 4), (0, -1)).output
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
     Scales = float | str | Sequence[float]
 
     class SizeOptions(TypedDict, total=False):
-        """The options of every op."""
+        """The options of all ops."""
 
         dtype: str | None
         where: Mapping[str, int] | None
 
     class DialectOptions(SizeOptions, total=False):
-        """The options of ops that several dialects have."""
+        """The options of ops that exist in several dialects."""
 
         dialect: str | None
 
     class VersionOptions(DialectOptions, total=False):
-        """The options of ops that ONNX has."""
+        """The options of ops that exist in ONNX."""
 
         opset: int | None
 
     class WindowOptions(VersionOptions, total=False):
-        """The options of ops with windows."""
+        """The options of convolution and pooling."""
 
         stride: Axes | None
         padding: Axes | None
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
         output_padding: Axes | None
 
     class ReshapeOptions(VersionOptions, total=False):
-        """The options of reshape: a dialect's own switch says what 0 means, and some dialects have parameters."""
+        """The options of reshape, with switches and parameters of single dialects."""
 
         allowzero: bool | None
         special_zero: bool | None
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
         num_axes: int | None
 
     class ShuffleOptions(SizeOptions, total=False):
-        """The options of shuffle: its stages, and TensorRT's switch."""
+        """The options of shuffle: its stages and TensorRT's switch."""
 
         first: Axes | None
         to: Dims | None
@@ -117,14 +117,13 @@ __all__ += ["upsample", "view"]
 
 
 def reshape(input: Dims, target: Dims, **options: Unpack[ReshapeOptions]) -> Trace:
-    """Cut the same elements into another shape; 0 and -1 in `target` mean what the dialect says.
+    """Reshape a tensor; the dialect defines the meaning of 0 and -1 in `target`.
 
-    `reverse` is MXNet's: both shapes are read from the right. `axis` and `num_axes` are Caffe's: the part that `target`
-    replaces.
-    Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's own switch over what 0 means: `allowzero`,
-    `special_zero` or `zero_is_placeholder`.
+    Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's switch for the meaning of 0: `allowzero`,
+    `special_zero` or `zero_is_placeholder`. In MXNet, `reverse` matches the shapes from the right. In Caffe, `axis` and
+    `num_axes` select the dims that `target` replaces.
     Source: ONNX Reshape, TensorRT Shuffle, oneDNN StaticReshape, and the runtimes of `shapecalc dialects`.
-    Raises `ShapeError` with the rule that refused.
+    Raises `ShapeError` with the broken rule.
 
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
@@ -133,10 +132,10 @@ def reshape(input: Dims, target: Dims, **options: Unpack[ReshapeOptions]) -> Tra
 
 
 def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Move axes: output dim i is input dim `perm[i]`; without `perm` the dims reverse.
+    """Permute axes: output dim i is input dim `perm[i]`.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Transpose, oneDNN StaticTranspose. Raises `ShapeError`.
+    Without `perm` the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Transpose, oneDNN
+    StaticTranspose. Raises `ShapeError`.
 
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
@@ -145,9 +144,10 @@ def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOp
 
 
 def shuffle(input: Dims, **options: Unpack[ShuffleOptions]) -> Trace:
-    """Transpose, reshape, transpose, each optional; a 0 in `to` copies from the tensor after `first`.
+    """Apply a TensorRT Shuffle: transpose, reshape and transpose, each optional.
 
-    Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`.
+    Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`. A 0 in `to`
+    copies a dim of the tensor after `first`.
     Source: TensorRT Shuffle. Raises `ShapeError`.
 
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
@@ -157,7 +157,7 @@ def shuffle(input: Dims, **options: Unpack[ShuffleOptions]) -> Trace:
 
 
 def shape(input: Dims, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Return the dims from `start` to `end` themselves, which the operator gives as a vector of int64.
+    """Return the dims from `start` to `end`, as the operator's int64 vector.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Shape. Raises `ShapeError`.
@@ -169,10 +169,11 @@ def shape(input: Dims, *, start: int | None = None, end: int | None = None, **op
 
 
 def flatten(input: Dims, **options: Unpack[FlattenOptions]) -> Trace:
-    """Merge dims: around `axis` (ONNX), from `start_dim` to `end_dim` (PyTorch), or all (NumPy).
+    """Flatten a tensor.
 
-    Options: `axis`, `start_dim`, `end_dim`, `dialect`, `opset`, `dtype`, `where`.
-    Source: ONNX Flatten, torch.flatten, ndarray.flatten. Raises `ShapeError`.
+    This merges the dims before `axis` and those from it on (ONNX), the dims from `start_dim` to `end_dim` (PyTorch), or
+    all (NumPy). Options: `axis`, `start_dim`, `end_dim`, `dialect`, `opset`, `dtype`, `where`. Source: ONNX Flatten,
+    torch.flatten, ndarray.flatten. Raises `ShapeError`.
 
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
@@ -181,7 +182,7 @@ def flatten(input: Dims, **options: Unpack[FlattenOptions]) -> Trace:
 
 
 def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Drop dims of 1: those named by `axes`, or all of them.
+    """Remove dims of size 1: those at `axes`, or all of them.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Squeeze, numpy.squeeze, torch.squeeze, OpenVINO Squeeze. Raises `ShapeError`.
@@ -193,7 +194,7 @@ def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOpti
 
 
 def unsqueeze(input: Dims, axes: Axes, **options: Unpack[VersionOptions]) -> Trace:
-    """Insert dims of 1 so that they stand at `axes` of the output.
+    """Insert dims of size 1 at the given axes of the output.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Unsqueeze, numpy.expand_dims, torch.unsqueeze, OpenVINO Unsqueeze. Raises `ShapeError`.
@@ -205,7 +206,7 @@ def unsqueeze(input: Dims, axes: Axes, **options: Unpack[VersionOptions]) -> Tra
 
 
 def expand(input: Dims, target: Dims, **options: Unpack[VersionOptions]) -> Trace:
-    """Repeat dims of 1 until the tensor has the requested shape.
+    """Broadcast a tensor to the requested shape by repeating its dims of size 1.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Expand, numpy.broadcast_to, Tensor.expand, OpenVINO Broadcast. Raises `ShapeError`.
@@ -217,9 +218,9 @@ def expand(input: Dims, target: Dims, **options: Unpack[VersionOptions]) -> Trac
 
 
 def depth_to_space(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Move channels into blocks of `block` rows and columns; `mode` is DCR or CRD, in ONNX alone.
+    """Move channels into spatial blocks of `block` rows and columns.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    `mode` is DCR or CRD; only ONNX has it. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX DepthToSpace, torch.pixel_shuffle. Raises `ShapeError`.
 
     >>> depth_to_space((1, 8, 2, 3), 2).output
@@ -229,9 +230,9 @@ def depth_to_space(input: Dims, block: int, *, mode: str | None = None, **option
 
 
 def space_to_depth(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Move blocks of `block` rows and columns into channels; `mode` is DCR or CRD, in ONNX since 28 alone.
+    """Move spatial blocks of `block` rows and columns into channels.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    `mode` is DCR or CRD; only ONNX has it, since opset 28. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX SpaceToDepth, torch.pixel_unshuffle. Raises `ShapeError`.
 
     >>> space_to_depth((1, 2, 4, 6), 2).output
@@ -241,10 +242,10 @@ def space_to_depth(input: Dims, block: int, *, mode: str | None = None, **option
 
 
 def view(input: Dims, target: Dims, *, strides: Axes | None = None, **options: Unpack[SizeOptions]) -> Trace:
-    """Read the same memory as another shape, if a tensor with these `strides`, in elements, has such a view.
+    """View a tensor in another shape without copying, as `Tensor.view` does.
 
-    Options: `dtype`, `where`.
-    Source: Tensor.view; without `strides` the tensor is contiguous. Raises `ShapeError`.
+    `strides` are those of the input, in elements; without them the input is contiguous. Options: `dtype`, `where`.
+    Source: Tensor.view. Raises `ShapeError` if there is no such view.
 
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
     (3, 2, 2)
@@ -253,7 +254,7 @@ def view(input: Dims, target: Dims, *, strides: Axes | None = None, **options: U
 
 
 def select(input: Dims, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
-    """Take one index of one axis, and drop the axis; -1 is the last.
+    """Select one index of an axis and remove the axis; -1 is the last index.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather. Raises `ShapeError`.
@@ -265,8 +266,9 @@ def select(input: Dims, axis: int, index: int, **options: Unpack[VersionOptions]
 
 
 def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Trace:
-    """Keep some positions of each axis; `slices` are a text such as ":, ::2", or Python's own, as `numpy.s_` makes.
+    """Slice the axes of a tensor.
 
+    `slices` is a string such as ":, ::2", a Python slice or a sequence of these, such as `numpy.s_[:, ::2]`.
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice. Raises `ShapeError`.
 
@@ -277,10 +279,11 @@ def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Tra
 
 
 def split(input: Dims, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
-    """Cut an axis into `parts`, into parts of one `size` or of given `sizes`, and keep one, by default the first.
+    """Split an axis into equal parts, or by size, and return one part.
 
-    `extras["outputs"]` of the answer are the shapes of all parts. Options: `part`, `sizes`, `size`, `uneven`,
-    `dialect`, `opset`, `dtype`, `where`.
+    Options: `part`, the index of the returned part (default 0); `size`, the size of each part except a smaller last
+    one; `sizes`, the size of each part; `uneven`, which allows an axis that `parts` does not divide; `dialect`,
+    `opset`, `dtype`, `where`. The item `outputs` of the trace's `extras` has the shapes of all parts.
     Source: ONNX Split, numpy.split and array_split, torch.chunk and split, OpenVINO Split, paddle.split.
     Raises `ShapeError`.
 
@@ -293,7 +296,7 @@ def split(input: Dims, axis: int, parts: int | None = None, **options: Unpack[Sp
 
 
 def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions]) -> Trace:
-    """Take positions of one axis, in any order and as often as they are named.
+    """Gather the positions `indices` of an axis, in any order and with repeats.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Gather, numpy.take, PyTorch indexing, tf.gather, OpenVINO Gather. Raises `ShapeError`.
@@ -305,7 +308,7 @@ def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions
 
 
 def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
-    """Reverse axes: their last position comes first.
+    """Reverse the order of the elements along `axes`.
 
     Options: `dialect`, `dtype`, `where`.
     Source: numpy.flip, torch.flip, paddle.flip. Raises `ShapeError`.
@@ -317,10 +320,10 @@ def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
 
 
 def roll(input: Dims, shift: Axes, axis: Axes | None = None, **options: Unpack[DialectOptions]) -> Trace:
-    """Move the positions of axes on by `shift`; those at an end come to the start. Without axes, all move as one row.
+    """Shift the elements along axes cyclically.
 
-    Options: `dialect`, `dtype`, `where`.
-    Source: numpy.roll, torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
+    Without `axis` the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`. Source: numpy.roll,
+    torch.roll, OpenVINO Roll, paddle.roll. Raises `ShapeError`.
 
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
@@ -329,9 +332,9 @@ def roll(input: Dims, shift: Axes, axis: Axes | None = None, **options: Unpack[D
 
 
 def rearrange(input: Dims, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Split, move, repeat and merge axes as a pattern of einops names them; `lengths` are those of axes: `p=7,q=7`.
+    """Split, permute, repeat and merge axes by an einops pattern.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    `lengths` are the lengths of named axes, such as `p=7,q=7`. Options: `dialect`, `opset`, `dtype`, `where`.
     Source: einops.rearrange, einops.repeat. Raises `ShapeError`.
 
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
@@ -353,7 +356,7 @@ def swapaxes(input: Dims, axis1: int, axis2: int, **options: Unpack[DialectOptio
 
 
 def moveaxis(input: Dims, axes: Axes, destination: Axes, **options: Unpack[DialectOptions]) -> Trace:
-    """Move `axes` to their places in `destination`; the others keep their order.
+    """Move `axes` to the positions `destination`; the other axes keep their order.
 
     Options: `dialect`, `dtype`, `where`.
     Source: numpy.moveaxis, torch.movedim, paddle.moveaxis. Raises `ShapeError`.
@@ -365,7 +368,7 @@ def moveaxis(input: Dims, axes: Axes, destination: Axes, **options: Unpack[Diale
 
 
 def unflatten(input: Dims, axis: int, sizes: Dims, **options: Unpack[DialectOptions]) -> Trace:
-    """Cut one axis into `sizes`, of which one may be -1.
+    """Split an axis into axes of `sizes`, one of which may be -1.
 
     Options: `dialect`, `dtype`, `where`.
     Source: torch.unflatten. Raises `ShapeError`.
@@ -377,7 +380,7 @@ def unflatten(input: Dims, axis: int, sizes: Dims, **options: Unpack[DialectOpti
 
 
 def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace:
-    """Repeat the whole tensor along its axes.
+    """Tile a tensor `repeats[i]` times along axis i.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Tile, Tensor.repeat, numpy.tile, OpenVINO Tile, paddle.tile. Raises `ShapeError`.
@@ -389,11 +392,12 @@ def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace
 
 
 def conv(input: Dims, weight: Dims, **options: Unpack[ConvOptions]) -> Trace:
-    """Convolve with the filters of a weight, OUT,IN/groups,k...; transposed IN,OUT/groups,k....
+    """Apply a convolution, or a transposed convolution with `transposed=True`.
 
-    `stride`, `padding` and `dilation` are one number or one for each spatial dim; `padding` may have the begins and
-    then the ends, or be `same`, `same-lower` or `valid`. `layout` is `nchw` or `nhwc`.
-    Options: `groups`, `transposed`, `output_padding`, `dialect`, `opset`, `dtype`, `where`.
+    `weight` has the shape OUT,IN/groups,k..., or IN,OUT/groups,k... if transposed. Options: `stride`, `padding` and
+    `dilation`, one number or one for each spatial dim; `padding` may also be all begins and then all ends, or `same`,
+    `same-lower` or `valid`; `layout`, `nchw` or `nhwc`; `groups`, `transposed`, `output_padding`, `dialect`, `opset`,
+    `dtype`, `where`.
     Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d. Raises `ShapeError`.
 
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
@@ -405,10 +409,10 @@ def conv(input: Dims, weight: Dims, **options: Unpack[ConvOptions]) -> Trace:
 def pool(
     input: Dims, kernel: Axes, *, kind: str | None = None, ceil: bool | None = None, **options: Unpack[WindowOptions]
 ) -> Trace:
-    """Take the greatest element of each window, or with `kind="average"` the mean; `kernel` may be `global`.
+    """Apply max pooling, or average pooling with `kind="average"`.
 
-    `stride`, `padding`, `dilation` and `layout` are those of `conv`; `ceil` counts a last window that is cut off.
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    `kernel` is one number, one for each spatial dim, or `global`. `ceil` allows a partial last window. Options:
+    `stride`, `padding`, `dilation` and `layout` as in `conv`, `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX MaxPool and AveragePool, torch.nn.MaxPool2d, keras.layers.MaxPooling2D. Raises `ShapeError`.
 
     >>> print(pool(("N", 64, "H", 112), 3, stride=2, padding=1))
@@ -418,9 +422,10 @@ def pool(
 
 
 def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Add positions at both ends of axes; `padding` has the begins of all and then the ends.
+    """Pad the ends of axes.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    `padding` has the begins of all `axes` and then their ends, as in ONNX. Options: `dialect`, `opset`, `dtype`,
+    `where`.
     Source: ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad. Raises `ShapeError`.
 
     >>> pad((2, 3), (1, 0, 0, 2)).output
@@ -432,7 +437,7 @@ def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpa
 def upsample(
     input: Dims, scale: Scales | None = None, *, size: Axes | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Multiply the spatial dims by factors and round down, or give them another `size`.
+    """Resize the spatial dims to `size`, or by the factors `scale`, rounding down.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Resize, torch.nn.functional.interpolate, keras.layers.UpSampling2D. Raises `ShapeError`.
@@ -444,7 +449,7 @@ def upsample(
 
 
 def broadcast(input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
-    """Return the shape of several tensors together: aligned at the right, their dims are equal, or 1.
+    """Broadcast tensors together: dims aligned at the right must be equal or 1.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: NumPy and ONNX broadcasting. Raises `ShapeError`.
@@ -456,7 +461,7 @@ def broadcast(input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -
 
 
 def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace:
-    """Multiply matrices, or stacks of them, whose dims in front broadcast.
+    """Multiply matrices; the leading dims of stacks are broadcast.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: numpy.matmul, ONNX MatMul, torch.matmul. Raises `ShapeError`.
@@ -470,9 +475,9 @@ def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace
 def linear(
     input: Dims, out_features: int | str | None = None, *, weight: Dims | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
-    """Multiply the last axis with a weight: one that makes `out_features`, or that of shape `weight`, OUT,IN.
+    """Apply a linear layer.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
+    It has `out_features`, or a weight of shape `weight` (OUT,IN). Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX MatMul, torch.nn.functional.linear, keras.layers.Dense. Raises `ShapeError`.
 
     >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
@@ -482,7 +487,7 @@ def linear(
 
 
 def concat(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Lay tensors end to end along an axis; all other dims are equal.
+    """Concatenate tensors along an axis; all other dims must be equal.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: ONNX Concat, which requires `axis`, numpy.concatenate, torch.cat. Raises `ShapeError`.
@@ -495,7 +500,7 @@ def concat(input: Dims, *operands: Dims, axis: int | None = None, **options: Unp
 
 
 def stack(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
-    """Lay tensors of one shape along a new axis.
+    """Stack tensors of equal shape along a new axis.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
     Source: numpy.stack, torch.stack; ONNX Unsqueeze and Concat, which require `axis`. Raises `ShapeError`.
@@ -507,10 +512,10 @@ def stack(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpa
 
 
 def einsum(pattern: str, input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
-    """Multiply tensors along axes with the same label, and sum along those that the output does not have.
+    """Evaluate an einsum.
 
-    Options: `dialect`, `opset`, `dtype`, `where`.
-    Source: numpy.einsum, ONNX Einsum, torch.einsum. Raises `ShapeError`.
+    Labels that the output lacks are summed over. Options: `dialect`, `opset`, `dtype`, `where`. Source: numpy.einsum,
+    ONNX Einsum, torch.einsum. Raises `ShapeError`.
 
     >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
     ((2, 4), (5,))
@@ -521,9 +526,10 @@ def einsum(pattern: str, input: Dims, *operands: Dims, **options: Unpack[Version
 def chain(
     input: Dims, *stages: str | tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None
 ) -> Chain:
-    """Return the answers of several ops, each on the output of the one before.
+    """Apply several ops in sequence.
 
-    A stage is a command line without its input, or an op's name with its options. Raises `ShapeError`.
+    A stage is a command line without its input, or a tuple of an op's name and its options. `where` maps names to
+    sizes. Raises `ShapeError`.
 
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
@@ -535,10 +541,11 @@ def chain(
 
 
 def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] | None = None) -> Equivalence:
-    """Return whether two chains are the same function of their input, for all sizes or under conditions.
+    """Decide whether two chains are the same function of their input.
 
-    A chain is an answer of `chain` or its text; a second text that begins with `|` has the first's input, and one
-    without a stage does nothing. `where` has sizes for names in texts. Raises `ShapeError`.
+    The answer holds for all sizes or under conditions. A chain is a result of `chain` or a string. A second string that
+    begins with `|` has the input of the first; a string without stages is the identity. `where` maps names in strings
+    to sizes. Raises `ShapeError`.
 
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
@@ -551,11 +558,11 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
 def simplify(
     chain: str | Chain, goal: str = "transposes", *, dtype: str | None = None, where: Mapping[str, int] | None = None
 ) -> Simplification:
-    """Return the shortest chain that is proved to do what a chain does, wherever that is defined.
+    """Return the cheapest chain that is proved to be equivalent to a chain.
 
-    A chain is an answer of `chain` or its text; `where` has sizes for names in a text. `goal` is what to have the
-    fewest of: `transposes`, `shuffles` (TensorRT's layers) or `bytes` that copies read and write, of elements of
-    `dtype` (NumPy's name; float32 unless the chain has one). Raises `ShapeError`.
+    A chain is a result of `chain` or a string, in which `where` maps names to sizes. `goal` is the cost to minimize:
+    `transposes`, `shuffles` (TensorRT layers) or `bytes` read and written by copies. `dtype` is the NumPy name of the
+    element type for `bytes`; by default that of the chain, or float32. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
     >>> found.text, found.before.transposes, found.after.transposes
@@ -581,9 +588,10 @@ def compare(
     dtype: str | None = None,
     where: Mapping[str, int] | None = None,
 ) -> Comparison:
-    """Return the answers to one reshape under every dialect and switch setting, side by side.
+    """Compare a reshape under all dialects and all settings of their switches.
 
-    Raises `ShapeError` only for a request that cannot be read; refusals are rows.
+    `dialects` limits the comparison to these dialects. A refusal is a row of the result; `ShapeError` is raised only
+    for an invalid request.
 
     >>> compare((2, 3, 4), (0, -1)).agree
     False
@@ -593,10 +601,10 @@ def compare(
 
 
 def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()) -> Found:
-    """Return the chains that lead from one shape to another, each carried out before it is returned.
+    """Find chains from one shape to another.
 
-    `pairs` are arrays and what they are to become. Raises `ShapeError` for what cannot be read, and if elements of an
-    array are equal, so that nothing tells them apart.
+    Each is executed and verified before it is returned. `pairs` are input arrays with their output arrays. Raises
+    `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
 
     >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
@@ -614,10 +622,11 @@ def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterab
 
 
 def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
-    """Return the sizes that the names of a pattern take, such as "N,3,...", "?,H,W" or "float32[N,C]".
+    """Match a shape against a pattern, and return the sizes of its names.
 
-    `shape` is anything that has one, a sequence of dims or a text; `where` has sizes that names have already. Raises
-    `ShapeError` (differs) with the dim that differs in `.problem`, (usage) for what cannot be read.
+    Patterns are such as "N,3,...", "?,H,W" or "float32[N,C]". `shape` is an object with a `shape`, a sequence of dims
+    or a string. `where` maps names to sizes that are already known. Raises `ShapeError`: differs, with the mismatched
+    dim in `problem`, or usage if an argument is invalid.
 
     >>> match("N,3,H,H", (8, 3, 5, 5))
     {'N': 8, 'H': 5}
@@ -651,7 +660,10 @@ Answer.shown_as = _shown_as
 
 
 class _Package(type(sys)):  # type: ignore[misc]  # the class of modules
-    """This package, whose `view` stays the function when the folder of that name is imported."""
+    """The class of this module, which keeps the function `view`.
+
+    Importing the subpackage `shapecalc.view` would otherwise replace it.
+    """
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "view" and isinstance(value, type(sys))):

@@ -1,4 +1,7 @@
-"""The entry point, where the command line and the terminal app meet: neither imports the other."""
+"""The entry point, which connects the command line and the terminal app.
+
+Neither of them imports the other.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,13 @@ if TYPE_CHECKING:
 
 
 class TerminalApp:
-    """The terminal app as the command line opens it. Its modules are imported when they are needed."""
+    """The terminal app for the command line; its modules are imported on first use."""
 
     def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
-        """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none."""
+        """Parse a command line into the app's initial request.
+
+        Raises `ShapeError` (usage) if it is invalid.
+        """
         from shapecalc.tui.question import question_of
 
         return question_of(words, defaults)
@@ -29,7 +35,7 @@ class TerminalApp:
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
     ) -> tuple[Result | None, int]:
-        """Run the app, with a course over it if there is one; return what it was left with, and its exit code."""
+        """Run the app, perhaps with a course; return its result and exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
@@ -37,7 +43,10 @@ class TerminalApp:
         return app.run(), app.return_code or output.Exit.YES
 
     def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
-        """Run the app at a listed node of a model, and return its own exit code; `mend` writes the model mended."""
+        """Run the app at a node of a model report and return its exit code.
+
+        `write_fixed` writes the fixed model.
+        """
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
 
@@ -46,7 +55,10 @@ class TerminalApp:
         return app.return_code or output.Exit.YES
 
     def visit(self, question: Question, course: Course | None) -> list[str]:
-        """Return what opens the app for a visitor, with the question's file read; raise `ShapeError` (file)."""
+        """Return the command that runs the app for a visitor of `serve`.
+
+        Raises `ShapeError` (file) if the input file of the request cannot be read.
+        """
         from shapecalc.tui.served import command_of
 
         return command_of(question, course)
@@ -61,7 +73,7 @@ def main() -> int:
     except KeyboardInterrupt:
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the end
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the exit
         return output.Exit.INTERRUPTED
     except Exception as error:
         if sys.flags.dev_mode:
@@ -71,7 +83,10 @@ def main() -> int:
 
 
 def _run(words: list[str]) -> int:
-    """Run a command line and return its exit code; raise `RunEnded` if a stream cannot be used."""
+    """Run a command line and return its exit code.
+
+    Raises `RunEnded` if a standard stream is unusable.
+    """
     output.escape_what_cannot_be_written()
     try:
         return run_line(words, TerminalApp())

@@ -1,4 +1,4 @@
-"""For tests of other programs: an assertion about the shape of an array, which explains itself."""
+"""Test support for other programs: an assertion on the shape of an array."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
-    """Assert that an array has the shape that a pattern says; return the sizes of its names, for the next assertion.
+    """Assert that a shape matches a pattern, and return the sizes of its names.
 
-    Raises `AssertionError` with the dim that differs and where its name was met, `ShapeError` (usage) for a pattern
-    that cannot be read.
+    Pass the sizes as `where` to the next assertion. Raises `AssertionError` with the mismatched dim and the source of
+    the expected size, and `ShapeError` (usage) for an invalid pattern.
 
     >>> sizes = assert_shape((8, 3, 5, 5), "N,3,H,W")
     >>> assert_shape((4, 10), "N,K", where={"N": sizes["N"]})
@@ -24,7 +24,7 @@ def assert_shape(array: object, pattern: object, *, where: Mapping[str, int] | N
       ...
     AssertionError: 4,10 is not N,K: dim 0 is 4, and N is 8 (as given)
     """
-    __tracebackhide__ = True  # pytest shows the line of the test
+    __tracebackhide__ = True  # pytest then reports the line of the test
     try:
         return match(pattern, array, where=where)
     except ShapeError as error:

@@ -1,1 +1,4 @@
-"""The command line: a table of commands over the core. Typer makes help and completion of it, and nothing else."""
+"""The command line: a table of commands over the core.
+
+Typer builds help and completion from the table; it does not parse command lines.
+"""

@@ -1,6 +1,6 @@
-"""How a question is answered, how its answer is printed, and which exit code it has.
+"""Run a request, print its answer and choose the exit code.
 
-A bare question imports this module, so it imports nothing that takes a while.
+Every plain request imports this module, so it imports nothing slow.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from shapecalc.view.code import Code
 
 REPORT_LINES = 7
-"""The lines that the report of a refusal takes under a story."""
+"""Lines that the report of an error takes below the explanation."""
 
 
 def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
-    """Ask the question that an op's texts make, of every line if the input is `-`; return the largest exit code."""
+    """Answer a request, or one per input line; return the largest exit code.
+
+    `texts` are the options of the op as they were typed, by name. A `-` as the input or as an
+    operand is read from standard input, line by line.
+    """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
         if defaults := output.told_defaults([(op, {})], options, out):
@@ -43,37 +47,38 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     except ShapeError as error:
         return print_error(error, op, texts, out)
     if str(texts["input"]).strip() == "-":
-        return answer_lines(lambda line, placed: _answer_text(op, line, options, placed), op, texts, out)
+        return answer_lines(lambda line, line_options: _answer_text(op, line, options, line_options), op, texts, out)
     words = split(str(options.get("operands") or ""))
     if "-" in words:
-        place = words.index("-")
+        index = words.index("-")
 
-        def with_line(line: str, placed: Output) -> int:
-            others = " ".join([*words[:place], line, *words[place + 1 :]])
-            return _answer_text(op, str(texts["input"]), {**options, "operands": others}, placed)
+        def answer_operand(line: str, line_options: Output) -> int:
+            operands = " ".join([*words[:index], line, *words[index + 1 :]])
+            return _answer_text(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
-        return answer_lines(with_line, op, texts, out)
+        return answer_lines(answer_operand, op, texts, out)
     return _answer_text(op, str(texts["input"]), options, out)
 
 
 def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output) -> int:
-    """Ask the question that an op's texts make, print the answer and return the exit code."""
-    own = {**options}
+    """Answer one request, print the answer and return the exit code."""
+    op_options = {**options}
     try:
-        opset = take_model_opset(own, [(op, {})], out)
-        others = output.read_operands(own)
-        given = output.read_input(without_padding(shape), own, op)
-        answered = answer_request(ask(op, given.shape, given.options))
-        return print_answer(answered, out, given.source, opset, [own], others)
+        opset = take_model_opset(op_options, [(op, {})], out)
+        operand_sources = output.read_operands(op_options)
+        parsed = output.read_input(without_padding(shape), op_options, op)
+        answer = answer_request(ask(op, parsed.shape, parsed.options))
+        return print_answer(answer, out, parsed.source, opset, [op_options], operand_sources)
     except ShapeError as error:
         return print_error(advised(error), op, {"input": shape, **options}, out)
 
 
 def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:
-    """Answer every line of standard input as it comes, and return the largest exit code.
+    """Answer each line of standard input; return the largest exit code.
 
-    Messages name their line where there are several; only an answer to the first does not wait for the second.
-    Raises `RunEnded` if standard input cannot be read.
+    Messages are prefixed with their line number if there are several lines. The first line is therefore answered
+    quietly once, and the second one is awaited only if that answer fails.
+    Raises `EarlyExit` if standard input cannot be read.
     """
     code: int = Exit.YES
     try:
@@ -84,25 +89,26 @@ def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str,
             )
         lines = output.input_lines()
         first = next(lines)
-        refused = answer(first, replace(out, quiet=True)) != Exit.YES
-        known = [first, *islice(lines, refused)]
-        for number, line in enumerate(chain(known, lines), 1):
-            alone = number == 1 == len(known)
-            code = max(code, answer(line, out if alone else replace(out, place=f"line {number}: ")))
+        has_failed = answer(first, replace(out, quiet=True)) != Exit.YES
+        known_lines = [first, *islice(lines, has_failed)]
+        for number, line in enumerate(chain(known_lines, lines), 1):
+            is_only_line = number == 1 == len(known_lines)
+            code = max(code, answer(line, out if is_only_line else replace(out, place=f"line {number}: ")))
     except ShapeError as error:
         code = max(code, print_error(error, op, texts, out))
     return code
 
 
 def take_model_opset(options: dict[str, object], stages: Sequence[Stage], out: Output) -> int | None:
-    """Return the opset of the ONNX model to write and take it out of the options, if no stage's dialect has opsets.
+    """Pop the opset of the ONNX model to write.
 
+    Return None, and keep the option, if no ONNX code is requested or if the dialect of a stage has opsets itself.
     Raises `ShapeError` (usage) for an opset that ONNX does not have.
     """
     if out.code != "onnx" or options.get("opset") is None:
         return None
-    asked = [(OPS[op], given.get("dialect") or options.get("dialect")) for op, given in stages if op in OPS]
-    if any(operator_in(op, dialect)[0].newest_opset for op, dialect in asked):
+    pairs = [(OPS[op], own.get("dialect") or options.get("dialect")) for op, own in stages if op in OPS]
+    if any(operator_in(op, dialect)[0].newest_opset for op, dialect in pairs):
         return None
     return opset_in({"opset": options.pop("opset")}, DIALECTS["onnx"])
 
@@ -115,35 +121,35 @@ def print_answer(
     asked: Iterable[Mapping[str, object]] = (),
     others: Sequence[Source] = (),
 ) -> int:
-    """Carry an answer out, print it as the options ask, and return its exit code.
+    """Execute an answer on its data if requested, print it and return the exit code.
 
-    `opset` is that of an ONNX model, and `asked` are the options of the question, of every stage of a chain;
-    `others` are the files of the other operands.
-    Raises `ShapeError` (usage, file) for options that cannot be met.
+    `source` is the data of the input, and `operand_sources` that of the other operands. `opset` is that of the ONNX
+    model to write. `request_options` are the options of the request, one mapping per stage of a chain.
+    Raises `ShapeError` (usage, file) if the options cannot be satisfied.
     """
     paths: Paths = {}
     if out.about_data:
         from shapecalc.cli.data import checked_paths
 
         paths = checked_paths(answer, out, source, others)
-    wrong = None if out.expect is None else _unexpected(answer, out.expect, asked)
-    coded = code_of(answer, out, opset)
-    code = exit_code_of(answer, wrong, strict=out.strict)
+    mismatch = None if out.expect is None else _unexpected(answer, out.expect, asked)
+    emitted = code_of(answer, out, opset)
+    code = exit_code_of(answer, mismatch, strict=out.strict)
     if answer.output is not None and code == Exit.YES and source is not None and out.about_data:
         from shapecalc.cli.data import carry
 
         if carry(answer, source, out, others):
             return code
-    drawn = write_picture(answer, out) if out.about_picture else {}
+    picture = write_picture(answer, out) if out.about_picture else {}
 
     def as_json() -> dict[str, object]:
         hint = {"hint": lasting} if (lasting := lasting_hint(answer)) else {}
-        return answer.as_json() | hint | paths | drawn | ({"code": fields(coded)} if coded else {})
+        return answer.as_json() | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
 
     if output.asks_text(out, as_json):
-        _print_text(answer, out, source, coded, paths, others)
-        if wrong:
-            tell(f"shapecalc: {out.place}{wrong}")
+        _print_text(answer, out, source, emitted, paths, others)
+        if mismatch:
+            tell(f"shapecalc: {out.place}{mismatch}")
     return code
 
 
@@ -155,7 +161,7 @@ def _print_text(
     paths: Paths,
     others: Sequence[Source],
 ) -> None:
-    """Print an answer, or the code that is asked for in its place, and tell its story."""
+    """Print the explanation of an answer, then its output, code or problem."""
     if out.explain:
         _explain(answer, out, source)
     if answer.output is None:
@@ -172,16 +178,17 @@ def _print_text(
 
 
 def _shapes_text(answer: Trace | Chain) -> str:
-    """Return the output as it is printed, or every part of a split that is asked for all, a line each."""
-    split = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
-    parts = [part for trace in split for part in trace.extras.get("outputs", ())]
+    """Return the output shape, or one line per part of a split with `--all`."""
+    splits = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
+    parts = [part for trace in splits for part in trace.extras.get("outputs", ())]
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
 def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> str | None:
-    """Return what is wrong with an answer; nothing if it is what a text expects, None if it is refused in its place.
+    """Return how an answer differs from its expectation, empty if it does not.
 
-    Raises `ShapeError` (usage) if the text is no expectation.
+    Return None if the request is refused although a shape is expected: then the refusal itself is reported.
+    Raises `ShapeError` (usage) if the text is not an expectation.
     """
     from shapecalc.core.cases import difference, expectation, met
 
@@ -192,22 +199,28 @@ def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, o
 
 
 def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
-    """Tell the story of an answer, then whether the data would move; on one screen, unless everything is asked for."""
+    """Print the steps of an answer, then whether data would be copied.
+
+    The explanation fits one screen unless `--explain=all` is given.
+    """
     from shapecalc.cli.data import plan_lines
     from shapecalc.view.canvas import strokes_for
     from shapecalc.view.story import story
 
-    planned = plan_lines(answer, source, out)
+    plan = plan_lines(answer, source, out)
     strokes = strokes_for(getattr(sys.stderr, "encoding", None))
-    below = len(planned) + (REPORT_LINES if answer.output is None else 1)
+    below = len(plan) + (REPORT_LINES if answer.output is None else 1)
     more = "" if out.explains_all else "--explain=all"
     output.show(story(answer, width=output.story_width(), strokes=strokes, below=below, more=more))
-    for line in planned:
+    for line in plan:
         tell(line)
 
 
 def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None:
-    """Tell what limits a printed answer: of code what it leaves out, otherwise its conditions."""
+    """Print the limits of an answer.
+
+    With code these are the warnings about it, without an explanation the conditions and alternatives.
+    """
     if coded:
         for warning in coded.warnings:
             tell(f"shapecalc: {out.place}{warning}")
@@ -223,16 +236,20 @@ def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None
 
 
 def exit_code_of(answer: Trace | Chain, wrong: str | None, *, strict: bool) -> int:
-    """Return the exit code of an answer, by what is wrong with it: nothing if it is what was expected."""
+    """Return the exit code of an answer.
+
+    `mismatch` is empty if the answer is as expected, and None if there is no expectation to compare with.
+    """
     if answer.output is None:
         return Exit.YES if wrong == "" else Exit.UNRESOLVED
     return Exit.NO if wrong or (strict and answer.conditions) else Exit.YES
 
 
 def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
-    """Return the code that is asked for in place of the answer; None if none is, or if there is no answer.
+    """Generate the code that `--as` requests.
 
-    Raises `ShapeError` (usage) if there is no such kind of code, or if it cannot say what the answer says.
+    Return None without `--as`, or if the request is refused.
+    Raises `ShapeError` (usage) for an unknown target, or if the target cannot express the answer.
     """
     if out.code is None:
         return None
@@ -245,14 +262,17 @@ def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | Non
 
 
 def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
-    """Tell that a question cannot be read, as JSON if that is asked for, and return the exit code for it."""
+    """Print an error, as JSON if requested, and return its exit code."""
     if output.asks_text(out, lambda: unread_json(error.problem, op, texts)):
         output.tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
     return output.problem_code(error.problem)
 
 
 def advised(error: ShapeError) -> ShapeError:
-    """Return an error with the advice to print code, if a dialect has no such op and `--as` writes it nevertheless."""
+    """Return the error, with a hint to use `--as` if that would work.
+
+    It works if the dialect lacks the op, and the op can nevertheless be written as code for it.
+    """
     if not isinstance(error, LackingError):
         return error
     from shapecalc.view.code import TARGETS
@@ -264,16 +284,19 @@ def advised(error: ShapeError) -> ShapeError:
 
 
 def _placed(problem: Problem, out: Output) -> Problem:
-    """Return a problem whose message begins with its line of standard input, if there are several."""
+    """Return the problem with the number of its input line before the message."""
     return replace(problem, message=f"{out.place}{problem.message}") if out.place else problem
 
 
 def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
-    """Return the JSON object of a question that could not be read, with the fields of those that could."""
-    asked: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
+    """Return the JSON object of a request that could not be parsed.
+
+    It has the same keys as an answer.
+    """
+    result: dict[str, object] = {"op": op, "input": None, "conditions": [], "assumes": [], "output": None}
     others: dict[str, dict[str, object]] = {
-        "chain": asked | {"stages": []},
-        "code": asked | {"stages": []},
+        "chain": result | {"stages": []},
+        "code": result | {"stages": []},
         "equiv": {"verdict": None, "conditions": [], "defined": [[], []], "counterexample": None, "tested": 0},
         "find": {"chains": [], "fits": None, "complete": False, "bounds": None},
         "simplify": {"chain": None, "before": None, "after": None, "proved": False},
@@ -282,16 +305,16 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
         "compare": {"op": op, "input": None, "request": {}, "agree": None, "rows": []},
     }
     if op not in others:
-        asked |= {"dialect": texts.get("dialect") or default_dialect(op), "version": None, "options": {}}
-        asked |= {"request": {}, "steps": []}
-    return others.get(op, asked) | {"problem": problem.as_json()}
+        result |= {"dialect": texts.get("dialect") or default_dialect(op), "version": None, "options": {}}
+        result |= {"request": {}, "steps": []}
+    return others.get(op, result) | {"problem": problem.as_json()}
 
 
 def write_picture(answer: Trace | Chain, out: Output) -> dict[str, object]:
-    """Write the picture or the film that is asked for, tell so, and return what JSON says of it.
+    """Write the requested picture or film, report it and return its JSON.
 
-    A refused request is drawn as far as it got. Raises `ShapeError`: usage for options that cannot be met, file if the
-    file cannot be written.
+    A refused request is drawn up to the step that fails. Raises `ShapeError`: usage for options that cannot be
+    combined, file if the file cannot be written.
     """
     name, about = out.film or out.picture, dict[str, object]()
     if name is None:
@@ -299,22 +322,22 @@ def write_picture(answer: Trace | Chain, out: Output) -> dict[str, object]:
     if out.film:
         from shapecalc.view.film import film_file
 
-        made, data = film_file(answer, name, out.theme)
-        about = {"file": name, "frames": len(made.frames), "seconds": round(made.seconds, 2), "notes": [*made.notes]}
-        said = [f"{len(made.frames)} frames, {made.seconds:.0f} seconds", *made.notes]
+        film, data = film_file(answer, name, out.theme)
+        about = {"file": name, "frames": len(film.frames), "seconds": round(film.seconds, 2), "notes": [*film.notes]}
+        messages = [f"{len(film.frames)} frames, {film.seconds:.0f} seconds", *film.notes]
     else:
         from shapecalc.view.files import WIDTH, still
 
         data = still(answer, name, out.step, theme=out.theme, width=out.width or WIDTH)
-        said = [f"a picture{'' if out.step is None else f' of step {out.step} of {len(answer.steps)}'}"]
+        messages = [f"a picture{'' if out.step is None else f' of step {out.step} of {len(answer.steps)}'}"]
     write_file(name, data, force=out.force)
-    for each in said if not (out.quiet or out.json) else ():
-        tell(visible(f"shapecalc: {name}: {each}"))
+    for message in messages if not (out.quiet or out.json) else ():
+        tell(visible(f"shapecalc: {name}: {message}"))
     return {"film": about} if about else {}
 
 
 def write_file(name: str, data: bytes, *, force: bool) -> None:
-    """Write a whole file; raise `ShapeError` (file) if that cannot be done."""
+    """Write a file atomically; raise `ShapeError` (file) if that fails."""
     from pathlib import Path
 
     from shapecalc.engine.whole_files import write_whole

@@ -1,4 +1,4 @@
-"""`shapecalc chain`, `compare`, `equiv`, `simplify` and `find`: the commands about several ops or frameworks."""
+"""`shapecalc chain`, `compare`, `equiv`, `simplify` and `find`."""
 
 from __future__ import annotations
 
@@ -36,57 +36,57 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 
-# `shapecalc chain`: several ops in a row.
-
-
 STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 
 
 def run_chain(stages: str, out: Output, **options: object) -> int:
-    """Answer the stages in turn; the options apply to every stage that takes them and does not say otherwise.
+    """Answer a chain, or one per line of standard input if its input is `-`.
 
-    If the input is `-`, every line of standard input is answered.
+    The options apply to every stage that accepts them and does not set them itself.
     """
 
-    def refuse(error: ShapeError, placed: Output) -> int:
+    def print_chain_error(error: ShapeError, line_options: Output) -> int:
         problem = place_in_chain(advised(error).problem, stages)
-        return print_error(ShapeError(problem), "chain", {"stages": stages}, placed)
+        return print_error(ShapeError(problem), "chain", {"stages": stages}, line_options)
 
-    def answer(shape: str, placed: Output) -> int:
-        own = {**options}
+    def answer_shape(shape: str, line_options: Output) -> int:
+        stage_options = {**options}
         try:
-            opset = take_model_opset(own, asked, placed)
-            found, source = answer_stages(commands.without_padding(shape), asked, own, defaults)
-            return print_answer(found, placed, source, opset, [options, *(each for _, each in asked)])
+            opset = take_model_opset(stage_options, parsed_stages, line_options)
+            answer, source = answer_stages(commands.without_padding(shape), parsed_stages, stage_options, defaults)
+            return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:
-            return refuse(error, placed)
+            return print_chain_error(error, line_options)
 
     try:
-        written, asked = commands.read_chain(stages)
-        defaults = output.told_defaults(asked, options, out)
+        input_shape, parsed_stages = commands.read_chain(stages)
+        defaults = output.told_defaults(parsed_stages, options, out)
     except ShapeError as error:
-        return refuse(error, out)
-    if written.strip() == "-":
-        return answer_lines(answer, "chain", {"stages": stages}, out)
-    return answer(written, out)
+        return print_chain_error(error, out)
+    if input_shape.strip() == "-":
+        return answer_lines(answer_shape, "chain", {"stages": stages}, out)
+    return answer_shape(input_shape, out)
 
 
 def answer_stages(
     shape: str, asked: Sequence[Stage], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
-    """Return the answer to a chain as it was typed, and the data of its input if that is a file.
+    """Return the answer to a parsed chain, and the data of its input if any.
 
-    Raises `ShapeError`: usage if it cannot be read, file if its input cannot be used.
+    Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
     """
     where = options.pop("where", None)
     (op, first), *others = chain_with_options(asked, options, defaults) or STILL
-    given = output.read_input(shape, first, op)
-    stages = [(op, given.options), *others] if asked else []
-    return answer_chain(given.shape, stages, {} if where is None else read_sizes(where)), given.source
+    parsed = output.read_input(shape, first, op)
+    all_stages = [(op, parsed.options), *others] if asked else []
+    return answer_chain(parsed.shape, all_stages, {} if where is None else read_sizes(where)), parsed.source
 
 
 def place_in_chain(problem: Problem, stages: str) -> Problem:
-    """Return a problem with its token's place in the whole chain, if the token's argument stands there once."""
+    """Return the problem with its span relative to the text of the whole chain.
+
+    The span is None if the text of the failing argument occurs more than once in the chain.
+    """
     if problem.span is None:
         return problem
     texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
@@ -114,9 +114,6 @@ CHAIN_COMMAND = Command(
 )
 
 
-# `shapecalc compare`: the same request under every dialect and switch setting.
-
-
 WORDS = command_words("the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ...")
 
 STEPS = Option("explain", "Print every step, on standard error.", Takes.MORE, short="-e")
@@ -125,17 +122,18 @@ OPTIONS: tuple[Option, ...] = (
     *(option for option in commands.ASKING.values() if option.name != DIALECTS_ONLY.name),
     *(STEPS, *printing_options("json", "expect", "quiet", "strict", "no_config")),
 )
-"""What compare takes; the options of an op are among the words."""
+"""Options of `compare` itself; those of the op are among the words."""
 
 
 def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
-    """Print the table, or its JSON; return whether the dialects agree as an exit code."""
+    """Print the answers of every dialect; exit 1 if they differ."""
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
         _check_printing(words)
         dialects = list(dict.fromkeys(dialect or []))
-        asked = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
-        options |= output.told_defaults(asked, {**options, "dialect": "every"}, out)  # none but the opset
+        stage_per_dialect = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
+        # with the dialect set, the opset is the only default
+        options |= output.told_defaults(stage_per_dialect, {**options, "dialect": "every"}, out)
         if "|" in words[-1] or words[0] == "chain":
             shape, stages = _asked_chain(words)
             comparison = compare_chain(shape, stages, dialects, options)
@@ -146,63 +144,63 @@ def run_compare(words: list[str], dialect: list[str] | None, out: Output, **opti
         expected = None if out.expect is None else expectation(out.expect, [options])
     except ShapeError as error:
         return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
-    counted = [row.trace for row in comparison.rows if row.default]
-    as_expected = expected is None or all(met(expected, trace) for trace in counted)
-    agreed = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in counted))
+    traces = [row.trace for row in comparison.rows if row.default]
+    as_expected = expected is None or all(met(expected, trace) for trace in traces)
+    agree = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in traces))
     if output.asks_text(out, comparison.as_json):
         _print_comparison(comparison, explain=out.explain > 0)
         if not as_expected:
             output.tell(f"shapecalc: not every dialect answers {expected}")
-    return Exit.YES if agreed else Exit.NO
+    return Exit.YES if agree else Exit.NO
 
 
 def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
-    """Return the op, the input and the arguments that the words ask for; without an op they ask for a reshape.
+    """Parse the op to compare (reshape by default), its input and its arguments.
 
-    Raises `ShapeError`: usage if they cannot be read, file if the input cannot be used.
+    Raises `ShapeError`: usage if they cannot be parsed, file if the input cannot be used.
     """
     op = commands.respelled(words)[0]
-    named = op in OPS or op.isidentifier()
-    typed = commands.read_stage([op, *words[1:]] if named else ["reshape", *words], with_input=True)
-    check_settings(typed.options)
-    if typed.input is None:
-        raise misuse(f"{typed.op} needs an input", f"write compare {typed.op} INPUT ...", argument="input")
-    return typed.op, output.read_input(output.input_text(typed.input), {}, typed.op).shape, typed.options
+    has_op = op in OPS or op.isidentifier()
+    stage = commands.read_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
+    check_settings(stage.options)
+    if stage.input is None:
+        raise misuse(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
+    return stage.op, output.read_input(output.input_text(stage.input), {}, stage.op).shape, stage.options
 
 
 def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
-    """Return the input and the stages of a chain, with or without the word `chain` before it.
+    """Parse the input and the stages of a chain, with or without `chain` before it.
 
-    Raises `ShapeError`: usage if it cannot be read, file if the input cannot be used.
+    Raises `ShapeError`: usage if it cannot be parsed, file if the input cannot be used.
     """
     *before, text = words
     if before not in ([], ["chain"]) or "|" not in text:
-        said = f"a chain is one word in quotes, with |, and here are {len(words)} words"
-        raise misuse(said, "write compare chain 'INPUT | OP ...'")
+        message = f"a chain is one word in quotes, with |, and here are {len(words)} words"
+        raise misuse(message, "write compare chain 'INPUT | OP ...'")
     shape, stages = commands.read_chain(text)
-    for _, given in stages:
-        check_settings(given)
+    for _, options in stages:
+        check_settings(options)
     return output.read_input(output.input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
 
 
 def check_settings(options: Mapping[str, object]) -> None:
-    """Raise `ShapeError` (usage) for an option that a request or a stage has no say in here."""
+    """Raise `ShapeError` (usage) for an option that `compare` sets itself."""
     for name in options:
         if name in common_options():
             raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
 
 
 def _check_printing(words: Sequence[str]) -> None:
-    """Raise `ShapeError` (usage) for an option that prints or writes one answer, which a table has no place for."""
-    other = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
+    """Raise `ShapeError` (usage) for an output option that applies to one answer."""
+    spellings = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
     for word in words:
         spelling = word.partition("=")[0]
-        if spelling in other and not commands.is_value(word):
-            raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(each.spelling for each in OPTIONS)}")
+        if spelling in spellings and not commands.is_value(word):
+            raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(option.spelling for option in OPTIONS)}")
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
-    """Print the table; tell whether the dialects agree, and with `explain` the steps of every row."""
+    """Print the table and whether the dialects agree, with `explain` also the steps."""
     from shapecalc.view.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
@@ -215,24 +213,27 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
 
 
 def _told(comparison: Comparison) -> str:
-    """Return in words whether the dialects agree, and what the stars of the table mean."""
+    """Return a sentence on whether the dialects agree, and on the stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
-    asked = list(dict.fromkeys(row.dialect for row in comparison.rows))
-    told = f"{', '.join(asked)} agree" if comparison.unasked else "the dialects agree"
-    told = told if len(asked) > 1 else f"only {asked[0]} is asked{_as_chain(comparison.rows[0].trace)}"
+    dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
+    text = f"{', '.join(dialects)} agree" if comparison.unasked else "the dialects agree"
+    text = text if len(dialects) > 1 else f"only {dialects[0]} is asked{_as_chain(comparison.rows[0].trace)}"
     if len({row.verdict for row in comparison.rows}) == 1:
-        return told
-    return f"{told} (* marks the answers at other settings than the default)"
+        return text
+    return f"{text} (* marks the answers at other settings than the default)"
 
 
 def _as_chain(answer: Trace | Chain) -> str:
-    """Return how the other dialects are asked about a Shuffle, which they do not have; nothing for other ops."""
+    """Return a hint to compare a Shuffle as a chain, empty for other ops.
+
+    Only TensorRT has the Shuffle layer; a chain of transpose, reshape and transpose is the same function.
+    """
     if isinstance(answer, Chain) or answer.request.op != SHUFFLE.name:
         return ""
     ops = zip(("transpose", "reshape", "transpose"), SHUFFLE.params, strict=True)
-    given = [(op, answer.request.arguments.get(param.name)) for op, param in ops]
-    stages = [shape_text(answer.input), *(f"{op} {shape_text(dims)}" for op, dims in given if dims is not None)]
+    parts = [(op, answer.request.arguments.get(param.name)) for op, param in ops]
+    stages = [shape_text(answer.input), *(f"{op} {shape_text(dims)}" for op, dims in parts if dims is not None)]
     return f"; for the others write compare '{' | '.join(stages)}'"
 
 
@@ -251,9 +252,6 @@ same answer. * marks rows that differ from the most common answer.""",
 )
 
 
-# `shapecalc equiv`: whether two chains are the same function of their input.
-
-
 FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
 SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
 SHOWN = ("json", "quiet", "strict", "no_config")
@@ -261,52 +259,57 @@ CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: 
 
 
 def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
-    """Print the verdict on two chains; the options apply to every stage that takes them and does not say otherwise."""
+    """Print whether two chains are the same function.
+
+    The options apply to every stage that accepts them and does not set them itself.
+    """
     where = options.pop("where")
     try:
         sizes = {} if where is None else read_sizes(where)
         answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
-        found = equivalence(*answers)
+        result = equivalence(*answers)
     except ShapeError as error:
         if isinstance(error, LackingError):
             hint = f"{error.problem.hint}; write --dialect NAME in its own stage"
             error = ShapeError(replace(error.problem, hint=hint))
         return print_error(error, "equiv", {"first": first, "second": second}, out)
-    if output.asks_text(out, found.as_json):
+    if output.asks_text(out, result.as_json):
         for answer in answers if out.explain else ():
             from shapecalc.view.story import steps_text
 
             output.show(steps_text(answer))
-        output.put(str(found))
-        for reason in found.reasons:
+        output.put(str(result))
+        for reason in result.reasons:
             output.tell(f"shapecalc: {reason}")
-        _show_grids(None if found.by_shape else found.counterexample, answers)
-    return CODES.get(found.verdict, Exit.NO if out.strict else Exit.YES)
+        _show_grids(None if result.by_shape else result.counterexample, answers)
+    return CODES.get(result.verdict, Exit.NO if out.strict else Exit.YES)
 
 
 def _asked_pair(first: str, second: str, options: dict[str, object], out: Output) -> tuple[Asked, Asked]:
-    """Return two chains as they were typed, with the options that their stages take.
+    """Parse two chains and apply the options to their stages.
 
-    Raises `ShapeError`: usage if one cannot be read, file if an input cannot be used.
+    A second chain without an input has that of the first.
+    Raises `ShapeError`: usage if a chain cannot be parsed, file if an input cannot be used.
     """
-    one = _with_input(asked_chain(first))
-    other = asked_chain(second, one.input)
-    other = other if other.input is one.input else _with_input(other)
-    asked = [*one.stages, *other.stages]
-    stages = tuple(chain_with_options(asked, options, output.told_defaults(asked, options, out)))
-    count = len(one.stages)
-    return Asked(one.input, stages[:count]), Asked(other.input, stages[count:])
+    left = _with_input(asked_chain(first))
+    right = asked_chain(second, left.input)
+    right = right if right.input is left.input else _with_input(right)
+    parsed_stages = [*left.stages, *right.stages]
+    defaults = output.told_defaults(parsed_stages, options, out)
+    stages = tuple(chain_with_options(parsed_stages, options, defaults))
+    count = len(left.stages)
+    return Asked(left.input, stages[:count]), Asked(right.input, stages[count:])
 
 
 def _with_input(asked: Asked) -> Asked:
-    """Return a chain with its input read from standard input or from a file, if it names one of them."""
+    """Return the chain, with its input read if that is `-` or a file."""
     (op, options), *others = asked.stages or STILL
-    given = output.read_input(output.input_text(str(asked.input)), options, op)
-    return Asked(given.shape, ((op, given.options), *others) if asked.stages else ())
+    parsed = output.read_input(output.input_text(str(asked.input)), options, op)
+    return Asked(parsed.shape, ((op, parsed.options), *others) if asked.stages else ())
 
 
 def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
-    """Show the outputs of both chains where they differ, with the first element that does marked in each."""
+    """Print the outputs of both chains with their first difference marked."""
     if found is None or any(0 in shape for shape in found.outputs):
         return
     from shapecalc.view.canvas import strokes_for
@@ -331,9 +334,6 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 )
 
 
-# `shapecalc simplify`: an equal chain with the fewest transposes, Shuffles or bytes moved.
-
-
 GOALS = ("transposes", "shuffles", "bytes")
 OWN = (
     Option(
@@ -349,23 +349,26 @@ OWN = (
 
 
 def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: object) -> int:
-    """Print the short chain, or code of it; the options apply to every stage that takes them."""
+    """Print the shortest equal chain or its code.
+
+    The options apply to every stage that accepts them. With `check`, exit 1 if the chain could be shorter.
+    """
     try:
-        wanted = goal_called(goal)
-        shape, asked = commands.read_chain(stages)
-        defaults = output.told_defaults(asked, options, out)
-        opset = take_model_opset(options, asked, out)
-        found = simplify(answer_stages(output.input_text(shape), asked, options, defaults)[0], wanted)
-        coded = code_of(found.chain, out, opset)
+        cost = goal_called(goal)
+        shape, parsed_stages = commands.read_chain(stages)
+        defaults = output.told_defaults(parsed_stages, options, out)
+        opset = take_model_opset(options, parsed_stages, out)
+        result = simplify(answer_stages(output.input_text(shape), parsed_stages, options, defaults)[0], cost)
+        code = code_of(result.chain, out, opset)
     except ShapeError as error:
         return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
-    if output.asks_text(out, lambda: found.as_json() | ({"code": fields(coded)} if coded else {})):
-        output.put(coded.text if coded else found.text)
-        for limit in coded.warnings if coded else found.chain.limits:
+    if output.asks_text(out, lambda: result.as_json() | ({"code": fields(code)} if code else {})):
+        output.put(code.text if code else result.text)
+        for limit in code.warnings if code else result.chain.limits:
             output.tell(f"shapecalc: {limit}")
-        fewer = "the same in fewer stages" if found.after == found.before else f"now {found.after}"
-        output.tell(f"shapecalc: {found.before}{f'; {fewer}' if found.shorter else ', and none is shorter'}")
-    return Exit.NO if check and found.shorter else Exit.YES
+        gain = "the same in fewer stages" if result.after == result.before else f"now {result.after}"
+        output.tell(f"shapecalc: {result.before}{f'; {gain}' if result.shorter else ', and none is shorter'}")
+    return Exit.NO if check and result.shorter else Exit.YES
 
 
 SIMPLIFY_COMMAND = Command(
@@ -383,9 +386,6 @@ that copying stages read and write; --dtype is the type of the elements, float32
 )
 
 
-# `shapecalc find`: the chains that lead from one shape to another.
-
-
 SHAPES = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
@@ -397,55 +397,61 @@ PAIRS = (
 
 
 def run_find(before: list[str] | None, after: list[str] | None, out: Output, **texts: str | None) -> int:
-    """Print the chains, or their JSON; return whether there are any as an exit code."""
+    """Print the chains from one shape to another; exit 1 if there are none."""
     from shapecalc.engine.finding import answer_of, chains_between, chains_for
 
     try:
         shapes = _shapes(texts["input"], texts["output"], needed=not before)
         arrays = _arrays(before or [], after or [])
-        found = chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
+        result = chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
     except ShapeError as error:
         return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
-    if output.asks_text(out, found.as_json):
-        for number, way in enumerate(found.ways, 1):
+    if output.asks_text(out, result.as_json):
+        for number, way in enumerate(result.ways, 1):
             output.put(way.chain)
             if way.layout:
                 output.tell(f"shapecalc: chain {number}: {way.layout}")
-        for way in found.ways[:1]:  # all have the same shapes, so they hold under the same conditions
+        for way in result.ways[:1]:  # all have the same shapes, so they hold under the same conditions
             for condition in answer_of(way, {}).conditions:
                 output.tell(f"shapecalc: holds when {condition.words}")
-        output.tell(f"shapecalc: {_counts(found) if found.ways or arrays else _volumes(shapes or ())}")
-    return Exit.YES if found.ways else Exit.NO
+        output.tell(f"shapecalc: {_counts(result) if result.ways or arrays else _volumes(shapes or ())}")
+    return Exit.YES if result.ways else Exit.NO
 
 
 def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Shape, Shape] | None:
-    """Return the two shapes; None if arrays stand in their place. Raises `ShapeError`: usage, file."""
+    """Parse the two shapes; return None if arrays are given instead.
+
+    Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
+    """
     if before is None and not needed:
         return None
     if before is None or after is None:
         raise misuse("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
-    given = output.read_input(output.input_text(before), {}, RESHAPE.name).shape
-    return named_shape(given, "input"), named_shape(after, "output")
+    shape = output.read_input(output.input_text(before), {}, RESHAPE.name).shape
+    return named_shape(shape, "input"), named_shape(after, "output")
 
 
 def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
-    """Return the arrays in pairs; raise `ShapeError`: usage if they are not pairs, file if one cannot be read."""
+    """Read the pairs of arrays before and after.
+
+    Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
+    """
     if len(before) != len(after):
-        given, wanted = (number_text(len(each), "time", "times") for each in (before, after))
-        raise misuse(f"--before was given {given}, and --after {wanted}")
+        counts = [number_text(len(files), "time", "times") for files in (before, after)]
+        raise misuse(f"--before was given {counts[0]}, and --after {counts[1]}")
     if not before:
         return []
     from shapecalc.engine.arrays import FileError, copy_of, open_array
 
     try:
-        read = {text: copy_of(open_array(text), 1 << 28) for text in (*before, *after)}
+        arrays = {path: copy_of(open_array(path), 1 << 28) for path in (*before, *after)}
     except FileError as error:
         raise output.file_error(error) from None
-    return [(read[first], read[second]) for first, second in zip(before, after, strict=True)]
+    return [(arrays[first], arrays[second]) for first, second in zip(before, after, strict=True)]
 
 
 def _counts(found: Found) -> str:
-    """Say how many functions fit, how many of them are listed, and how far the search looked."""
+    """Return the counts of fitting and listed functions, and the search bounds."""
     fits = f"{'' if found.complete else 'at least '}{found.fits or 'no'} function{'' if found.fits == 1 else 's'}"
     listed = f", of which {len(found.ways)} are listed" if len(found.ways) < found.fits else ""
     other = f"; left out: others, as {found.other.chain}" if found.other else ""
@@ -453,13 +459,14 @@ def _counts(found: Found) -> str:
 
 
 def _volumes(shapes: Sequence[Shape]) -> str:
-    """Say why no chain leads from one shape to the other."""
-    have, want = map(product, shapes)
+    """Return why no chain leads from one shape to the other: the element counts."""
+    before, after = map(product, shapes)
     try:
-        words = " and ".join(condition.words for condition in equal(have, want))
+        conditions = " and ".join(condition.words for condition in equal(before, after))
     except Never:
-        words = ""
-    return f"no chain leads there: {have} elements in, {want} out" + (f" (as many when {words})" if words else "")
+        conditions = ""
+    suffix = f" (as many when {conditions})" if conditions else ""
+    return f"no chain leads there: {before} elements in, {after} out{suffix}"
 
 
 FIND_COMMAND = Command(

@@ -1,4 +1,4 @@
-"""`shapecalc check` and `match`: many cases or arrays, with one exit code."""
+"""`shapecalc check` and `match`: judge many cases or arrays, with one exit code."""
 
 from __future__ import annotations
 
@@ -36,28 +36,36 @@ from shapecalc.engine.headers import Found, found_in, stamp
 from shapecalc.engine.processes import Endings, child_starting, count_cores, endings_waiting, leave_to_parent
 from shapecalc.engine.whole_files import report_file, whole_file
 
-# Lines of files and streams, in blocks of those that have come.
-
-
 BLOCK = 1 << 19
-"""How many bytes are asked for at once; a stream gives what it has."""
+"""Bytes requested per read; a pipe may return fewer."""
+BLANK = " \t\r\n\v\f"
+"""Characters stripped from both ends of a line."""
+WORTH_IT = 4 << 20
+"""Size of a file in bytes from which it is judged on several cores."""
+AHEAD = 2
+"""Blocks in flight per worker, so that a worker never waits for the next one."""
+MOST_JOBS = 8
+"""Limit on the worker processes without `--jobs`."""
+CASE_FILES = (".txt", ".jsonl")
+"""Suffixes of the case files in a folder."""
 
 
 class Block(Record):
-    """Some lines that follow each other, or a piece of a line that is too long to be read."""
+    """Consecutive lines of a file, or a piece of a line that is too long."""
 
     data: bytes
     line: int
-    """The number of the first line, from 1."""
+    """Number of the first line, from 1."""
     torn: bool = False
     """Whether this is a piece of a line that is too long."""
     first: bool = True
-    """Of such a piece: whether the line starts with it."""
+    """Whether a piece is the first one of its line."""
 
 
 def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
-    """Yield the lines of a stream as they come; all data together are what was read, a byte-order mark included.
+    """Yield the lines of a stream in blocks as they arrive.
 
+    The blocks joined are the bytes of the stream, including a byte order mark.
     Raises `OSError` if the stream cannot be read.
     """
     line = 1
@@ -77,19 +85,16 @@ def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
 
 
 def regular_size(stream: BufferedIOBase) -> int:
-    """Return the size of a regular file, and 0 for anything else that can be read."""
+    """Return the size of a regular file in bytes, 0 for a pipe or a device."""
     try:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
     except (OSError, UnsupportedOperation):
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
-
-
-# What is written about each line: text, JSON, annotations, JUnit's XML.
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 class Verdict(StrEnum):
-    """What a line came to, in the words of the summary."""
+    """Verdict on a case or an array, in the words of the summary."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -99,8 +104,14 @@ class Verdict(StrEnum):
     UNRESOLVED = "could not be resolved"
 
 
+CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
+"""Exit codes of `check` by verdict."""
+VERDICTS = {Exit.YES: Verdict.PASSED, Exit.NO: Verdict.FAILED, Exit.FILE: Verdict.UNREAD}
+"""Verdicts of `match` by exit code."""
+
+
 class Style(Record):
-    """What is to be written, and what counts as a failure."""
+    """Output formats of a run, and what counts as a failure."""
 
     json: bool = False
     quiet: bool = False
@@ -112,55 +123,55 @@ class Style(Record):
 
 
 class Row(Record):
-    """What one line came to."""
+    """The result of one line."""
 
     line: int
     text: str
     verdict: Verdict
     name: object = None
-    """The id of the case."""
+    """Id of the case, if it has one."""
     answer: Trace | Chain | None = None
     problem: Problem | None = None
     passed: bool | None = None
     message: str = ""
-    """What is wrong with the line; nothing if nothing is."""
+    """Error message, empty if there is none."""
 
     def as_json(self, file: str) -> dict[str, object]:
         """Return the JSON object of the line."""
-        shown = {"id": self.name, "file": file, "line": self.line, "ok": self.problem is None, "passed": self.passed}
+        result = {"id": self.name, "file": file, "line": self.line, "ok": self.problem is None, "passed": self.passed}
         answer, problem = self.answer, self.problem
-        shown |= {"output": plain(answer.output) if answer else None}
-        shown |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
-        return shown | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+        result |= {"output": plain(answer.output) if answer else None}
+        result |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
+        return result | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
 
     def as_text(self, file: str, *, github: bool) -> str:
-        """Return what is printed: the answer to a case without an expectation, and what is wrong.
+        """Return the printed lines: the answer if nothing is expected, and the message.
 
-        GitHub obeys lines that begin with `::`, so no file's name does.
+        GitHub executes lines that begin with `::`, so a file name that does is prefixed.
         """
-        asked = self.passed is None and self.answer and self.answer.output is not None
-        text = f"{cases.answer_text(self.answer)}\n" if asked and self.answer else ""
+        has_output = self.passed is None and self.answer and self.answer.output is not None
+        text = f"{cases.answer_text(self.answer)}\n" if has_output and self.answer else ""
         if not self.message:
             return text
         if github:
             return f"{text}{annotation(file, self.message, self.line)}\n"
-        here = "./" if file.lstrip().startswith("::") else ""
-        return f"{text}{visible(f'{here}{file}:{self.line}: {self.message}')}\n"
+        prefix = "./" if file.lstrip().startswith("::") else ""
+        return f"{text}{visible(f'{prefix}{file}:{self.line}: {self.message}')}\n"
 
     def as_junit(self, file: str) -> str:
-        """Return the line as a test case in XML."""
+        """Return the line as a JUnit test case."""
         title = brief(cases.request_text(self.text)) if self.name is None else str(self.name)
         name = f"line {self.line}: {title}" if title else f"line {self.line}"
         return testcase(file, name, self.message, failed=self.verdict is Verdict.FAILED)
 
 
 def unread_row(line: int, text: str, problem: Problem, name: object = None) -> Row:
-    """Return the row of a line that could not be read."""
+    """Return the result of a line that could not be parsed."""
     return Row(line, text, Verdict.UNREAD, name, problem=problem, message=str(problem))
 
 
 def answered_row(line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool) -> Row:
-    """Return the row of a case by its answer."""
+    """Return the result of a case from its answer."""
     verdict, message = Verdict.ANSWERED, ""
     if passed is not None:
         verdict = Verdict.PASSED if passed else Verdict.FAILED
@@ -173,21 +184,21 @@ def answered_row(line: int, text: str, case: Case, answer: Trace | Chain, passed
 
 
 def annotation(file: str, message: str, line: int | None = None) -> str:
-    """Return the line that makes GitHub show a message beside a file, or beside one of its lines."""
-    place = visible(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
-    place += "" if line is None else f",line={line}"
-    return f"::error file={place}::{visible(message).replace('%', '%25')}"
+    """Return a GitHub Actions error annotation for a file, or for a line of it."""
+    location = visible(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    location += "" if line is None else f",line={line}"
+    return f"::error file={location}::{visible(message).replace('%', '%25')}"
 
 
 def testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
-    """Return a test case as XML: one that passed if there is no message, else a failure or an error."""
+    """Return a JUnit test case: passed without a message, else a failure or an error."""
     kind = "failure" if failed else "error"
-    inside = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
-    return f'<testcase classname="{xml(classname)}" name="{xml(name)}"{inside}\n'
+    content = f'><{kind} message="{xml(message)}"/></testcase>' if message else "/>"
+    return f'<testcase classname="{xml(classname)}" name="{xml(name)}"{content}\n'
 
 
 def xml(text: str) -> str:
-    """Return text as it stands in an XML attribute.
+    """Escape a text for an XML attribute.
 
     >>> xml('a<b & "c"')
     'a&lt;b &amp; &quot;c&quot;'
@@ -195,51 +206,45 @@ def xml(text: str) -> str:
     return visible(escape(text))
 
 
-# The judge of a block.
-
-
-BLANK = " \t\r\n\v\f"
-
-
 class BlockResult(Record):
-    """What a block of lines came to."""
+    """The result of a block of lines."""
 
     shown: str
-    """What is to be written on stdout."""
+    """Text to print on stdout."""
     junit: str
     counts: dict[Verdict, int]
     data: bytes | None
-    """The block's data with expectations rewritten; None if none were."""
+    """Bytes of the block with updated expectations, None if unchanged."""
     stopped: bool = False
-    """Whether a line failed that is to be the last."""
+    """Whether a line failed, and `--fail-fast` ends the run."""
 
 
 def judge_block(block: Block, file: str, style: Style, defaults: Mapping[str, object]) -> BlockResult:
-    """Return what a block comes to; `defaults` are those in force at its first line."""
+    """Judge the lines of a block, given the defaults in effect at its first line."""
     judge = _Judge(file, style, defaults)
-    changed = None
+    updated_text = None
     if not block.torn:
-        changed = judge.judge_lines(_text(block), block.line)
+        updated_text = judge.judge_lines(_text(block), block.line)
     elif block.first:
         judge.add(unread_row(block.line, "", LONGEST_LINE.passed("a line is longer").problem))
-    data = None if changed is None else _bom(block) + changed.encode("utf-8", "surrogateescape")
+    data = None if updated_text is None else _bom(block) + updated_text.encode("utf-8", "surrogateescape")
     shown = "" if style.quiet else "".join(judge.shown)
     return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.stopped)
 
 
 def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the defaults in force after a block, given those at its start."""
+    """Return the defaults in effect after a block, given those at its start."""
     if block.torn or cases.DEFAULT.encode() not in block.data:
         return defaults
     for text in _text(block).split("\n"):
         if _is_default(text.strip(BLANK)):
-            with suppress(ShapeError):  # the line itself is reported
+            with suppress(ShapeError):  # `judge_block` reports the line
                 defaults = cases.read_default(text.strip(BLANK), defaults)
     return defaults
 
 
 def _text(block: Block) -> str:
-    """Return the text of a block; bytes that are not UTF-8 are kept as surrogates."""
+    """Return the text of a block, with bytes that are not UTF-8 as surrogates."""
     return block.data[len(_bom(block)) :].decode("utf-8", "surrogateescape")
 
 
@@ -252,7 +257,7 @@ def _is_default(text: str) -> bool:
 
 
 class _Judge:
-    """The lines of one block, judged in turn, and what is written about them."""
+    """Checker of the lines of one block, which collects the output and the counts."""
 
     def __init__(self, file: str, style: Style, defaults: Mapping[str, object]) -> None:
         self.file, self.style, self.defaults = file, style, defaults
@@ -261,7 +266,7 @@ class _Judge:
         self.stopped = False
 
     def add(self, row: Row) -> None:
-        """Write what the style asks for about a row, and count it."""
+        """Add the result of a line to the output and to the counts."""
         if self.style.json:
             self.shown.append(f"{json.dumps(row.as_json(self.file))}\n")
         else:
@@ -272,16 +277,19 @@ class _Judge:
             self.junit.append(row.as_junit(self.file))
 
     def judge_lines(self, whole: str, first: int) -> str | None:
-        """Judge every line of a text; return the text with expectations rewritten, None if none were."""
+        """Judge every line of a text.
+
+        Return the text with updated expectations, or None if there are none.
+        """
         lines = whole.split("\n")
         for number, line in enumerate(lines, first):
-            text = line.strip(BLANK)
-            if text and text[0] != "#":
-                self._judge_line(number, text, line)
+            stripped = line.strip(BLANK)
+            if stripped and stripped[0] != "#":
+                self._judge_line(number, stripped, line)
                 if self.stopped:
                     break
-        for number, text in self.changed.items():
-            lines[number - first] = text
+        for number, updated_line in self.changed.items():
+            lines[number - first] = updated_line
         return "\n".join(lines) if self.changed else None
 
     def _judge_line(self, number: int, text: str, line: str) -> None:
@@ -293,9 +301,9 @@ class _Judge:
                 return
             _check_bytes(text)
             if cases.is_object(text):
-                given = cases.read_object(text)
-                name = given.get("id")
-                case = cases.case_of(given, self.defaults)
+                fields = cases.read_object(text)
+                name = fields.get("id")
+                case = cases.case_of(fields, self.defaults)
             else:
                 case = cases.read_case(text, self.defaults)
         except ShapeError as error:
@@ -307,7 +315,10 @@ class _Judge:
             self.add(unread_row(number, text, misuse("it is nested too deeply").problem, case.id))
 
     def _judged_row(self, number: int, text: str, line: str, case: Case) -> Row:
-        """Return the row of a case by its whole answer."""
+        """Answer a case, compare it with its expectation and return the result.
+
+        With `--update`, a wrong expectation is replaced by the answer.
+        """
         expected, style = case.expected, self.style
         try:
             answer = case.answer(whole=style.json)
@@ -333,19 +344,8 @@ def _check_bytes(text: str) -> None:
         raise misuse(f"it is not UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
 
 
-# Workers: blocks judged on several cores, the results in the order of the blocks.
-#
-# So many blocks wait at most, so memory is bounded. If a worker dies, what is not judged yet is judged here.
-
-
-WORTH_IT = 4 << 20
-"""The size of a file, in bytes, from which on more than one core is used."""
-AHEAD = 2
-"""How many blocks a worker has, so that it need not wait for the next one."""
-
-
 def judge_in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator[tuple[Block, BlockResult]]:
-    """Yield what each block comes to, judged one after the other."""
+    """Yield each block with its result, judged in this process."""
     defaults: Mapping[str, object] = {}
     for block in blocks:
         yield block, judge_block(block, file, style, defaults)
@@ -355,24 +355,28 @@ def judge_in_turn(blocks: Iterable[Block], file: str, style: Style) -> Generator
 def judge_in_parallel(
     blocks: Iterable[Block], file: str, style: Style, jobs: int
 ) -> Generator[tuple[Block, BlockResult]]:
-    """Yield the same as `judge_in_turn`, judged by `jobs` processes."""
+    """Yield each block with its result in order, judged by several processes.
+
+    At most `BLOCKS_PER_WORKER` blocks per worker are pending, which bounds the memory. If a worker dies, the pending
+    blocks are judged in this process.
+    """
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
     from multiprocessing import get_context
 
     defaults: Mapping[str, object] = {}
-    begun: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
-    forks = hasattr(os, "fork") and sys.platform != "darwin"  # there, libraries do not survive it
-    jobs = min(jobs, 61)  # Windows waits for no more
-    workers = ProcessPoolExecutor(jobs, get_context("fork" if forks else "spawn"), _begin_worker)
+    pending: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
+    can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # libraries of macOS do not survive a fork
+    jobs = min(jobs, 61)  # the limit of `ProcessPoolExecutor` on Windows
+    workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _begin_worker)
 
-    def begin(block: Block) -> None:
+    def submit(block: Block) -> None:
         result = judge = partial(judge_block, block, file, style, dict(defaults))
         with suppress(BrokenExecutor), child_starting():
             result = workers.submit(judge).result  # type: ignore[assignment]
-        begun.append((block, judge, result))
+        pending.append((block, judge, result))
 
-    def finish() -> tuple[Block, BlockResult]:
-        block, judge, result = begun.popleft()
+    def next_result() -> tuple[Block, BlockResult]:
+        block, judge, result = pending.popleft()
         try:
             return block, result()
         except BrokenExecutor:
@@ -380,18 +384,18 @@ def judge_in_parallel(
 
     try:
         for block in blocks:
-            if len(begun) == AHEAD * jobs:
-                yield finish()
-            begin(block)
+            if len(pending) == AHEAD * jobs:
+                yield next_result()
+            submit(block)
             defaults = defaults_after(block, defaults)
-        while begun:
-            yield finish()
+        while pending:
+            yield next_result()
     finally:
         workers.shutdown(cancel_futures=True)
 
 
 def _begin_worker() -> None:
-    """Leave signals to the parent, and end with it."""
+    """Leave signals to the parent process, and exit when it exits."""
     leave_to_parent()
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -404,29 +408,24 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-# What a run writes besides its lines: the summary, JUnit's file, files anew.
-
-
-CODES = {Verdict.FAILED: Exit.NO, Verdict.UNREAD: Exit.USAGE, Verdict.UNRESOLVED: Exit.UNRESOLVED}
-
-
 def summary(counts: Mapping[Verdict, int]) -> str:
-    """Return what all lines came to, in one line.
+    """Return the counts of all verdicts as one line.
 
     >>> summary({Verdict.PASSED: 1200, Verdict.FAILED: 1})
     '1,200 passed, 1 failed'
     """
-    said = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
-    return ", ".join(said) or "no cases (what is one: shapecalc help cases)"
+    parts = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
+    return ", ".join(parts) or "no cases (what is one: shapecalc help cases)"
 
 
 @contextmanager
 def junit_file(
     path: str | None, files: Iterable[str], counts: Mapping[Verdict, int], command: str = "check"
 ) -> Iterator[IO[str] | None]:
-    """Yield what takes the test cases as XML; at the end the file holds all of them, or is not there.
+    """Yield a temporary file for JUnit test cases; write the report at the end.
 
-    Raises `OSError` if it cannot be written, or if it is one of the files that are read.
+    The totals are in the first line, so the report is written last; after an error there is no report.
+    Yield None without a path. Raises `OSError` if the file cannot be written, or if it is one of the inputs.
     """
     if path is None:
         yield None
@@ -435,47 +434,38 @@ def junit_file(
         raise OSError(0, "it is one of the files that are checked")
     import tempfile
 
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as cases, report_file(Path(path)) as file:
-        yield cases
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stream, report_file(Path(path)) as file:
+        yield stream
         errors = counts[Verdict.UNREAD] + counts[Verdict.UNRESOLVED]
         totals = f'tests="{sum(counts.values())}" failures="{counts[Verdict.FAILED]}" errors="{errors}"'
         title = f'name="shapecalc {command}" {totals}'
         file.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuite {title}>\n'.encode())
-        cases.seek(0)
-        while piece := cases.read(1 << 20):
+        stream.seek(0)
+        while piece := stream.read(1 << 20):
             file.write(piece.encode())
         file.write(b"</testsuite>\n")
 
 
 @contextmanager
 def updated_file(path: Path, changed: Callable[[], bool]) -> Iterator[IO[bytes]]:
-    """Yield a file that takes the place of `path` if something has `changed`.
+    """Yield a file that replaces `path` at the end if `is_changed` returns true.
 
-    Raises `OSError` if it cannot be written, or if `path` is not what it was at first.
+    Raises `OSError` if it cannot be written, or if another program has changed `path` in the meantime.
     """
     before = stamp(path)
 
-    def wanted() -> bool:
+    def is_wanted() -> bool:
         if changed() and stamp(path) != before:
             raise OSError(0, "another program has changed it in the meantime")
         return changed()
 
-    with whole_file(path, force=True, wanted=wanted) as file:
+    with whole_file(path, force=True, wanted=is_wanted) as file:
         yield file
-
-
-# `shapecalc check`: cases from files or standard input.
-
-
-MOST_JOBS = 8
-"""The most processes that are started without being asked for."""
 
 
 FILES = Argument("files", "case files, folders of them, - for standard input", "[FILE...]", False, repeated=True)
 JUNIT = Option("junit", "Also write the results as JUnit XML.", metavar="FILE")
 GITHUB = Option("github", "Print failures as annotations of GitHub Actions.", Takes.NOTHING)
-CASE_FILES = (".txt", ".jsonl")
-"""What the case files of a folder end in."""
 OPTIONS = (
     Option("fail_fast", "Stop at the first line that fails.", Takes.NOTHING, short="-x"),
     Option("update", "Replace the expectations in the files by the actual answers.", Takes.NOTHING),
@@ -503,29 +493,29 @@ def run_check(
     github: bool,
     jobs: int | None,
 ) -> int:
-    """Judge the files in turn; print failures and answers, and tell the summary."""
+    """Judge the case files in order; print failures, answers and a summary."""
     if not files and not holds_input():
         return print_error(misuse("missing argument 'FILE...'", "see shapecalc check -h"), "check", {}, out)
-    files = [each for file in files or ["-"] for each in _files_in(file)]
-    clash = [name for name, both in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and both]
-    clash += ["--github"] if out.json and github else []
-    if clash:
-        error = misuse(f"{'--update' if update else '--json'} cannot be combined with {clash[0]}")
+    files = [path for name in files or ["-"] for path in _files_in(name)]
+    conflicts = [name for name, given in (("--fail-fast", fail_fast), ("-", "-" in files)) if update and given]
+    conflicts += ["--github"] if out.json and github else []
+    if conflicts:
+        error = misuse(f"{'--update' if update else '--json'} cannot be combined with {conflicts[0]}")
         return print_error(error, "check", {}, out)
     style = Style(out.json, out.quiet, out.strict, github, junit is not None, fail_fast, update)
-    gc.freeze()  # what is here now stays: collections need not look at it
+    gc.freeze()  # imported modules stay, so collections need not traverse them
     with Endings():
         return _Run(style, jobs).judge_files(files, junit)
 
 
 def _files_in(name: str) -> list[str]:
-    """Return the case files in a folder and below it, and the folder if it has none; any other name alone."""
-    every = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
-    return [str(path) for path in every if path.suffix in CASE_FILES and path.is_file()] or [name]
+    """Return the case files below a folder, or the name itself if there are none."""
+    paths = sorted(Path(name).rglob("*")) if os.path.isdir(name) else []  # noqa: PTH112 - it never raises
+    return [str(path) for path in paths if path.suffix in CASE_FILES and path.is_file()] or [name]
 
 
 class _Run:
-    """One run over several files."""
+    """A run over several case files, with its counts and its exit code."""
 
     def __init__(self, style: Style, jobs: int | None) -> None:
         self.style, self.jobs = style, jobs
@@ -533,23 +523,26 @@ class _Run:
         self.worst: int = Exit.YES
 
     def judge_files(self, files: list[str], junit: str | None) -> int:
-        """Judge the files, tell the summary and return the exit code."""
+        """Judge the files, print the summary and return the exit code."""
         total = sum(os.path.getsize(file) for file in files if os.path.isfile(file))  # noqa: PTH113, PTH202
         shows = not self.style.quiet and sys.stdout is not None and not sys.stdout.isatty()
         try:
-            with meter(total, "checking", shows=shows) as tick, junit_file(junit, files, self.counts) as cases:
+            with meter(total, "checking", shows=shows) as tick, junit_file(junit, files, self.counts) as junit_stream:
                 for file in files:
-                    if self._judge_file(file, cases, tick):
+                    if self._judge_file(file, junit_stream, tick):
                         break
         except OSError as error:
             self._tell_unusable(junit or "", error)
-        none = Exit.YES if any(self.counts.values()) else Exit.USAGE
+        empty_code = Exit.YES if any(self.counts.values()) else Exit.USAGE
         if not self.style.quiet:
             tell(f"shapecalc: {summary(self.counts)}")
-        return max([self.worst, none, *(code for verdict, code in CODES.items() if self.counts[verdict])])
+        return max([self.worst, empty_code, *(code for verdict, code in CODES.items() if self.counts[verdict])])
 
     def _judge_file(self, file: str, cases: IO[str] | None, tick: Callable[[int], None]) -> bool:
-        """Judge one file; return whether a failure in it ends the run."""
+        """Judge one file; return whether a failure in it ends the run.
+
+        If the file cannot be updated, its updated cases count as failed.
+        """
         updated_before = self.counts[Verdict.UPDATED]
         try:
             with ExitStack() as closing_all:
@@ -557,10 +550,10 @@ class _Run:
                 size = regular_size(stream)
                 if self.style.update and not size:
                     raise OSError(0, "only a regular file that is not empty can be updated")
-                changed = updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > updated_before)
-                updated = closing_all.enter_context(changed) if self.style.update else None
+                update = updated_file(Path(file), lambda: self.counts[Verdict.UPDATED] > updated_before)
+                updated = closing_all.enter_context(update) if self.style.update else None
                 for block, result in closing_all.enter_context(closing(self._results(file, stream, size))):
-                    with endings_waiting():  # an interrupt cuts no line
+                    with endings_waiting():  # print whole lines
                         if result.shown:
                             put(result.shown.removesuffix("\n"))
                     tick(len(block.data))
@@ -575,7 +568,7 @@ class _Run:
         return False
 
     def _results(self, file: str, stream: BufferedIOBase, size: int) -> Generator[tuple[Block, BlockResult]]:
-        """Return the blocks of a file with what each comes to."""
+        """Return the blocks of a file with their results."""
         jobs = 1
         if size:
             jobs = self.jobs or min(MOST_JOBS if size >= WORTH_IT else 1, count_cores())
@@ -584,7 +577,7 @@ class _Run:
         return judge_in_turn(split_blocks(stream), file, self.style)
 
     def _count(self, result: BlockResult, cases: IO[str] | None) -> bool:
-        """Add a block to the counts; return whether a failure in it ends the run."""
+        """Add the result of a block; return whether a failure in it ends the run."""
         for verdict, count in result.counts.items():
             self.counts[verdict] += count
         if cases is not None:
@@ -592,7 +585,7 @@ class _Run:
         return result.stopped
 
     def _tell_unusable(self, file: str, error: OSError) -> None:
-        """Tell that a file cannot be read or written."""
+        """Report that a file cannot be read or written."""
         self.worst = Exit.FILE
         reason = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):
@@ -602,12 +595,15 @@ class _Run:
 
 
 def _open_file(file: str, closing_all: ExitStack) -> BufferedIOBase:
-    """Return a file, or standard input for `-`, to be read as bytes; raise `OSError` for a file that is no text."""
+    """Open a file, or standard input for `-`, as bytes.
+
+    Raises `OSError` if the file cannot be opened or is not text.
+    """
     if file != "-":
         stream = closing_all.enter_context(Path(file).open("rb"))  # noqa: SIM115 - the stack closes it
         if b"\0" in stream.peek():
-            arrays = "it contains an array, not cases; for arrays: shapecalc match"
-            raise OSError(0, arrays if is_file(file) else "it is not UTF-8 text")
+            message = "it contains an array, not cases; for arrays: shapecalc match"
+            raise OSError(0, message if is_file(file) else "it is not UTF-8 text")
         return stream
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
@@ -641,85 +637,81 @@ could not be read; 3: some without an expectation could not be resolved; 4: a fi
 )
 
 
-# `shapecalc match`: arrays in files, held against a pattern of shapes.
-
-
 PATTERN = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
 ARRAY_FILES = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
-VERDICTS = {Exit.YES: Verdict.PASSED, Exit.NO: Verdict.FAILED, Exit.FILE: Verdict.UNREAD}
 
 
 class Judged(Record):
-    """One array, and where it differs from the pattern or why it cannot be read."""
+    """The result of one array: its header, and the problem if there is one."""
 
     found: Found
     problem: Problem | None
 
     @property
     def code(self) -> int:
-        """The exit code of this array alone."""
+        """Exit code of this array alone."""
         return Exit.YES if self.problem is None else problem_code(self.problem)
 
     def as_json(self) -> dict[str, object]:
         """Return the JSON object of the array."""
-        unread = bool(self.found.problem)
-        read = {"shape": None if unread else list(self.found.shape), "dtype": self.found.dtype}
+        shape = None if self.found.problem else list(self.found.shape)
+        header = {"shape": shape, "dtype": self.found.dtype}
         problem = self.problem and self.problem.as_json()
-        return {"file": self.found.name, **read, "ok": self.problem is None, "problem": problem}
+        return {"file": self.found.name, **header, "ok": self.problem is None, "problem": problem}
 
 
 def run_match(pattern: str, files: list[str], out: Output, *, junit: str | None, github: bool = False) -> int:
-    """Print each array that differs, or all as JSON; return the largest exit code."""
+    """Print each array that does not match, or all as JSON; return the exit code."""
     try:
         if out.json and github:
             raise misuse("--json cannot be combined with --github")
         matcher = Matcher(_read_pattern(pattern, files))
         counts = dict.fromkeys(Verdict, 0)
-        judged: list[Judged] = []
-        with junit_file(junit, files, counts, "match") as cases:
-            for each in _judged(matcher, files):
-                counts[VERDICTS[each.code]] += 1
-                _tell(each, out, github=github)
-                if cases is not None:
-                    said, failed = each.problem.message if each.problem else "", each.code == Exit.NO
-                    cases.write(testcase("shapecalc match", each.found.name, said, failed=failed))
+        results: list[Judged] = []
+        with junit_file(junit, files, counts, "match") as junit_stream:
+            for result in _judged(matcher, files):
+                counts[VERDICTS[result.code]] += 1
+                _tell(result, out, github=github)
+                if junit_stream is not None:
+                    message, failed = result.problem.message if result.problem else "", result.code == Exit.NO
+                    junit_stream.write(testcase("shapecalc match", result.found.name, message, failed=failed))
                 if out.json:
-                    judged.append(each)
+                    results.append(result)
     except ShapeError as error:
         return print_error(error, "match", {"pattern": pattern}, out)
     except OSError as error:
         problem = Problem(FILE, f"{junit or ''}: {error.strerror or error}", argument="junit")
         return print_error(ShapeError(problem), "match", {}, out)
-    if asks_text(out, lambda: _as_json(matcher, judged)):
+    if asks_text(out, lambda: _as_json(matcher, results)):
         tell(visible(f"shapecalc: {_said(matcher, counts)}"))
     return max((code for code, verdict in VERDICTS.items() if counts[verdict]), default=Exit.YES)
 
 
 def _read_pattern(text: str, files: list[str]) -> ShapePattern:
-    """Return the pattern; raise `ShapeError` (usage) if it cannot be read, and say so if a file stands in its place."""
+    """Parse the pattern; raise `ShapeError` (usage) if it is wrong or a file."""
     try:
         return pattern_of(text)
     except ShapeError:
         if not is_file(text):
             raise
-    wanted = "PATTERN" if is_file(files[-1]) else visible(brief(files[-1]))
-    shown = visible(brief(text))
-    raise misuse(f"'{shown}' is a file", f"the pattern comes first: match {wanted} {shown}", argument="pattern")
+    pattern = "PATTERN" if is_file(files[-1]) else visible(brief(files[-1]))
+    file = visible(brief(text))
+    raise misuse(f"'{file}' is a file", f"the pattern comes first: match {pattern} {file}", argument="pattern")
 
 
 def _judged(matcher: Matcher, files: list[str]) -> Iterator[Judged]:
-    """Yield every array of the files in turn, held against the pattern."""
+    """Yield the result of every array in the files, in order."""
     for file in files:
-        for found in found_in(file):
-            if found.problem:
-                said = f"{found.name}: {found.problem}" if found.name else found.problem
-                yield Judged(found, Problem(FILE, said, argument="files"))
+        for header in found_in(file):
+            if header.problem:
+                message = f"{header.name}: {header.problem}" if header.name else header.problem
+                yield Judged(header, Problem(FILE, message, argument="files"))
             else:
-                yield Judged(found, matcher.problem(found.shape, found.dtype, found.name))
+                yield Judged(header, matcher.problem(header.shape, header.dtype, header.name))
 
 
 def _tell(judged: Judged, out: Output, *, github: bool) -> None:
-    """Print an array that differs; tell one that cannot be read."""
+    """Print an array that does not match, or report one that cannot be read."""
     if judged.problem is None or out.json or out.quiet:
         return
     if github:
@@ -731,17 +723,17 @@ def _tell(judged: Judged, out: Output, *, github: bool) -> None:
 
 
 def _said(matcher: Matcher, counts: dict[Verdict, int]) -> str:
-    """Return what the arrays came to, and the sizes of the names."""
+    """Return the counts of the verdicts, and the sizes of the named dims."""
     sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
     arrays = summary(counts) if any(counts.values()) else "no arrays"
     return f"{arrays}; {sizes}" if sizes else arrays
 
 
 def _as_json(matcher: Matcher, judged: list[Judged]) -> dict[str, object]:
-    """Return the JSON object of a run."""
+    """Return the JSON object of `match`."""
     names = {name: {"size": plain(size), "from": matcher.origins[name]} for name, size in matcher.sizes.items()}
-    arrays = [each.as_json() for each in judged]
-    ok = all(each.code == 0 for each in judged)
+    arrays = [result.as_json() for result in judged]
+    ok = all(result.code == 0 for result in judged)
     return {"pattern": str(matcher.pattern), "ok": ok, "names": names, "arrays": arrays}
 
 

@@ -1,4 +1,4 @@
-"""What the command line does with data in files and stores: elements to show, plans to tell, outputs to write."""
+"""Data in files and stores: show elements, print plans, write and verify outputs."""
 
 from __future__ import annotations
 
@@ -23,19 +23,27 @@ if TYPE_CHECKING:
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
     Paths = dict[str, list[dict[str, Any]]]
-    """The paths of elements as JSON has them, by the option that asks for one."""
+    """Paths of elements through the stages as JSON, by the option that requests them."""
 
+PATIENCE = 1.0
+"""Seconds before a progress bar appears."""
 UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
 UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
+"""Bytes of each unit of size."""
 ON_DEVICE = (
     "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
 )
-"""Why files are left to NumPy. `engine.run` carries out what lies on a device."""
+"""Reason for refusing CuPy for files; `engine.run` is for arrays on a device."""
+PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
+    "follow": ("goes", follow),
+    "follow_out": ("came", follow_back),
+}
+"""Options that request the path of an element, with their labels and tracers."""
 
 
 @contextmanager
 def file_errors() -> Iterator[None]:
-    """Raise `ShapeError` (file) if a file or a backend cannot be used."""
+    """Convert errors of files and backends into `ShapeError` (file)."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.execute import BackendError
 
@@ -46,18 +54,18 @@ def file_errors() -> Iterator[None]:
 
 
 def checked_paths(answer: Trace | Chain, out: Output, source: Source | None, others: Sequence[Source] = ()) -> Paths:
-    """Return the paths of the elements that were asked after, by option.
+    """Check the options about data, and return the paths of the requested elements.
 
-    Raises `ShapeError`: usage for options that ask for data if there is none, or for an element or a backend that
-    there is not; file for a backend that cannot be had here.
+    Raises `ShapeError`: usage for an option that needs data without data, an element out of range or an unknown
+    backend; file for a backend that cannot be used with files.
     """
     if out.out is not None and source is None:
         raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
-    combined = next((move for move in answer.moves if isinstance(move, Combine)), None)
-    asking = "--out" if out.out is not None else "--values" if out.values and source is not None else ""
-    if combined is not None and asking and 1 + len(others) < len(combined.operands):
-        raise misuse(f"{asking} needs the data of every operand, and one is only a shape", "give files: x.npy y.npy")
-    if combined is not None and (out.about_store or (source is not None and source.is_store)):
+    combine = next((move for move in answer.moves if isinstance(move, Combine)), None)
+    option = "--out" if out.out is not None else "--values" if out.values and source is not None else ""
+    if combine is not None and option and 1 + len(others) < len(combine.operands):
+        raise misuse(f"{option} needs the data of every operand, and one is only a shape", "give files: x.npy y.npy")
+    if combine is not None and (out.about_store or (source is not None and source.is_store)):
         raise misuse("stores of several operands are not carried out", "give files of arrays: x.npy y.npy")
     if out.about_store:
         _check_store_options(source, out)
@@ -71,43 +79,39 @@ def checked_paths(answer: Trace | Chain, out: Output, source: Source | None, oth
     return {} if answer.output is None else _element_paths(answer, out)
 
 
-PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
-    "follow": ("goes", follow),
-    "follow_out": ("came", follow_back),
-}
-"""The options that ask for the path of an element: how it is told, and what finds it."""
-
-
 def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
-    asked = {name: text for name in PATHS if (text := getattr(out, name)) is not None}
+    indices = {name: text for name in PATHS if (text := getattr(out, name)) is not None}
     return {
         name: [
-            {"stage": stage, "index": None if at is None else list(at)}
-            for stage, at in PATHS[name][1](answer, read_axes(text, name))
+            {"stage": stage, "index": None if index is None else list(index)}
+            for stage, index in PATHS[name][1](answer, read_axes(text, name))
         ]
-        for name, text in asked.items()
+        for name, text in indices.items()
     }
 
 
 def tell_elements(
     answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool, others: Sequence[Source] = ()
 ) -> None:
-    """Tell the paths of elements, and if `values` are asked for the elements before and after."""
+    """Print the paths of elements, with `values` also the elements before and after."""
     for name, path in paths.items():
-        places = (f"{at['stage']} {index_text(at['index'])}" for at in path)
-        tell(f"{PATHS[name][0]}: {' -> '.join(places)}")
+        points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
+        tell(f"{PATHS[name][0]}: {' -> '.join(points)}")
     if values:
         from shapecalc.engine.execute import samples
         from shapecalc.view.grid import values_text
 
         with file_errors():
-            shown = samples(answer, source, others)
-        for title, sample in zip(("before", "after"), shown, strict=True):
+            before_and_after = samples(answer, source, others)
+        for title, sample in zip(("before", "after"), before_and_after, strict=True):
             tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
 
 
 def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> list[str]:
-    """Return whether the data would move, how much of it, and why; strides are in elements, of a file in bytes."""
+    """Return lines on whether executing the answer would copy data, how much and why.
+
+    Strides are in elements, and in bytes if the input is a file.
+    """
     from shapecalc.engine.plan import plan_moves
 
     if not answer.concrete or not answer.moves or any(isinstance(move, Dims | Combine) for move in answer.moves):
@@ -118,9 +122,10 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
     unit = "elements" if source is None else "bytes"
     if plan.copies:
         culprits = plan.copies[0].culprits
-        two = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
-        takes = any(isinstance(move, Take) for move in answer.moves)
-        why = two or f"no stride {'leads to positions in any order' if takes else 'goes round the end of an axis'}"
+        conflict = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
+        has_take = any(isinstance(move, Take) for move in answer.moves)
+        reason = "leads to positions in any order" if has_take else "goes round the end of an axis"
+        why = conflict or f"no stride {reason}"
         lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
     else:
         lines = ["engine: no data is copied: the output is a view of the input"]
@@ -132,21 +137,25 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
 
 
 def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
-    """Return the strides of the data: of a file its own, else those that the request names or of contiguous data."""
+    """Return the strides of the data.
+
+    Those of a file are its own; otherwise the requested ones apply, or those of contiguous data.
+    """
     from shapecalc.engine.plan import byte_strides
 
     if source is not None and not source.is_store:
         with file_errors():
             return tuple(source.array.strides)
-    named: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
+    requested: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
-    return byte_strides(shape, source.kind.itemsize if source else 1) if named is None else named
+    return byte_strides(shape, source.kind.itemsize if source else 1) if requested is None else requested
 
 
 def carry(answer: Trace | Chain, source: Source, out: Output, others: Sequence[Source] = ()) -> bool:
-    """Carry an answer out if that is asked for; say whether the plan for that was printed in place of the answer.
+    """Write the output file or store if requested, or print its plan.
 
-    Raises `ShapeError` (file) if it cannot be done.
+    Return whether the plan was printed, which replaces the answer.
+    Raises `ShapeError` (file) if a file, a store or a backend cannot be used.
     """
     with file_errors():
         if out.plan:
@@ -162,41 +171,41 @@ def carry(answer: Trace | Chain, source: Source, out: Output, others: Sequence[S
 
 
 def _is_for_stores(source: Source, out: Output) -> bool:
-    """Say whether an answer is to be carried from or to a store."""
+    """Return whether the input or the output is a store, or a plan is requested."""
     return source.is_store or out.plan or (out.out is not None and out.out.rstrip("/").endswith(".zarr"))
 
 
 def _check_store_options(source: Source | None, out: Output) -> None:
-    """Raise `ShapeError` (usage) for options about stores that mean nothing here, or whose values cannot be read."""
-    asked = [name for name in ("plan", "memory", "chunks", "resume", "verify", "cluster") if getattr(out, name)]
-    if not asked:
+    """Raise `ShapeError` (usage) for store options that do not apply or are invalid."""
+    names = [name for name in ("plan", "memory", "chunks", "resume", "verify", "cluster") if getattr(out, name)]
+    if not names:
         return
     if source is None:
-        raise misuse(f"--{asked[0]} is about data, and the input is a shape only", "give a file: x.zarr")
+        raise misuse(f"--{names[0]} is about data, and the input is a shape only", "give a file: x.zarr")
     if out.out is None and not out.plan:
-        raise misuse(f"--{asked[0]} is about an output", "name it: -o OUT.zarr")
+        raise misuse(f"--{names[0]} is about an output", "name it: -o OUT.zarr")
     if not _is_for_stores(source, out):
-        raise misuse(f"--{asked[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
+        raise misuse(f"--{names[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
     if out.verify not in (None, "sample", "all"):
         raise misuse(f"--verify is sample or all, not '{visible(brief(str(out.verify)))}'")
     _memory(out)
 
 
 def _memory(out: Output) -> int:
-    """Return the bytes that a worker may use; raise `ShapeError` (usage) if the text is no size."""
+    """Return the memory limit of a worker in bytes; raise `ShapeError` (usage)."""
     if out.memory is None:
         return 512 << 20
     import re
 
-    found = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", out.memory.strip())
-    if found is None or found[2] not in UNITS or not int(found[1]):
+    match = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", out.memory.strip())
+    if match is None or match[2] not in UNITS or not int(match[1]):
         raise misuse(f"--memory is a size such as 512MiB, not '{visible(brief(out.memory))}'")
-    return int(found[1]) * UNITS[found[2]]
+    return int(match[1]) * UNITS[match[2]]
 
 
 @contextmanager
 def _workers(out: Output) -> Iterator[tuple[Runner, int, Any]]:
-    """Yield what does tasks, how many run at once in a worker, and the cluster if there is one."""
+    """Yield the task runner, the threads per worker and the cluster, if there is one."""
     if out.cluster is None or out.plan:
         from shapecalc.engine.processes import count_cores, memory_bounded
         from shapecalc.engine.stores.workers import on_threads
@@ -224,20 +233,20 @@ def _job(answer: Trace | Chain, source: Source, out: Output, threads: int) -> Jo
 
 
 def _print_plan(answer: Trace | Chain, source: Source, out: Output) -> None:
-    """Print how an answer would be carried out, and carry nothing out."""
+    """Print the plan for writing the output store, and write nothing."""
     with _workers(out) as (_, threads, _):
-        told = _plan_object(_job(answer, source, out, threads))
-    if asks_text(out, lambda: answer.as_json() | {"plan": told}):
-        put("\n".join(_plan_text(told)))
+        plan = _plan_object(_job(answer, source, out, threads))
+    if asks_text(out, lambda: answer.as_json() | {"plan": plan}):
+        put("\n".join(_plan_text(plan)))
 
 
 def _plan_object(job: Job) -> dict[str, Any]:
-    """Return a job as the JSON object that the command line documents; bytes are those of elements, unpacked."""
+    """Return the JSON object of a plan; sizes are uncompressed bytes."""
     plan, store = job.plan, job.store
     return {
         "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
         "output": {"shape": [*plan.passes[-1].axis_map.output], "chunks": [*plan.passes[-1].chunks]},
-        "passes": [{"tasks": each.tasks, "task": [*each.task], "chunks": [*each.chunks]} for each in plan.passes],
+        "passes": [{"tasks": one.tasks, "task": [*one.task], "chunks": [*one.chunks]} for one in plan.passes],
         "tasks": plan.tasks,
         "data": store.array.dtype.itemsize * store.array.size,
         "read": plan.read,
@@ -255,7 +264,7 @@ def _plan_text(told: dict[str, Any]) -> Iterator[str]:
     for name in ("input", "output"):
         yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
     if len(told["passes"]) > 1:
-        between = "; ".join(shape_text(each["chunks"]) for each in told["passes"][:-1])
+        between = "; ".join(shape_text(store_pass["chunks"]) for store_pass in told["passes"][:-1])
         stores = "a store" if len(told["passes"]) == 2 else "stores"
         yield f"passes  {len(told['passes'])}, with {stores} between in chunks of {between}"
     yield f"tasks   {told['tasks']}"
@@ -268,7 +277,7 @@ def _plan_text(told: dict[str, Any]) -> Iterator[str]:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in the largest unit of which there is one.
+    """Format a number of bytes in the largest unit that fits.
 
     >>> _size(512 << 20), _size(1)
     ('512.0 MiB', '1 B')
@@ -278,9 +287,10 @@ def _size(count: int) -> str:
 
 
 def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
-    """Carry an answer out from or to a store, and verify it if that is asked for; an output that is there is verified.
+    """Write an output store, and verify it if requested.
 
-    Raises `ShapeError` (differs) if the output is not what it should be.
+    With `--verify`, an output that is already complete is only verified, unless `--force` is given.
+    Raises `ShapeError` (differs) if an element of the output is wrong.
     """
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.processes import memory_bounded
@@ -290,8 +300,10 @@ def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
     if target.suffix != ".zarr":
         raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
     settle_broken_off(target)
-    alone = out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
-    if not alone:
+    only_verify = (
+        out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
+    )
+    if not only_verify:
         _carry(answer, source, target, out)
     if out.verify is not None:
         with memory_bounded(_memory(out)):
@@ -315,7 +327,7 @@ def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> 
 
 
 def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
-    """Raise `ShapeError` (differs) for an output that is not what the answer makes of the source."""
+    """Raise `ShapeError` (differs) if the output store does not match the answer."""
     from shapecalc.engine.arrays import raise_file_errors
     from shapecalc.engine.stores.carrying import first_difference
 
@@ -323,25 +335,19 @@ def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) ->
     for size in source.shape:
         total *= size
     with raise_file_errors(str(target)), meter(total) as tick:
-        wrong = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), tick)
-    if wrong is not None:
-        place = f"element {shape_text(wrong.index)} is" if wrong.index else "it is"
-        message = visible(f"{target}: {place} {brief(wrong.found)}, and should be {brief(wrong.expected)}")
+        difference = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), tick)
+    if difference is not None:
+        subject = f"element {shape_text(difference.index)} is" if difference.index else "it is"
+        values = f"{brief(difference.found)}, and should be {brief(difference.expected)}"
+        message = visible(f"{target}: {subject} {values}")
         raise ShapeError(Problem(DIFFERS, message, argument="out"))
-
-
-# A bar for work that takes a while.
-
-
-PATIENCE = 1.0
-"""Seconds after which a bar shows how far the work has come."""
 
 
 @contextmanager
 def meter(total: int, what: str = "writing", *, shows: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield what is called with how many bytes are done; a bar on the terminal shows them if the work takes a while.
+    """Show a progress bar for slow work; yield a function that advances it by bytes.
 
-    If nobody knows how many bytes there are, the total is 0.
+    `total` is 0 if the number of bytes is unknown.
     """
     if not shows or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None

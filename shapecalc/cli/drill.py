@@ -1,4 +1,4 @@
-"""`shapecalc drill`: exercises without end on a prompt, and worksheets of them."""
+"""`shapecalc drill`: exercises at a prompt, and worksheets of them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shapecalc.teaching.progress import Progress
 
 LONGEST_SEED = 40
+"""Limit on the characters of a seed."""
 OPENING = "shapecalc: type {}; ? gives a hint, an empty line shows the answer, Ctrl-D ends"
 
 
@@ -33,8 +34,8 @@ def run_drill(
     *,
     with_answers: bool,
 ) -> int:
-    """Ask until the input ends, print a worksheet, or check lessons."""
-    asked = " ".join(" ".join(topics or [ALL]).split())
+    """Run exercises until the input ends, print a worksheet, or check lessons."""
+    topic_text = " ".join(" ".join(topics or [ALL]).split())
     try:
         _check_together(count, form, check_lessons, out, with_answers=with_answers)
         if check_lessons is not None:
@@ -42,32 +43,32 @@ def run_drill(
         if seed is not None:
             _check_seed(seed)
         if count is not None:
-            return _print_worksheet(asked, seed, count, form, out, with_answers=with_answers)
-        return _ask(asked, seed)
+            return _print_worksheet(topic_text, seed, count, form, out, with_answers=with_answers)
+        return _ask(topic_text, seed)
     except ShapeError as error:
-        return print_error(error, "drill", {"topic": asked}, out)
+        return print_error(error, "drill", {"topic": topic_text}, out)
 
 
 def _check_together(
     count: int | None, form: str | None, check_lessons: str | None, out: Output, *, with_answers: bool
 ) -> None:
     """Raise `ShapeError` (usage) for options that cannot be combined."""
-    of_sheets = {"--with-answers": with_answers, "--format": form, "-o": out.out, "--force": out.force}
-    given = [name for name, value in of_sheets.items() if value]
-    if count is None and given:
-        raise misuse(f"{given[0]} is for worksheets", "write --print 20 with it")
+    sheet_options = {"--with-answers": with_answers, "--format": form, "-o": out.out, "--force": out.force}
+    names = [name for name, value in sheet_options.items() if value]
+    if count is None and names:
+        raise misuse(f"{names[0]} is for worksheets", "write --print 20 with it")
     if check_lessons is not None and count is not None:
         raise misuse("--check-lessons and --print cannot be combined")
 
 
 def _check_seed(seed: str) -> None:
-    """Raise `ShapeError` (usage) for a seed that could not be written on a worksheet."""
+    """Raise `ShapeError` (usage) for a seed that is not a short word."""
     if not (0 < len(seed) <= LONGEST_SEED and seed.isascii() and seed.replace("-", "").replace("_", "").isalnum()):
         raise misuse(f"a seed is a word of letters and digits, up to {LONGEST_SEED}, not '{visible(brief(seed))}'")
 
 
 def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None, out: Output, **sheet: bool) -> int:
-    """Print a worksheet, or write it into a file."""
+    """Print a worksheet, or write it to a file."""
     from shapecalc.core.text import lookup
     from shapecalc.teaching.exercises import WRITERS, exercises, new_seed, sheet_of
 
@@ -83,58 +84,67 @@ def _print_worksheet(topics: str, seed: str | None, count: int, form: str | None
 
 
 def _format_of(file: str | None) -> str:
-    """Return the format that a file's name ends with, text if it has no ending; raise `ShapeError` for another."""
+    """Return the format by the suffix of a file, text without one.
+
+    Raises `ShapeError` (usage) for an unknown suffix.
+    """
     from shapecalc.teaching.exercises import ENDINGS
 
     if not Path(file or "").suffix:
         return "text"
-    from shapecalc.view.files import ending_of  # it draws pictures, which a text has none of
+    from shapecalc.view.files import ending_of  # imports the drawing code, which text does not need
 
     return ENDINGS[ending_of(str(file), ENDINGS, "worksheet")]
 
 
 def _print_faults(file: str) -> int:
-    """Print what is wrong in a file of lessons, a line each; return whether something is, as an exit code."""
+    """Print the mistakes in a file of lessons, one per line; exit 1 if there are any."""
     from shapecalc.teaching.lessons import faults_in, read_lesson_file
 
     lessons, faults = faults_in(read_lesson_file(file))
     for fault in faults:
         put(visible(f"{file}:{fault.line}: {fault.said}"))
-    counted = number_text(lessons, "lesson", "lessons")
-    tell(f"shapecalc: {counted}, {number_text(len(faults), 'mistake', 'mistakes') if faults else 'nothing wrong'}")
+    lesson_count = number_text(lessons, "lesson", "lessons")
+    tell(f"shapecalc: {lesson_count}, {number_text(len(faults), 'mistake', 'mistakes') if faults else 'nothing wrong'}")
     return Exit.NO if faults else Exit.YES
 
 
 def _ask(topics: str, seed: str | None) -> int:
-    """Ask exercises and judge the answers, a line each, until the input ends; tell the score."""
+    """Print exercises and judge the answers until the input ends; print the score.
+
+    An answer is one line. Exit 1 if an answer was wrong.
+    """
     from shapecalc.teaching.exercises import Drill, new_seed
     from shapecalc.teaching.judging import BUILDING
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
     drill = Drill(topics, seed or new_seed(), {} if seed else progress.tally.boxes)
-    typing = sys.stdin is not None and sys.stdin.isatty()
-    if typing:
+    interactive = sys.stdin is not None and sys.stdin.isatty()
+    if interactive:
         tell(_fitted(OPENING.format(BUILDING if drill.exercise.task.builds else "the output shape, or error")))
-    _print_question(drill, typing=typing)
-    helped = 0
-    while (line := _line(typing=typing)) is not None:
+    _print_question(drill, typing=interactive)
+    hint_count = 0
+    while (line := _line(typing=interactive)) is not None:
         if line == "?":
-            put(_help(drill, helped))
-            helped += 1
-        elif _judged(drill, line, progress, typing=typing):
-            helped = 0
-            _print_question(drill, typing=typing)
-    if typing:
+            put(_help(drill, hint_count))
+            hint_count += 1
+        elif _judged(drill, line, progress, typing=interactive):
+            hint_count = 0
+            _print_question(drill, typing=interactive)
+    if interactive:
         put("")
     put(f"score: {drill}; in all {progress.tally}")
-    if said := progress.complaint():
-        tell(f"shapecalc: {said}")
+    if complaint := progress.complaint():
+        tell(f"shapecalc: {complaint}")
     return Exit.YES if drill.right == drill.answered else Exit.NO
 
 
 def _line(*, typing: bool) -> str | None:
-    """Return the next line that is typed; None at the end of the input. Raises `RunEnded` if it cannot be read."""
+    """Read the next line, at a keyboard after a prompt; return None at the end.
+
+    Raises `EarlyExit` if standard input cannot be read.
+    """
     if typing and sys.stdout is not None:
         sys.stdout.write("> ")
         sys.stdout.flush()
@@ -143,28 +153,31 @@ def _line(*, typing: bool) -> str | None:
 
 
 def _print_question(drill: Drill, *, typing: bool) -> None:
-    asked = drill.exercise
-    put("\n" * typing + f"{drill.answered + 1}. level {asked.level}   {asked.task.shown}")
+    exercise = drill.exercise
+    put("\n" * typing + f"{drill.answered + 1}. level {exercise.level}   {exercise.task.shown}")
 
 
 def _fitted(text: str) -> str:
-    """Return a line with its words wrapped to the terminal."""
+    """Wrap a text to the width of the terminal."""
     from textwrap import fill
 
     return fill(text, get_terminal_size().columns)
 
 
 def _help(drill: Drill, number: int) -> str:
-    """Return the next help for the exercise at hand; the last once there is no further one."""
+    """Return a hint for the current exercise; the last one if `hint_number` is larger."""
     from shapecalc.teaching.judging import answer_line, rungs
 
     task = drill.exercise.task
-    helps = rungs(task, answer_line(task.question))
-    return helps[min(number, len(helps) - 1)]
+    hints = rungs(task, answer_line(task.question))
+    return hints[min(number, len(hints) - 1)]
 
 
 def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> bool:
-    """Judge an answer and say so; what is none is asked for again at a keyboard, and is wrong in a pipe."""
+    """Judge an answer, print the result and return whether it counts.
+
+    A line that cannot be parsed does not count at a keyboard, and is wrong in a pipe.
+    """
     from shapecalc.teaching.exercises import judge_exercise
     from shapecalc.teaching.judging import beside_truth, unread
 
@@ -172,12 +185,13 @@ def _judged(drill: Drill, line: str, progress: Progress, *, typing: bool) -> boo
     if typing and line and (problem := unread(task, line)):
         put(_fitted(visible(problem)))
         return False
-    judged, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
-    said = visible(f"right, streak {drill.streak + 1}" if judged.right else f"{'wrong: ' * bool(line)}{judged.said}")
-    put(_fitted(said) if typing else said)
-    if task.builds and (drawn := beside_truth(task, line, width=get_terminal_size().columns)):
-        put(drawn.plain)
-    progress.score(kind, drill.mark(right=judged.right), right=judged.right)
+    verdict, kind = judge_exercise(drill.exercise, line), drill.exercise.kind.name
+    wrong = f"{'wrong: ' * bool(line)}{verdict.said}"
+    message = visible(f"right, streak {drill.streak + 1}" if verdict.right else wrong)
+    put(_fitted(message) if typing else message)
+    if task.builds and (picture := beside_truth(task, line, width=get_terminal_size().columns)):
+        put(picture.plain)
+    progress.score(kind, drill.mark(right=verdict.right), right=verdict.right)
     return True
 
 

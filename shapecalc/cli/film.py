@@ -1,4 +1,4 @@
-"""`shapecalc film`: the steps of a request and what they do to its elements, as a moving picture."""
+"""`shapecalc film`: write the steps of a request as an animation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARAMETERS: tuple[Argument | Option, ...] = (
 
 
 def run_film(words: list[str], film: str | None, out: Output) -> int:
-    """Answer a request or a chain with its film, and print the answer."""
+    """Answer a request or a chain, write its film and print the answer."""
     words = [CHAIN, *words] if "|" in words[0] else ["reshape", *words] if is_shape(words[0]) else respelled(words)
     out = replace(out, film=film)
     try:
@@ -35,8 +35,8 @@ def run_film(words: list[str], film: str | None, out: Output) -> int:
             return run_chain(f"{input_text(shape)}{bar}{stages}", out, **options)
         if words[0] not in OPS:
             raise misuse(f"there is no film of '{visible(brief(words[0]))}'", suggestion(words[0], [*OPS, CHAIN]))
-        typed = read_stage(words, with_input=True)
-        return answer_op(typed.op, {"input": input_text(typed.input or ""), **typed.options}, out)
+        stage = read_stage(words, with_input=True)
+        return answer_op(stage.op, {"input": input_text(stage.input or ""), **stage.options}, out)
     except ShapeError as error:
         return print_error(error, "film", {"command": " ".join(words)}, out)
 

@@ -1,4 +1,7 @@
-"""`shapecalc dialects`, `why`, `backends`, `vectors` and `help`: what the program knows, and its manual."""
+"""`shapecalc dialects`, `why`, `backends`, `size`, `vectors` and `help`.
+
+They print the tables of the program, the size of a shape, test cases, and the manual.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,6 @@ from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.text import lookup, shape_text
 
-# `shapecalc dialects`: the table of what frameworks answer.
-
-
 LEGEND = """\
 
   *           the default; a switch without one must be given
@@ -38,7 +38,7 @@ LEGEND = """\
 
 
 def run_dialects(out: Output) -> int:
-    """Print the tables of dialects, of operators and of their versions."""
+    """Print the tables of dialects, operators and operator versions."""
     if asks_text(out, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
         from shapecalc.view.story import dialects_table, operators_table, versions_table
 
@@ -51,23 +51,23 @@ def run_dialects(out: Output) -> int:
 
 
 def dialect_as_json(row: Dialect) -> dict[str, object]:
-    """Return a dialect as the JSON object that `shapecalc dialects --json` prints.
+    """Return the JSON object of a dialect, as `shapecalc dialects --json` prints it.
 
     >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]["broadcast"]
     'ElementWise'
     """
-    answers = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
-    shown: dict[str, object] = {
+    values = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
+    result: dict[str, object] = {
         "name": row.name,
         "source": row.source,
         "operators": {op: operator.name for op, operator in operators_of(row).items()},
         "rules": [row.reading_as_json(on) for on in row.settings()],
         "switch": None if row.switch is None else fields(row.switch),
     }
-    return shown | {
+    return result | {
         name: value
-        for name, value in answers.items()
-        if name not in (*shown, "prefix") and (value is None or isinstance(value, (str, int)))
+        for name, value in values.items()
+        if name not in (*result, "prefix") and (value is None or isinstance(value, (str, int)))
     }
 
 
@@ -81,9 +81,6 @@ DIALECTS_COMMAND = Command(
 )
 
 
-# `shapecalc why`: one rule explained, or all of them listed.
-
-
 RULE = Argument(
     "rule",
     "the id of a rule, or of a cause that doctor names, or a word to search for",
@@ -94,10 +91,10 @@ RULE = Argument(
 
 
 def run_why(rule: str | None, out: Output) -> int:
-    """Print one rule or the list of rules."""
-    found = [*every_rule().values()] if rule is None else rules_about(rule)
+    """Print the explanation of a rule, or a list of rules."""
+    matches = [*every_rule().values()] if rule is None else rules_about(rule)
     try:
-        entries = found or [lookup(str(rule), every_rule() | causes(), "rule", all_by="shapecalc why")]
+        entries = matches or [lookup(str(rule), every_rule() | causes(), "rule", all_by="shapecalc why")]
     except ShapeError as error:
         return print_error(error, "why", {"rule": rule}, out)
     if len(entries) == 1:
@@ -114,21 +111,25 @@ def run_why(rule: str | None, out: Output) -> int:
 
 
 def causes() -> dict[str, Rule]:
-    """Return the causes that the doctor finds, each told as a rule is.
+    """Return the causes that `shapecalc doctor` names, as rules by id.
 
     >>> causes()["bad-axis"].sentence
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.doctor.reading import CAUSES  # only who asks for one needs them
+    from shapecalc.doctor.reading import CAUSES  # slow to import
 
-    told = "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
-    plain = (told, "shapecalc doctor --help")
-    by = "shapecalc doctor"
-    return {name: Rule(name, cause.said, *(cause.explained or plain), by) for name, cause in CAUSES.items()}
+    explanation = (
+        "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
+    )
+    default = (explanation, "shapecalc doctor --help")
+    example = "shapecalc doctor"
+    return {name: Rule(name, cause.said, *(cause.explained or default), example) for name, cause in CAUSES.items()}
 
 
 def rules_about(word: str) -> list[Rule]:
-    """Return the rule of that id; without one, the rules whose texts have the word, those that begin with it first.
+    """Return the rule with an id, else the rules whose texts contain the word.
+
+    Rules whose sentence begins with the word come first.
 
     >>> [str(rule) for rule in rules_about("-1")][:2], rules_about("nope")
     (['infer', 'infer-empty'], [])
@@ -136,17 +137,17 @@ def rules_about(word: str) -> list[Rule]:
     rules = every_rule()
     if word in rules or not word.strip():
         return [rules[word]] if word in rules else []
-    whole = re.compile(rf"(?<![\w-]){re.escape(word.strip())}(?!\w)", re.IGNORECASE)
+    pattern = re.compile(rf"(?<![\w-]){re.escape(word.strip())}(?!\w)", re.IGNORECASE)
     texts = {
         rule: f"{rule.sentence}\n{rule} {rule.replace('-', ' ')}\n{rule.explanation}\n{rule.source}"
         for rule in rules.values()
     }
-    places = {rule: found.start() for rule, text in texts.items() if (found := whole.search(text))}
-    return sorted(places, key=lambda rule: places[rule] > 0)
+    offsets = {rule: match.start() for rule, text in texts.items() if (match := pattern.search(text))}
+    return sorted(offsets, key=lambda rule: offsets[rule] > 0)
 
 
 def rule_text(rule: Rule) -> str:
-    """Return a rule as a paragraph to read, with its source and an example to run.
+    """Format a rule with its explanation, its source and an example.
 
     >>> print(rule_text(every_rule()["two-infers"]))
     two-infers: more than one dim to infer
@@ -162,7 +163,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def _put_rules(rules: Sequence[Rule]) -> None:
-    """Print rules, each in a line."""
+    """Print the id and the sentence of each rule."""
     width = max(map(len, every_rule()))
     for rule in rules:
         put(f"  {rule.ljust(width)}  {rule.sentence}")
@@ -180,18 +181,15 @@ WHY_COMMAND = Command(
 )
 
 
-# `shapecalc backends`: what can carry an answer out here.
-
-
 def run_backends(out: Output) -> int:
-    """Print a line for every backend and device."""
+    """Print a line for each backend and device."""
     from shapecalc.engine.execute import list_backends
 
     rows = list_backends()
     for row in rows if asks_text(out, lambda: rows) else ():
         memory = "" if row["memory"] is None else f", {int(str(row['memory'])) / 2**30:.1f} GiB"
-        said = row["problem"] or f"{row['version']} on {row['device']}{memory}"
-        put(f"{row['name']}: {said}")
+        status = row["problem"] or f"{row['version']} on {row['device']}{memory}"
+        put(f"{row['name']}: {status}")
     return Exit.YES
 
 
@@ -205,36 +203,40 @@ BACKENDS_COMMAND = Command(
 )
 
 
-# `shapecalc size`: how many elements a shape has.
-
-
 TYPES = ("float32", "float16", "int8")
-"""The element types of which the bytes are told, if none is named."""
+"""Element types for which the bytes are printed without `--dtype`."""
 
 
 def run_size(input: str, dtype: str | None, where: str | None, out: Output) -> int:
-    """Print the element count of a shape, of every line if it is `-`; return the largest exit code."""
+    """Print the element count of a shape, or of one per line of standard input.
+
+    Return the largest exit code.
+    """
     if input.strip() != "-":
         return _print_size(input, dtype, where, out)
-    return answer_lines(lambda line, placed: _print_size(line, dtype, where, placed), "size", {"input": input}, out)
+
+    def print_line_size(line: str, line_options: Output) -> int:
+        return _print_size(line, dtype, where, line_options)
+
+    return answer_lines(print_line_size, "size", {"input": input}, out)
 
 
 def _print_size(text: str, dtype: str | None, where: str | None, out: Output) -> int:
-    """Print an element count, and tell its factors, its bytes and what can be asked next."""
+    """Print the element count of a shape, with its factors, bytes and next commands."""
     try:
-        given = read_input(without_padding(text), {"dtype": dtype}, "flatten")
-        asked = ask("flatten", given.shape, {**given.options, "where": where})
+        parsed = read_input(without_padding(text), {"dtype": dtype}, "flatten")
+        request = ask("flatten", parsed.shape, {**parsed.options, "where": where})
     except ShapeError as error:
         return print_error(error, "size", {"input": text}, out)
-    count = product(asked.input)
-    types = (asked.dtype,) if asked.dtype else TYPES
-    sizes = {each: product((count, bytes_of(each))) for each in types}
-    told = {each: plain(size) for each, size in sizes.items()}
-    if asks_text(out, lambda: {"input": plain(asked.input), "elements": plain(count), "bytes": told}):
+    count = product(request.input)
+    types = (request.dtype,) if request.dtype else TYPES
+    sizes = {dtype: product((count, bytes_of(dtype))) for dtype in types}
+    json_sizes = {dtype: plain(size) for dtype, size in sizes.items()}
+    if asks_text(out, lambda: {"input": plain(request.input), "elements": plain(count), "bytes": json_sizes}):
         put(str(count))
         factors = f"{factored(count)} elements; " if isinstance(count, int) else ""
-        tell(f"shapecalc: {factors}{', '.join(f'{size} bytes of {each}' for each, size in sizes.items())}")
-        shape = shape_text(asked.input)
+        tell(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
+        shape = shape_text(request.input)
         tell(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
     return Exit.YES
 
@@ -250,11 +252,8 @@ SIZE_COMMAND = Command(
 )
 
 
-# `shapecalc vectors`: golden cases for every dialect, for others to test against.
-
-
 def run_vectors(dialect: list[str] | None, out: Output) -> int:
-    """Write the cases, the same every time."""
+    """Print test cases with their answers for each dialect, as JSON Lines."""
     try:
         names = [dialect_called(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
@@ -276,25 +275,24 @@ VECTORS_COMMAND = Command(
 )
 
 
-# The manual pages that come with the package.
-
-
 OVERVIEW = "shapecalc"
 PAGES = {
     **dict.fromkeys(("shapecalc", "check", "doctor", "model", "tui"), 1),
     **dict.fromkeys(("cases", "lessons"), 5),
     **dict.fromkeys(("dialects", "limits", "operands", "tutorial"), 7),
 }
-"""The pages with their sections of the manual; all but the first are called shapecalc- and this."""
+"""Manual pages by topic, with their section numbers."""
 ABOUT = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
-"""The pages of commands that share one. What has no page stands in the overview."""
+"""Pages of commands that share one; other commands are in the overview."""
+COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
+"""Sections that most pages have, which `help topics` leaves out."""
 WHOLE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
 
 def page_about(topic: str) -> str:
-    """Return the text of the page about a command or another topic; of the overview, what it says of the command.
+    """Return the page of a topic, else the entry of a command in the overview.
 
-    Raises `ShapeError` (file) if this copy of the program was installed without its pages.
+    Raises `ShapeError` (file) if the package was installed without its pages.
     """
     topic = ABOUT.get(topic, topic)
     from shapecalc.view.mdoc import page_text
@@ -303,21 +301,24 @@ def page_about(topic: str) -> str:
 
 
 def _part_about(command: str, source: str) -> str:
-    """Return what the source of the overview says of one command: how it is written, and its entry."""
+    """Return the synopsis and the entry of a command in the overview, as mdoc."""
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
-    written = next(each for each in synopsis.split(".Nm\n") if each.startswith(f".Cm {command}\n"))
+    usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))
     entry, depth = [f".It Ic {command}"], 0
     for line in source.partition(f"\n{entry[0]}\n")[2].splitlines():
         if not depth and line.startswith((".It", ".El")):
             break
         depth += line.startswith(".Bl") - line.startswith(".El")
         entry.append(line)
-    listed = [".Sh COMMANDS", ".Bl -tag -width unsqueeze", *entry, ".El"]
-    return "\n".join([name, ".Sh SYNOPSIS", ".Nm", written.rstrip(), *listed, WHOLE])
+    commands = [".Sh COMMANDS", ".Bl -tag -width unsqueeze", *entry, ".El"]
+    return "\n".join([name, ".Sh SYNOPSIS", ".Nm", usage.rstrip(), *commands, WHOLE])
 
 
 def page_source(topic: str) -> str:
-    """Return the source of a page: from the package, or from the checkout that the package stands in."""
+    """Return the mdoc source of a page, from the package or its checkout.
+
+    Raises `ShapeError` (file) if the page is not installed.
+    """
     package = files("shapecalc")
     for folder in (package / "man", package / ".." / "man"):
         page = folder / file_name(topic)
@@ -327,15 +328,12 @@ def page_source(topic: str) -> str:
 
 
 def file_name(topic: str) -> str:
-    """Return the name of a page's file.
+    """Return the file name of a page.
 
     >>> file_name("shapecalc"), file_name("cases")
     ('shapecalc.1', 'shapecalc-cases.5')
     """
     return f"{topic if topic == OVERVIEW else f'{OVERVIEW}-{topic}'}.{PAGES[topic]}"
-
-
-# What is printed where nothing is asked, and what a word that is no command may mean.
 
 
 FIRST_SCREEN = """\
@@ -360,14 +358,14 @@ On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
 
 
 def all_commands() -> str:
-    """Return the help of the whole program: the same story, then the commands by what they are for."""
+    """Return the help of the program: the first screen, then the commands by group."""
     width = max(map(len, (*GROUPS, *FAMILIES)))
     groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in GROUPS.items()]
     families = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in FAMILIES.items()]
-    listed = "\n".join(["Commands:", *groups, "Ops:", *families])
+    commands = "\n".join(["Commands:", *groups, "Ops:", *families])
     more = "shapecalc COMMAND -h explains one, shapecalc help topics lists what else there is.\n"
     more += "-V tells the version, --install-completion lets the shell complete words."
-    return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{listed}\n\n{more}"
+    return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{commands}\n\n{more}"
 
 
 CI = "continuous integration"
@@ -390,21 +388,21 @@ ALSO = {
     **dict.fromkeys(("what", "reading"), "readings"),
     "option": "options",
 }
-"""Words for what the manual has under another name."""
+"""Manual topics by other words for them."""
 
 
 def topic_hint(word: str) -> str:
-    """Return what to ask in place of a word that is no command; nothing if it is not known at all.
+    """Return a hint to the manual for a word that is not a command, empty if unknown.
 
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
     """
-    shown = word.lower().removeprefix(f"{OVERVIEW}-")
-    return f"shapecalc help {shown} tells of it" if shown in ALSO or told_about(shown) else ""
+    topic = word.lower().removeprefix(f"{OVERVIEW}-")
+    return f"shapecalc help {topic} tells of it" if topic in ALSO or told_about(topic) else ""
 
 
 def told_about(word: str) -> str:
-    """Return what the manual has about a word: a page, a rule, a dialect or a section; nothing if it has nothing.
+    """Return the page, rule, dialect, section or option of a word, empty if unknown.
 
     >>> told_about("two-infers").splitlines()[0], told_about("ORT").splitlines()[0], told_about("nope")
     ('two-infers: more than one dim to infer', 'onnxruntime', '')
@@ -418,13 +416,13 @@ def told_about(word: str) -> str:
     title = word if dialect is None else dialect.name
     from shapecalc.view.mdoc import page_text
 
-    found = {page: section for page in PAGES if (section := _sections(page).get(title))}
-    heads = {page: f"({file_name(page)})\n" if len(found) > 1 else "" for page in found}
-    return "\n\n".join([f"{heads[page]}{page_text(text)}" for page, text in found.items()]) or _option_text(word)
+    sections = {page: section for page in PAGES if (section := _sections(page).get(title))}
+    heads = {page: f"({file_name(page)})\n" if len(sections) > 1 else "" for page in sections}
+    return "\n\n".join([f"{heads[page]}{page_text(text)}" for page, text in sections.items()]) or _option_text(word)
 
 
 def _option_text(word: str) -> str:
-    """Return what the overview says of an option; nothing if it has none of that name."""
+    """Return the entry of an option in the overview, empty if there is none."""
     from shapecalc.view.mdoc import page_text
 
     name = re.escape(word.strip("-").replace("_", "-"))
@@ -435,35 +433,32 @@ def _option_text(word: str) -> str:
 
 
 def _sections(page: str) -> dict[str, str]:
-    """Return the sections of a page by their titles in small letters, each with those below it."""
-    found: dict[str, str] = {}
+    """Return the sections of a page by lower-case title, each with its subsections.
+
+    Subsections are listed by their own titles as well.
+    """
+    sections: dict[str, str] = {}
     name = file_name(page).partition(".")[0]
     source = page_source(page).replace("\n.Nm\n", f"\n.Nm {name}\n")
     for part in source.split("\n.Sh ")[2:]:
         title, _, text = part.partition("\n")
-        found[title.lower()] = f".Sh {title}\n{text}"
-        for below in f"\n{text}".split("\n.Ss ")[1:]:
-            found[below.partition("\n")[0].lower()] = f".Sh {below}"
-    return found
+        sections[title.lower()] = f".Sh {title}\n{text}"
+        for subsection in f"\n{text}".split("\n.Ss ")[1:]:
+            sections[subsection.partition("\n")[0].lower()] = f".Sh {subsection}"
+    return sections
 
 
 def topics() -> str:
-    """Return the titles of all sections of the manual, by page."""
+    """Return the titles of all sections of the manual, one paragraph per page."""
     from shapecalc.view.mdoc import unescaped
 
-    titles = {page: [unescaped(each) for each in _sections(page) if each not in COMMON_TITLES] for page in PAGES}
+    titles = {page: [unescaped(title) for title in _sections(page) if title not in COMMON_TITLES] for page in PAGES}
     width = max(map(len, PAGES))
     lines = [
         fill(", ".join(names), 78, initial_indent=f"  {page.ljust(width)}  ", subsequent_indent=" " * (width + 4))
         for page, names in titles.items()
     ]
     return "\n".join(["shapecalc help TOPIC prints one; the pages and what is in them:", *lines])
-
-
-COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
-
-
-# `shapecalc help`: the help of a command, or a page.
 
 
 COMMAND = Argument(
@@ -478,18 +473,21 @@ PAGE = Option("page", "Print the page of the manual, even if a command has that 
 
 
 def run_help(command: list[str] | None, page: bool, out: Output) -> int:
-    """Print what there is about a word: the help of a command, a page or a part of one; without a word all commands."""
-    asked = " ".join(command or ()).lower()
-    word = respelled([asked.removeprefix(f"{OVERVIEW}-")])[0]
+    """Print the help of a command, a page or a section, or all commands."""
+    topic = " ".join(command or ()).lower()
+    word = respelled([topic.removeprefix(f"{OVERVIEW}-")])[0]
     try:
-        show_text(_help_on(ALSO.get(word, word), page=page or asked.startswith(f"{OVERVIEW}-")))
+        show_text(_help_on(ALSO.get(word, word), page=page or topic.startswith(f"{OVERVIEW}-")))
     except ShapeError as error:
-        return print_error(error, "help", {"command": asked}, out)
+        return print_error(error, "help", {"command": topic}, out)
     return Exit.YES
 
 
 def _help_on(word: str, *, page: bool) -> str:
-    """Return the help about a word; raise `ShapeError`: usage if there is none, file if the page is not installed."""
+    """Return the help on a topic.
+
+    Raises `ShapeError`: usage for an unknown topic, file if the pages are not installed.
+    """
     known = dict.fromkeys([*OPS, *COMMANDS, *PAGES])
     if page:
         if word:
@@ -500,17 +498,17 @@ def _help_on(word: str, *, page: bool) -> str:
     if word == "topics":
         return topics()
     if word in OPS or word in COMMANDS:
-        from shapecalc.cli.typer_adapter import help_text  # a page needs no Typer
+        from shapecalc.cli.typer_adapter import help_text  # imports Typer, which pages do not need
 
         return help_text(word)
-    found = told_about(word)
-    if not found:
+    text = told_about(word)
+    if not text:
         lookup(word, dict.fromkeys([*known, *ALSO, "topics"], ""), "topic", all_by="shapecalc help topics")
-    return found
+    return text
 
 
 def show_text(text: str) -> None:
-    """Print a long text: on a terminal by the pager, so that it can be read from its beginning."""
+    """Print a long text, on a terminal through the pager."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager
 

@@ -1,6 +1,9 @@
-"""`shapecalc mcp`: the questions of the command line as tools of coding agents, answered as text and as its JSON.
+"""`shapecalc mcp`: a server of the Model Context Protocol for coding agents.
 
-Files are read by their headers alone, and only in one folder.
+Its tools are the ops and some commands; each answers with text and with the JSON of the command line. Only headers of
+files are read, and only in the folder of the server. A call runs in a process of its own, which is killed if the agent
+cancels the call or if it takes too long.
+Source: modelcontextprotocol.io, specification 2025-11-25, tools.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ KINDS: dict[Holds, Schema] = {
     Holds.INT: {"type": "integer"},
     Holds.FLAG: {"type": "boolean"},
 }
-"""The JSON types of parameters, by what they hold."""
+"""JSON schemas of op parameters, by the kind of value."""
 INPUT = {**LIST, "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME'}
 CHAIN = {**TEXT, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}
 CHAIN_HELP = "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
@@ -77,22 +80,27 @@ MODEL: dict[str, Schema] = {
 }
 MODEL_HELP = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
 LONGEST_LOG = 1 << 24
-"""How many characters of a message are read."""
+"""Limit on the characters of an error message."""
 LONGEST_CALL = 30
-"""How many seconds a call may take."""
+"""Limit on the duration of a call in seconds."""
 MOST_CALLS = 2
-"""How many calls are worked out at once, each in a process of its own; others wait, and their time does not count."""
+"""Limit on concurrent calls; the time that further calls wait does not count."""
+INSTRUCTIONS = (
+    "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
+    "documented rules of the framework, the dialect. Dims are numbers or names; an answer tells the conditions under "
+    "which it holds for all sizes of these names."
+)
 
 
 class Answered(Record):
-    """What a tool answers: a text, and the JSON object that the command line prints."""
+    """The result of a tool call; `json` is empty if the call failed."""
 
     text: str
     json: dict[str, Any]
 
 
 class AgentTool(Record):
-    """A tool: what it is called, what it takes as a JSON schema, and what answers it in a folder."""
+    """A tool of the server: its name, its JSON schema and its function."""
 
     name: str
     description: str
@@ -100,18 +108,20 @@ class AgentTool(Record):
     answer: Callable[[Arguments, Path], Answered]
 
     def called(self, given: Arguments, folder: Path) -> Answered:
-        """Return the answer to a call; raise `ShapeError` (usage, file) for what it does not take."""
+        """Check the arguments and return the result; raise `ShapeError` (usage, file)."""
         known = self.schema["properties"]
         for name, value in given.items():
             if name not in known:
                 shown = visible(brief(name))
                 raise misuse(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
-            is_text = self.name not in OPS and known[name].get("type") == "string"  # ops check their own
+            is_text = (
+                self.name not in OPS and known[name].get("type") == "string"
+            )  # ops check their arguments themselves
             if is_text and not isinstance(value, str | None):
                 raise misuse(f"{name} is a text, not {describe(value)}", argument=name)
-            most = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else output.LONGEST_INPUT
-            if isinstance(value, str | list) and len(value) > most:
-                raise misuse(f"{name} is longer than {most}", argument=name)
+            limit = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else output.LONGEST_INPUT
+            if isinstance(value, str | list) and len(value) > limit:
+                raise misuse(f"{name} is longer than {limit}", argument=name)
         for name in self.schema["required"]:
             if given.get(name) is None:
                 raise misuse(f"{self.name} needs {name}", argument=name)
@@ -120,17 +130,17 @@ class AgentTool(Record):
 
 @cache
 def agent_tools() -> dict[str, AgentTool]:
-    """Return the tools by name: one for each op, and those for chains, comparisons, messages and models."""
+    """Return the tools by name: one per op, and those of four other commands."""
     asking = _asking(asking_options(), DIALECTS)
     others = {option.name: asking[option.name] for option in ASKING.values() if option.name != "dialect"}
     tools = [*map(_op_tool, OPS.values())]
-    for name, said, properties, required, answered in (
+    for name, description, properties, required, answer_call in (
         ("chain", CHAIN_HELP, {"chain": CHAIN} | asking, ["chain"], _answer_chain),
         ("compare", COMPARE_HELP, COMPARED | others, [], _answer_compare),
         ("doctor", DOCTOR_HELP, {"message": MESSAGE}, ["message"], _answer_doctor),
         ("model", MODEL_HELP, MODEL, ["file"], _answer_model),
     ):
-        tools.append(AgentTool(name, said, _schema(properties, required), answered))
+        tools.append(AgentTool(name, description, _schema(properties, required), answer_call))
     return {tool.name: tool for tool in tools}
 
 
@@ -139,37 +149,39 @@ def _schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema
 
 
 def _asking(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, Schema]:
-    """Return the properties that say whose rules apply."""
+    """Return the JSON properties of the options that select the rules."""
     kinds: dict[str, Schema] = {
         "dialect": {"type": "string", "enum": [*dialects]},
         "opset": {"type": "integer", "minimum": 1},
         "dtype": TEXT,
         "where": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
-    return {each.name: kinds.get(each.name, KINDS[Holds.FLAG]) | {"description": each.help} for each in options}
+    return {option.name: kinds.get(option.name, KINDS[Holds.FLAG]) | {"description": option.help} for option in options}
 
 
 def _op_tool(op: Op) -> AgentTool:
-    """Return the tool of an op, with its parameters."""
+    """Return the tool of an op."""
     properties = {"input": INPUT} | {
         param.name: KINDS[param.holds] | {"description": param.help} | ({"enum": [*param.words]} if param.words else {})
         for param in params_of(op)
     }
-    properties |= _asking(asking_options(op), [row.name for row in dialects_with(op)])
+    properties |= _asking(asking_options(op), [dialect.name for dialect in dialects_with(op)])
     required = ["input", *(param.name for param in op.params if param.required)]
-    said = f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
+    description = (
+        f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
+    )
 
     def answer_op(given: Arguments, folder: Path) -> Answered:
         shape, options = _opened(given["input"], {**given, "input": None}, op.name, folder)
         return _answered(answer(ask(op.name, shape, options)))
 
-    return AgentTool(op.name, f"{said} or of another dialect.", _schema(properties, required), answer_op)
+    return AgentTool(op.name, f"{description} or of another dialect.", _schema(properties, required), answer_op)
 
 
 def _answer_chain(given: Arguments, folder: Path) -> Answered:
-    shape, asked = _read_chain(given["chain"])
+    shape, parsed_stages = _read_chain(given["chain"])
     options = {name: value for name, value in given.items() if name not in ("chain", "where")}
-    stages = chain_with_options(asked, options)
+    stages = chain_with_options(parsed_stages, options)
     if stages:
         (op, first), *others = stages
         shape, first = _opened(shape, first, op, folder)
@@ -178,7 +190,7 @@ def _answer_chain(given: Arguments, folder: Path) -> Answered:
 
 
 def _read_chain(text: str) -> tuple[str, list[Stage]]:
-    """Return the input and the stages of a chain; raise `ShapeError` (usage) for what is none."""
+    """Parse the input and the stages of a chain; raise `ShapeError` (usage)."""
     if "|" not in text:
         raise misuse(
             f"a chain is a text with an input and stages, not {describe(text)}", "INPUT | OP ...", argument="chain"
@@ -192,30 +204,30 @@ def _answer_compare(given: Arguments, folder: Path) -> Answered:
         raise misuse(f"dialects are a list of names, not {describe(dialects)}", argument="dialects")
     if given.get("chain") is not None:
         shape, stages = _read_chain(given["chain"])
-        for _, named in stages:
-            check_settings(named)
+        for _, stage_options in stages:
+            check_settings(stage_options)
         shape, _ = _opened(shape, {}, stages[0][0], folder)
         return _compared(compare_chain(shape, stages, dialects, options))
-    op, arguments = given.get("op"), given.get("arguments") or {}
-    if not isinstance(op, str) or given.get("input") is None or not isinstance(arguments, dict):
+    op, op_arguments = given.get("op"), given.get("arguments") or {}
+    if not isinstance(op, str) or given.get("input") is None or not isinstance(op_arguments, dict):
         raise misuse("compare needs an op, an input and arguments by name, or a chain")
-    check_settings(arguments)
+    check_settings(op_arguments)
     shape, _ = _opened(given["input"], {}, lookup(op, OPS, "operation").name, folder)
-    return _compared(compare(op, shape, arguments, dialects, options))
+    return _compared(compare(op, shape, op_arguments, dialects, options))
 
 
 def _compared(comparison: Comparison) -> Answered:
     from shapecalc.view.story import comparison_table
 
-    agreed = "the dialects agree" if comparison.agree else "the dialects differ"
-    return Answered(f"{agreed}\n{output.plain_table(comparison_table(comparison))}", comparison.as_json())
+    summary = "the dialects agree" if comparison.agree else "the dialects differ"
+    return Answered(f"{summary}\n{output.plain_table(comparison_table(comparison))}", comparison.as_json())
 
 
 def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
     from shapecalc.doctor.report import diagnosis
 
-    found = diagnosis(given["message"])
-    return Answered("\n".join(found.lines()), {"messages": found.as_json()})
+    report = diagnosis(given["message"])
+    return Answered("\n".join(report.lines()), {"messages": report.as_json()})
 
 
 def _answer_model(given: Arguments, folder: Path) -> Answered:
@@ -226,36 +238,39 @@ def _answer_model(given: Arguments, folder: Path) -> Answered:
     names = [given["node"]] if given.get("node") is not None else []
     report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), ()), names)
     if names:
-        judged = found_node(report, given["node"])
-        return Answered("\n".join(node_lines(report, judged)), node_object(judged))
-    offenders = worst_first(report.nodes)
-    return Answered("\n".join(table_lines(report, offenders)), report_object(report, offenders))
+        node = found_node(report, given["node"])
+        return Answered("\n".join(node_lines(report, node)), node_object(node))
+    failing_nodes = worst_first(report.nodes)
+    return Answered("\n".join(table_lines(report, failing_nodes)), report_object(report, failing_nodes))
 
 
 def _answered(found: Trace | Chain) -> Answered:
-    """Return an answer, or a refusal, with its reasons."""
-    from shapecalc.view.story import steps_text  # its Rich is not for the help of all commands
+    """Return the result of an answer or a refusal, with its steps."""
+    from shapecalc.view.story import steps_text  # imports Rich, which the help does not need
 
-    said = f"refused: {found.problem}" if found.output is None else shape_text(found.output)
-    return Answered(f"{visible(said)}\n{steps_text(found)}", found.as_json())
+    summary = f"refused: {found.problem}" if found.output is None else shape_text(found.output)
+    return Answered(f"{visible(summary)}\n{steps_text(found)}", found.as_json())
 
 
 def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any, Arguments]:
-    """Return an input with the options that come with it: of a file in the folder its shape and element type.
+    """Return an input with its options; for a file, its shape and element type.
 
-    The folder is the one that the process is in. Raises `ShapeError` (file) if the file is elsewhere, also by a link,
-    or if it cannot be used.
+    The folder is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if
+    it is outside the folder, also through a symbolic link.
     """
     if not (isinstance(given, str) and is_file(given)):
         return given, options
     path, member = path_and_member(given)
-    inside = _inside(path, folder)
-    read = output.read_input(f"{inside}:{member}" if member else str(inside), options, op)
-    return read.shape, read.options
+    inner_path = _inside(path, folder)
+    parsed = output.read_input(f"{inner_path}:{member}" if member else str(inner_path), options, op)
+    return parsed.shape, parsed.options
 
 
 def _inside(path: str, folder: Path) -> Path:
-    """Return a path in the folder, from there; raise `ShapeError` (file) if it leads elsewhere, also by a link."""
+    """Return a path relative to the folder, with symbolic links resolved.
+
+    Raises `ShapeError` (file) if it is outside the folder.
+    """
     try:
         return (folder / path).resolve().relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
@@ -265,30 +280,20 @@ def _inside(path: str, folder: Path) -> Path:
         raise error from None
 
 
-# The Model Context Protocol on standard input and output: modelcontextprotocol.io, specification 2025-11-25, tools.
-
-
-INSTRUCTIONS = (
-    "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
-    "documented rules of the framework, the dialect. Dims are numbers or names; an answer tells the conditions under "
-    "which it holds for all sizes of these names."
-)
-
-
-def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
-    """Answer calls until standard input ends."""
+def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - every command takes it
+    """Serve calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:
             raise output.stream_error(name, "it is closed")
     try:
         import anyio
-        import mcp.server.lowlevel  # noqa: F401 - it says whether the extra is installed
+        import mcp.server.lowlevel  # noqa: F401 - fails if the extra is not installed
     except ImportError as error:
         raise output.stream_error("mcp", missing(str(error.name).partition(".")[0], "mcp")) from None
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that waits for a message cannot be interrupted
-    os.environ["PYTHONSAFEPATH"] = "1"  # the processes of calls import nothing from the agent's folder
-    vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script that was started
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # which warns of a process that has died by itself
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads messages cannot be interrupted
+    os.environ["PYTHONSAFEPATH"] = "1"  # worker processes import nothing from the folder
+    vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script of this process
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of dead worker processes
     if sys.stdin.isatty():
         output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     failed: Exception | None = None
@@ -300,30 +305,30 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - it prints no answer
         failed = failed.exceptions[0]
     if isinstance(failed, OSError):
         output.abandon_stdout()
-        if not isinstance(failed, BrokenPipeError):  # which says that the agent has gone
+        if not isinstance(failed, BrokenPipeError):  # the agent has closed the pipe
             raise output.stream_error("mcp", failed.strerror or failed)
     return output.Exit.YES
 
 
 def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
-    """Return what lists the tools and calls them, so many at once."""
+    """Return the server, which lists and calls the tools."""
     from mcp import types
     from mcp.server.lowlevel import Server
 
     hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    listed = [
+    tools = [
         types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema, annotations=hints)
         for tool in agent_tools().values()
     ]
 
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=listed)
+        return types.ListToolsResult(tools=tools)
 
-    async def call_tool(_context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         async with calls:
-            answered = await _call_in_worker(asked.name, asked.arguments or {}, folder)
-        said, found = types.TextContent(type="text", text=answered.text), answered.json or None
-        return types.CallToolResult(content=[said], structured_content=found, is_error=found is None)
+            result = await _call_in_worker(params.name, params.arguments or {}, folder)
+        content, json_object = types.TextContent(type="text", text=result.text), result.json or None
+        return types.CallToolResult(content=[content], structured_content=json_object, is_error=json_object is None)
 
     return Server(
         "shapecalc", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
@@ -331,48 +336,47 @@ def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
 
 
 async def _serve(folder: Path) -> None:
-    """Answer the calls of one client, with files of a folder."""
+    """Serve one client on standard input and output."""
     import anyio
     from anyio.from_thread import BlockingPortal
     from mcp.shared.message import SessionMessage
 
-    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - a thread reads it
+    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - the thread reads it to the end
     calls = anyio.CapacityLimiter(MOST_CALLS)
     server = _server(folder, calls)
-    given, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    answers, written = anyio.create_memory_object_stream[SessionMessage](inf)  # so that to hand one over never waits
+    requests, server_requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    responses, stdout_responses = anyio.create_memory_object_stream[SessionMessage](
+        inf
+    )  # without a limit, send never waits
 
-    async def hand_on(read: SessionMessage | JSONRPCError | None) -> None:
-        if isinstance(read, SessionMessage):
-            await given.send(read)
-        elif read is not None:
-            await answers.send(SessionMessage(read))
-        else:  # the agent says no more, and the calls that it has made are answered
+    async def forward(message: SessionMessage | JSONRPCError | None) -> None:
+        if isinstance(message, SessionMessage):
+            await requests.send(message)
+        elif message is not None:
+            await responses.send(SessionMessage(message))
+        else:  # standard input has ended; answer the pending calls
             await anyio.wait_all_tasks_blocked()
             for _ in range(MOST_CALLS):
                 await calls.acquire_on_behalf_of(object())
-            await anyio.wait_all_tasks_blocked()  # a call gives up its place before it hands its answer over
-            await given.aclose()
+            await anyio.wait_all_tasks_blocked()  # a call releases its token before it sends its response
+            await requests.aclose()
 
-    async def write() -> None:
-        put = anyio.wrap_file(sys.stdout.buffer)
-        async with written:
-            async for said in written:
-                line = said.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await put.write(f"{line}\n".encode())
-                await put.flush()
+    async def write_responses() -> None:
+        stdout = anyio.wrap_file(sys.stdout.buffer)
+        async with stdout_responses:
+            async for response in stdout_responses:
+                line = response.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await stdout.write(f"{line}\n".encode())
+                await stdout.flush()
 
     async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
-        tasks.start_soon(write)
-        Thread(target=_read_lines, args=(lines, partial(portal.call, hand_on)), daemon=True).start()
-        await server.run(messages, answers, server.create_initialization_options())
-
-
-# A call has a process of its own, which is killed where the agent cancels it and where it takes too long.
+        tasks.start_soon(write_responses)
+        Thread(target=_read_lines, args=(lines, partial(portal.call, forward)), daemon=True).start()
+        await server.run(server_requests, responses, server.create_initialization_options())
 
 
 async def _call_in_worker(name: str, given: Arguments, folder: Path) -> Answered:
-    """Return what a tool answers in another process, which is started if none is free; no JSON says that it failed."""
+    """Call a tool in a worker process, with a time limit."""
     import anyio
     from anyio import to_process
 
@@ -388,16 +392,16 @@ async def _call_in_worker(name: str, given: Arguments, folder: Path) -> Answered
 
 
 def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
-    """Return what a tool answers, or one line that says why it does not, without JSON.
+    """Call a tool; return a one-line error without JSON if it fails.
 
-    A process whose server was killed ends in a while.
+    A worker process whose server was killed exits after twice the time limit.
     """
     import faulthandler
 
     faulthandler.dump_traceback_later(2 * LONGEST_CALL, exit=True)
     try:
-        answered = lookup(name, agent_tools(), "tool").called(given, folder)
-        size = len(answered.text) + len(json.dumps(answered.json))
+        result = lookup(name, agent_tools(), "tool").called(given, folder)
+        size = len(result.text) + len(json.dumps(result.json))
         if size > LARGEST_ANSWER:
             raise LARGEST_ANSWER.passed(f"the answer has {size} characters", "ask for less at once")
     except ShapeError as error:
@@ -406,18 +410,15 @@ def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
         return Answered(output.fault_text(error), {})
     finally:
         faulthandler.cancel_dump_traceback_later()
-    return answered
-
-
-# The lines of the protocol: each that can be read is answered, and any other with an error.
+    return result
 
 
 def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
-    """Hand on the messages of standard input, with the answers to lines that are none, and None at the end.
+    """Forward the messages on standard input, and None at its end.
 
-    The process may end while this waits for a line.
+    A line that is not a message is forwarded as an error response. The process may exit while a line is awaited.
     """
-    with suppress(RuntimeError, CancelledError):  # the loop has ended, since no answer can be written
+    with suppress(RuntimeError, CancelledError):  # the event loop has ended, since stdout is closed
         while line := lines.readline(LONGEST_MESSAGE):
             rest = line
             while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
@@ -428,27 +429,28 @@ def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCErro
 
 
 def read_message(line: bytes) -> SessionMessage | JSONRPCError:
-    """Return the message in a line, or the answer to a line that is none, with its id if that can be read.
+    """Parse a line into a message, or into an error response if it is not one.
 
-    Half a character, such as a log has that was cut inside an emoji, is a question mark.
+    The error response has the id of the line if it can be read. Incomplete UTF-8 and lone surrogates, as in a log that
+    was cut inside an emoji, are replaced.
     """
     from mcp import types
     from mcp.shared.message import SessionMessage
 
-    id, code, why = None, types.PARSE_ERROR, f"no JSON; a line has at most {int(LONGEST_MESSAGE)} bytes"
+    id, code, reason = None, types.PARSE_ERROR, f"no JSON; a line has at most {int(LONGEST_MESSAGE)} bytes"
     try:
-        read = json.loads(line.decode("utf-8-sig", "replace"))
-        whole = json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")
-        found, code = json.loads(whole), types.INVALID_REQUEST
-        why = "no message of JSON-RPC 2.0; one stands alone on its line"
-        id = found.get("id") if isinstance(found, dict) else None
-        message = types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
-        if not (isinstance(message, types.JSONRPCNotification) and "id" in found):
+        value = json.loads(line.decode("utf-8-sig", "replace"))
+        data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        request, code = json.loads(data), types.INVALID_REQUEST
+        reason = "no message of JSON-RPC 2.0; one stands alone on its line"
+        id = request.get("id") if isinstance(request, dict) else None
+        message = types.jsonrpc_message_adapter.validate_json(data, by_name=False)
+        if not (isinstance(message, types.JSONRPCNotification) and "id" in request):
             return SessionMessage(message)
-    except (ValueError, RecursionError):  # this answers it
+    except (ValueError, RecursionError):  # the error response below reports it
         pass
-    known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
-    return types.JSONRPCError(jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=why))
+    valid_id = id if isinstance(id, str | int) and not isinstance(id, bool) else None
+    return types.JSONRPCError(jsonrpc="2.0", id=valid_id, error=types.ErrorData(code=code, message=reason))
 
 
 MCP_COMMAND = Command(

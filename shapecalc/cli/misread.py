@@ -1,4 +1,4 @@
-"""Words that a shell or a hand has put wrong, and the line that was likely meant."""
+"""Usage errors for misplaced words, with the command line that was likely meant."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from shapecalc.core.problem import ShapeError, misuse
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import brief, read_dims, visible
 
-# Shapes that a shell has split into words at their commas, as PowerShell does.
-
-
 LISTS = {"AXES", "SHAPE", "INDEX", "SIZES"}
-"""What the help calls the values that may hold commas."""
+"""Metavars of options whose values may contain commas."""
 EQUAL = ("=", "==", "=>", "->")
-"""What people write before the shape that they expect."""
+"""Signs before an expected shape, as users write them."""
 INTO = ("to", "into", "as", "with", "by")
-"""Words of English between the values of an op."""
+"""English words between the values of an op, which are dropped."""
 MOST_WORDS = 64
-"""The most words that are tried as one shape and the next."""
+"""Limit on the words of a line that is analysed."""
 
 
 def split_shape_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the error to raise (usage) for a command line that came with its shapes split; None for any other.
+    """Return the error (usage) for a line whose shapes a shell has split, if any.
+
+    PowerShell, for one, splits words at commas.
 
     >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).problem.hint)
     in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
@@ -42,12 +41,12 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
     op = OPS.get("reshape" if command == "compare" else command)
     if op is None or len(words) > MOST_WORDS:
         return None
-    bare, options, split = _joined(op, words[start:])
-    if len(bare) > 1 + len(op.slots):
-        bare, split = _likeliest_shapes(op, bare, options), all(map(_is_dim, bare))
-    if not split or _read(op, [*bare, *options]) is None:
+    values, options, is_split = _joined(op, words[start:])
+    if len(values) > 1 + len(op.slots):
+        values, is_split = _likeliest_shapes(op, values, options), all(map(_is_dim, values))
+    if not is_split or _read(op, [*values, *options]) is None:
         return None
-    line = " ".join(map(_quoted, ["shapecalc", *words[:start], *bare, *options]))
+    line = " ".join(map(_quoted, ["shapecalc", *words[:start], *values, *options]))
     return misuse(
         "a shape is one word, and here are several: some shells split words at commas",
         f"in quotes it stays whole: {line}",
@@ -55,7 +54,7 @@ def split_shape_error(words: Sequence[str]) -> ShapeError | None:
 
 
 def _is_dim(word: str) -> bool:
-    """Say whether a word may be one dim of a shape, or a slice of one axis."""
+    """Return whether a word can be one dim of a shape, or the slice of one axis."""
     if ":" in word:
         return True
     try:
@@ -65,69 +64,72 @@ def _is_dim(word: str) -> bool:
 
 
 def _read(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
-    """Return the input and the options that a line asks with; None if it cannot be read."""
+    """Parse the input and the op's options of a line; return None if that fails."""
     try:
-        given = read_op(op, words, PRINTING.values())
+        values = read_op(op, words, PRINTING.values())
     except ShapeError:
         return None
-    asked = {name: value for name, value in given.items() if name not in PRINTING}
-    return (asked.pop("input"), asked) if "input" in asked else None
+    options = {name: value for name, value in values.items() if name not in PRINTING}
+    return (options.pop("input"), options) if "input" in options else None
 
 
 def _joined(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """Return the bare words, those of options with their lists whole, and whether a list had been split.
+    """Return the values, the options, and whether the list of an option was split.
+
+    The words of a split list are joined again.
 
     >>> _joined(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
     (['2,3,4', '1'], ['-d', 'torch'], False)
     """
     known = Spellings(chain(PRINTING.values(), op_options(op)))
-    bare, options = list[str](), list[str]()
-    split = waits = goes_on = holds_list = False
+    values, options = list[str](), list[str]()
+    is_split = needs_value = in_list = takes_list = False
     for word in words:
         if not is_value(word):
             option, setting = known.find(word) or (None, True)
-            waits, goes_on = setting is None, False
-            holds_list = option is not None and option.metavar in LISTS
+            needs_value, in_list = setting is None, False
+            takes_list = option is not None and option.metavar in LISTS
             options.append(word)
-        elif waits:
-            waits, goes_on = False, holds_list and "," not in word
+        elif needs_value:
+            needs_value, in_list = False, takes_list and "," not in word
             options.append(word)
-        elif goes_on and "," not in word:
+        elif in_list and "," not in word:
             options[-1] += f",{word}"
-            split = True
+            is_split = True
         else:
-            goes_on = False
-            bare.append(word)
-    return bare, options, split
+            in_list = False
+            values.append(word)
+    return values, options, is_split
 
 
 def _likeliest_shapes(op: Op, bare: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the words as the shapes that were most likely meant: the first of them the input."""
+    """Join words to the most plausible shapes; the first of them is the input."""
     cuts = [[",".join(bare)]]
     if op.places:
-        numbers = max(len(op.slots) - 1, 0)  # all but the last value hold one each
+        numbers = max(len(op.slots) - 1, 0)  # all values but the last are one number each
         starts = range(1, len(bare) - numbers)
-        cuts += [[",".join(bare[:at]), *bare[at : at + numbers], ",".join(bare[at + numbers :])] for at in starts]
+        cuts += [[",".join(bare[:cut]), *bare[cut : cut + numbers], ",".join(bare[cut + numbers :])] for cut in starts]
     return min(cuts, key=lambda shapes: _oddities(op, shapes, options))
 
 
 def _oddities(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
-    """Return what speaks against reading a request so, worst first.
+    """Return a sort key of how implausible some shapes are, the worst signs first.
 
-    It is refused, the input is empty, names are asked for that it lacks, or its parts differ in length.
+    The signs: the request is refused, the input is empty, other shapes have names that the input lacks, the ranks
+    differ, and the input is short.
     """
-    asked = _read(op, [*shapes, *options])
+    parsed = _read(op, [*shapes, *options])
     try:
         dims = read_dims(shapes[0])
         others = [dim for text in shapes[1:] if ":" not in text for dim in read_dims(text)]
-        refused = asked is None or resolve(ask(op.name, *asked)).output is None
+        is_refused = parsed is None or resolve(ask(op.name, *parsed)).output is None
     except ShapeError:
         return True, True, 0, 0, 0
-    return refused, 0 in dims, len({*names(others)} - {*names(dims)}), abs(len(dims) - len(others)), -len(dims)
+    return is_refused, 0 in dims, len({*names(others)} - {*names(dims)}), abs(len(dims) - len(others)), -len(dims)
 
 
 def _quoted(word: str) -> str:
-    """Return a word in the quotes that it needs: double ones, which mean the same in all shells.
+    """Quote a word if necessary, with double quotes where all shells agree on them.
 
     >>> _quoted("2,3*H"), _quoted("--axes"), _quoted("$HOME")
     ('"2,3*H"', '--axes', "'$HOME'")
@@ -139,11 +141,8 @@ def _quoted(word: str) -> str:
     return quote(word) if {*word} & {*'"$`!%\\'} else f'"{word}"'
 
 
-# Words that an op has no place for: an option's name is missing, or commas.
-
-
 def extra_words_error(words: Sequence[str]) -> ShapeError | None:
-    """Return the error to raise (usage) for a command line with more words than its op has places; None for others.
+    """Return the error (usage) for a line with more values than its op takes, if any.
 
     >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).problem.hint
     'write shapecalc transpose 2,3,4 0,2,1'
@@ -151,27 +150,29 @@ def extra_words_error(words: Sequence[str]) -> ShapeError | None:
     op = OPS.get(words[0]) if words else None
     if op is None or len(words) > MOST_WORDS:
         return None
-    bare, options, _ = _joined(op, words[1:])
-    places = 1 + len(op.places)
-    if len(bare) <= places:
+    values, options, _ = _joined(op, words[1:])
+    limit = 1 + len(op.places)
+    if len(values) <= limit:
         return None
     from shlex import join
 
-    lines = [[*line, *options] for line in _joined_lines(bare, places)]
-    asked = {join(["shapecalc", op.name, *line]): request for line in lines if (request := _request_of(op, line))}
-    meant = next(
-        (line for line, request in asked.items() if resolve(request).output is not None), next(iter(asked), "")
-    )
-    extra = visible(brief(" ".join(bare[places:])))
-    hint = f"write {visible(meant)}" if meant else f"see shapecalc {op.name} -h"
+    lines = [[*line, *options] for line in _joined_lines(values, limit)]
+    candidates = {join(["shapecalc", op.name, *line]): request for line in lines if (request := _request_of(op, line))}
+    resolved = (line for line, request in candidates.items() if resolve(request).output is not None)
+    best_line = next(resolved, next(iter(candidates), ""))
+    extra = visible(brief(" ".join(values[limit:])))
+    hint = f"write {visible(best_line)}" if best_line else f"see shapecalc {op.name} -h"
     return misuse(f"{op.name} has no place for '{extra}'", hint)
 
 
 def _joined_lines(bare: Sequence[str], places: int) -> Iterator[list[str]]:
-    """Yield the words with those from the last place on as one, if an op has a place for more than its input."""
-    for place, word in enumerate(bare):
+    """Yield command lines that may be meant by a line with too many values.
+
+    The extra values are taken as an expectation, as joined by English words, or as parts of one list.
+    """
+    for index, word in enumerate(bare):
         if word in EQUAL:
-            yield [*bare[:place], "--expect", "".join(bare[place + 1 :])]
+            yield [*bare[:index], "--expect", "".join(bare[index + 1 :])]
     if any(word in INTO for word in bare):
         yield [word for word in bare if word not in INTO]
     last = bare[places - 1 :]
@@ -180,9 +181,9 @@ def _joined_lines(bare: Sequence[str], places: int) -> Iterator[list[str]]:
 
 
 def _request_of(op: Op, words: Sequence[str]) -> Request | None:
-    """Return the request that a line asks; None if it cannot be read."""
-    asked = _read(op, words)
+    """Return the request of a line, or None if it cannot be parsed."""
+    parsed = _read(op, words)
     try:
-        return None if asked is None else ask(op.name, *asked)
+        return None if parsed is None else ask(op.name, *parsed)
     except ShapeError:
         return None

@@ -1,4 +1,4 @@
-"""`shapecalc model`: which nodes of an ONNX model break at another batch size, why, and a mended file."""
+"""`shapecalc model`: report and fix nodes that break at another batch size."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 
 OPERATORS = names_in("models.operators", "LISTED")
+"""Function that returns the names of the listed operators."""
 DIALECTS = ("tensorrt",)
-"""The dialects in whose layers a model can be written."""
+"""Dialects for which `--dialect` prints layers."""
 FILE = Argument("file", "the ONNX model", "FILE.onnx")
 BATCH = Argument("batch", "a batch size to judge, and to prove --fix at, as --batch", "[BATCH]", False)
 ASKED = (
@@ -30,7 +31,7 @@ ASKED = (
     Option("shapes", "An input's shape: x=N,3,H,W; may be repeated.", Takes.TEXTS, "INPUT=SHAPE", "--set"),
     Option("where", "Sizes for other names: H=640; may be repeated.", Takes.TEXTS, "SIZES"),
 )
-"""The options that say at which sizes a model is judged."""
+"""Options for the sizes at which a model is judged."""
 NODE = Option("node", "Show this node in full; '#18' is a path.", metavar="NAME|PATH")
 SHOWN = (
     Option("all", "List every node, and name sums and floors.", Takes.NOTHING),
@@ -58,10 +59,10 @@ FIXING = (
 
 
 def run_model(file: str, out: Output, **given: Any) -> int:
-    """Print what is asked for of a model, or write it mended; return the exit code."""
+    """Print a report of a model, or write the fixed model; return the exit code."""
     from shapecalc.cli.model_report import size_options, targets_of
 
-    gc.disable()  # a report is of many values and no circles, and is done with soon
+    gc.disable()  # a report has many objects and no cycles, so a collection would free nothing
     try:
         _check_together(given, out)
         options = size_options(given["batch"], given["shapes"] or (), given["where"] or ())
@@ -76,16 +77,16 @@ def run_model(file: str, out: Output, **given: Any) -> int:
 
 
 def _check_together(given: Mapping[str, Any], out: Output) -> None:
-    """Raise `ShapeError` (usage) for options that cannot be combined, and for a dialect that has no layers."""
+    """Raise `ShapeError` (usage) for options that cannot be combined."""
     fixing = {"-o": out.out is not None, "--force": out.force}
     fixing |= {"--fix-as": bool(given["fix_as"]), "--no-prove": given["no_prove"]}
     showing = {f"--{name}": given[name] for name in ("op", "all", "offenders", "node", "lint", "github", "dialect")}
     if given["fix"] and not out.out:
         raise misuse("--fix needs a file to write", "write --fix -o fixed.onnx")
-    for name in [name for name, there in fixing.items() if there and not given["fix"]]:
+    for name in [name for name, is_set in fixing.items() if is_set and not given["fix"]]:
         raise misuse(f"{name} needs --fix")
     for chosen, others in {"--fix": (), "--dialect": ("--dialect",), "--all": ("--all", "--op")}.items():
-        for name in [name for name, there in showing.items() if there and given[chosen[2:]] and name not in others]:
+        for name in [name for name, is_set in showing.items() if is_set and given[chosen[2:]] and name not in others]:
             raise misuse(f"{chosen} cannot be combined with {name}")
     if out.json and given["github"]:
         raise misuse("--json cannot be combined with --github")
@@ -95,61 +96,61 @@ def _check_together(given: Mapping[str, Any], out: Output) -> None:
 
 
 def _show(file: str, options: SizeOptions, out: Output, given: Mapping[str, Any]) -> int:
-    """Print a model's report, or the part or the form of it that is asked for; return the exit code."""
+    """Print the requested part of the report of a model; return the exit code."""
     if given["dialect"]:
         return _show_layers(file, options, out, given["dialect"])
     from shapecalc.cli.model_report import every_lines, lint_lines, node_lines, node_object, report_object, table_lines
     from shapecalc.models.judge import report_of
 
-    one, linted = given["node"] is not None, given["lint"] or given["github"]
-    report = report_of(file, options, [given["node"]] if one else [], every=given["all"] or (out.json and not one))
+    one_node, lint = given["node"] is not None, given["lint"] or given["github"]
+    names = [given["node"]] if one_node else []
+    report = report_of(file, options, names, every=given["all"] or (out.json and not one_node))
     nodes, others = _wanted(report, given, strict=out.strict)
-    asked = linted or out.quiet
-    stops = () if one or given["op"] else report.stops
-    offences = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if asked else []
-    if asks_text(out, lambda: node_object(nodes[0]) if one and nodes else report_object(report, nodes, others)):
+    stops = () if one_node or given["op"] else report.stops
+    failures = lint_lines(report, nodes, stops, strict=out.strict, github=given["github"]) if lint or out.quiet else []
+    if asks_text(out, lambda: node_object(nodes[0]) if one_node and nodes else report_object(report, nodes, others)):
         table = every_lines(report, others) if given["all"] else table_lines(report, nodes)
-        plain = node_lines(report, nodes[0]) if one and nodes else table
-        _put_lines(offences if linted else plain)
-    return Exit.NO if offences else Exit.YES
+        lines = node_lines(report, nodes[0]) if one_node and nodes else table
+        _put_lines(failures if lint else lines)
+    return Exit.NO if failures else Exit.YES
 
 
 def _show_layers(file: str, options: SizeOptions, out: Output, dialect: str) -> int:
-    """Print each run of transposes and reshapes as the layers of a dialect."""
+    """Print each run of transposes and reshapes as layers of a dialect."""
     from shapecalc.cli.model_report import layers_of
     from shapecalc.models.file import read_model
     from shapecalc.models.judge import judged_model, runs_of
 
-    found = judged_model(read_model(file), options)
-    report = found.report(file)
-    layers = [layers_of(run, report, dialect) for run in runs_of(found.walk.model, report.nodes)]
-    about = {"model": report.model, "dialect": dialect}
-    if asks_text(out, lambda: about | {"runs": [each.as_json() for each in layers]}):
-        _put_lines([line for each in layers for line in each.lines()])
-        if not layers:
+    model = judged_model(read_model(file), options)
+    report = model.report(file)
+    runs = [layers_of(run, report, dialect) for run in runs_of(model.walk.model, report.nodes)]
+    header = {"model": report.model, "dialect": dialect}
+    if asks_text(out, lambda: header | {"runs": [run.as_json() for run in runs]}):
+        _put_lines([line for run in runs for line in run.lines()])
+        if not runs:
             tell("shapecalc: no two nodes in a row only transpose and reshape")
     return Exit.YES
 
 
 def _wanted(report: Report, given: Mapping[str, Any], *, strict: bool) -> tuple[list[Judged], list[Told]]:
-    """Return the listed nodes that are to be shown, and all that are if every node was told.
+    """Return the listed nodes to show, and with `--all` every node to show.
 
-    Raises `ShapeError` (usage) for a name or an operator that there is not.
+    Raises `ShapeError` (usage) for an unknown node or operator.
     """
     from shapecalc.models.report import found_node, offends
 
     nodes = [*report.nodes] if given["node"] is None else [found_node(report, given["node"])]
     others = [*report.every.nodes] if report.every and not given["offenders"] else []
     if given["op"] is not None:
-        known = {name.lower(): name for name in (*OPERATORS(), *[told.node.op for told in others])}
+        known = {name.lower(): name for name in (*OPERATORS(), *[other.node.op for other in others])}
         op = lookup(given["op"].lower().replace("_", ""), known, "operator" if others else "listed operator")
-        nodes = [judged for judged in nodes if judged.node.op == op]
-        others = [told for told in others if told.node.op == op]
-    return [judged for judged in nodes if not given["offenders"] or offends(judged, strict=strict)], others
+        nodes = [node for node in nodes if node.node.op == op]
+        others = [other for other in others if other.node.op == op]
+    return [node for node in nodes if not given["offenders"] or offends(node, strict=strict)], others
 
 
 def _fix(file: str, options: SizeOptions, out: Output, targets: Mapping[str, tuple[int, ...]], *, prove: bool) -> int:
-    """Write a model mended, print what was done, and return the exit code."""
+    """Write the fixed model, print the changes and return the exit code."""
     from shapecalc.cli.model_report import fixed_lines, mended_report, report_object
 
     report = mended_report(file, options, str(out.out), targets, force=out.force, prove=prove)

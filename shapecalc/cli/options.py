@@ -1,4 +1,7 @@
-"""The table of commands, with the options that say what is printed. Typer makes help of it, and is not imported."""
+"""The table of commands, and the options that control the output.
+
+Typer builds the help from this table, and is imported only for that.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Argument(Record):
-    """One argument of a command, which is given by its place."""
+    """A positional argument of a command."""
 
     name: str
     help: str
@@ -31,61 +34,69 @@ class Argument(Record):
     repeated: bool = False
     completions: Callable[[], Iterable[str]] | None = None
     completes_first: bool = False
-    """Whether a shell offers the completions for the first of repeated words only."""
+    """Whether only the first of repeated words is completed."""
 
 
 class Command(Record):
-    """One command: what it takes, what it does, and what its help says."""
+    """A command: its function, its parameters and its help."""
 
     run: Callable[..., int]
-    """Called with the values of the parameters by name; those that say what is printed come together, as `out`."""
+    """Function that runs the command and returns its exit code.
+
+    It takes the values of the parameters by name, and those of the output options as one `OutputOptions`.
+    """
     parameters: Sequence[Argument | Option]
     summary: str
     examples: str
-    """Command lines for its help, a line each."""
+    """Command lines shown in the help, one per line."""
     more: str = ""
-    """What the help goes on with after the summary."""
+    """Text of the help after the summary."""
     opens_app: bool = False
-    """Whether it is called with the terminal `app`, too."""
+    """Whether `run` takes the terminal `app` as well."""
     takes_unknown: bool = False
-    """Whether options that it does not know are words to it: those of an op's line."""
+    """Whether unknown options are values: those of a nested command line."""
     name: str = ""
-    """Given by the table of commands, or by the op."""
+    """Name of the command, set by `load_command`."""
 
     @property
     def help(self) -> str:
-        """The text of its help: examples first, then what it does."""
+        """Text of the help: the examples, the summary and the details."""
         return f"\b\n{self.examples}\n\n{self.summary}{self.more}"
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
-        """Return what a line gives by name, and what stands for the rest; raise `ShapeError` (usage) for other words.
+        """Parse the words of a command line into values by parameter name.
 
-        Help is always given, and alone.
+        Parameters that are not given have their defaults. With `--help`, only that option is returned.
+        Raises `ShapeError` (usage) for unknown options, and for missing or extra values.
         """
-        arguments = [each for each in self.parameters if isinstance(each, Argument)]
-        options = [each for each in self.parameters if isinstance(each, Option)]
-        values, given = commands.sort_words(
+        arguments = [parameter for parameter in self.parameters if isinstance(parameter, Argument)]
+        options = [parameter for parameter in self.parameters if isinstance(parameter, Option)]
+        plain_values, parsed = commands.sort_words(
             words, commands.Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown
         )
-        if HELP.name in given:
-            return given
+        if HELP.name in parsed:
+            return parsed
         last = len(arguments) - 1
-        placed: list[Any] = [*values[:last], values[last:]] if arguments and arguments[-1].repeated else values
-        given = commands.place_values(
-            [value for value in placed if value != []], [each.name for each in arguments], given, self.name
+        is_last_repeated = arguments and arguments[-1].repeated
+        positional: list[Any] = [*plain_values[:last], plain_values[last:]] if is_last_repeated else plain_values
+        parsed = commands.place_values(
+            [value for value in positional if value != []],
+            [argument.name for argument in arguments],
+            parsed,
+            self.name,
         )
-        commands.check_needed(given, {each.name: each.metavar for each in arguments if each.required})
-        return {each.name: _default_of(each) for each in self.parameters} | given
+        commands.check_needed(parsed, {argument.name: argument.metavar for argument in arguments if argument.required})
+        return {parameter.name: _default_of(parameter) for parameter in self.parameters} | parsed
 
 
 def command_words(help: str, metavar: str, *others: str, required: bool = True) -> Argument:
-    """Return the argument that takes the command line of an op, or of other commands."""
+    """Return an argument that takes the command line of an op or another command."""
     completions = [*OPS, *others]
     return Argument("words", help, metavar, required, True, lambda: completions, completes_first=True)
 
 
 def _default_of(parameter: Argument | Option) -> Any:
-    """Return what stands for a parameter that is not given."""
+    """Return the value of a parameter that is not given."""
     if isinstance(parameter, Argument):
         return None
     if parameter.default is not None:
@@ -94,7 +105,10 @@ def _default_of(parameter: Argument | Option) -> Any:
 
 
 def names_in(module: str, table: str) -> Callable[[], Iterable[str]]:
-    """Return what gives the names in a table of a module, which is imported when they are asked for."""
+    """Return a function that lists the names in a table of a module.
+
+    The module is imported only when the function is called.
+    """
     return lambda: getattr(import_module(f"shapecalc.{module}"), table)
 
 
@@ -102,7 +116,7 @@ DIALECTS_ONLY = Option(
     "dialect", "Only this one; may be repeated.", Takes.TEXTS, short="-d", completions=lambda: DIALECTS
 )
 MOST_STEPS = 99_999
-"""The last step that may be asked for; more than an answer has."""
+"""Limit on `--step`; no answer has as many steps."""
 THEME = Option("theme", "The background of a picture: light or dark.", completions=names_in("view.files", "PAPERS"))
 PRINTING = commands.by_name(
     Option(
@@ -142,7 +156,7 @@ PRINTING = commands.by_name(
     Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
     Option("no_config", "Use no defaults from the environment or pyproject.toml.", Takes.NOTHING),
 )
-"""The options that say what is printed, and whether defaults count. The fields of `Output` have the same names."""
+"""Options that control the output, by name; `OutputOptions` holds their values."""
 INPUT = Argument(
     "input",
     "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy or x.zarr from that file",
@@ -151,20 +165,20 @@ INPUT = Argument(
 
 
 def printing_options(*names: str) -> list[Option]:
-    """Return those of the options of output that a command has."""
+    """Return the output options of these names."""
     return [PRINTING[name] for name in names]
 
 
 def parameters_of(op: Op) -> list[Argument | Option]:
-    """Return the arguments and options of an op's line, in the order in which its help lists them."""
+    """Return the arguments and options of an op's command, in the order of its help."""
     params = params_of(op)
     arguments = [_argument_of(param) for name in op.places for param in params if param.name == name]
-    others = [commands.option_of(param) for param in params if not param.positional]
-    return [INPUT, *arguments, *others, *commands.asking_options(op), *PRINTING.values()]
+    op_options = [commands.option_of(param) for param in params if not param.positional]
+    return [INPUT, *arguments, *op_options, *commands.asking_options(op), *PRINTING.values()]
 
 
 def _argument_of(param: Param) -> Argument:
-    """Return how a line has a parameter that is given by its place."""
+    """Return the argument for a positional parameter of an op."""
     words, name = param.words, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
@@ -172,7 +186,7 @@ def _argument_of(param: Param) -> Argument:
 
 
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
-"""The end of the help: PowerShell splits words at commas."""
+"""Last line of the help of an op: PowerShell splits unquoted words at commas."""
 GROUPS = {
     "models, code and shapes": {
         "doctor": "pasted",
@@ -188,21 +202,20 @@ GROUPS = {
     "to look up": dict.fromkeys(("help", "why", "dialects"), "info"),
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }
-"""The commands that are not ops, by what they are for, in the order of the help, each with its module."""
+"""Modules of the commands that are not ops, by group and name, in help order."""
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+"""Modules of the commands that are not ops, by name."""
 
 
 def command_named(name: str) -> Command:
-    """Return a command. The module of one that is no op is imported when it is asked for."""
+    """Return a command; import its module if it is not an op."""
     if name in OPS:
         return _op_command(OPS[name])
-    found: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
-    return replace(found, name=name)
+    command: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
+    return replace(command, name=name)
 
 
 def _op_command(op: Op) -> Command:
-    """Return the command of an op."""
-
     def run_op(out: Output, **texts: object) -> int:
         return answer_op(op.name, texts, out)
 

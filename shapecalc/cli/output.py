@@ -1,6 +1,7 @@
-"""Where questions come from and answers go, and how a run ends: stdout is the answer, stderr is the story.
+"""Inputs, defaults, streams and exit codes of the command line.
 
-A bare question imports this module, so it imports nothing that takes a while.
+Answers go to stdout; explanations and messages go to stderr. Every plain request imports this module, so it imports
+nothing slow.
 """
 
 from __future__ import annotations
@@ -28,11 +29,28 @@ if TYPE_CHECKING:
 
 
 LONG = 4096
-"""A text of so many characters may be more than the buffer of stdout takes."""
+"""Length in characters from which a text is written to stdout in pieces."""
+PACKAGE = "shapecalc"
+LONGEST_INPUT = LONGEST_LINE
+"""Limit on the bytes of one shape on standard input."""
+BOM = b"\xef\xbb\xbf"
+"""UTF-8 byte order mark."""
+VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
+"""Environment variables that hold defaults, by option."""
+TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
+"""TOML spellings of the table `tool.shapecalc`, without quotes and white space.
+
+A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
+"""
+LONGEST = 1 << 20
+"""Limit on the bytes of `pyproject.toml` that are read."""
 
 
 class Exit:
-    """The exit codes. Of several, the largest counts. They are plain numbers, since importing `enum` takes a while."""
+    """Exit codes; of several, the largest counts.
+
+    They are plain integers, since importing `enum` is slow.
+    """
 
     YES = 0
     NO = 1
@@ -44,10 +62,13 @@ class Exit:
 
 
 class Output(Record):
-    """What a command is to print, what decides its exit code, and whether defaults count."""
+    """Options that decide the output, the exit code and the use of defaults.
+
+    The fields are named after the options.
+    """
 
     explain: int = 0
-    """1 for the steps of an answer with one picture, more for every picture."""
+    """Count of `--explain`: 1 for the steps and one picture, 2 for every picture."""
     json: bool = False
     expect: str | None = None
     quiet: bool = False
@@ -71,43 +92,46 @@ class Output(Record):
     theme: str | None = None
     width: int | None = None
     place: str = ""
-    """What its messages begin with: the line of standard input, if there are several."""
+    """Prefix of messages that names the line of standard input, if there are several."""
     no_config: bool = False
 
     @property
     def explains_all(self) -> bool:
-        """Whether every picture is asked for."""
+        """Whether every picture is requested."""
         return self.explain > 1
 
     @property
     def about_data(self) -> bool:
-        """Whether it asks for elements, for their ways, or for data to be carried out."""
+        """Whether elements, their paths or an output file are requested."""
         texts = (self.follow, self.follow_out, self.out)
         return self.about_store or self.values or self.backend != "auto" or any(text is not None for text in texts)
 
     @property
     def about_store(self) -> bool:
-        """Whether it asks for something that only stores have."""
+        """Whether an option is given that applies to stores only."""
         texts = (self.memory, self.chunks, self.verify, self.cluster)
         return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
     def about_picture(self) -> bool:
-        """Whether it asks for a picture, or for how a picture is drawn."""
-        return any(asked is not None for asked in (self.film, self.picture, self.step, self.theme, self.width))
+        """Whether a picture, a film or an option of one is given."""
+        return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
 
 
 class RunEnded(Exception):
-    """A run that cannot go on: the reader of its output has gone, or a stream cannot be used."""
+    """An end of the run before its answer, with an exit code.
+
+    It is raised if the reader of stdout has gone, or if a stream or a package cannot be used.
+    """
 
     def __init__(self, code: int) -> None:
-        """Keep the exit code that follows from it."""
+        """Store the exit code."""
         super().__init__(code)
         self.code = code
 
 
 def put(text: str) -> None:
-    """Write an answer to stdout, whole; raise `RunEnded` if that fails."""
+    """Print an answer to stdout; raise `EarlyExit` if that fails."""
     if sys.stdout is None:
         raise stream_error("stdout", "it is closed")
     try:
@@ -122,7 +146,10 @@ def put(text: str) -> None:
 
 
 def _write(text: str) -> None:
-    """Write to stdout; a long text piece by piece, since Python drops the rest of one that a signal interrupts."""
+    """Write to stdout, a long text in pieces.
+
+    A signal can interrupt the write of a long text, and Python would then drop its remainder.
+    """
     if len(text) < LONG:
         sys.stdout.write(text)
         return
@@ -132,16 +159,16 @@ def _write(text: str) -> None:
 
 
 def put_json(value: object) -> None:
-    """Write a value to stdout as one line of JSON; raise `RunEnded` if that fails."""
+    """Print a value to stdout as one line of JSON; raise `EarlyExit` if that fails."""
     import json
 
     put(json.dumps(value))
 
 
 def asks_text(out: Output, value: Callable[[], object]) -> bool:
-    """Print a value as JSON if that is asked for; say whether text is to be printed in its place.
+    """Print a value as JSON if requested; return whether text is requested instead.
 
-    Raises `RunEnded` if stdout cannot be written.
+    Both are false with `--quiet`. Raises `EarlyExit` if stdout cannot be written.
     """
     if out.json and not out.quiet:
         put_json(value())
@@ -149,13 +176,13 @@ def asks_text(out: Output, value: Callable[[], object]) -> bool:
 
 
 def stream_error(stream: str, reason: object) -> RunEnded:
-    """Tell that a stream cannot be used and return the error to raise."""
+    """Report that a stream cannot be used; return the exception to raise."""
     tell(f"shapecalc: {stream}: {reason}")
     return RunEnded(Exit.FILE)
 
 
 def abandon_stdout() -> None:
-    """Let the interpreter's own last flush go nowhere, so that it cannot fail a second time."""
+    """Redirect stdout to the null device, so that the flush at exit cannot fail."""
     _abandon(1)
 
 
@@ -164,14 +191,14 @@ def _abandon(descriptor: int) -> None:
 
 
 def escape_what_cannot_be_written() -> None:
-    """Let stdout and stderr show characters that their encoding lacks as escapes."""
+    """Make stdout and stderr escape characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def tell(text: str) -> None:
-    """Write a line of the story to stderr; if nobody can be told, the exit code still says it."""
+    """Print a line to stderr; ignore it if stderr cannot be written."""
     if sys.stderr is None:
         return
     try:
@@ -182,7 +209,7 @@ def tell(text: str) -> None:
 
 
 def show(story: RenderableType) -> None:
-    """Write a renderable to stderr, fitted to a terminal, whole lines elsewhere."""
+    """Print a Rich renderable to stderr, wrapped only on a terminal."""
     from rich.text import Text
 
     if sys.stderr is None:
@@ -195,7 +222,7 @@ def show(story: RenderableType) -> None:
 
 
 def _console(**options: Any) -> Console:
-    """Return what prints renderables, and takes no text for markup."""
+    """Return a Rich console that interprets no markup."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, **options)
@@ -205,18 +232,18 @@ def _plain(shown: RenderableType, *, soft_wrap: bool = False, width: int | None 
     """Return a renderable as text."""
     from io import StringIO
 
-    page = _console(file=StringIO(), no_color=True, width=width)
-    page.print(shown, soft_wrap=soft_wrap)
-    return str(page.file.getvalue())  # type: ignore[attr-defined]
+    console = _console(file=StringIO(), no_color=True, width=width)
+    console.print(shown, soft_wrap=soft_wrap)
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
 def story_width() -> int:
-    """Return how wide a line of the story may be: the terminal's width, 80 elsewhere."""
+    """Return the width of the terminal on stderr in columns, 80 without one."""
     return _console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
 
 
 def show_table(table: RenderableType) -> None:
-    """Write a table to stdout: fitted to a terminal, uncut elsewhere."""
+    """Print a table to stdout, cut to the width of a terminal, whole elsewhere."""
     terminal = _console()
     if not terminal.is_terminal:
         put(plain_table(table))
@@ -227,12 +254,12 @@ def show_table(table: RenderableType) -> None:
 
 
 def plain_table(table: RenderableType) -> str:
-    """Return a table as text, uncut."""
+    """Return a table as text at its full width."""
     return "\n".join(line.rstrip() for line in _plain(table, width=10_000).splitlines())
 
 
 def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
-    """Tell a problem: the caret report on a terminal, one greppable line elsewhere."""
+    """Print a problem to stderr: a caret report on a terminal, else one line."""
     if sys.stderr is not None and sys.stderr.isatty():
         from shapecalc.view.story import caret_report
 
@@ -242,7 +269,7 @@ def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None
 
 
 def problem_line(problem: Problem) -> str:
-    """Return a problem in one line."""
+    """Return a problem as one line of text."""
     return visible(f"shapecalc: {problem}")
 
 
@@ -251,14 +278,8 @@ def problem_code(problem: Problem) -> int:
     return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
 
 
-# Faults of our own, and packages that are not installed.
-
-
-PACKAGE = "shapecalc"
-
-
 def fault_text(error: BaseException) -> str:
-    """Return a fault of our own in a line: what it is, where in this package it arose, and where to report it.
+    """Return an internal error as one line: type, message, origin, report address.
 
     >>> fault_text(MemoryError())
     'memory: there is not enough for this'
@@ -267,13 +288,13 @@ def fault_text(error: BaseException) -> str:
 
     if isinstance(error, MemoryError):
         return "memory: there is not enough for this"
-    places = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(error.__traceback__)]
-    own = [f" ({place})" for place in places if place.startswith(PACKAGE)]
-    return visible(f"fault: {type(error).__name__}: {error}{''.join(own[-1:])}; {report_place()}")
+    frames = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(error.__traceback__)]
+    own_frames = [f" ({frame})" for frame in frames if frame.startswith(PACKAGE)]
+    return visible(f"fault: {type(error).__name__}: {error}{''.join(own_frames[-1:])}; {report_place()}")
 
 
 def report_place() -> str:
-    """Return the words that ask for a report: the address is the one that the installed package names."""
+    """Return a request to report a bug, with the address in the package metadata."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     from shapecalc.core.packages import DISTRIBUTION
@@ -282,14 +303,15 @@ def report_place() -> str:
         urls = dict(url.split(", ", 1) for url in metadata(DISTRIBUTION).get_all("Project-URL") or [])
     except PackageNotFoundError:
         urls = {}
-    unknown = f"the address that 'pip show --verbose {DISTRIBUTION}' names"
-    return f"please report it at {urls.get('Issues') or next(iter(urls.values()), unknown)}"
+    fallback = f"the address that 'pip show --verbose {DISTRIBUTION}' names"
+    return f"please report it at {urls.get('Issues') or next(iter(urls.values()), fallback)}"
 
 
 def missing_error(error: ImportError) -> RunEnded:
-    """Tell which package is not there or too old, with what installs all that are missing; return the error to raise.
+    """Report a missing or too old package; return the exception to raise.
 
-    Raises the error itself if it is about a module of shapecalc, or about none.
+    The message has the command that installs all missing packages. Raises the error itself if it names a module of
+    shapecalc, or none.
     """
     from shapecalc.core.packages import missing
 
@@ -300,17 +322,8 @@ def missing_error(error: ImportError) -> RunEnded:
     return RunEnded(Exit.FILE)
 
 
-# Inputs: a shape in words, on standard input, or in the header of a file.
-
-
-LONGEST_INPUT = LONGEST_LINE
-"""How many bytes are read from standard input for one shape."""
-BOM = b"\xef\xbb\xbf"
-"""What some programs write before text in UTF-8."""
-
-
 class ReadInput(Record):
-    """An input as it was given: its shape, the options that come with it, and its data if it is a file."""
+    """An input: its shape, the options that it implies, and its data if it is a file."""
 
     shape: str
     options: Mapping[str, object]
@@ -318,9 +331,9 @@ class ReadInput(Record):
 
 
 def input_text(text: str) -> str:
-    """Return an input shape as it was typed; if that is `-`, the one line of standard input.
+    """Return the text of an input shape; for `-` read the one line of standard input.
 
-    Raises `ShapeError` (usage) if standard input is not one line, `RunEnded` if it cannot be read.
+    Raises `ShapeError` (usage) if standard input is not one line, `EarlyExit` if it cannot be read.
     """
     if text.strip() != "-":
         return without_padding(text)
@@ -336,40 +349,44 @@ def input_text(text: str) -> str:
 
 
 def input_lines() -> Iterator[str]:
-    """Yield the lines of standard input that hold something, as they come; from a terminal one.
+    """Yield the non-blank lines of standard input as they arrive.
 
-    Raises `ShapeError` (usage) if there is none, or for one that is too long; `RunEnded` if it cannot be read.
+    From a terminal, read one line.
+    Raises `ShapeError` (usage) if there is none, or if a line is too long; `EarlyExit` if it cannot be read.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         tell("shapecalc: reading a shape from the terminal; end it with a new line")
         yield sys.stdin.readline().strip()
         return
-    found, mark = False, BOM
+    is_empty, bom = True, BOM
     while raw := read_stdin(line=True):
         if len(raw) > LONGEST_INPUT:
             raise LONGEST_LINE.passed("a line is longer", argument="input")
-        line, mark = raw.removeprefix(mark).decode("utf-8", "surrogateescape").strip(), b""
+        line, bom = raw.removeprefix(bom).decode("utf-8", "surrogateescape").strip(), b""
         if line:
-            found = True
+            is_empty = False
             yield line
-    if not found:
+    if is_empty:
         raise misuse("standard input is empty, and a shape was expected", argument="input")
 
 
 def holds_input() -> bool:
-    """Say whether standard input is no terminal and holds something; wait for it if it may still come."""
+    """Return whether standard input is not a terminal and not empty.
+
+    Wait for the first byte of a pipe.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         return False
     try:
         return bool(sys.stdin.buffer.peek(1))  # type: ignore[union-attr]
     except OSError:
-        return True  # who reads it tells why that cannot be done
+        return True  # the read itself reports the error
 
 
 def read_stdin(most: int = LONGEST_INPUT + 1, *, line: bool = False) -> bytes:
-    """Return what standard input holds, or its next line, at most so many bytes: those that are read for one shape.
+    """Return standard input, or its next line, up to a limit in bytes.
 
-    Raises `RunEnded` if it cannot be read.
+    Raises `EarlyExit` if it cannot be read.
     """
     if sys.stdin is None:
         raise stream_error("stdin", "it is closed")
@@ -380,32 +397,33 @@ def read_stdin(most: int = LONGEST_INPUT + 1, *, line: bool = False) -> bytes:
 
 
 def read_input(text: str, options: Mapping[str, object], op: str) -> ReadInput:
-    """Return the input that a text gives: a shape as it is, a file's shape and element type from its header.
+    """Return the input that a text names: a shape, or a file.
 
-    Raises `ShapeError`: file if the file cannot be used, usage if there is no such dialect.
+    The shape and the element type of a file are read from its header.
+    Raises `ShapeError`: file if the file cannot be used, usage for an unknown dialect.
     """
     if not is_file(text):
         return ReadInput(text, options, None)
     source = _opened(text)
-    row, _ = operator_in(OPS[op], options.get("dialect"))
-    dtype = element_type(source.dtype, row) if source.dtype else None
-    present = {name: value for name, value in options.items() if value is not None}
-    return ReadInput(shape_text(source.shape), {"dtype": dtype, **present}, source)
+    dialect, _ = operator_in(OPS[op], options.get("dialect"))
+    dtype = element_type(source.dtype, dialect) if source.dtype else None
+    set_options = {name: value for name, value in options.items() if value is not None}
+    return ReadInput(shape_text(source.shape), {"dtype": dtype, **set_options}, source)
 
 
 def read_operands(options: dict[str, object]) -> list[Source]:
-    """Put the shapes of files in place of their names among other operands; return these files.
+    """Open the files among the operands and replace their names by their shapes.
 
-    Raises `ShapeError` (file) if a file cannot be used.
+    `options` is changed in place. Raises `ShapeError` (file) if a file cannot be used.
     """
-    found: list[Source] = []
+    sources: list[Source] = []
     for name in ("operands", "weight"):
         words = split(str(options.get(name) or ""))
         files = {word: _opened(word) for word in words if is_file(word)}
         if files:
             options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])
-            found += [files[word] for word in words if word in files]
-    return found
+            sources += [files[word] for word in words if word in files]
+    return sources
 
 
 def _opened(text: str) -> Source:
@@ -420,53 +438,49 @@ def _opened(text: str) -> Source:
 
 
 def file_error(error: Exception) -> ShapeError:
-    """Return the error to raise if a file or a backend cannot be used."""
+    """Return the error (file) for a file or a backend that cannot be used."""
     return ShapeError(Problem(FILE, str(error), argument="input"))
 
 
-# Defaults: from the environment, else from the nearest `pyproject.toml`, which is parsed only if it has the table.
-
-
-VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
-TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
-"""What the text of a file that is parsed holds one of, without its quotes, blanks and line ends."""
-LONGEST = 1 << 20
-"""How many bytes of a file are read."""
-
-
 def told_defaults(stages: Sequence[Stage], given: Options, out: Output) -> dict[str, object]:
-    """Return the defaults of what was not given, and tell those that change whose rules answer the stages.
+    """Return the defaults of options that are not set; report those that matter.
 
-    `given` are the options for all stages. Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
+    A default is reported if it changes the rules that apply to a stage. `options` are those of all stages.
+    Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
     """
-    given = {name: value for name, value in given.items() if value is not None}
-    found = {} if out.no_config else found_defaults([name for name in VARIABLES if name not in given])
-    if not found:
+    set_options = {name: value for name, value in given.items() if value is not None}
+    defaults = {} if out.no_config else found_defaults([name for name in VARIABLES if name not in set_options])
+    if not defaults:
         return {}
-    for default in changing(stages, given, found.values()) if not out.quiet else ():
+    for default in changing(stages, set_options, defaults.values()) if not out.quiet else ():
         tell(f"shapecalc: {default}")
-    return {default.name: default.value for default in found.values()}
+    return {default.name: default.value for default in defaults.values()}
 
 
 def found_defaults(names: Sequence[str]) -> dict[str, Default]:
-    """Return the defaults of some options, by name; raise `ShapeError` (usage, file) if one cannot be read."""
+    """Return the defaults of some options, by name.
+
+    The environment takes precedence over the nearest `pyproject.toml`.
+    Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
+    """
     texts = {name: text for name in names if (text := os.environ.get(VARIABLES[name]))}
     path = _nearest_file() if len(texts) < len(names) else None
-    table = b"" if path is None else _text_of(path)
-    bare = table.translate(None, b"\"' \t\r\n") if b"shapecalc" in table else b""
-    if not any(table in bare for table in TABLES):  # TOML has several ways to write the table
+    data = b"" if path is None else _text_of(path)
+    compact = data.translate(None, b"\"' \t\r\n") if b"shapecalc" in data else b""
+    if not any(table in compact for table in TABLES):
         path = None
     if not texts and path is None:
         return {}
-    found = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
-    values = read_table(table, path) if path else {}
-    return {name: read_default(name, value, str(path)) for name, value in values.items() if name in names} | found
+    from_environment = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
+    values = read_table(data, path) if path else {}
+    from_file = {name: read_default(name, value, str(path)) for name, value in values.items() if name in names}
+    return from_file | from_environment
 
 
 def _nearest_file() -> str | None:
-    """Return the path of the nearest `pyproject.toml`, in this folder or above it; None if there is none."""
+    """Return the path of the `pyproject.toml` in this or the nearest parent folder."""
     try:
-        depth = os.getcwd().count(os.sep)  # noqa: PTH109 - to import `pathlib` takes longer than a bare question
+        depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
     except OSError:
         return None  # the folder was deleted
     path = "pyproject.toml"
@@ -478,7 +492,7 @@ def _nearest_file() -> str | None:
 
 
 def _text_of(path: str) -> bytes:
-    """Return what a file holds, as far as it is read; raise `ShapeError` (file) if it cannot be."""
+    """Return the head of a file; raise `ShapeError` (file) if it is unreadable."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))

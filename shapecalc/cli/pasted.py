@@ -1,4 +1,4 @@
-"""`shapecalc doctor` and `code`: messages and lines of Python that were pasted."""
+"""`shapecalc doctor` and `code`: diagnose error messages, and answer Python code."""
 
 from __future__ import annotations
 
@@ -20,40 +20,41 @@ from shapecalc.core.record import replace
 from shapecalc.core.text import read_shape, split, tokens, visible
 from shapecalc.core.values import read_sizes
 
-# `shapecalc doctor`: what a runtime's error message means, and what would mend it.
-
-
 LONGEST = 1 << 28
-"""How many bytes of a log are read."""
+"""Limit on the bytes of a log."""
 
 
 def run_doctor(file: str | None, model: str | None, out: Output) -> int:
-    """Print what a text says, of a file, standard input or the argument itself, and of a model the nodes it names."""
+    """Print the diagnosis of the error messages in a text.
+
+    `file` is a file with the text, `-` for standard input, or the text itself. With `model`, the nodes of the messages
+    are printed as well. Exit 1 if no message is understood and no node is found.
+    """
     from shapecalc.doctor.report import diagnosis
 
     try:
-        found = diagnosis(_text_of(file or "-"), model)
-        lines, objects, told = found.lines(), found.as_json(), False
+        report = diagnosis(_text_of(file or "-"), model)
+        lines, objects, has_node = report.lines(), report.as_json(), False
         if model is not None:
             from shapecalc.cli.model_report import named_nodes
 
-            said, nodes = named_nodes([read for read, _ in found.found], model)
-            lines += said
-            objects = [each | {"model": node} for each, node in zip(objects, nodes or [None], strict=True)]
-            told = any(nodes)
+            node_texts, nodes = named_nodes([message for message, _ in report.found], model)
+            lines += node_texts
+            objects = [item | {"model": node} for item, node in zip(objects, nodes or [None], strict=True)]
+            has_node = any(nodes)
     except ShapeError as error:
         return print_error(error, "doctor", {"file": file or "-"}, out)
     if asks_text(out, lambda: objects):
         put("\n".join(lines))
-    return Exit.YES if found.understood or told else Exit.NO
+    return Exit.YES if report.understood or has_node else Exit.NO
 
 
 def _text_of(file: str) -> str:
-    """Return what a file or standard input holds, or the text itself if it is no file.
+    """Return the text of a file or standard input, or the argument itself.
 
-    Raises `ShapeError` (file) and `RunEnded` if it cannot be read.
+    Raises `ShapeError` (file) and `EarlyExit` if it cannot be read.
     """
-    # a message may be too long for a name, which raises in Path.exists
+    # a message can be too long for a file name, and `Path.exists` would raise
     if len(file.split()) > 1 and not isfile(file):  # noqa: PTH113 - it never raises
         return file
     if file != "-":
@@ -89,9 +90,6 @@ Ctrl-D. Exit 0: understood; 1: not about a shape, or not known.""",
 )
 
 
-# `shapecalc code`: a line of code, as the chain of ops that it is.
-
-
 LINE = Argument(
     "line", "lines, a function or a class that end with one tensor; a file of them, or - for standard input", "'LINE'"
 )
@@ -103,29 +101,29 @@ INPUT = Option(
 
 
 def _shape_of(text: str) -> Shape:
-    """Return the shape of a tensor from its text, where None and -1 are sizes that nobody knows, as in frameworks."""
+    """Parse the shape of a tensor; None and -1 are unknown dims, as in frameworks."""
     words = [token.text for token in tokens(text, "input")]
     unknown = {"-1", "None"} & {*words}
     return read_shape(f"[{','.join('?' if word in unknown else word for word in words)}]" if unknown else text)
 
 
 def _inputs(text: str) -> list[str]:
-    """Return the tensors that are given, each with its name and shape; the first may have no name.
+    """Split the tensors of `--input`: NAME=SHAPE each, the first also without a name.
 
     >>> _inputs("x=2, 3 self.f(x, 1)=3,4")
     ['x=2, 3', 'self.f(x, 1)=3,4']
     """
-    found = list[str]()
+    tensors = list[str]()
     for piece in split(text):
-        if "=" in piece or not found:
-            found.append(piece)
+        if "=" in piece or not tensors:
+            tensors.append(piece)
         else:
-            found[-1] += f" {piece}"
-    return found
+            tensors[-1] += f" {piece}"
+    return tensors
 
 
 def _sizes(text: str) -> dict[str, int | Shape]:
-    """Return the sizes to put in for names, and the lists of sizes.
+    """Parse `--where`: the sizes by name, and lists of sizes.
 
     >>> _sizes("self.heads=8,shape=2,3,B=4")
     {'shape': (2, 3), 'self.heads': 8, 'B': 4}
@@ -139,29 +137,32 @@ def _sizes(text: str) -> dict[str, int | Shape]:
 def run_code(
     line: str, input: str | None, dialect: str | None, where: str | None, out: Output, **others: object
 ) -> int:
-    """Answer the chain that the line is; tell what is assumed in reading it. The other options are for every stage."""
-    from shapecalc.core.code import cleaned, read_code  # it imports Python's own parser
+    """Answer the chain that some Python code computes; report the assumptions.
 
-    text, source, file = line, None, isfile(line)  # noqa: PTH113 - it never raises
+    The other options apply to every stage.
+    """
+    from shapecalc.core.code import cleaned, read_code  # imports `ast`
+
+    text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:
-        text = cleaned(_text_of(line.strip()) if file or line.strip() == "-" else line)
+        text = cleaned(_text_of(line.strip()) if is_path or line.strip() == "-" else line)
         if "add_shuffle" in text:
             raise misuse("this builds TensorRT layers", "write shapecalc FILE 4,64,20,20, with its input")
-        inputs = {name.strip(): dims for name, _, dims in (each.rpartition("=") for each in _inputs(input or ""))}
+        inputs = {name.strip(): dims for name, _, dims in (tensor.rpartition("=") for tensor in _inputs(input or ""))}
         for name, dims in [*inputs.items()][:1]:
-            given = read_input(dims, {"dialect": dialect}, "reshape")
-            inputs[name], source = given.shape, given.source
+            parsed = read_input(dims, {"dialect": dialect}, "reshape")
+            inputs[name], source = parsed.shape, parsed.source
         sizes = {} if where is None else _sizes(where)
-        read = read_code(text, {name: _shape_of(dims) for name, dims in inputs.items()}, dialect, sizes)
-        for note in read.notes if not (out.quiet or out.json) else ():
+        code = read_code(text, {name: _shape_of(dims) for name, dims in inputs.items()}, dialect, sizes)
+        for note in code.notes if not (out.quiet or out.json) else ():
             tell(f"shapecalc: {note}")
-        stages = chain_with_options(read.stages, others)
+        stages = chain_with_options(code.stages, others)
         numbers = {name: size for name, size in sizes.items() if isinstance(size, int)}
-        answer = answer_chain(read.shape, stages, {})
-        return print_answer(answer, out, source if read.main else None, asked=[{"where": numbers}])
+        answer = answer_chain(code.shape, stages, {})
+        return print_answer(answer, out, source if code.main else None, asked=[{"where": numbers}])
     except ShapeError as error:
         error = advised(error)
-        if file:
+        if is_path:
             hint = error.problem.hint.replace("--input ", f"shapecalc {visible(quote(line))} ")
             error = ShapeError(replace(error.problem, hint=hint))
         return print_error(error, "code", {"line": text, "input": input}, out)

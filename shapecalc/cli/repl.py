@@ -1,4 +1,4 @@
-"""`shapecalc repl`: a prompt that keeps a current shape, the steps that led to it, and the way back."""
+"""`shapecalc repl`: a prompt with a current shape and its history."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ COMMANDS = {
     "help": "this list",
     "quit": "leave; so does ^D",
 }
+"""Commands of the prompt itself, with their help."""
 SAME = {"?": "help", "exit": "quit"}
+"""Aliases of commands."""
+LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
+"""Stages that make every default relevant, so that all of them are reported."""
 HELP = """\
   2,3,4               set the current shape; every answer becomes the new one, also called ans
   transpose 1,0,2     carry the current shape through an op; its options are the command's
@@ -61,7 +65,7 @@ HELP = """\
 
 
 class Reply(Record):
-    """What the prompt answers: text for stdout, and a story or a problem for stderr."""
+    """The reply to a line: an answer for stdout, a message or a problem for stderr."""
 
     answer: str = ""
     story: str = ""
@@ -70,11 +74,11 @@ class Reply(Record):
     code: int = Exit.YES
     done: bool = False
     line: tuple[str, ...] = ()
-    """The words of a command that the whole program answers."""
+    """Words of a command line that the whole program runs."""
 
 
 class Session:
-    """The state of a prompt; a line that fails leaves it as it was.
+    """The state of a prompt; a line that fails does not change it.
 
     >>> session = Session()
     >>> [session.reply(line).answer for line in ("2,3,4", "transpose 1,0,2", "reshape 0,-1", "undo")]
@@ -82,23 +86,23 @@ class Session:
     """
 
     def __init__(self, defaults: Mapping[str, object] = NONE) -> None:
-        """Start without a shape, under the defaults, else under each op's own dialect."""
+        """Start without a shape; ops without a default dialect use their own."""
         self._defaults = dict(defaults)
         self._past: list[Shape] = []
         self._last: Trace | Chain | None = None
 
     @property
     def dialect(self) -> str | None:
-        """The dialect that every line is asked under; an op that it does not have is a problem."""
+        """The dialect of every line; an op that it lacks is a problem."""
         return str(self._defaults["dialect"]) if "dialect" in self._defaults else None
 
     @property
     def shape(self) -> Shape | None:
-        """The current shape, if there is one."""
+        """The current shape, or None at first."""
         return self._past[-1] if self._past else None
 
     def reply(self, line: str) -> Reply:
-        """Return the reply to one line, whatever it holds."""
+        """Return the reply to a line; errors are replies as well."""
         try:
             words = commands.respelled(split(line))
             return self._reply(line.strip(), words) if words else Reply()
@@ -109,7 +113,7 @@ class Session:
             return Reply(problem=error.problem, pieces=pieces, code=problem_code(error.problem))
 
     def _reply(self, line: str, words: list[str]) -> Reply:
-        """Return the reply to a line of words; raise `ShapeError` if it cannot be read or answered."""
+        """Return the reply to a non-empty line; raise `ShapeError`."""
         if words[0] == "chain" and len(words) > 1:
             line, words = " ".join(words[1:]), split(" ".join(words[1:]))
         if "|" in line:
@@ -119,13 +123,13 @@ class Session:
         if error is not None:
             raise error
         if words[0] in OPS:
-            typed = commands.read_stage(words, with_input=_names_input(words, self.shape is not None))
-            options = with_defaults(typed.op, self._defaults, typed.options)
-            return self._keep(answer(ask(typed.op, self._input(typed.input or "ans"), options)))
+            stage = commands.read_stage(words, with_input=_names_input(words, self.shape is not None))
+            options = with_defaults(stage.op, self._defaults, stage.options)
+            return self._keep(answer(ask(stage.op, self._input(stage.input or "ans"), options)))
         name = SAME.get(words[0], words[0])
-        own: Callable[[list[str]], Reply] | None = getattr(self, f"_reply_to_{name}", None)
-        if own is not None:
-            return own(words[1:])
+        method: Callable[[list[str]], Reply] | None = getattr(self, f"_reply_to_{name}", None)
+        if method is not None:
+            return method(words[1:])
         if words == ["ans"]:
             return Reply(self._input("ans"))
         if is_shape(line):
@@ -134,7 +138,7 @@ class Session:
         return Reply(line=self._held_line(line, words))
 
     def _input(self, text: str) -> str:
-        """Return the input that a line names; raise `ShapeError` (usage) for a current shape if there is none yet."""
+        """Replace `ans` by the current shape; raise `ShapeError` (usage) without one."""
         if text != "ans":
             return text
         if self.shape is None:
@@ -142,7 +146,10 @@ class Session:
         return shape_text(self.shape)
 
     def _keep(self, answer: Trace | Chain) -> Reply:
-        """Return the reply that tells an answer, and keep it as the last one."""
+        """Store an answer as the last one, and return the reply for it.
+
+        Its output becomes the current shape, unless an op of it ends a chain. A refusal is not stored.
+        """
         if answer.output is None:
             trace = answer.traces[-1]
             pieces = tuple(commands.command_pieces(trace.op, commands.texts_of(trace.request)))
@@ -153,18 +160,18 @@ class Session:
         return Reply(shape_text(answer.output), "\n".join(answer.limits))
 
     def _held_line(self, text: str, words: list[str]) -> tuple[str, ...]:
-        """Return the command line that some text stands for; code without a tensor is about the current shape.
+        """Infer the command line that a text stands for.
 
-        Raises `ShapeError` (usage) if nothing reads it.
+        The current shape is the input of code without one. Raises `ShapeError` (usage) if no command line fits.
         """
         if words[0] in PROGRAM or words[0] in OTHER_WORDS:
             return tuple(words)
-        for plain in ((text,), tuple(words)):
-            line = read_held(Held(plain, plain, is_message))
+        for candidate in ((text,), tuple(words)):
+            line = read_held(Held(candidate, candidate, is_message))
             if line and line[0] == "code" and "--input" not in line and self.shape is not None:
                 return (*line, "--input", shape_text(self.shape))
             if line:
-                return ("--", *plain)
+                return ("--", *candidate)
         known = [*OPS, *PROGRAM, *(name.split()[0] for name in COMMANDS)]
         raise misuse(f"there is no operation '{visible(brief(words[0]))}'", suggestion(words[0], known))
 
@@ -199,14 +206,17 @@ class Session:
         return Reply("\n".join(lines))
 
     def _reply_to_help(self, words: list[str]) -> Reply:
-        return Reply(HELP + "\n".join(f"  {name.ljust(18)}  {says}" for name, says in COMMANDS.items()))
+        return Reply(HELP + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in COMMANDS.items()))
 
     def _reply_to_quit(self, words: list[str]) -> Reply:
         return Reply(done=True)
 
 
 def _names_input(words: list[str], has_shape: bool) -> bool:
-    """Say whether an op's line names its input: `ans`, or one value more than the op has places for."""
+    """Return whether the line of an op has an input of its own.
+
+    It does if its first value is `ans`, or if it has one value more than the op has parameters.
+    """
     values, op = commands.read_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
         return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
@@ -214,7 +224,7 @@ def _names_input(words: list[str], has_shape: bool) -> bool:
 
 
 def words_after(text: str) -> list[str]:
-    """Return the words that may follow a text: commands and ops at the start, then an op's options and their values.
+    """Return the completions after a text: commands and ops, then options and values.
 
     >>> words_after("dialect ")[:2], words_after("2,3 | reshape 6 --dialect ")[:2], words_after("2,3 ")
     (['onnx', 'tensorrt'], ['onnx', 'tensorrt'], [])
@@ -230,26 +240,22 @@ def words_after(text: str) -> list[str]:
 
 
 def _option_words(op: str, last: str) -> Iterable[str]:
-    """Return the values of an option if it is the last word, otherwise the op's options."""
+    """Return the values of the option if one is the last word, else the options."""
     options = [
-        each for each in parameters_of(OPS[op]) if isinstance(each, commands.Option) and each.name not in PRINTING
+        parameter
+        for parameter in parameters_of(OPS[op])
+        if isinstance(parameter, commands.Option) and parameter.name not in PRINTING
     ]
     for option in options:
         if last in (option.spelling, option.short) and option.takes is commands.Takes.TEXT:
             return option.completions() if option.completions else ()
-    off = [f"--no-{each.spelling.removeprefix('--')}" for each in options if each.takes is commands.Takes.SWITCH]
-    return [*(each.spelling for each in options), *off]
-
-
-# The command: lines from the keyboard, a pipe or a file.
-
-
-LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
-"""Stages of which each default changes one: it is told before the first line."""
+    switches = [option for option in options if option.takes is commands.Takes.SWITCH]
+    off = [f"--no-{switch.spelling.removeprefix('--')}" for switch in switches]
+    return [*(option.spelling for option in options), *off]
 
 
 def run_repl(app: TerminalApp, out: Output) -> int:
-    """Read lines and answer them until the end of input or `quit`."""
+    """Answer lines until the input ends or `quit`."""
     try:
         session = Session(told_defaults(LINES, {}, out))
     except ShapeError as error:
@@ -266,7 +272,7 @@ def run_repl(app: TerminalApp, out: Output) -> int:
 
 
 def _answer_keyboard(session: Session, app: TerminalApp) -> int:
-    """Answer what is typed until ^D or `quit`; ^C drops the line, or the answer that takes too long."""
+    """Run an interactive prompt until ^D or `quit`; ^C cancels a line or its answer."""
     from platformdirs import user_state_path
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import DynamicCompleter
@@ -297,15 +303,15 @@ def _answer_keyboard(session: Session, app: TerminalApp) -> int:
 
 
 def completer_at(document: Document) -> Completer:
-    """Return what knows how the word before the cursor may go on."""
+    """Return the completer of the word before the cursor."""
     from prompt_toolkit.completion import WordCompleter
 
-    typed = document.get_word_before_cursor(WORD=True)
-    return WordCompleter(words_after(document.text_before_cursor.removesuffix(typed)), WORD=True)
+    word = document.get_word_before_cursor(WORD=True)
+    return WordCompleter(words_after(document.text_before_cursor.removesuffix(word)), WORD=True)
 
 
 def _past_lines(file: Path) -> list[str]:
-    """Return the last lines of this prompt and of those before it, which share a file; none if it cannot be read."""
+    """Return the last lines of the history file; none if it cannot be read."""
     lines: list[str] = []
     with suppress(OSError):
         lines = file.read_text("utf-8", "replace").split("\n")
@@ -313,18 +319,18 @@ def _past_lines(file: Path) -> list[str]:
 
 
 def _keep_line(line: str, file: Path) -> str:
-    """Write a line to the end of the file; return why it cannot be kept, empty if it is."""
+    """Append a line to the history file; return the error, empty if there is none."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8", errors="backslashreplace") as kept:
-            kept.write(f"{line}\n")
+        with file.open("a", encoding="utf-8", errors="backslashreplace") as history:
+            history.write(f"{line}\n")
     except OSError as error:
         return error.strerror or str(error)
     return ""
 
 
 def _answer_lines(session: Session, lines: Iterable[str], app: TerminalApp) -> tuple[int, bool]:
-    """Answer lines; return the largest exit code among them, and whether one of them leaves the prompt."""
+    """Answer lines; return their largest exit code, and whether one was `quit`."""
     worst = Exit.YES
     for line in lines:
         reply = session.reply(line)
@@ -336,7 +342,10 @@ def _answer_lines(session: Session, lines: Iterable[str], app: TerminalApp) -> t
 
 
 def _run(words: tuple[str, ...], app: TerminalApp) -> int:
-    """Run a command line, which ends alone if a stream or a package cannot be used; return its exit code."""
+    """Run a command line of the program; return its exit code.
+
+    An `EarlyExit` ends the command, not the prompt.
+    """
     try:
         return run_line(words, app)
     except RunEnded as ended:

@@ -1,6 +1,7 @@
-"""`shapecalc site`: a static page that runs this program in a browser, and the answers that its script asks for there.
+"""`shapecalc site`: write a static page that runs shapecalc in a browser.
 
-In the page there are Pyodide, its standard library, Rich and Typer: no NumPy, no terminal, no files of the reader.
+The last functions are the interface of the page: its script, `site_page/site.js`, calls them through Pyodide. The page
+has the standard library, Rich and Typer, but no NumPy, no terminal and no files of the user.
 """
 
 from __future__ import annotations
@@ -27,25 +28,23 @@ from shapecalc.teaching.lessons import Lesson, judge, path_lessons
 from shapecalc.view.files import svg
 
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-"""The files of Pyodide that a page needs."""
+"""Files of Pyodide that the page needs."""
 PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
-"""What is packed beside Python's own library: what answers, draws and prints help."""
+"""Python packages in the page, besides the standard library."""
 PAGE = "cli/site_page"
-"""The folder of the page's own files."""
-LEFT_OUT = tuple(f"shapecalc/{each}/" for each in ("models", "serving", "tui", "engine/stores", "view/fonts", PAGE))
+"""Folder of the HTML, CSS and JavaScript files of the page."""
+LEFT_OUT = tuple(f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "view/fonts", PAGE))
+"""Folders that are not packed."""
 KINDS = (".py", ".toml", ".txt", ".html")
-"""The ends of the names of files that are packed."""
+"""Suffixes of the files that are packed."""
 PICTURE = "picture.svg"
-"""Where the page has its pictures written to."""
+"""Path to which the script of the page has pictures written."""
 INSTALLED_ONLY = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
-"""The commands that need a terminal, files or other programs."""
-
-
-# The command: the folder is written.
+"""Commands that need a terminal, files or other programs."""
 
 
 def run_site(folder: str, pyodide: str, out: Output) -> int:
-    """Write the page into a folder, and print the folder's name."""
+    """Write the page to a folder, and print the name of the folder."""
     try:
         size = _write_page(Path(folder), Path(pyodide), force=out.force)
     except ShapeError as error:
@@ -57,21 +56,24 @@ def run_site(folder: str, pyodide: str, out: Output) -> int:
 
 
 def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
-    """Write every file of the page, and return how many bytes they have; raise `ShapeError` (file) or `OSError`."""
+    """Write the files of the page, and return their size in bytes.
+
+    Raises `ShapeError` (file) if Pyodide is missing or the folder is not empty, `OSError` if writing fails.
+    """
     if missing := [name for name in PYODIDE if not (pyodide / name).is_file()]:
-        found = f"{pyodide} lacks {', '.join(missing)} of the npm package pyodide"
-        raise ShapeError(Problem(FILE, found, "npm pack pyodide, unpack it, and add --pyodide package"))
+        message = f"{pyodide} lacks {', '.join(missing)} of the npm package pyodide"
+        raise ShapeError(Problem(FILE, message, "npm pack pyodide, unpack it, and add --pyodide package"))
     if folder.is_dir() and any(folder.iterdir()) and not force:
         raise ShapeError(Problem(FILE, f"{folder} is not empty; --force writes over it"))
-    made = {each.name: each.read_bytes() for each in (files("shapecalc") / PAGE).iterdir()}
-    shown = ("id", "title", "text", "question", "point")
-    path = [{name: getattr(each, name) for name in shown} | _asked_of(each.task) for each in path_lessons()]
-    made |= {"stations.json": json.dumps(path).encode(), "program.zip": _program()}
-    made |= {name: (pyodide / name).read_bytes() for name in PYODIDE}
+    contents = {file.name: file.read_bytes() for file in (files("shapecalc") / PAGE).iterdir()}
+    keys = ("id", "title", "text", "question", "point")
+    stations = [{key: getattr(lesson, key) for key in keys} | _asked_of(lesson.task) for lesson in path_lessons()]
+    contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _program()}
+    contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE}
     folder.mkdir(parents=True, exist_ok=True)
-    for name, data in made.items():
+    for name, data in contents.items():
         write_file(str(folder / name), data, force=force)
-    return sum(map(len, made.values()))
+    return sum(map(len, contents.values()))
 
 
 def _asked_of(task: judging.Task) -> dict[str, str]:
@@ -79,23 +81,26 @@ def _asked_of(task: judging.Task) -> dict[str, str]:
 
 
 def _program() -> bytes:
-    """Return what the page runs, and the pages of the manual, as a zip that is the same at every build."""
+    """Return a zip of the Python packages and the manual pages.
+
+    The zip is reproducible: entries are sorted and have no timestamps.
+    """
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
     from shapecalc.cli.info import PAGES, file_name, page_source
 
-    packed = {f"shapecalc/man/{file_name(page)}": page_source(page).encode() for page in PAGES}
+    entries = {f"shapecalc/man/{file_name(page)}": page_source(page).encode() for page in PAGES}
     for package in PACKAGES:
         root: Any = files(package)  # a folder, or one in a zip
-        for each in root.rglob("*"):
-            name = f"{package}/{each.relative_to(root)}".replace("\\", "/")
+        for file in root.rglob("*"):
+            name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
             if name.endswith(KINDS) and not name.startswith(LEFT_OUT):
-                packed[name] = each.read_bytes()
-    zipped = BytesIO()
-    with ZipFile(zipped, "w") as file:
-        for name, data in sorted(packed.items()):
-            file.writestr(ZipInfo(name), data, ZIP_DEFLATED, 9)
-    return zipped.getvalue()
+                entries[name] = file.read_bytes()
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, data in sorted(entries.items()):
+            archive.writestr(ZipInfo(name), data, ZIP_DEFLATED, 9)
+    return buffer.getvalue()
 
 
 SITE_COMMAND = Command(
@@ -113,28 +118,27 @@ SITE_COMMAND = Command(
 )
 
 
-# The page: what its script asks for.
-
-
 def answer_line(text: str, *more: str) -> str:
-    """Return what the command line says of a line and more options, as JSON, with the picture if one is written.
+    """Run a command line with more options; return its output as JSON.
+
+    `code` is the exit code, `out` and `told` are the text on stdout and stderr, `picture` is an SVG or empty.
 
     >>> json.loads(answer_line("2,3,4 0,-1", "--quiet"))
     {'code': 0, 'out': '', 'told': '', 'picture': ''}
     """
-    out, told = (TextIOWrapper(BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
-    with redirect_stdout(out), redirect_stderr(told):
+    stdout, stderr = (TextIOWrapper(BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
+    with redirect_stdout(stdout), redirect_stderr(stderr):
         code = _run([*_words_of(text), *more])
-    said = {name: stream.buffer.getvalue().decode() for name, stream in (("out", out), ("told", told))}
-    picture, drawn = Path(PICTURE), ""
-    if PICTURE in more and picture.exists():
-        drawn = picture.read_text("utf-8")
-        picture.unlink()
-    return json.dumps({"code": code, **said, "picture": drawn})
+    texts = {name: stream.buffer.getvalue().decode() for name, stream in (("out", stdout), ("told", stderr))}
+    path, svg_text = Path(PICTURE), ""
+    if PICTURE in more and path.exists():
+        svg_text = path.read_text("utf-8")
+        path.unlink()
+    return json.dumps({"code": code, **texts, "picture": svg_text})
 
 
 def _words_of(text: str) -> list[str]:
-    """Return the words of a line; a text that is read as a whole, such as a message with quotes, is one of them.
+    """Split a line into words; keep a text such as an error message as one word.
 
     >>> _words_of("$ shapecalc reshape 2,3 6"), _words_of("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])
@@ -142,15 +146,15 @@ def _words_of(text: str) -> list[str]:
     text = text.strip().removeprefix("$ ").removeprefix("shapecalc ")
     try:
         words = split(text)
-        known = not words or any(words[0] in names for names in (OPS, COMMANDS, OTHER_WORDS))
-        whole = is_message(text) if known else read_held(Held((text,), (text,), is_message)) is not None
+        is_known = not words or any(words[0] in names for names in (OPS, COMMANDS, OTHER_WORDS))
+        is_whole = is_message(text) if is_known else read_held(Held((text,), (text,), is_message)) is not None
     except ShapeError:
-        whole = True
-    return ["--", text] if whole else words
+        is_whole = True
+    return ["--", text] if is_whole else words
 
 
 def _run(words: list[str]) -> int:
-    """Run a command line in the page and return its exit code; what cannot run there is told in one line."""
+    """Run a command line in the page and return its exit code."""
     name = next((word for word in words if word != "--"), "")
     try:
         if name in INSTALLED_ONLY:
@@ -167,20 +171,23 @@ def _run(words: list[str]) -> int:
 
 
 def asked(station: str, width: int) -> str:
-    """Return the picture of what a station of the path asks, as SVG.
+    """Return the picture of the task of a lesson as SVG.
 
     >>> "<svg" in asked("order", 60)
     True
     """
-    task = next(each.task for each in path_lessons() if each.id == station)
+    task = next(lesson.task for lesson in path_lessons() if lesson.id == station)
     return svg(judging.task_picture(task, judging.answer_line(task.question), width=width, height=16), task.asks)
 
 
 def judged(question: str, typed: str, station: str) -> str:
-    """Return whether a prediction is right and what is said to it, as JSON; a station of the path knows more mistakes.
+    """Judge the prediction of an answer; return the verdict as JSON.
+
+    `station` is the id of a lesson, which knows typical mistakes, or empty.
 
     >>> json.loads(judged("reshape 2,3,4 0,-1", "2,12", ""))["said"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
-    own = Lesson("", "", "", question, judging.account(judging.answer_line(question)))
-    return json.dumps(fields(judge(next((each for each in path_lessons() if each.id == station), own), typed)))
+    default = Lesson("", "", "", question, judging.account(judging.answer_line(question)))
+    lesson = next((lesson for lesson in path_lessons() if lesson.id == station), default)
+    return json.dumps(fields(judge(lesson, typed)))

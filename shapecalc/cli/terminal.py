@@ -1,4 +1,4 @@
-"""`shapecalc tui` and `serve`: the terminal app, opened at a question, here or in a browser."""
+"""`shapecalc tui` and `serve`: open the terminal app here, or in a browser."""
 
 from __future__ import annotations
 
@@ -28,24 +28,29 @@ if TYPE_CHECKING:
 
 
 TerminalApp = Any
-"""The terminal app, that of `__main__`, which hands it over: nothing here may import it."""
+"""An object with the interface of `__main__.TerminalApp`, which imports this package."""
 INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
+"""Hint for users without a suitable terminal."""
+LAST = "last"
+"""Value of `--step` for the end of the steps, with nothing hidden."""
 
 
 def _print_refusal(error: ShapeError, command: str, words: Sequence[str], out: Output) -> int:
-    """Tell why the app is not opened, first of all a shape that a shell has split; return the exit code."""
-    shown: dict[str, object] = {"command": " ".join(words) or None}
-    return print_error(split_shape_error([command, *words]) or error, command, shown, out)
+    """Print why the app is not opened, and return the exit code.
+
+    An error about a shape that a shell has split takes precedence.
+    """
+    command_line: dict[str, object] = {"command": " ".join(words) or None}
+    return print_error(split_shape_error([command, *words]) or error, command, command_line, out)
 
 
 def opening_question(
     app: TerminalApp, words: Sequence[str], out: Output, shape: Callable[[], str] = lambda: input_text("-")
 ) -> Any:
-    """Return the question that some words open the app with, under the defaults, which are told.
+    """Return the question with which the app opens, and report the defaults.
 
-    For an input that is `-`, `shape` reads one.
-
-    Raises `ShapeError`: usage if the words or a default cannot be read, file if a file cannot.
+    `read_shape` reads the input shape if the input is `-`.
+    Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
     """
     question = app.question_of(words, {})
     defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
@@ -56,18 +61,17 @@ def opening_question(
 def opening_course(
     lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, alone: bool = False
 ) -> Course | None:
-    """Return the course that the app opens with; None if it opens with none.
+    """Return the course with which the app opens, if any.
 
-    If nothing else is asked for, it opens `alone`: that is the path, for those who have not been on it.
-
-    Raises `ShapeError`: file if the file of lessons cannot be read, usage if something is wrong in it.
+    `without_question` means that the app opens without a question; then new users get the first course.
+    Raises `ShapeError`: file if the file of lessons cannot be read, usage for a mistake in it.
     """
-    asked = lesson_file or lesson or notes or path
-    if not (asked or alone):
+    is_requested = lesson_file or lesson or notes or path
+    if not (is_requested or alone):
         return None
     from shapecalc.teaching.lessons import Course, first_course, lessons, own_lessons, path_lessons, read_lesson_file
 
-    if not asked:
+    if not is_requested:
         return first_course()
     if path and lesson_file:
         raise misuse("--path and --lesson-file cannot be combined")
@@ -77,7 +81,7 @@ def opening_course(
 
 
 def _stages_of(question: Any, words: Sequence[str]) -> list[Stage]:
-    """Return the stages that are asked for; of chains those that can be read so far."""
+    """Return the stages of a question; of chains those that can be parsed."""
     if question.op in OPS:
         return [(question.op, question.settings)]
     stages: list[Stage] = []
@@ -88,9 +92,9 @@ def _stages_of(question: Any, words: Sequence[str]) -> list[Stage]:
 
 
 def _shape_from_stdin() -> str:
-    """Return the shape that standard input holds, and take the keys from the terminal from now on.
+    """Read the shape on standard input, then connect standard input to the terminal.
 
-    Raises `ShapeError` (usage) if standard input is the keyboard, or if there is no terminal.
+    Raises `ShapeError` (usage) if standard input is a terminal already, or if there is no terminal.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         raise misuse("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
@@ -103,9 +107,9 @@ def _shape_from_stdin() -> str:
 
 
 def check_terminal() -> None:
-    """Raise `ShapeError` (usage) if nobody could see the app, or could end it.
+    """Raise `ShapeError` (usage) if the app cannot be displayed or receive keys.
 
-    TERM names the kind of a terminal where there is `termios`; the consoles of Windows are of one kind.
+    TERM is required where `termios` exists; Windows consoles do not set it.
     """
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
@@ -117,28 +121,26 @@ def check_terminal() -> None:
 
 @contextmanager
 def stdout_at_terminal() -> Iterator[None]:
-    """Let stdout be the terminal for a while: Textual asks it for the size, and takes 80x24 if it is a pipe."""
+    """Redirect stdout to the terminal on stderr temporarily.
+
+    Textual reads the size of the terminal from stdout, and assumes 80x24 if that is a pipe.
+    """
     if sys.stdout is None or sys.stdout.isatty():
         yield
         return
-    kept = os.dup(1)
+    original = os.dup(1)
     try:
         os.dup2(2, 1)
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
-# `shapecalc tui`: the app on the terminal.
+        os.dup2(original, 1)
+        os.close(original)
 
 
 LESSONS = (
     Option("lesson", "Open with the lessons.", Takes.NOTHING),
     Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
 )
-LAST = "last"
-"""What is written for the place past the last step, where nothing is hidden."""
 STEP = Option(
     "place",
     "Open at this step, from 1, or past the last, with nothing hidden.",
@@ -164,25 +166,25 @@ PARAMETERS: tuple[Argument | Option, ...] = (
 def run_tui(
     app: TerminalApp, words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
 ) -> int:
-    """Run the app at a model or at a question, and print the answer if it was left with F10.
+    """Run the app at a model or a question, and print the answer if F10 ended it.
 
-    Raises `ShapeError` (usage) for a step that there cannot be.
+    Raises `ShapeError` (usage) for an invalid step.
     """
-    words, place = words or [], _place(given.pop("place"))
+    words, step = words or [], _place(given.pop("place"))
     try:
         if model is not None and not words and not any(given.values()):
             return _run_model(app, model, node)
         if model is not None or node is not None:
-            only = "the only option that --model takes here is --node"
-            raise misuse(only, "shapecalc tui --model FILE.onnx --node NAME")
+            message = "the only option that --model takes here is --node"
+            raise misuse(message, "shapecalc tui --model FILE.onnx --node NAME")
         question = opening_question(app, words, out, _shape_from_stdin)
         big = given.pop("big")
-        course = opening_course(**given, alone=place == 0 and not (words or big))
+        course = opening_course(**given, alone=step == 0 and not (words or big))
         check_terminal()
     except ShapeError as error:
         return _print_refusal(error, "tui", words, out)
     with stdout_at_terminal():
-        result, code = app.open(question, place, course, big=big)
+        result, code = app.open(question, step, course, big=big)
     if result is None:
         return int(code)
     if result.answer is not None:
@@ -191,29 +193,32 @@ def run_tui(
 
 
 def _place(step: str | None) -> int | None:
-    """Return the step to open at, from 0; None for the place past the last. Raises `ShapeError` (usage) for others."""
+    """Parse the step to open at: an index from 0, or None for the end.
+
+    Raises `ShapeError` (usage).
+    """
     if step is not None and step.strip() == LAST:
         return None
     return 0 if step is None else int(replace(STEP, takes=Takes.NUMBER).value(step)) - 1
 
 
 def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
-    """Run the app at a model, perhaps at one of its nodes; raise `ShapeError` (usage, file)."""
+    """Run the app at a model or one of its nodes; raise `ShapeError` (usage, file)."""
     from shapecalc.cli.model_report import fixed_lines, mended_report
     from shapecalc.models.free_dims import SizeOptions
     from shapecalc.models.judge import report_of
     from shapecalc.models.report import found_node
 
     report = report_of(file, SizeOptions(), [] if node is None else [node])
-    at = 0 if node is None else report.nodes.index(found_node(report, node))
+    index = 0 if node is None else report.nodes.index(found_node(report, node))
     check_terminal()
 
-    def mend(path: str) -> list[str]:
-        found = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
-        return fixed_lines(found, found.fixed) if found.fixed else []
+    def write_fixed(path: str) -> list[str]:
+        fixed_report = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
+        return fixed_lines(fixed_report, fixed_report.fixed) if fixed_report.fixed else []
 
     with stdout_at_terminal():
-        return int(app.open_model(report, at, mend))
+        return int(app.open_model(report, index, write_fixed))
 
 
 TUI_COMMAND = Command(
@@ -236,9 +241,6 @@ TUI_COMMAND = Command(
 )
 
 
-# `shapecalc serve`: the app in a browser.
-
-
 def run_serve(
     app: TerminalApp,
     words: list[str] | None,
@@ -251,7 +253,7 @@ def run_serve(
     opens: bool,
     **course: Any,
 ) -> int:
-    """Serve until interrupted; every visitor gets an app of their own."""
+    """Serve the app until interrupted, with a process of its own for each visitor."""
     try:
         import asyncio
 
@@ -264,22 +266,22 @@ def run_serve(
         door = new_door(host, allow_host or [])
     except ShapeError as error:
         return _print_refusal(error, "serve", words, out)
-    with _listening(host, port) as listening:
+    with _listening(host, port) as server_socket:
         address = f"http://{url_host(host)}:{port}/?token={door.token}"
         put(address)
         tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
         if not is_loopback(host):
             tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
-        entered = _open_browser(address) if opens else lambda: None
+        remove_file = _open_browser(address) if opens else lambda: None
         try:
-            asyncio.run(serve(Serving(command, door, sessions, tell, entered=entered), listening))
+            asyncio.run(serve(Serving(command, door, sessions, tell, entered=remove_file), server_socket))
         finally:
-            entered()
+            remove_file()
     return Exit.YES
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address; raise `RunEnded` if nobody can."""
+    """Return a socket that listens at an address; raise `EarlyExit` if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
@@ -288,9 +290,9 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _open_browser(address: str) -> Callable[[], None]:
-    """Open an address in a browser, by way of a file; return what removes the file.
+    """Open an address in a browser through a file; return a function that removes it.
 
-    Every user can read what stands in a command, and the address is a secret. The file only its owner can read.
+    The address is a secret. Command lines can be read by every user, the file only by its owner.
     """
     import webbrowser
     from pathlib import Path

@@ -1,6 +1,7 @@
-"""Help and completion, which Typer makes of the table of commands. Typer reads no line, and nobody imports it for one.
+"""Help and shell completion, built by Typer from the table of commands.
 
-Only names that are public in Click and in all versions of Typer since 0.27.2 are overridden.
+Command lines are parsed without Typer, so it is imported for help and completion only. Only names that are public in
+Click, and in all versions of Typer since 0.27.2, are overridden.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ KINDS: dict[Takes, tuple[Any, Any]] = {
     Takes.TEXTS: (list[str] | None, None),
     Takes.NUMBER: (str | None, None),
 }
-"""The type of an option as Typer is told it, and its default, by what the option takes."""
+"""Type annotation and default of an option in Typer, by the kind of its value."""
 
 
 def run_typer(words: Sequence[str]) -> int:
-    """Answer a shell that asks for completions or for their script, and return the exit code."""
-    typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # in bash, in other shells
+    """Print completions or a completion script, and return the exit code."""
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash, or another shell
     try:
-        return int(app(typed.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0)
+        return int(app(line.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0)
     except TyperException as error:
         tell(f"shapecalc: usage: {error.format_message()}")
         return Exit.USAGE
     except SystemExit as ended:
         if not isinstance(ended.__context__, OSError):
             return int(ended.code or 0)
-        abandon_stdout()  # Typer's own answer to a text that nobody reads any more
+        abandon_stdout()  # Typer exits like this if the reader of stdout has gone
         return Exit.YES
 
 
@@ -58,22 +59,23 @@ def help_text(name: str) -> str:
 
 
 def app(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the Typer app: with the one command that `words` ask for, since all take a while, or with all.
+    """Return the Typer app for some words.
 
-    If they ask for none, or for half of one, the commands have no parameters. Without words, all have theirs.
+    If the first word is a command, the app has that one only, since building all is slow. If it is not, or is
+    incomplete, the app has all commands without parameters. Without words it has all commands with parameters.
     """
-    made = typer.Typer(
+    program = typer.Typer(
         name="shapecalc",
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback()(_take_own_options)
+    program.callback()(_take_own_options)
     names = [*OPS, *COMMANDS]
     for name in [*words[:1]] if words and words[0] in names else names:
         command = command_named(name)
-        made.command(
+        program.command(
             name,
             cls=ShapeCommand,
             context_settings={"ignore_unknown_options": True},
@@ -81,33 +83,37 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
             help=command.help,
             epilog=EPILOG if name in OPS else None,
         )(_function_of(command) if not words or name in words else lambda: None)
-    return made
+    return program
 
 
 def _take_own_options(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
-    """Stand for the options before any command."""
+    """Declare the options before any command for Typer, which reads the signature."""
 
 
 def _function_of(command: Command) -> Callable[..., None]:
-    """Return a function whose signature is made of the parameters of a command, for Typer to look at."""
+    """Return a stub whose signature lists the parameters of a command.
 
-    def told(**given: Any) -> None:
-        """Do nothing: the line was read before."""
+    Typer inspects the signature, and never calls the function.
+    """
 
-    made: list[inspect.Parameter] = []
+    def stub(**values: Any) -> None:
+        pass
+
+    parameters: list[inspect.Parameter] = []
     for parameter in command.parameters:
         kind, default = _typer_argument(parameter) if isinstance(parameter, Argument) else _typer_option(parameter)
-        name = f"{parameter.name}_by_name" if any(parameter.name == other.name for other in made) else parameter.name
-        made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
-    told.__signature__ = inspect.Signature(made)  # type: ignore[attr-defined]
-    told.__annotations__ = {each.name: each.annotation for each in made}
-    return told
+        is_taken = any(parameter.name == other.name for other in parameters)
+        name = f"{parameter.name}_by_name" if is_taken else parameter.name
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    stub.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    stub.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return stub
 
 
 def _typer_argument(argument: Argument) -> tuple[Any, Any]:
-    """Return the type of an argument as Typer is told it, and its default."""
+    """Return the Typer annotation and the default of an argument."""
     kind: Any = list[str] if argument.repeated else str
     info = typer.Argument(
         metavar=argument.metavar, help=argument.help, autocompletion=_completion(argument), show_default=False
@@ -118,7 +124,7 @@ def _typer_argument(argument: Argument) -> tuple[Any, Any]:
 
 
 def _typer_option(option: Option) -> tuple[Any, Any]:
-    """Return the type of an option as Typer is told it, and its default."""
+    """Return the Typer annotation and the default of an option."""
     kind, default = KINDS[option.takes]
     spellings = [option.spelling, option.short] if option.short else [option.spelling]
     if option.takes is Takes.SWITCH:
@@ -136,17 +142,17 @@ def _typer_option(option: Option) -> tuple[Any, Any]:
 
 
 def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None:
-    """Return what completes a word; None if nothing does."""
+    """Return the completion callback of a parameter, if it has completions."""
     if (names := parameter.completions) is None:
         return None
     first = isinstance(parameter, Argument) and parameter.completes_first
-    return lambda ctx, incomplete: (  # Typer looks at these names
+    return lambda ctx, incomplete: (  # Typer requires these parameter names
         [] if first and ctx.params.get(parameter.name) else names_starting(names(), incomplete)
     )
 
 
 def names_starting(names: Iterable[str], text: str) -> list[str]:
-    """Return the names that go on from what is typed.
+    """Return the names that start with a text.
 
     >>> names_starting(["onnx", "onednn", "numpy"], "on")
     ['onnx', 'onednn']
@@ -155,24 +161,28 @@ def names_starting(names: Iterable[str], text: str) -> list[str]:
 
 
 class ShapeCommand(TyperCommand):
-    """A command whose help is the same in every version of Typer."""
+    """A Typer command whose help is the same in every version of Typer."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return what a shell offers for a word: of an option that can ask for everything, both ways to write it."""
+        """Return the completions of a word, with `=all` for options that accept it."""
         counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
-        offered = super().shell_complete(ctx, incomplete)
-        more = [type(each)(f"{each.value}{ALL}", help=each.help) for each in offered if each.value in counted]
-        return [*offered, *(each for each in more if each.value[:2] == "--")]
+        items = super().shell_complete(ctx, incomplete)
+        with_all = [type(item)(f"{item.value}{ALL}", help=item.help) for item in items if item.value in counted]
+        return [*items, *(item for item in with_all if item.value[:2] == "--")]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what follows the command's name in its usage. From 0.29 on Typer puts more brackets there."""
+        """Return the usage line after the name of the command.
+
+        Typer adds more brackets since 0.29.
+        """
         metavars = [str(param.metavar) for param in self.params if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(text if text[:1] == "[" else f"{{{text}}}" for text in metavars)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and the options. From 0.29 on Typer puts a type after an argument's name.
+        """Write the arguments and the options of the help.
 
-        An op's options of another framework stand under its name, and those that all ops have are not repeated.
+        Options of other frameworks have sections of their own; those that all ops share are left out. Typer adds a
+        type after the name of an argument since 0.29.
         """
         op = OPS.get(str(ctx.info_name))
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
@@ -183,27 +193,29 @@ class ShapeCommand(TyperCommand):
             elif row is not None and not (op and (param.name in PRINTING or param.name in ASKING)):
                 owners = "" if op is None else owners_of(op, str(param.name))
                 rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(row)
-        for title, listed in rows.items():
-            if listed:
+        for title, section_rows in rows.items():
+            if section_rows:
                 with formatter.section(title):
-                    formatter.write_dl(listed)
+                    formatter.write_dl(section_rows)
         if op is not None:
             formatter.write("\nAll ops have --dialect, --expect, --explain, --json and more: shapecalc help options\n")
 
 
 def owners_of(op: Op, name: str) -> str:
-    """Return the dialects that alone have an option of an op; nothing if the op's own dialect has it, or all.
+    """Return the names of the dialects to which an option of an op is limited.
+
+    The text is empty if the default dialect of the op has the option.
 
     >>> owners_of(OPS["reshape"], "reverse"), owners_of(OPS["reshape"], "allowzero")
     ('mxnet', '')
     """
-    param = next((each for each in params_of(op) if each.name == name), None)
-    having = [row.name for row in dialects_with(op) if _has(op, row, param, name)]
-    return "" if op.default_dialect in having else ", ".join(having)
+    param = next((param for param in params_of(op) if param.name == name), None)
+    owners = [dialect.name for dialect in dialects_with(op) if _has(op, dialect, param, name)]
+    return "" if op.default_dialect in owners else ", ".join(owners)
 
 
 def _has(op: Op, row: Dialect, param: Param | None, name: str) -> bool:
-    """Say whether a dialect has an option of an op: a parameter, or the switch of that name."""
+    """Return whether a dialect has an option of an op, as a parameter or a switch."""
     if param is None:
         return switch_name(op, row) == name
     operator = operator_of(op, row)

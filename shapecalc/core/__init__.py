@@ -1,1 +1,1 @@
-"""The resolver: what a shape becomes and why. Imports the standard library and itself only."""
+"""The resolver of output shapes; it imports only the standard library."""

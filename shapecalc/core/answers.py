@@ -1,4 +1,9 @@
-"""The parts of an answer: requests, moves, stages, steps, traces and chains."""
+"""The records of requests, stages, steps and answers.
+
+An op runs in one or more stages, which pictures draw and the engine executes. Each stage has steps: a rule, the dim
+that it determines and the axes that the dim comes from. A `Trace` is a request with its stages and its output, and a
+`Chain` is a sequence of traces; the command line, `--json`, the pictures and the engine all read these.
+"""
 
 from __future__ import annotations
 
@@ -19,55 +24,53 @@ if TYPE_CHECKING:
     from shapecalc.core.results import Result, Wanted
 
 
-# `Request`: one question that is read and checked for form, but not answered yet.
-
-
 NONE: FrozenDict = FrozenDict()
+HERE = "_"
+"""The placeholder for the tensor of a chain among the operands of a stage."""
+Names = tuple[str, ...]
 
 
 class Request(Record):
-    """One question that is read and checked for form, but not answered yet."""
+    """A parsed request that is not resolved yet."""
 
     op: str
     input: Shape
     arguments: Mapping[str, Any] = NONE
-    """The op's own parameters that were given, by name."""
+    """The arguments of the op, by name."""
     dialect: str = "onnx"
     opset: int | None = None
     dtype: str | None = None
     switch: bool | None = None
-    """The setting of the dialect's switch, if it was given."""
+    """The setting of the dialect's switch; None if it was omitted."""
     written: Mapping[str, str] = NONE
-    """The arguments as they were typed, by name; empty if they were not typed."""
+    """The texts of the arguments by name; empty for Python values."""
     known: Mapping[str, Result | None] = NONE
-    """The names in use in a chain before this request, with what they are if they are results."""
+    """The names in use before this request in a chain, with the definitions of named results."""
 
     def __post_init__(self) -> None:
-        """Freeze the mappings."""
+        """Convert the mappings to immutable ones."""
         self._arguments, self._written, self._known = map(FrozenDict, (self.arguments, self.written, self.known))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The input, and the arguments that are shapes, permutations or axes."""
+        """The input and the arguments that are shapes, permutations or axes."""
         return (self.input, *[shape for value in self.arguments.values() for shape in shapes_in(value)])
 
     @property
     def dims(self) -> Shape:
-        """Every dim that the request names: the input's and those of its arguments."""
+        """All dims of the input and of the arguments."""
         return tuple([dim for shape in self.shapes for dim in shape])
 
     @property
     def symbolic(self) -> bool:
-        """Whether a name occurs among the dims."""
+        """Whether any dim contains a name."""
         return not all_known(self.dims)
 
 
-HERE = "_"
-"""The chain's tensor among other operands."""
-
-
 def shapes_in(value: object) -> tuple[Shape, ...]:
-    """Return the shapes in an argument: its own, or one for each operand; none if it holds something else.
+    """Return the shapes in an argument value.
+
+    They are the value itself, one for each operand, or none.
 
     >>> shapes_in((2, 3)), shapes_in(((2, 3), "_", (4,))), shapes_in("a b"), shapes_in(((),))
     (((2, 3),), ((2, 3), (4,)), (), ((),))
@@ -75,18 +78,15 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
     if not isinstance(value, tuple):
         return ()
     if value and isinstance(value[0], (tuple, str)):
-        return tuple([each for each in value if isinstance(each, tuple)])
+        return tuple([operand for operand in value if isinstance(operand, tuple)])
     return (value,)
 
 
-# `Stage` and `Step`: an op is one or more stages, and each stage has its reasons.
-#
-# Pictures draw stages, code writers write them, and the engine carries them out. A step is one reason: a rule, the
-# dim that it settles, and the axes that the dim comes from.
-
-
 class Kind(Choice):
-    """What a stage does. Pictures and code writers handle every kind; mypy finds a kind that is not handled."""
+    """The kinds of stages.
+
+    Mypy reports a kind that a picture or a code writer does not handle.
+    """
 
     PERMUTE = "moves axes"
     RESHAPE = "cuts the elements anew, as a requested shape says"
@@ -110,68 +110,74 @@ class Kind(Choice):
 
 
 class StepRule(Rule):
-    """A rule that settles something, with the sentence of its steps."""
+    """A rule that determines dims, with the explanation of its steps in `why`."""
 
     __slots__ = ()
 
 
 class Step(Record):
-    """One reason: the dim that is settled, the axes it comes from, and why."""
+    """One step of the derivation: a dim, the axes that it comes from, and the rule."""
 
     rule: StepRule
-    """The rule, which is its own id."""
+    """The applied rule, a string that is its id."""
     out: int | None
-    """The index of the output dim that this step settles; None if it settles none by itself."""
+    """The index of the output dim that the step determines; None if there is no single one."""
     sources: tuple[int, ...]
-    """The input axes of the stage that it comes from."""
+    """The input axes of the stage that the dim comes from."""
     value: Dim | Shape
-    """The dim that is settled; for a step about all dims, the whole shape."""
+    """The dim that the step determines; for a step about all dims, the shape."""
     conditions: Conditions = ()
+    """The conditions on named sizes under which the step holds."""
     facts: FrozenDict = NONE
-    """What the rule's sentence needs beside the dims, by name."""
+    """Further values for the explanation, by name."""
     alternatives: Conditions = ()
-    """Conditions of which one in place of the step's own gives another answer."""
+    """Conditions each of which, instead of the step's own, leads to another answer."""
 
     @property
     def name(self) -> str:
-        """The name of what the step does, in a word or two."""
+        """A short name of the step's effect, one or two words."""
         return self.rule.name
 
     @property
     def dim(self) -> Dim:
-        """The dim that is settled; raises `TypeError` for a step about all dims."""
+        """The dim that the step determines; raises `TypeError` for a step about all dims."""
         if isinstance(self.value, tuple):
             raise TypeError(f"{self.rule} settles a whole shape")
         return self.value
 
     @property
     def shape(self) -> Shape:
-        """The whole shape, for a step about all dims; for other steps, the shape of their one dim."""
+        """The shape that the step determines.
+
+        It has a single dim for a step about one dim.
+        """
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     @property
     def why(self) -> str:
-        """The step's sentence."""
+        """The explanation of the step, a sentence."""
         why = self.rule.why
         return why.format(step=self, **self.facts) if isinstance(why, str) else why(self, **self.facts)
 
 
 class Stage(Record):
-    """One stage of an op: what it was asked, its steps as far as they got, and its move."""
+    """One stage of an op: the requested value, the steps and the move."""
 
     kind: Kind
     label: str
-    """What the stage is called: the op's name, or the argument of a composite op that asks for it."""
+    """The name of the stage: that of the op, or that of an argument of a composite op."""
     argument: str
-    """The name of the request's argument that asks for this stage."""
+    """The name of the argument that requests this stage."""
     before: Shape
+    """The shape before the stage."""
     asked: Shape = ()
-    """The requested shape, permutation or axes as they were given; `()` if none were given."""
+    """The requested shape, permutation or axes; `()` if none were given."""
     steps: tuple[Step, ...] = ()
+    """The steps up to the one that was refused."""
     after: Shape | None = None
-    """The shape after the stage; None if it was refused."""
+    """The shape after the stage; None if the stage was refused."""
     move: Move | None = None
-    """What is done to the data; None if the stage was refused."""
+    """The data movement; None if the stage was refused."""
 
     @property
     def finished(self) -> bool:
@@ -180,14 +186,18 @@ class Stage(Record):
 
     @property
     def origins(self) -> Origins | None:
-        """Which part of the stage's input each dim after it is; None if the stage was refused."""
+        """The origin of each dim after the stage in its input.
+
+        It is None if the stage was refused.
+        """
         conditions = tuple([condition for step in self.steps for condition in step.conditions])
         return None if self.after is None else stage_origins(self.before, (self,), self.after, conditions)
 
     def finish(self, steps: Sequence[Step], move: Move | None) -> Stage:
-        """Set the steps and the move of the stage, and return it. Without a move, it was refused after its steps.
+        """Set the steps and the move, and return the stage.
 
-        The stage itself changes, because nothing but the caller has seen it yet.
+        A move of None marks it as refused. This mutates the record, which is safe because only the caller has a
+        reference to it.
         """
         self._steps = tuple(steps)
         self._move = move
@@ -196,25 +206,24 @@ class Stage(Record):
 
 
 Reasons: TypeAlias = "Generator[Stage | Step | Move | Wanted, None, Shape]"
-"""An op at work. For each stage it yields the `Stage` as it begins, its `Step`s, and its `Move`. It yields each size
-that `Wanted` a name before it uses it. It returns the output shape."""
-
-
-# `Trace` and `Chain`: a request and everything that follows from it.
-#
-# A trace is the one value that the command line, `--json`, the pictures and the engine read.
+"""The generator that runs an op. For each stage it yields the `Stage`, its `Step`s and its `Move`. It yields a
+`NameRequest` before it uses the name. It returns the output shape."""
+Stages = tuple[Stage, ...]
 
 
 class Answer(Record):
-    """What a `Trace` and a `Chain` have in common."""
+    """The base of `Trace` and `Chain`."""
 
     __slots__ = ("_assumes", "_concrete", "_moves", "_origins")
 
     shown_as: ClassVar[Callable[..., str]]
-    """What shows an answer as a MIME type. The package sets it, since pictures are made on a floor above."""
+    """The function that renders an answer as a MIME type.
+
+    `shapecalc/__init__.py` sets it, because core must not import the pictures.
+    """
 
     def __post_init__(self) -> None:
-        """Find the rest when it is first read."""
+        """Initialize the values that are computed on first access."""
         self._assumes: Names | Callable[[], Names] = ()
         self._moves: tuple[Move, ...] | None = None
         self._concrete: bool | None = None
@@ -242,44 +251,47 @@ class Answer(Record):
 
         @property
         def problem(self) -> Problem | None:
-            """Why the request is refused; None if it is not."""
+            """The reason why the request is refused; None if it is not."""
 
         @property
         def conditions(self) -> Conditions:
-            """What the named sizes must satisfy for the output to hold. Together they are necessary and sufficient."""
+            """The necessary and sufficient conditions for the output to hold."""
 
     @property
     def assumes(self) -> Names:
-        """The names that must not be 0 for the answer to hold; they are found when they are first read."""
+        """The names that must not be 0 for the answer to hold, computed on first access."""
         if callable(self._assumes):
             self._assumes = self._assumes()
         return self._assumes
 
     def assuming(self, assumes: Callable[[], Names]) -> Self:
-        """Set what finds the names that it assumes and return the answer, which nothing but the caller has seen yet."""
+        """Set the function that computes `assumes`, and return the answer.
+
+        This mutates the record, which is safe because only the caller has a reference to it.
+        """
         self._assumes = assumes
         return self
 
     @property
     def stages(self) -> Stages:
-        """Every stage, in order, as far as the request got."""
+        """All stages in order, up to the one that was refused."""
         return tuple([stage for trace in self.traces for stage in trace.stages])
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of every stage, in order."""
+        """The steps of all stages, in order."""
         return tuple([step for trace in self.traces for step in trace.steps])
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """What is to be done to the data, in order."""
+        """The data movements, in order."""
         if self._moves is None:
             self._moves = tuple([stage.move for stage in self.stages if stage.move is not None])
         return self._moves
 
     @property
     def origins(self) -> Origins | None:
-        """Which part of the input each output dim is; None if the request is refused.
+        """The origin of each output dim in the input; None if the request is refused.
 
         >>> import shapecalc as sc
         >>> sc.reshape((2, 6), (4, 3)).origins[1]
@@ -291,20 +303,23 @@ class Answer(Record):
 
     @property
     def results(self) -> Mapping[str, Result]:
-        """What the new names in the output and in the conditions are, such as `H1` of `(H - 1)//2 + 1`."""
-        return {name: each for trace in self.traces for name, each in trace.results.items()}
+        """The definitions of new names, such as `H1` for `(H - 1)//2 + 1`."""
+        return {name: result for trace in self.traces for name, result in trace.results.items()}
 
     @property
     def alternatives(self) -> Conditions:
-        """Conditions under which another answer holds in place of this one, such as a dim of 1 that is repeated."""
+        """Conditions under which another answer holds.
+
+        An example is a dim of size 1 that is repeated.
+        """
         if self.output is None:
             return ()
-        found = {each: step for step in self.steps for each in step.alternatives}
-        return tuple([each for each, step in found.items() if self._is_possible(each, step)])
+        step_of = {alternative: step for step in self.steps for alternative in step.alternatives}
+        return tuple([alternative for alternative, step in step_of.items() if self._is_possible(alternative, step)])
 
     def _is_possible(self, alternative: Condition, step: Step) -> bool:
-        """Say whether an alternative to the conditions of a step does not contradict those of the others."""
-        others = [each for other in self.steps if other is not step for each in other.conditions]
+        """Return whether an alternative is consistent with the other steps."""
+        others = [condition for other in self.steps if other is not step for condition in other.conditions]
         try:
             combine([*others, alternative])
         except Never:
@@ -313,68 +328,73 @@ class Answer(Record):
 
     @property
     def left_out(self) -> Names:
-        """The switches that were left out though their dialects require them: at every setting the answer is this."""
+        """The omitted switches that a dialect requires.
+
+        The answer is the same for all their settings.
+        """
         return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the answer needs, in words: its conditions, and switches that make no difference here."""
+        """The conditions of the answer and its omitted switches, as sentences."""
         same = [f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.left_out)]
         return (*same, *[f"holds when {condition.words}" for condition in self.conditions])
 
     @property
     def concrete(self) -> bool:
-        """Whether there is an output, and every dim has a number."""
+        """Whether there is an output and all dims of input and output are numbers."""
         if self._concrete is None:
             self._concrete = self.output is not None and all_known(self.input + self.output)
         return self._concrete
 
     def explain(self, *, everything: bool = False) -> None:
-        """Print the flow of the answer, the picture that shows most, and every step; or every picture."""
+        """Print the flow of the answer, its most informative picture and all steps.
+
+        With `everything`, print all pictures instead.
+        """
         import sys
 
         encoding = getattr(sys.stdout, "encoding", None)
         print(type(self).shown_as(self, "text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """Return the answer as a notebook shows it: a picture, and the same as text."""
+        """Return the answer for a notebook, as a picture and as text."""
         return {kind: type(self).shown_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json
 
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
-        found = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
+        content = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
         if self.results:
             from shapecalc.core.results import shown  # few answers have named results
 
-            found["results"] = shown(self.results)
-        return found | ({"alternatives": [str(each) for each in self.alternatives]} if self.alternatives else {})
+            content["results"] = shown(self.results)
+        return content | ({"alternatives": list(map(str, self.alternatives))} if self.alternatives else {})
 
 
 class Trace(Answer):
-    """A request, the stages and steps that answer it, and the answer or the problem that stopped it."""
+    """A request, its stages with their steps, and the output or the problem."""
 
     __slots__ = ("_tells",)
 
     request: Request
-    """The question."""
     version: int | None = None
-    """The operator's version; None if operators of the dialect have no versions."""
+    """The operator's version; None if the dialect has no versions."""
     options: Mapping[str, object] = NONE
-    """The settings in force, such as the switch, whether the request gave them or not."""
+    """The settings in effect, such as that of the switch, including defaults."""
     stages: Stages = ()
-    """The stages of the op, in order, as far as the request got."""
+    """The stages of the op in order, up to the one that was refused."""
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
     given: tuple[Step, ...] = ()
-    """The steps that come before the op's own: what the request itself says of the sizes."""
+    """The steps before those of the op, for the fractions in the request."""
     results: Mapping[str, Result] = NONE
-    """What the names are that the answer is the first of its chain to have."""
+    """The definitions of the names that this trace introduces in its chain."""
 
     def __post_init__(self) -> None:
-        """Freeze the mappings."""
+        """Convert the mappings to immutable ones."""
         super().__post_init__()
         self._options, self._results = map(FrozenDict, (self.options, self.results))
         self._tells: Callable[[Trace], Mapping[str, object]] | None = None
@@ -389,43 +409,49 @@ class Trace(Answer):
 
     @property
     def op(self) -> str:
-        """The op asked for: `reshape`, `shuffle` ..."""
+        """The name of the requested op: `reshape`, `shuffle` ..."""
         return self.request.op
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect whose rules were applied."""
+        """The name of the dialect whose rules apply."""
         return self.request.dialect
 
     @property
     def traces(self) -> tuple[Trace, ...]:
-        """The trace itself: a request of one op is a chain of one."""
+        """The trace itself, as a chain of one op."""
         return (self,)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What the request itself says of the sizes, and the steps of the op's stages, in order."""
+        """The steps for fractions in the request and those of the stages, in order."""
         steps = self.given
         for stage in self.stages:
             steps += stage.steps
         return steps
 
     def telling(self, tells: Callable[[Trace], Mapping[str, object]]) -> Trace:
-        """Set what tells the `extras` and return the trace, which nothing but the caller has seen yet."""
+        """Set the function that computes `extras`, and return the trace.
+
+        This mutates the record, which is safe because only the caller has a reference to it.
+        """
         self._tells = tells
         return self
 
     @property
     def extras(self) -> Mapping[str, Any]:
-        """What it tells beside the output: `outputs`, the shapes of all parts; `inferred`, the lengths of axes."""
+        """Further results by name.
+
+        `outputs` are the shapes of all parts, and `inferred` are the lengths of axes.
+        """
         return NONE if self._tells is None or self.output is None else self._tells(self)
 
     def with_problem(self, problem: Problem) -> Trace:
-        """Return the trace with `problem` in place of its output."""
+        """Return the trace with a problem instead of its output."""
         return replace(self, output=None, problem=problem, conditions=())
 
     def as_json(self) -> dict[str, object]:
-        """Return the trace as the JSON object that the command line documents."""
+        """Return the trace as the JSON object documented in shapecalc(1)."""
         return {
             "op": self.op,
             "dialect": self.dialect,
@@ -443,22 +469,22 @@ class Trace(Answer):
 
 
 class Chain(Answer):
-    """Several requests, each on the output of the one before."""
+    """A sequence of traces, each on the output of the one before."""
 
     input: Shape
     traces: tuple[Trace, ...]
-    """The trace of each op in turn, up to the one that was refused."""
+    """The traces of the ops in order, up to the one that was refused."""
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
     op: ClassVar = "chain"
-    """The name of a chain, which stands where other answers have the name of an op."""
+    """The name that is reported instead of that of an op."""
 
     def __hash__(self) -> int:
         return hash((Chain, self.traces))
 
     def as_json(self) -> dict[str, object]:
-        """Return the chain as the JSON object that the command line documents."""
+        """Return the chain as the JSON object documented in shapecalc(1)."""
         return {
             "op": self.op,
             "input": plain(self.input),
@@ -472,9 +498,9 @@ class Chain(Answer):
 def moves_of(answer: Answer) -> Moves:
     """Return the moves of an answer on its input.
 
-    Raises `ShapeError` (usage) for op `shape`, which moves no elements.
+    Raises `ShapeError` (usage) if the elements cannot be followed: op `shape`, and ops of several operands.
     """
-    from shapecalc.core.layout import Moves  # a bare question asks for no layout
+    from shapecalc.core.layout import Moves  # a request for the shape alone needs no layout
 
     for stage in answer.stages:
         if isinstance(stage.move, Dims):
@@ -486,7 +512,7 @@ def moves_of(answer: Answer) -> Moves:
 
 
 def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
-    """Return the origin of each dim of `output`, which stages make of an input of `shape`."""
+    """Return the origin of each output dim of stages on an input of `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
     if any(isinstance(move, Dims) for move in moves):
@@ -502,7 +528,7 @@ def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Condi
 
 
 def _plain_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions) -> Origins:
-    from shapecalc.core.layout import Moves  # a bare question asks for no origins
+    from shapecalc.core.layout import Moves  # a request for the shape alone needs no origins
     from shapecalc.core.origins import origins
 
     ones = _carried_ones(shape, stages, solved_names(conditions))
@@ -510,7 +536,10 @@ def _plain_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], condit
 
 
 def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
-    """Return the input axis of 1 that each output dim of 1 is, for those that are one, once names are solved."""
+    """Map each output axis of size 1 to the input axis of size 1 it comes from.
+
+    `solved` are the values of names.
+    """
     from shapecalc.core.layout import carried_ones
 
     kept = {axis: axis for axis, dim in enumerate(shape) if rewrite(dim, solved) == 1}
@@ -536,10 +565,6 @@ def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> di
 
 
 def _step_json(label: str, step: Step) -> dict[str, object]:
-    """Return a step of the stage `label` as the JSON object that the command line documents."""
+    """Return a step as the JSON object documented in shapecalc(1)."""
     sources, value = list(step.sources), plain(step.value)
     return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}
-
-
-Stages = tuple[Stage, ...]
-Names = tuple[str, ...]

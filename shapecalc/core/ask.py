@@ -1,8 +1,20 @@
-"""`ask`: how texts, options and Python values become a `Request`, and the rules and defaults it falls under."""
+"""The parsing of arguments and options into a `Request`.
+
+`make_request` is the single entry point for the command line, the prompt, case files and the Python functions.
+
+Defaults follow the same rules in every front end:
+
+- An option of a stage always applies. It is an error (usage) if the op or the dialect does not have it.
+- A default applies to the stages that support it and is skipped for the others: not every op and dialect has a switch
+  or an opset.
+- The dialect is never skipped, since it selects the rules. It is an error (usage) if it lacks the op.
+- An option for a whole chain must be supported by at least one of its stages. Otherwise it is an error (usage).
+- Defaults from a project file or the environment have the lowest priority.
+"""
 
 from __future__ import annotations
 
-from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
+from _collections_abc import Mapping  # `collections.abc` re-exports it and takes longer to import
 
 from shapecalc.core import rules, values
 from shapecalc.core.answers import HERE, NONE, Request, shapes_in
@@ -35,24 +47,54 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# The options that every op has in every front end. To know the switches, every dialect is imported.
-
-
 SHARED = ("dialect", "opset", "dtype", "where")
-"""The options that every op has whatever the dialect."""
+"""The options of every op in every dialect."""
+DEFAULT_OPSET = 25
+SETTABLE = ("dialect", "opset")
+"""The options that a project file or the environment can set."""
 
 _switches: dict[str, Zero] = {}
+_known: dict[tuple[str, str, int | None, bool | None], Setting] = {}
+"""The cached settings by dialect, op, opset and switch; some hundreds at most."""
+
+Options = Mapping[str, object]
+Stage = tuple[str, Options]
+"""The name of an op in a chain, with its options."""
+
+
+class LackingError(ShapeError):
+    """The error (usage) of a request for an op that the dialect does not have."""
+
+    def __init__(self, dialect: str, problem: Problem) -> None:
+        """Store the name of the dialect."""
+        super().__init__(problem)
+        self.dialect = dialect
+
+
+class Default(Record):
+    """An option that a project file or the environment sets."""
+
+    name: str
+    value: str | int
+    place: str
+    """The environment variable or the file that sets it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}, set in {visible(self.place)}"
 
 
 def switches() -> Mapping[str, Zero]:
-    """Return what 0 means if a switch is on, by the frameworks' own names of the switches."""
+    """Return the meaning of 0 if a switch is on, by the name of the switch.
+
+    This imports all dialects.
+    """
     if not _switches:
         _switches.update({row.switch.name: row.readings[True].zero for row in DIALECTS.values() if row.switch})
     return _switches
 
 
 def common_options() -> tuple[str, ...]:
-    """Return the names of the options of every op.
+    """Return the names of the options that every op has in some dialect.
 
     >>> common_options()[:4]
     ('dialect', 'opset', 'dtype', 'where')
@@ -60,35 +102,27 @@ def common_options() -> tuple[str, ...]:
     return (*SHARED, *switches())
 
 
-# Which rules a request falls under: the dialect's row, the operator's version, the setting of the switch.
-
-
-DEFAULT_OPSET = 25
-
-_known: dict[tuple[str, str, int | None, bool | None], Setting] = {}
-"""The settings that were asked for; there are some hundreds at most."""
-
-
 def setting_of(request: Request) -> Setting:
-    """Return the rules of a dialect's op in the version that a model's opset selects.
+    """Return the rules for a request.
 
-    Raises `ShapeError`: no-such-version, no-such-attribute, missing-switch.
+    They are the dialect, the operator, its version and the setting of the switch. Raises `ShapeError`: no-such-version,
+    no-such-attribute, missing-switch.
 
     >>> from shapecalc.core.ask import ask
     >>> setting_of(ask("reshape", "2,3", {"target": "6", "opset": 18})).version
     14
     """
-    asked = (request.dialect, request.op, request.opset, request.switch)
-    found = _known.get(asked)
-    if found is None:
+    key = (request.dialect, request.op, request.opset, request.switch)
+    setting = _known.get(key)
+    if setting is None:
         row, op = DIALECTS[request.dialect], OPS[request.op]
-        found = _known[asked] = _setting(row, op, request.opset, request.switch)
-    variant = found.operator.variant
+        setting = _known[key] = _setting(row, op, request.opset, request.switch)
+    variant = setting.operator.variant
     if variant is None:
-        return found
+        return setting
     operator = variant(request.arguments)
-    version = None if found.version is None else _version(operator, request.opset or DEFAULT_OPSET)
-    return replace(found, operator=operator, version=version)
+    version = None if setting.version is None else _version(operator, request.opset or DEFAULT_OPSET)
+    return replace(setting, operator=operator, version=version)
 
 
 def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Setting:
@@ -110,7 +144,7 @@ def _setting(row: Dialect, op: Op, opset: int | None, switch: bool | None) -> Se
 
 
 def _version(operator: Operator, opset: int) -> int:
-    """Return the newest version of an ONNX operator at or below the model's opset."""
+    """Return the newest version of an ONNX operator in a model's opset."""
     first = min(operator.versions)
     if opset < first:
         message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
@@ -119,7 +153,7 @@ def _version(operator: Operator, opset: int) -> int:
 
 
 def _no_attribute(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
-    """Return the error for an attribute that came with a later version, or with none."""
+    """Return the error for an attribute of a later version, or of no version."""
     message = f"{operator.name} has no {name}"
     if since is not None:
         message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
@@ -127,12 +161,15 @@ def _no_attribute(operator: Operator, name: str, since: int | None, version: int
 
 
 def check_attributes(request: Request, at: Setting) -> None:
-    """Raise `ShapeError` for what it or its operator's version lacks: missing-argument, no-such-attribute, dtype."""
+    """Raise `ShapeError` for unsupported arguments or element types.
+
+    They depend on the operator's version. The rules are missing-argument, no-such-attribute and dtype.
+    """
     operator, version = at.operator, at.version
     for name, first in operator.required.items():
         if name not in request.arguments and (version is None or version >= first):
-            said = f"{at.row.name} {operator.name} requires {name} (write --{name})"
-            raise refusal(rules.MISSING_ARGUMENT, said, argument=name)
+            message = f"{at.row.name} {operator.name} requires {name} (write --{name})"
+            raise refusal(rules.MISSING_ARGUMENT, message, argument=name)
     if operator.since:
         for name in request.arguments:
             since = operator.since.get(name, 1)
@@ -144,13 +181,11 @@ def check_attributes(request: Request, at: Setting) -> None:
         raise refusal(rules.DTYPE, message, argument="dtype")
 
 
-# Axes that are named by their dims: the permutation N,H,W,C of a tensor N,C,H,W.
-
-
 def axes_of_dims(named: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
-    """Return the axes of `shape` that have these dims; `value` is how they are written.
+    """Return the axes of `shape` that have these dims.
 
-    Raises `ShapeError` (usage) for a dim that no axis has, or that several have.
+    An example is the permutation N,H,W,C of N,C,H,W. `value` is the argument as it was passed, for the span in errors.
+    Raises `ShapeError` (usage) for a dim that no axis or more than one axis has.
 
     >>> from shapecalc.core.text import read_dims
     >>> axes_of_dims(read_dims("N,H,W,3"), read_dims("N,3,H,W"), None, "perm")
@@ -158,19 +193,21 @@ def axes_of_dims(named: Shape, shape: Shape, value: object, argument: str) -> tu
     """
     axes = []
     for index, dim in enumerate(named):
-        found = [axis for axis, each in enumerate(shape) if each == dim]
-        if len(found) != 1:
+        matches = [axis for axis, size in enumerate(shape) if size == dim]
+        if len(matches) != 1:
             span = tokens(value, argument)[index].span if isinstance(value, str) else None
-            count = f"{len(found)} dims" if found else "no dim"
-            message = f"{count} of {brief(shape_text(shape))} {'are' if found else 'is'} {brief(str(dim))}"
+            count = f"{len(matches)} dims" if matches else "no dim"
+            message = f"{count} of {brief(shape_text(shape))} {'are' if matches else 'is'} {brief(str(dim))}"
             hint = "name the axes by their numbers"
             raise misuse(message, hint, argument=argument, index=index, span=span)
-        axes += found
+        axes += matches
     return tuple(axes)
 
 
 def names_axes(op: str, options: Mapping[str, object]) -> bool:
-    """Say whether a request names axes by their dims, for which its input must be known.
+    """Return whether a request names axes by their dims.
+
+    Its input must then be known.
 
     >>> names_axes("transpose", {"perm": "N,C"}), names_axes("transpose", {"perm": "1,0"})
     (True, False)
@@ -184,22 +221,10 @@ def _has_name(value: object) -> bool:
     return any(char.isalpha() or char in "_?" for word in words for char in str(word))
 
 
-# `ask`: every front end comes through here, the command line, the prompt, the case files and the Python functions.
-
-
-class LackingError(ShapeError):
-    """A request for an op that the dialect does not have."""
-
-    def __init__(self, dialect: str, problem: Problem) -> None:
-        """Keep the dialect's name."""
-        super().__init__(problem)
-        self.dialect = dialect
-
-
 def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
-    """Return the request that an op's name, an input shape and named options make.
+    """Parse a request from the name of an op, an input shape and named options.
 
-    Raises `ShapeError` (usage) for what cannot be read, and for options that the op or dialect lacks.
+    Raises `ShapeError` (usage) for invalid values, and for options that the op or the dialect does not have.
 
     >>> ask("reshape", "2,3,4", {"target": "0,-1"}).arguments
     {'target': (0, -1)}
@@ -223,18 +248,18 @@ def ask(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -
                 written[name] = value
         elif param.required:
             raise misuse(f"{op} needs a {name}", f"as in {spec.examples[0]}", argument=name)
-    given = {name: value for name, value in options.items() if value is not None and name not in arguments}
-    given.pop("dialect", None)
-    if not given:
+    others = {name: value for name, value in options.items() if value is not None and name not in arguments}
+    others.pop("dialect", None)
+    if not others:
         return _counted(Request(op, dims, arguments, row.name, None, None, None, written))
-    _check_names(given, spec, row)
-    opset, dtype, switch = opset_in(given, row), _dtype(given, row), _switch(given, row, spec)
+    _check_names(others, spec, row)
+    opset, dtype, switch = opset_in(others, row), _dtype(others, row), _switch(others, row, spec)
     request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
-    return _counted(_filled(request, values.read_sizes(given["where"])) if "where" in given else request)
+    return _counted(_filled(request, values.read_sizes(others["where"])) if "where" in others else request)
 
 
 def _counted(request: Request) -> Request:
-    """Return a request; raise `ShapeError` (usage) if it has more names than one may have."""
+    """Return the request; raise `ShapeError` (usage) if it has too many names."""
     count = len(names(request.dims)) if request.symbolic else 0
     if count > MOST_NAMES:
         raise MOST_NAMES.passed(f"{count} names of sizes")
@@ -242,12 +267,13 @@ def _counted(request: Request) -> Request:
 
 
 def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
-    """Return the dialect that was named, or the op's default if none was, and its operator.
+    """Return a dialect and its operator for an op.
 
-    Raises `ShapeError` (usage) if there is no such dialect, or if it does not have the op.
+    For `name=None` it is the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
+    not have the op.
     """
-    called = op.default_dialect if name is None else str(name)
-    row = DIALECTS.found.get(called) or dialect_called(called)
+    dialect = op.default_dialect if name is None else str(name)
+    row = DIALECTS.found.get(dialect) or dialect_called(dialect)
     operator = operator_of(op, row)
     if operator is None:
         having = ", ".join(other.name for other in dialects_with(op))
@@ -256,17 +282,20 @@ def operator_in(op: Op, name: object) -> tuple[Dialect, Operator]:
 
 
 def dialect_called(name: str) -> Dialect:
-    """Return the dialect of that name or alias, in any case; raise `ShapeError` (usage) if there is none."""
+    """Return the dialect with this name or alias, ignoring case.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
     return dialect_named(name) or lookup(name.lower(), DIALECTS, "dialect")
 
 
 def default_dialect(op: str) -> str:
-    """Return the dialect that answers if none is named; for a chain and other names, `onnx`."""
+    """Return the name of an op's default dialect; `onnx` for a chain and unknown ops."""
     return OPS[op].default_dialect if op in OPS else "onnx"
 
 
 def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
-    """Refuse options that the op does not have, in any dialect or in this one."""
+    """Raise `ShapeError` (usage) for an option that the op lacks in the dialect."""
     for name in given:
         if name in SHARED or name in switches():
             continue
@@ -279,7 +308,7 @@ def _check_names(given: Iterable[str], spec: Op, row: Dialect) -> None:
 
 
 def _axes(value: object, param: Param, shape: Shape) -> Shape:
-    """Return the axes of a text or of a Python value; those of a permutation may be named by their dims."""
+    """Parse axes; those of a permutation may be named by their dims."""
     name = param.name
     dims = _dims(value, name)
     if Monomial not in map(type, dims):
@@ -292,7 +321,7 @@ def _axes(value: object, param: Param, shape: Shape) -> Shape:
 
 
 def _dims(value: object, name: str) -> Shape:
-    """Return the dims of a text or of a Python value; one number stands for itself."""
+    """Parse dims from a text, a sequence or a single number."""
     if isinstance(value, str):
         return read_dims(value, name)
     return values.dims_of(value if isinstance(value, (tuple, list)) or not values.is_whole(value) else (value,), name)
@@ -303,7 +332,7 @@ def _target(value: object, param: Param, _: Shape) -> Shape:
 
 
 def _pattern(value: object, param: Param, _: Shape) -> str:
-    """Return a pattern, or the lengths of its axes, as it is typed; raise `ShapeError` (usage) if it is none."""
+    """Validate a pattern, subscripts or axis lengths and return the text unchanged."""
     PATTERNS[param.holds](value, param.name)
     return str(value)
 
@@ -313,21 +342,27 @@ PATTERNS: Mapping[Holds, Callable[[object, str], object]] = {
     Holds.LENGTHS: values.read_lengths,
     Holds.SUBSCRIPTS: values.read_subscripts,
 }
-"""What reads a text that stays as it is typed."""
+"""The parsers that validate arguments which are stored as text."""
 
 
 def _word(value: object, param: Param, _: Shape) -> str:
-    """Return the word of a parameter of words, in any case; raise `ShapeError` (usage) for any other."""
+    """Parse one of the words of a parameter, ignoring case.
+
+    Raises `ShapeError` (usage) for any other.
+    """
     text = str(value).strip()
     for word in param.words:
         if text.lower() == word.lower():
             return word
-    listed = " or ".join(param.words)
-    raise misuse(f"{param.name} is {listed}, not '{visible(brief(text))}'", argument=param.name)
+    words = " or ".join(param.words)
+    raise misuse(f"{param.name} is {words}, not '{visible(brief(text))}'", argument=param.name)
 
 
 def read_flag(value: object, name: str) -> bool:
-    """Return a yes or no from 0, 1, a truth value or the text of a number; raise `ShapeError` (usage) otherwise."""
+    """Parse a flag from 0, 1, a bool or their texts.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
     if value in ("0", "1", "False", "True"):
         return value in ("1", "True")
     if isinstance(value, int) and value in (0, 1):
@@ -336,31 +371,38 @@ def read_flag(value: object, name: str) -> bool:
 
 
 def _shape(value: object, param: Param, _: Shape, place: object = "") -> Shape:
-    """Return the shape of another operand; dims in it that nobody knows have other names than those of the input."""
+    """Parse the shape of another operand.
+
+    Its unknown dims get names distinct from those of the input.
+    """
     dims = read_shape(value, param.name) if isinstance(value, str) else values.shape_of(value, param.name)
     unknown = {name: named_dim(f"{name}{param.name}{place}") for name in names(dims) if name[0] == "?"}
     return tuple([rewrite(dim, unknown) for dim in dims]) if unknown else dims
 
 
 def _operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
-    """Return the shapes of operands from a text or a list of them; `_` stays, for the tensor of a chain."""
-    each = split(value) if isinstance(value, str) else value
-    if not isinstance(each, (list, tuple)) or not each:
+    """Parse the shapes of operands from a text or a list.
+
+    `_`, the tensor of a chain, is kept.
+    """
+    items = split(value) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items:
         raise misuse(f"{param.name} is a list of shapes, not {values.describe(value)}", argument=param.name)
-    pairs = enumerate(each)
-    return tuple([HERE if isinstance(one, str) and one == HERE else _shape(one, param, (), at) for at, one in pairs])
+    pairs = enumerate(items)
+    return tuple([HERE if isinstance(item, str) and item == HERE else _shape(item, param, (), i) for i, item in pairs])
 
 
 def operand_words(request: Request) -> list[str]:
-    """Return the other operands of a request as they are typed, or as shapecalc writes them."""
+    """Return the texts of the other operands, as the user wrote them if text."""
     written = request.written.get("operands")
     if written:
         return split(written)
-    return [one if isinstance(one, str) else shape_text(one) for one in request.arguments.get("operands", ())]
+    operands = request.arguments.get("operands", ())
+    return [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
 
 
 def _sizes(value: object, param: Param, _: Shape) -> Shape | str:
-    """Return the whole numbers of a text or a value, or the word that stands for them."""
+    """Parse integers, or one of the words that the parameter accepts instead."""
     if isinstance(value, str) and any(char.isalpha() for char in value):
         return _word(value, param, ())
     dims = _dims(value, param.name)
@@ -383,23 +425,26 @@ READERS: Mapping[Holds, Callable[[Any, Param, Shape], Any]] = {
     Holds.WORD: _word,
     Holds.FLAG: lambda value, param, _: read_flag(value, param.name),
 }
-"""What makes a parameter's value of a text or of a Python value, given the parameter and the input's shape."""
+"""The parsers of arguments; each takes the value, the parameter and the input shape."""
 
 
 def with_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
-    """Return the request with sizes put in for names; raise `ShapeError` if a dim cannot take them."""
+    """Substitute sizes for names in a request.
+
+    Raises `ShapeError` if a dim becomes invalid.
+    """
     arguments = {name: _filled_value(value, sizes, name) for name, value in request.arguments.items()}
     dims = _with_sizes(request.input, sizes, "input")
     return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
 
 
 def _filled_value(value: Any, sizes: Mapping[str, int], name: str) -> Any:
-    """Return an argument with sizes put in, if it is a shape or the shapes of operands."""
+    """Substitute sizes in an argument if it is a shape or a list of shapes."""
     if not isinstance(value, tuple):
         return value
     if shapes_in(value) == (value,):
         return _with_sizes(value, sizes, name)
-    return tuple([_filled_value(each, sizes, name) for each in value])
+    return tuple([_filled_value(operand, sizes, name) for operand in value])
 
 
 def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
@@ -408,30 +453,33 @@ def _filled(request: Request, sizes: Mapping[str, int]) -> Request:
 
 
 def check_names_known(sizes: Mapping[str, int], known: Iterable[str]) -> None:
-    """Raise `ShapeError` (usage) if a size is given for a name that does not occur."""
+    """Raise `ShapeError` (usage) for a size of a name that does not occur."""
     known = list(known)
     for name in sizes:
         if name not in known:
-            listed = ", ".join(visible(other) for other in known) or "none"
-            raise misuse(f"no dim is called {name}", f"the names are {listed}", argument="where")
+            existing = ", ".join(visible(other) for other in known) or "none"
+            raise misuse(f"no dim is called {name}", f"the names are {existing}", argument="where")
 
 
 def _with_sizes(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
     try:
-        filled = tuple(substitute(dim, sizes) for dim in dims)
+        substituted = tuple(substitute(dim, sizes) for dim in dims)
     except ZeroDivisionError as error:
         raise misuse(f"a dim would divide by 0: {error}", argument="where") from None
-    for before, after in zip(dims, filled, strict=True):
+    for before, after in zip(dims, substituted, strict=True):
         if isinstance(after, Monomial) and not after.powers:
             message = f"{before} would be {after}, which is not a whole number"
             raise refusal(rules.INDIVISIBLE, message, argument=argument)
         if isinstance(after, int) and after >= TOO_LARGE:
             raise misuse(f"{brief(str(before))} would have more digits than any size", argument=argument)
-    return filled
+    return substituted
 
 
 def opset_in(given: Mapping[str, object], row: Dialect) -> int | None:
-    """Return the opset that options give, if they do; raise `ShapeError` (usage) for one that the dialect lacks."""
+    """Parse the option `opset`.
+
+    Raises `ShapeError` (usage) if the dialect does not have that opset.
+    """
     if "opset" not in given:
         return None
     if row.newest_opset is None:
@@ -454,92 +502,69 @@ def _dtype(given: Mapping[str, object], row: Dialect) -> str | None:
 
 
 def switch_name(op: Op, row: Dialect) -> str | None:
-    """Return the name of the switch that an op has in a dialect; None if it has none."""
+    """Return the name of the switch of an op in a dialect; None if it has none."""
     return row.switch.name if row.switch is not None and op.switched else None
 
 
 def _switch(given: Mapping[str, object], row: Dialect, op: Op) -> bool | None:
-    """Return the setting of the dialect's switch if it was given; refuse another dialect's."""
+    """Parse the option of the dialect's switch.
+
+    Raises `ShapeError` (usage) for the switch of another dialect.
+    """
     own = switch_name(op, row)
     others = given.keys() - {*SHARED, own}
     if others:
         name = next(name for name in switches() if name in others)
-        has = f"its switch is {own}" if own else ""
+        hint = f"its switch is {own}" if own else ""
         operator = operator_of(op, row)
-        raise misuse(f"{row.name} {operator.name if operator else op.name} has no {name}", has, argument=name)
+        raise misuse(f"{row.name} {operator.name if operator else op.name} has no {name}", hint, argument=name)
     return read_flag(given[own], own) if own is not None and own in given else None
 
 
-# Defaults: which option applies to a stage, decided in one place for every front end.
-#
-# - An option of the stage itself always applies. If the op or the dialect does not have it, that is usage.
-# - A default applies to a stage that can take it, and is passed over if the stage cannot: a switch and an opset are
-#   not for all ops and dialects.
-# - The dialect is never passed over, since it says whose rules apply. An op that it does not have is usage.
-# - An option that was given for a whole chain must be taken by one stage at least. If it is not, that is usage.
-# - What was set beforehand, for a project or in the environment, comes last.
-
-
-Options = Mapping[str, object]
-Stage = tuple[str, Options]
-"""An op of a chain by name, with its options."""
-SETTABLE = ("dialect", "opset")
-"""What can be set beforehand."""
-
-
-class Default(Record):
-    """An option that was set beforehand."""
-
-    name: str
-    value: str | int
-    place: str
-    """Where it was set: the name of a variable or of a file."""
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.value}, set in {visible(self.place)}"
-
-
 def with_defaults(op: str, defaults: Options, options: Options) -> Options:
-    """Return the options of a stage together with the defaults that it takes.
+    """Return the options of a stage, completed with the defaults that it supports.
 
     >>> with_defaults("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
     {'dialect': 'numpy', 'target': '6'}
     """
     if not defaults:
         return options
-    lacking = _lacking(op, options.get("dialect") or defaults.get("dialect"))
-    return {**{name: value for name, value in defaults.items() if name not in lacking}, **options}
+    unsupported = _lacking(op, options.get("dialect") or defaults.get("dialect"))
+    return {**{name: value for name, value in defaults.items() if name not in unsupported}, **options}
 
 
 def _lacking(op: str, dialect: object) -> set[str]:
     """Return the common options that an op does not have in a dialect."""
     row = dialect_named(str(dialect or default_dialect(op)))
-    lacking = {*switches()} - {switch_name(OPS[op], row) if row and op in OPS else None}
+    unsupported = {*switches()} - {switch_name(OPS[op], row) if row and op in OPS else None}
     if row is None or row.newest_opset is None:
-        lacking.add("opset")
-    return lacking
+        unsupported.add("opset")
+    return unsupported
 
 
 def chain_with_options(stages: Sequence[Stage], given: Options, defaults: Options = NONE) -> list[Stage]:
-    """Return the stages of a chain, each with the options that were given for the whole chain and that it takes.
+    """Complete the stages of a chain with common options and defaults.
 
-    `defaults` stand in for what was not given. Raises `ShapeError` (usage) for a given option that no stage takes.
+    A stage gets the options that it supports. Raises `ShapeError` (usage) for an option of the chain that no stage
+    supports.
 
     >>> chain_with_options([("transpose", {}), ("reshape", {"target": "6"})], {"allowzero": True})
     [('transpose', {}), ('reshape', {'allowzero': True, 'target': '6'})]
     """
     given = {name: value for name, value in given.items() if value is not None}
-    filled = [(op, with_defaults(op, {**defaults, **given}, options)) for op, options in stages]
+    completed = [(op, with_defaults(op, {**defaults, **given}, options)) for op, options in stages]
     for name in given:
-        if filled and not any(name in options for _, options in filled):
-            op, options = filled[-1]
+        if completed and not any(name in options for _, options in completed):
+            op, options = completed[-1]
             row, operator = operator_in(OPS[op], options.get("dialect"))
             raise misuse(f"{row.name} {operator.name} has no {name}", argument=name)
-    return filled
+    return completed
 
 
 def read_default(name: str, value: object, place: str) -> Default:
-    """Return an option that was set at a place; raise `ShapeError` (usage), which names the place, for a bad value.
+    """Parse a default.
+
+    Raises `ShapeError` (usage) with its source if the value is invalid.
 
     >>> str(read_default("dialect", "pt", "SHAPECALC_DIALECT"))
     'dialect torch, set in SHAPECALC_DIALECT'
@@ -558,12 +583,14 @@ def _opset(value: object) -> int:
 
 
 def read_table(text: bytes, place: str) -> Mapping[str, object]:
-    r"""Return what the table `[tool.shapecalc]` of a TOML text sets; raise `ShapeError` (usage), which names the place.
+    r"""Parse the table `[tool.shapecalc]` of a TOML text.
+
+    Raises `ShapeError` (usage) with its source if it is invalid.
 
     >>> read_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
     {'dialect': 'torch'}
     """
-    from tomllib import loads  # few have such a table
+    from tomllib import loads  # few projects have such a table
 
     try:
         tool = loads(text.decode()).get("tool")
@@ -579,22 +606,24 @@ def read_table(text: bytes, place: str) -> Mapping[str, object]:
 
 
 def changing(stages: Iterable[Stage], given: Options, defaults: Iterable[Default]) -> Iterator[Default]:
-    """Yield the defaults that change whose rules answer one of the stages. `given` are the options for all of them.
+    """Yield the defaults that change the rules of at least one stage.
+
+    `chain_options` apply to all stages.
 
     >>> set_before = [read_default("dialect", "onnx", "x"), read_default("opset", "13", "x")]
     >>> [each.name for each in changing([("reshape", {}), ("shape", {"opset": "9"})], {}, set_before)]
     ['opset']
     """
     defaults = list(defaults)
-    taken = {default.name: default.value for default in defaults} | {**given}
+    common = {default.name: default.value for default in defaults} | {**given}
     stages = list(stages)
     for default in defaults:
-        if default.name not in given and any(_changes(default, op, options, taken) for op, options in stages):
+        if default.name not in given and any(_changes(default, op, options, common) for op, options in stages):
             yield default
 
 
 def _changes(default: Default, op: str, options: Options, every: Options) -> bool:
-    """Say whether a stage takes a default that says otherwise than the op itself."""
+    """Return whether a stage uses a default that differs from the op's own."""
     unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
-    taken = default.name not in options and default.name in with_defaults(op, every, options)
-    return taken and default.value != unset
+    is_used = default.name not in options and default.name in with_defaults(op, every, options)
+    return is_used and default.value != unset

@@ -1,4 +1,17 @@
-"""Case files: lines with a question and what its answer must be; read, judged, rewritten and made."""
+"""Case files: syntax, verdicts, rewriting, and golden cases.
+
+    case        = question ["=>" expectation] ["#" comment] | JSON object
+    question    = op input {value | option} | input "|" stage {"|" stage}
+    default     = "@default" {name "=" value}       for the lines below
+    expectation = "error" [rule] | "same as" chain
+                | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
+    condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim    | dim ">=" dim
+                | dim "divides" dim    | dim "is" dim | dim "is not" dim | dim "is at least" dim
+    definition  = name "==" expression
+
+A line is JSON if it starts with `{` and continues as an object. A dim after `%` may have parentheses: every answer that
+shapecalc prints, as code or in words, is a valid expectation.
+"""
 
 from __future__ import annotations
 
@@ -26,43 +39,34 @@ from shapecalc.core.results import shown
 from shapecalc.core.text import LONGEST_REPEATED, brief, lookup, read_dims, shape_text, split, suggestion, visible
 from shapecalc.core.values import describe, whole_number
 
-# Expectations: what a case says that its answer must be, and how answers are written as expectations.
-#
-#     expectation = "error" [rule] | "same as" chain
-#                 | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
-#     condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim    | dim ">=" dim
-#                 | dim "divides" dim    | dim "is" dim | dim "is not" dim | dim "is at least" dim
-#     definition  = name "==" what the name is
-#
-# A dim after `%` may stand in parentheses. This is how shapecalc prints answers, as code and in words, so what it
-# prints it can read.
-
-
 REFUSED = "error"
-"""What an expectation of a refusal starts with."""
+"""The keyword of an expected refusal."""
 SAME_AS = "same as"
-"""What an expectation of another chain starts with."""
+"""The keyword of an expected equivalent chain."""
 SAME = "same"
-"""What the words of a verdict start with if two chains are the same."""
+"""The prefix of a verdict on two equal chains."""
 
 
 class Expectation(Record):
-    """What an answer must be: an output shape, under conditions where they are given, a refusal, or what a chain is."""
+    """An expected answer: an output shape, a refusal or a chain."""
 
     output: ShapePattern | None
-    """The output shape, or a pattern of it; None where a refusal or a chain is expected."""
+    """The output shape or a pattern of it; None for a refusal or a chain."""
     conditions: frozenset[str] | None = None
-    """The conditions as shapecalc prints them; None where nothing is said of them."""
+    """The conditions as shapecalc prints them; None if any are allowed."""
     rule: str | None = None
-    """The rule that must refuse; None where any may."""
+    """The rule that must refuse; None for any."""
     same_as: str | None = None
-    """The chain that must be the same function; None where none is named."""
+    """The chain that must be equivalent; None if none is named."""
     options: Mapping[str, object] = NONE
-    """The defaults in force for the stages of that chain."""
+    """The default options of that chain's stages."""
     results: Mapping[str, str] = NONE
-    """What named results are, by the names that the expectation has for them; nothing is said of others."""
+    """The definitions of named results; others are not checked."""
     sized: frozenset[str] = frozenset()
-    """The names to which the case gives sizes; in a pattern they stand for themselves."""
+    """The names that the case assigns sizes to.
+
+    In a pattern they match only themselves.
+    """
 
     def __str__(self) -> str:
         if self.same_as is not None:
@@ -73,9 +77,9 @@ class Expectation(Record):
 
 
 def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
-    """Return what a text expects; `options` are the defaults for the stages of a chain.
+    """Parse an expectation; `options` are the defaults for the stages of a chain.
 
-    Raises `ShapeError` (usage) where it cannot be read.
+    Raises `ShapeError` (usage) if it is invalid.
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
@@ -95,9 +99,9 @@ def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expecta
 
 
 def expectation(text: str, asked: Iterable[Mapping[str, object]]) -> Expectation:
-    """Return what a text expects of the answer to a question that is asked with these options.
+    """Parse an expectation of a question whose stages have these options.
 
-    Raises `ShapeError` (usage) where it cannot be read.
+    Raises `ShapeError` (usage) if it is invalid.
 
     >>> sorted(expectation("N,3", [{"where": "N=2"}]).sized)
     ['N']
@@ -106,7 +110,10 @@ def expectation(text: str, asked: Iterable[Mapping[str, object]]) -> Expectation
 
 
 def _definition(text: object) -> tuple[str, str]:
-    """Return the name and the definition that a text states; raise `ShapeError` (usage) if it states none."""
+    """Parse the definition of a named result.
+
+    Raises `ShapeError` (usage) if it is invalid.
+    """
     name, there, definition = str(text).partition("==")
     if not there or not name.strip().isidentifier():
         shown = visible(brief(str(text)))
@@ -115,10 +122,12 @@ def _definition(text: object) -> tuple[str, str]:
 
 
 def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
-    """Return what the `expect` of a JSON case asks for; raise `ShapeError` (usage) where it cannot be read.
+    """Return the expectation of a JSON case.
 
-    It is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`, the last also
-    with `"results"`, or text as in a plain line.
+    Raises `ShapeError` (usage) if it is invalid.
+
+    A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`,
+    the last optionally with `"results"`, or text as in a plain line.
 
     >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
@@ -135,8 +144,10 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
         case {"output": list(output), "conditions": list(conditions), **rest} if rest.keys() <= {"results"}:
             results = rest.get("results", {})
             if isinstance(results, dict):
-                named = FrozenDict([_definition(f"{name} == {each}") for name, each in results.items()])
-                return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions), results=named)
+                definitions = FrozenDict(
+                    [_definition(f"{name} == {definition}") for name, definition in results.items()]
+                )
+                return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions), results=definitions)
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
     raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
 
@@ -150,7 +161,7 @@ def _refusal(words: list[str]) -> Expectation:
 
 
 def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
-    from shapecalc.core.equiv import asked_chain  # most files of cases name no chain here
+    from shapecalc.core.equiv import asked_chain  # imported late: few case files name a chain
 
     if not chain.strip():
         raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
@@ -165,8 +176,10 @@ def _condition_texts(texts: Sequence[object]) -> frozenset[str]:
 
 
 def _alike(conditions: Iterable[str]) -> frozenset[str]:
-    """Return the texts of conditions with the sides of each equality in one order."""
-    return frozenset([each if "%" in each else " == ".join(sorted(each.split(" == "))) for each in conditions])
+    """Return the texts of conditions with the sides of each equality sorted."""
+    return frozenset(
+        [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
+    )
 
 
 IN_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
@@ -175,13 +188,13 @@ IN_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
     " is not ": differ,
     " is ": equal,
 }
-"""The relations as a person says them, in the order in which they are looked for behind those of code."""
+"""The relations in words, tried in this order after those of code."""
 
 
 def read_conditions(texts: Iterable[str]) -> Conditions:
-    """Return the conditions that texts state, as an answer that has them lists them; without those always true.
+    """Parse conditions; combine them and drop those that are always true.
 
-    Raises `ShapeError` (usage) for what states none, or what can never be true.
+    Raises `ShapeError` (usage) if one is invalid or can never be true.
 
     >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
     ['C*H*W % 64 == 0', 'N == 3']
@@ -220,7 +233,10 @@ def _dim(text: str, condition: str) -> Dim:
 
 
 def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
-    """Say whether an answer is what was expected; `strict` allows no conditions but those that are named."""
+    """Return whether an answer meets an expectation.
+
+    With `strict`, conditions that are not named are refused.
+    """
     if answer.problem:
         any_refusal = expected.output is None and expected.same_as is None
         return any_refusal and expected.rule in (None, answer.problem.rule)
@@ -229,36 +245,42 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
         return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
     if expected.output is None:
         return False
-    wanted = frozenset() if strict and expected.conditions is None else expected.conditions
-    if wanted is not None and _alike(wanted) != _alike(map(str, answer.conditions)):
+    expected_conditions = frozenset() if strict and expected.conditions is None else expected.conditions
+    if expected_conditions is not None and _alike(expected_conditions) != _alike(map(str, answer.conditions)):
         return False
     return wrong_output(expected, answer) is None and _defines(answer, expected)
 
 
 def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
-    """Say whether the results of an answer are what is expected of them, under the names that these have there."""
+    """Return whether the named results have the expected definitions.
+
+    Their names may differ.
+    """
     if not expected.results:
         return True
-    from re import sub  # few cases define names
+    from re import sub  # imported late: few cases define names
 
-    own = dict(zip(expected.results, shown(answer.results).items(), strict=False))
-    names = {name: found for name, (found, _) in own.items()}
-    return len(own) == len(expected.results) and all(
+    matching = dict(zip(expected.results, shown(answer.results).items(), strict=False))
+    names = {name: expression for name, (expression, _) in matching.items()}
+    return len(matching) == len(expected.results) and all(
         sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
         == "".join(text.split())
-        for name, (_, text) in own.items()
+        for name, (_, text) in matching.items()
     )
 
 
 def wrong_output(expected: Expectation, answer: Trace | Chain) -> str | None:
-    """Return what is wrong with the output of an answer; None if it is what was expected, or if none was."""
+    """Return the reason why an output is not the expected one, or None.
+
+    Any output matches an expectation without one.
+    """
     return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
 
 
 def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
-    """Return in words whether an answer is the same function as a chain, or what keeps it from being known.
+    """Return the verdict on the equivalence of an answer and a chain, in words.
 
-    `options` are the defaults for the stages of the chain, which has the answer's input if it begins with `|`.
+    `options` are the defaults for the stages of the chain, whose input is the answer's if it starts with `|`.
 
     >>> import shapecalc as sc
     >>> verdict_on("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
@@ -266,17 +288,17 @@ def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain)
     """
     from shapecalc.core.equiv import asked_chain, equivalence
 
-    asked = asked_chain(chain, answer.input)
-    stages = tuple([(op, with_defaults(op, options, given)) for op, given in asked.stages])
+    request = asked_chain(chain, answer.input)
+    stages = tuple([(op, with_defaults(op, options, stage_options)) for op, stage_options in request.stages])
     try:
-        found = equivalence(answer, answer_chain(asked.input, stages, {}))
+        verdict = equivalence(answer, answer_chain(request.input, stages, {}))
     except ShapeError as error:
         return str(error.problem)
-    return str(found) if found.counterexample is None else f"{found} ({found.counterexample})"
+    return str(verdict) if verdict.counterexample is None else f"{verdict} ({verdict.counterexample})"
 
 
 def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
-    """Return an answer as an expectation that it meets.
+    """Return an answer as the text of an expectation that it meets.
 
     >>> import shapecalc as sc
     >>> answer_text(sc.reshape("N,4", "2,6"))
@@ -289,7 +311,7 @@ def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
 
 
 def difference(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return what was expected, what was got, and why in one line.
+    """Format the expected and the actual answer with a reason.
 
     >>> import shapecalc as sc
     >>> difference(read_expectation("error"), sc.reshape("2,3", "6"))
@@ -298,57 +320,48 @@ def difference(expected: Expectation, answer: Trace | Chain) -> str:
     if expected.same_as is not None and answer.problem is None:
         verdict = verdict_on(expected.same_as, expected.options, answer)
         return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {verdict}"
-    wrong = wrong_output(expected, answer) if answer.output is not None else None
-    if wrong:
-        return wrong
-    named = answer.conditions and (
+    mismatch = wrong_output(expected, answer) if answer.output is not None else None
+    if mismatch:
+        return mismatch
+    with_conditions = answer.conditions and (
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
-    got = brief(answer_text(answer, conditions=bool(named)), LONGEST_REPEATED)
-    return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {got}{_reason(expected, answer)}"
+    actual = brief(answer_text(answer, conditions=bool(with_conditions)), LONGEST_REPEATED)
+    return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {actual}{_reason(expected, answer)}"
 
 
 def _reason(expected: Expectation, answer: Trace | Chain) -> str:
-    """Return why the first dim that differs is what it is, or why the case is refused."""
+    """Return the reason of the first dim that differs, or of a refusal."""
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
     if expected.output is None or answer.output is None:
         return ""
-    wanted = str(expected.output).split(",")
-    differing = [out for out, dim in enumerate(answer.output) if wanted[out : out + 1] != [str(dim)]]
+    expected_dims = str(expected.output).split(",")
+    differing = [axis for axis, dim in enumerate(answer.output) if expected_dims[axis : axis + 1] != [str(dim)]]
     steps = [step for trace in answer.traces[-1:] for step in trace.steps]
     why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
     return f" ({why[-1]})" if why else ""
 
 
 def _conditional(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
-    listed = " and ".join(conditions)
-    output = f"[{output}]" if output == REFUSED else output  # a dim of that name
-    output = f"{output} when {listed}" if listed else output
-    defined = " and ".join([f"{name} == {each}" for name, each in results.items()])
-    return f"{output} with {defined}" if defined else output
-
-
-# Cases: one line each, a question and what its answer must be; plain text or a JSON object.
-#
-#     case    = question ["=>" expectation] ["#" comment] | JSON object
-#     question = op input {value | option} | input "|" stage {"|" stage}
-#     default = "@default" {name "=" value}       for the lines below
-#
-# A line whose first character is { and goes on as an object does is JSON.
+    condition_text = " and ".join(conditions)
+    output = f"[{output}]" if output == REFUSED else output  # a dim called `error`
+    output = f"{output} when {condition_text}" if condition_text else output
+    definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
+    return f"{output} with {definition_text}" if definition_text else output
 
 
 PARAMS = [param.name for op in OPS.values() for param in params_of(op)]
 KEYS = dict.fromkeys(["op", "input", *PARAMS, *common_options(), "expect", "id", "source"])
-"""The keys of a JSON case; `source` is for people."""
+"""The keys of a JSON case; `source` is a note for readers."""
 NO_OPTIONS = frozenset(("op", "input", "expect", "id", "source"))
-"""Those that are no options of the op."""
+"""The keys that are not options of the op."""
 ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
 Stages = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class Case(Record):
-    """One case: its question, taken apart, and what is expected."""
+    """A parsed case: the question and its expectation."""
 
     input: object
     stages: Stages
@@ -357,7 +370,10 @@ class Case(Record):
     id: object = None
 
     def answer(self, *, whole: bool = True) -> Trace | Chain:
-        """Return the answer, if `whole` with what would help; raise `ShapeError` (usage) if it cannot be read."""
+        """Return the answer to the question, with fix hints if `with_fixes`.
+
+        Raises `ShapeError` (usage) if the question is invalid.
+        """
         if self.chained:
             return answer_chain(self.input, self.stages, {})  # type: ignore[arg-type]
         op, options = self.stages[0]
@@ -366,12 +382,12 @@ class Case(Record):
         except ShapeError as error:
             if error.problem.rule == USAGE:
                 raise
-            return Trace(Request(op, ()), problem=error.problem)  # sizes that a dim cannot take
+            return Trace(Request(op, ()), problem=error.problem)  # a size that a dim cannot have
         return answer(request) if whole else resolve(request)
 
 
 def read_case(text: str, defaults: Mapping[str, object]) -> Case:
-    """Return the case that a line states; raise `ShapeError` (usage) where it cannot be read.
+    """Parse a case; raise `ShapeError` (usage) if it is invalid.
 
     >>> case = read_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
     >>> print(case.answer(), "|", case.expected)
@@ -381,7 +397,7 @@ def read_case(text: str, defaults: Mapping[str, object]) -> Case:
 
 
 def is_object(text: str) -> bool:
-    """Say whether a line means to be a JSON object: `{2,3} | flatten` is a chain.
+    """Return whether a line is meant as a JSON object; `{2,3} | flatten` is a chain.
 
     >>> is_object('{ "op": "reshape"'), is_object("{2,3} | flatten")
     (True, False)
@@ -390,7 +406,7 @@ def is_object(text: str) -> bool:
 
 
 def request_text(text: str) -> str:
-    """Return what a plain line asks, without its expectation and its comment."""
+    """Return the question of a plain line, without its expectation and comment."""
     return text.partition(COMMENT)[0].partition(ARROW)[0].strip()
 
 
@@ -400,28 +416,28 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
         raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
     expected = read_expectation(expect.strip(), defaults) if arrow else None
     words = [] if "|" in request else respelled(split(request))
-    alone = words[:1] == ["chain"] and len(words) == 2
-    request = words[1] if alone else request
-    chained = alone or "|" in request
-    if chained:
-        shape, read = read_chain(request)
+    is_chain_command = words[:1] == ["chain"] and len(words) == 2
+    request = words[1] if is_chain_command else request
+    is_chain = is_chain_command or "|" in request
+    if is_chain:
+        shape, parsed = read_chain(request)
     else:
         stage = read_stage(words, with_input=True)
         if stage.input is None:
             raise misuse(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
-        shape, read = stage.input, [(stage.op, stage.options)]
-    stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in read])
-    return Case(shape, stages, chained, _with_sized(expected, stages))
+        shape, parsed = stage.input, [(stage.op, stage.options)]
+    stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in parsed])
+    return Case(shape, stages, is_chain, _with_sized(expected, stages))
 
 
 def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
-    """Return an expectation that knows the names to which the stages of its case give sizes."""
-    given = [options for _, options in stages if "where" in options]
-    return replace(expected, sized=frozenset(sized_names(given))) if expected and given else expected
+    """Return the expectation with the names that the case's stages assign sizes to."""
+    with_sizes = [options for _, options in stages if "where" in options]
+    return replace(expected, sized=frozenset(sized_names(with_sizes))) if expected and with_sizes else expected
 
 
 def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
-    """Return the case that a JSON object states; raise `ShapeError` (usage) for what no case has."""
+    """Return the case of a JSON object; raise `ShapeError` (usage) if it is invalid."""
     if not given.keys() <= KEYS.keys():
         name = next(name for name in given if name not in KEYS)
         raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
@@ -439,16 +455,16 @@ def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
 
 
 def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
-    """Return the defaults for the lines below an `@default` line; alone on its line it takes all back.
+    """Return the defaults after an `@default` line; without options it resets all.
 
-    Raises `ShapeError` (usage) for what is no default.
+    Raises `ShapeError` (usage) for an unknown or incomplete option.
 
     >>> read_default("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """
     words = text.partition(COMMENT)[0].split()[1:]
     options = {option.name: option for option in asking_options() if option.name != "where"}
-    read: dict[str, object] = {}
+    result: dict[str, object] = {}
     for word in words:
         name, _, value = word.removeprefix("--").partition("=")
         option = options.get(name.replace("-", "_"))
@@ -456,8 +472,8 @@ def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]
             raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, options))
         if not value:
             raise misuse(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
-        read[option.name] = _default(option, value)
-    return {**defaults, **read} if words else {}
+        result[option.name] = _default(option, value)
+    return {**defaults, **result} if words else {}
 
 
 def _default(option: Option, value: str) -> object:
@@ -467,7 +483,9 @@ def _default(option: Option, value: str) -> object:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that a line holds; raise `ShapeError` (usage) for anything else, and for keys said twice.
+    """Parse a JSON object.
+
+    Raises `ShapeError` (usage) for other texts and for repeated keys.
 
     >>> read_object('{"op": "shape", "input": [2.5]}')
     {'op': 'shape', 'input': [2.5]}
@@ -488,12 +506,12 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise misuse(f"the key '{visible(brief(twice))}' is there twice", argument=twice)
-    return made
+    return result
 
 
 def _finite(text: str) -> float:
@@ -510,51 +528,48 @@ def _no_constant(text: str) -> None:
 _CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
 
 
-# Rewriting: a case's line with another expectation, and nothing else of it changed.
-
-
 _DECODER = JSONDecoder()
 BLANKS = " \t\n\r\v\f"
 
 
 def rewritten(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
-    """Return the line of a case with what was got in place of what was expected.
+    """Replace the expectation in a case's line by the actual answer.
 
-    Conditions are written where the expectation named them, or where `strict` asks for them.
+    Conditions are written if the expectation names them, or with `strict`.
 
     >>> import shapecalc as sc
     >>> from shapecalc.core.cases import read_expectation
     >>> rewritten("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
     'reshape 6 2,-1  => 2,3  # why'
     """
-    named = strict or expected.conditions is not None
+    with_conditions = strict or expected.conditions is not None
     if not is_object(line.lstrip("\ufeff" + BLANKS)):
         start = line.index(ARROW) + len(ARROW)
         end = line.index(COMMENT, start) if COMMENT in line[start:] else len(line)
-        text = answer_text(answer, conditions=named)
+        text = answer_text(answer, conditions=with_conditions)
         return line[:start] + _in_place_of(line[start:end], text) + line[end:]
     start, end = _expect_span(line)
-    return line[:start] + _value_text(line[start:end], answer, named=named) + line[end:]
+    return line[:start] + _value_text(line[start:end], answer, named=with_conditions) + line[end:]
 
 
 def _in_place_of(old: str, new: str) -> str:
-    """Return `new` with the blanks around `old`."""
+    """Return `new` with the blanks that surround `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
 
 def _expect_span(line: str) -> tuple[int, int]:
-    """Return where the value of a JSON object's key `expect` starts and ends."""
-    place = line.index("{") + 1
+    """Return the span of the value of the key `expect` in a JSON object."""
+    position = line.index("{") + 1
     while True:
-        name, place = _DECODER.raw_decode(line, len(line) - len(line[place:].lstrip(BLANKS + ",")))
-        start = len(line) - len(line[place:].lstrip(BLANKS + ":"))
-        _, place = _DECODER.raw_decode(line, start)
+        name, position = _DECODER.raw_decode(line, len(line) - len(line[position:].lstrip(BLANKS + ",")))
+        start = len(line) - len(line[position:].lstrip(BLANKS + ":"))
+        _, position = _DECODER.raw_decode(line, start)
         if name == "expect":
-            return start, place
+            return start, position
 
 
 def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
-    """Return what was got as JSON, in the form and with the blanks of the old value."""
+    """Return the answer as JSON, with the type and separators of the old value."""
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
     as_text = old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem)
     value = answer_text(answer, conditions=named) if as_text else answer_value(answer, conditions=named)
@@ -566,19 +581,13 @@ def answer_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
     if answer.problem:
         return {REFUSED: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):
-        found = {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
-        return found | ({"results": shown(answer.results)} if answer.results else {})
+        value = {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+        return value | ({"results": shown(answer.results)} if answer.results else {})
     return plain(answer.output)
 
 
-# Golden cases: what every dialect answers to the same requests, version by version and setting by setting.
-#
-# The requests are chosen so that every rule acts; the dialects, versions, settings and element types come from their
-# tables. Others can test their own importers against them.
-
-
 class Setup(Record):
-    """What one group of vectors is asked under."""
+    """The dialect, op, opset and switch of a group of golden cases."""
 
     row: Dialect
     op: Op
@@ -592,7 +601,10 @@ class Setup(Record):
 
 
 def vectors(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
-    """Yield the golden cases of the named dialects, or of all, as JSON cases with `id` and `source`.
+    """Yield the golden cases of the named dialects, or of all.
+
+    They are JSON cases with `id` and `source`. Their requests are chosen so that every rule applies; importers of other
+    projects can be tested against them.
 
     >>> first = next(vectors(["numpy"]))
     >>> first["id"], first["input"], first["target"], first["expect"]
@@ -614,13 +626,16 @@ def _setups(row: Dialect) -> Iterator[Setup]:
         op = OPS[name]
         for opset in operator.versions or [None]:
             yield Setup(row, op, opset, None)
-            exists = op.switched and row.switch is not None and (opset is None or opset >= row.switch.since)
-            for switch in (False, True) if exists else ():
+            has_switch = op.switched and row.switch is not None and (opset is None or opset >= row.switch.since)
+            for switch in (False, True) if has_switch else ():
                 yield Setup(row, op, opset, switch)
 
 
 def _requests(setup: Setup) -> Iterator[Request]:
-    """Yield what the operator can be asked at all; parameters that its dialect lacks are left out."""
+    """Yield the op's requests that the operator accepts.
+
+    Those with a parameter that the dialect lacks are omitted.
+    """
     for shape, arguments in setup.op.vectors:
         try:
             request = ask(setup.op.name, shape, {**arguments, "dialect": setup.row.name})
@@ -631,7 +646,10 @@ def _requests(setup: Setup) -> Iterator[Request]:
 
 
 def _typed_requests(setup: Setup) -> Iterator[Request]:
-    """Yield a request for each element type that ONNX has, accepted or refused, once for each version."""
+    """Yield one request for each ONNX element type.
+
+    The type can be accepted or refused; there is one such set for each version.
+    """
     row, op = setup.row, setup.op
     required = row.switch is not None and row.switch.default is None and op.switched
     if (setup.switch is None) is required:
@@ -643,7 +661,7 @@ def _typed_requests(setup: Setup) -> Iterator[Request]:
 
 
 def _examples() -> Iterator[tuple[str, Request]]:
-    """Yield the example of each rule that is one request, and can be read."""
+    """Yield the example of each rule that is a single valid request."""
     for rule in every_rule().values():
         words = split(rule.example)[1:]
         try:
@@ -654,16 +672,18 @@ def _examples() -> Iterator[tuple[str, Request]]:
 
 
 def vector(name: str, request: Request) -> dict[str, object]:
-    """Return a request as a JSON case, with the answer it has."""
+    """Return a request and its answer as a JSON case."""
     trace, switch = resolve(request), DIALECTS[request.dialect].switch
     case = {"id": name, "source": _source(trace), "op": request.op, "dialect": request.dialect}
-    given = {"opset": request.opset, "dtype": request.dtype, "input": plain(request.input)}
-    given |= {argument: plain(value) for argument, value in request.arguments.items()}
-    given |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
-    return case | {name: value for name, value in given.items() if value is not None} | {"expect": answer_value(trace)}
+    arguments = {"opset": request.opset, "dtype": request.dtype, "input": plain(request.input)}
+    arguments |= {argument: plain(value) for argument, value in request.arguments.items()}
+    arguments |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
+    return (
+        case | {name: value for name, value in arguments.items() if value is not None} | {"expect": answer_value(trace)}
+    )
 
 
 def _source(trace: Trace) -> str:
-    """Return where the answer's rules are written down: the dialect's document, and those of the rules."""
+    """Return the sources of the dialect and of the answer's rules."""
     rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
     return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

@@ -1,4 +1,7 @@
-"""Lines of code as chains: PyTorch, NumPy, TensorFlow or JAX, read from the syntax tree and never run."""
+"""Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
+
+The code is parsed and never run: each expression gets a value with shapes instead of data.
+"""
 
 from __future__ import annotations
 
@@ -32,111 +35,28 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.text import TOO_LARGE, brief, read_dims, shape_text, visible
 
-# What expressions of code stand for beside tensors: sizes, tuples of them, and the arithmetic that sizes have.
-
-
 Stage: TypeAlias = tuple[str, Mapping[str, object]]
 Value: TypeAlias = "Dim | float | str | slice | EllipsisType | Tensor | Chunks | Held | tuple[Value, ...] | None"
-"""What an expression of code stands for; nan is a number or a truth that is not known."""
+"""The value of an expression; nan is an unknown number or truth value."""
 MakeError: TypeAlias = Callable[..., ShapeError]
-"""Makes the error for the expression that is being read, from a message and a hint."""
+"""Builds the error for the current expression from a message and a hint."""
 
 HIGHEST_POWER = 64
 SIGNS = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "MatMult": "@"}
-"""The signs of operators, by the names that the syntax tree gives them."""
+"""The symbols of operators by the names of their syntax tree nodes."""
 WHOLE = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
-"""What works between whole numbers only."""
-
-
-def is_number(value: Value) -> TypeGuard[Dim | float]:
-    """Say whether a value is a size or another number."""
-    return isinstance(value, int | float | Monomial)
-
-
-def is_dim(value: Value) -> TypeGuard[Dim]:
-    """Say whether a value is a size: a whole number, or one with names."""
-    return isinstance(value, int | Monomial) and not isinstance(value, bool)
-
-
-def negated(value: Value, sign: ast.unaryop, error: MakeError) -> Value:
-    """Return a number with its sign changed, or a truth turned; raise `ShapeError` (usage) for a size with names."""
-    if isinstance(sign, ast.Not):
-        return not value if value is None or isinstance(value, int) else nan
-    if isinstance(value, int | float):
-        return -value
-    if isinstance(value, Tensor):
-        return value
-    raise error("a minus sign is allowed before numbers only, not before sizes")
-
-
-def arithmetic(left: Value, sign: str, right: Value, error: MakeError) -> Value:
-    """Return what an operator makes of two sizes, or of two tuples that are joined.
-
-    Raises `ShapeError` (usage) for what is no size: a sum with names, a division by 0, a number too large.
-    """
-    if isinstance(left, tuple) and isinstance(right, tuple) and sign == "+":
-        if len(left) + len(right) > MOST_DIMS:
-            raise error(MOST_DIMS.said(f"{len(left) + len(right)} dims"))
-        return left + right
-    if not (is_number(left) and is_number(right)):
-        raise error(f"{sign} works between sizes only")
-    if sign == "**" and right == 0.5:
-        return root(left)
-    if sign == "*":
-        left, right = [int(each) if isinstance(each, float) and each.is_integer() else each for each in (left, right)]
-    if isinstance(left, float) or isinstance(right, float):
-        return nan
-    found = _computed(left, sign, right, error)
-    if isinstance(found, int) and abs(found) >= TOO_LARGE:
-        raise error("the number has more digits than any size")
-    return found
-
-
-def _computed(left: Dim, sign: str, right: Dim, error: MakeError) -> Dim:
-    if sign == "*":
-        return product((left, right))
-    if sign in ("/", "//", "%") and right == 0:
-        raise error("a division by 0")
-    if sign in WHOLE and isinstance(left, int) and isinstance(right, int):
-        return int(WHOLE[sign](left, right))
-    if sign in ("/", "//"):
-        found = quotient(left, right)
-        if isinstance(found, Monomial) and not found.powers:
-            raise error(f"{found} is not a whole number", "// divides and rounds down")
-        return found
-    if sign == "**" and isinstance(right, int) and 0 <= right <= HIGHEST_POWER:
-        return product([left] * right)
-    raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
-
-
-def root(value: Value) -> int | float:
-    """Return the square root of a square; nan for anything else."""
-    return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
-
-
-def element(value: Value, key: Value, error: MakeError) -> Value:
-    """Return an element or a slice of a tuple, or a part of a tensor; raise `ShapeError` (usage) otherwise."""
-    if isinstance(value, tuple):
-        try:
-            return value[key]  # type: ignore[index]  # the errors say what cannot be
-        except (TypeError, IndexError, ValueError):
-            raise error(f"there is no such element among {len(value)}") from None
-    if isinstance(value, Chunks) and isinstance(key, int):
-        if value.count is not None and not -value.count <= key < value.count:
-            raise error(f"there is no such part among {value.count}")
-        return value.chunk(key if value.count is None else key % value.count)
-    raise error("only a shape, a tensor or its parts can be indexed")
-
-
-# The tensor of a line of code: its shape after each op, the stages that led there, and how it is indexed.
+"""The operators that are defined on integers only."""
 
 
 class Refused(Exception):
-    """An op of the code is refused: the shape at the beginning, and the stages, the refused one last."""
+    """Signals that a rule refuses an op.
+
+    Its arguments are the input shape and the stages up to the refused one.
+    """
 
 
 class Tensor(Record):
-    """A tensor that is never there: its shape, and the stages that led to it."""
+    """A traced tensor: its shape and the stages that led to it, without data."""
 
     shape: Shape
     stages: tuple[Stage, ...]
@@ -144,24 +64,29 @@ class Tensor(Record):
     traces: tuple[Trace, ...] = ()
     """The answers to its stages."""
     copied_at: int = 0
-    """Behind how many stages it was last copied by `contiguous`, which is no stage."""
+    """The number of stages before the last `contiguous`, which is not a stage itself."""
     given: Shape = ()
     """Its shape before all stages."""
     main: bool = False
-    """Whether it is made of the tensor that the code is about."""
+    """Whether it derives from the first input."""
     size: Dim | None = None
-    """What it is where a size is meant: the one dim that was given for its name."""
+    """The size that its name denotes in arithmetic; None if the rank is not 1."""
 
     @property
     def rank(self) -> int:
-        """How many dims it has."""
+        """The number of dims."""
         return len(self.shape)
 
     def after(self, op: str, **options: object) -> Tensor:
-        """Return the tensor after an op; raise `Refused` if a rule refuses it, `ShapeError` if it cannot be asked."""
-        named = {name: value for name, value in options.items() if value is not None} | {"dialect": self.dialect}
-        stages = (*self.stages, (op, named))
-        trace = resolve(ask(op, self.shape, named))
+        """Return the tensor after an op.
+
+        Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
+        """
+        request_options = {name: value for name, value in options.items() if value is not None} | {
+            "dialect": self.dialect
+        }
+        stages = (*self.stages, (op, request_options))
+        trace = resolve(ask(op, self.shape, request_options))
         if trace.output is None:
             raise Refused(self.given, stages)
         return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
@@ -171,11 +96,11 @@ class Tensor(Record):
         return self.after("reshape", target=target)
 
     def inserted(self, axes: Sequence[int]) -> Tensor:
-        """Return the tensor with dims of 1 at these axes of the output, in ascending order."""
-        each = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
+        """Return the tensor with dims of 1 at these output axes, in ascending order."""
+        groups = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
         tensor = self
-        for inserted in each:
-            tensor = tensor.after("unsqueeze", axes=inserted)
+        for group in groups:
+            tensor = tensor.after("unsqueeze", axes=group)
         return tensor
 
     def moved(self, perm: Sequence[int]) -> Tensor:
@@ -187,14 +112,20 @@ class Tensor(Record):
         return self.moved(range(self.rank)[::-1])
 
     def viewed(self, target: Shape) -> Tensor:
-        """Return PyTorch's view of the tensor. The chain knows its strides, but for a copy by `contiguous`."""
+        """Return the tensor after PyTorch's `view`.
+
+        The strides come from the chain, except after `contiguous`: they then start at the copy.
+        """
         strides = strides_after(self.traces[self.copied_at :]) if self.copied_at else None
         if self.copied_at and strides is None:
             return self.reshaped(*target)
         return self.after("view", target=target, strides=strides)
 
     def checked(self) -> Tensor:
-        """Return the tensor; raise `Refused` if its stages have a view that there is not, as all of them tell."""
+        """Return the tensor, unless one of its views has incompatible strides.
+
+        Raises `StageRefused` otherwise.
+        """
         problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
         if problem and problem.rule == STRIDE_INCOMPATIBLE:
             raise Refused(self.given, self.stages)
@@ -202,46 +133,226 @@ class Tensor(Record):
 
 
 class Chunks(Record):
-    """The parts that a tensor is cut into, before one of them is taken."""
+    """The parts of a tensor that was split or unbound, before one of them is chosen."""
 
     tensor: Tensor
     axis: int
     count: int | None
-    """How many there are; None if that is not known."""
+    """The number of parts; None if unknown."""
     cut: Mapping[str, object] | None = None
-    """How `split` is asked for them; None if each part is one position of the axis, which goes."""
+    """The options of `split`; None for an unbind, which drops the axis."""
 
     def chunk(self, index: int) -> Tensor:
-        """Return one of the parts."""
+        """Return the part at an index."""
         if self.cut is None:
             return self.tensor.after("select", axis=self.axis, index=index)
         return self.tensor.after("split", axis=self.axis, part=index, **self.cut)
 
     @property
     def together(self) -> Tensor | None:
-        """The tensor after the split that prints all parts; None if the axis goes."""
+        """The tensor after a split that keeps all parts; None for an unbind."""
         return None if self.cut is None else self.tensor.after("split", axis=self.axis, all=True, **self.cut)
 
 
+class Held(Record):
+    """An instantiated layer, before it is called: `nn.Conv2d(3, 64, 7)`."""
+
+    name: str
+    values: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+
+
+class Call(Record):
+    """A call in code: the function's name and its arguments without the tensor."""
+
+    name: str
+    """The name of the function, method or layer."""
+    values: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+    error: MakeError
+
+    def named(self, *names: str) -> list[Value]:
+        """Return the arguments in the order of these names; None for an omitted one.
+
+        A name may have aliases behind slashes: `dim/axis`. Raises `ShapeError` (usage) for an argument of another name.
+        """
+        known = {alias: position for position, name in enumerate(names) for alias in name.split("/")}
+        if len(self.values) > len(names):
+            raise self.error(f"{self.name} takes at most {len(names)} arguments")
+        arguments: list[Value] = [*self.values, *[None] * (len(names) - len(self.values))]
+        for name, value in self.keywords.items():
+            if name not in known:
+                raise self.error(f"the argument {visible(brief(name))} of {self.name} is not supported")
+            arguments[known[name]] = value
+        return arguments
+
+    def listed(self, *names: str) -> tuple[Value, ...]:
+        """Return the single sequence argument.
+
+        It is a tuple, a keyword, or several positional arguments.
+        """
+        keyword_values = [value for name, value in self.keywords.items() if name in names]
+        if len(keyword_values) < len(self.keywords):
+            raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
+        arguments = (*self.values, *keyword_values)
+        return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
+
+    def dims(self, *names: str) -> Shape:
+        """Return the requested shape.
+
+        Raises `ShapeError` (usage) if an item is not a size.
+        """
+        return tuple([self.dim(dim) for dim in self.listed(*names)])
+
+    def axes(self, *names: str) -> tuple[int, ...]:
+        """Return the sequence of axes.
+
+        Raises `ShapeError` (usage) if an item is not an integer.
+        """
+        return tuple([self.whole(axis) for axis in self.listed(*names)])
+
+    def whole(self, value: Value, default: int | None = None) -> int:
+        """Return an integer; raise `ShapeError` (usage) for anything else."""
+        value = as_size(value)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(f"{self.name} needs whole numbers here")
+        return value
+
+    def size(self, value: Value) -> int | Shape:
+        """Return an integer or a tuple of sizes.
+
+        Raises `ShapeError` (usage) for any other value.
+        """
+        return tuple(map(self.dim, value)) if isinstance(value, tuple) else self.whole(value)
+
+    def dim(self, value: Value) -> Dim:
+        """Return a size; raise `ShapeError` (usage) for anything else."""
+        value = as_size(value)
+        if not is_dim(value):
+            raise self.error(f"{self.name} needs sizes here")
+        return value
+
+    def axis(self, tensor: Tensor, value: Value, default: int | None = None) -> int:
+        """Return an axis of the tensor as a non-negative index.
+
+        Raises `ShapeError` (usage) if out of range.
+        """
+        axis, rank = self.whole(value, default), tensor.rank
+        if not -rank <= axis < rank:
+            raise self.error(f"there is no axis {axis} among {rank}")
+        return axis % rank
+
+
+def is_number(value: Value) -> TypeGuard[Dim | float]:
+    """Return whether a value is a size or another number."""
+    return isinstance(value, int | float | Monomial)
+
+
+def is_dim(value: Value) -> TypeGuard[Dim]:
+    """Return whether a value is a size: an integer or a product of names."""
+    return isinstance(value, int | Monomial) and not isinstance(value, bool)
+
+
+def negated(value: Value, sign: ast.unaryop, error: MakeError) -> Value:
+    """Apply `-`, `+`, `~` or `not`; raise `ShapeError` (usage) for a named size."""
+    if isinstance(sign, ast.Not):
+        return not value if value is None or isinstance(value, int) else nan
+    if isinstance(value, int | float):
+        return -value
+    if isinstance(value, Tensor):
+        return value
+    raise error("a minus sign is allowed before numbers only, not before sizes")
+
+
+def arithmetic(left: Value, sign: str, right: Value, error: MakeError) -> Value:
+    """Apply a binary operator to two sizes, or concatenate two tuples.
+
+    Raises `ShapeError` (usage) if the result is not a size: a sum with names, a division by 0, a number too large.
+    """
+    if isinstance(left, tuple) and isinstance(right, tuple) and sign == "+":
+        if len(left) + len(right) > MOST_DIMS:
+            raise error(MOST_DIMS.said(f"{len(left) + len(right)} dims"))
+        return left + right
+    if not (is_number(left) and is_number(right)):
+        raise error(f"{sign} works between sizes only")
+    if sign == "**" and right == 0.5:
+        return root(left)
+    if sign == "*":
+        left, right = [
+            int(operand) if isinstance(operand, float) and operand.is_integer() else operand
+            for operand in (left, right)
+        ]
+    if isinstance(left, float) or isinstance(right, float):
+        return nan
+    result = _computed(left, sign, right, error)
+    if isinstance(result, int) and abs(result) >= TOO_LARGE:
+        raise error("the number has more digits than any size")
+    return result
+
+
+def _computed(left: Dim, sign: str, right: Dim, error: MakeError) -> Dim:
+    if sign == "*":
+        return product((left, right))
+    if sign in ("/", "//", "%") and right == 0:
+        raise error("a division by 0")
+    if sign in WHOLE and isinstance(left, int) and isinstance(right, int):
+        return int(WHOLE[sign](left, right))
+    if sign in ("/", "//"):
+        ratio = quotient(left, right)
+        if isinstance(ratio, Monomial) and not ratio.powers:
+            raise error(f"{ratio} is not a whole number", "// divides and rounds down")
+        return ratio
+    if sign == "**" and isinstance(right, int) and 0 <= right <= HIGHEST_POWER:
+        return product([left] * right)
+    raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
+
+
+def root(value: Value) -> int | float:
+    """Return the square root of a square number; nan for anything else."""
+    return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
+
+
+def element(value: Value, key: Value, error: MakeError) -> Value:
+    """Return an item or slice of a tuple, or a part of a tensor.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
+    if isinstance(value, tuple):
+        try:
+            return value[key]  # type: ignore[index]  # an invalid key raises
+        except (TypeError, IndexError, ValueError):
+            raise error(f"there is no such element among {len(value)}") from None
+    if isinstance(value, Chunks) and isinstance(key, int):
+        if value.count is not None and not -value.count <= key < value.count:
+            raise error(f"there is no such part among {value.count}")
+        return value.chunk(key if value.count is None else key % value.count)
+    raise error("only a shape, a tensor or its parts can be indexed")
+
+
 def as_size(value: Value) -> Value:
-    """Return the size that was given as a tensor; other values as they are."""
+    """Return the size that a tensor value denotes; return other values unchanged."""
     return value if not isinstance(value, Tensor) or value.size is None else value.size
 
 
 def begun(dims: Shape, dialect: str) -> Tensor:
-    """Return a tensor with which a chain begins."""
+    """Return a tensor without stages, at which a chain starts."""
     return Tensor(dims, (), dialect, given=dims)
 
 
 def cut(tensor: Tensor, axis: int, **options: object) -> Chunks:
-    """Return the parts that `split` makes; raise `Refused` if a rule refuses them."""
-    made = tensor.after("split", axis=axis, **options).traces[-1]
-    (runs,) = [step.facts["runs"] for step in made.steps if "runs" in step.facts]
+    """Split a tensor into chunks; raise `StageRefused` if a rule refuses the split."""
+    trace = tensor.after("split", axis=axis, **options).traces[-1]
+    (runs,) = [step.facts["runs"] for step in trace.steps if "runs" in step.facts]
     return Chunks(tensor, axis, count_of(runs), options)
 
 
 def positions(tensor: Tensor, error: MakeError) -> Chunks:
-    """Return the positions of a tensor's first axis; raise `ShapeError` (usage) if their count is not known."""
+    """Unbind a tensor along its first axis.
+
+    Raises `ShapeError` (usage) if its size is unknown.
+    """
     if not tensor.shape or not isinstance(tensor.shape[0], int):
         raise error("how many values there are is not known", "give sizes with --where")
     return Chunks(tensor, 0, tensor.shape[0])
@@ -255,19 +366,21 @@ ATTRIBUTES: dict[str, Callable[[Tensor], Value]] = {
     "mT": lambda tensor: tensor.moved([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
     "data": lambda tensor: tensor,
 }
-"""What attributes say of a tensor."""
+"""The values of a tensor's attributes."""
 
 
 def indexed(tensor: Tensor, key: Value, error: MakeError) -> Tensor:
-    """Return the tensor after an index: numbers take a position, slices some, None inserts a dim.
+    """Return the tensor after an index expression.
+
+    An integer selects a position, a slice keeps a range, and None inserts a dim of 1.
 
     Raises `ShapeError` (usage) for other indices.
     """
     items = _one_for_each_axis(key if isinstance(key, tuple) else (key,), tensor.rank, error)
     axes = [item for item in items if item is not None]
     slices = [item if isinstance(item, slice) else slice(None) for item in axes]
-    if any(each != slice(None) for each in slices):
-        ends = [end for each in slices for end in (each.start, each.stop, each.step)]
+    if any(part != slice(None) for part in slices):
+        ends = [end for part in slices for end in (part.start, part.stop, part.step)]
         if not all(end is None or isinstance(end, int) for end in ends):
             raise error("a slice takes whole numbers", "give sizes with --where")
         tensor = tensor.after("slice", slices=tuple(slices))
@@ -275,101 +388,28 @@ def indexed(tensor: Tensor, key: Value, error: MakeError) -> Tensor:
         if isinstance(axes[axis], int):
             tensor = tensor.after("select", axis=axis, index=axes[axis])
     kept = [item for item in items if item is None or isinstance(item, slice)]
-    new = tuple([place for place, item in enumerate(kept) if item is None])
+    new = tuple([position for position, item in enumerate(kept) if item is None])
     return tensor.inserted(new) if new else tensor
 
 
 def _one_for_each_axis(items: tuple[Value, ...], rank: int, error: MakeError) -> list[Value]:
-    """Return the items of an index with one for each axis, beside those that insert a dim."""
+    """Return the index with its `...` expanded and omitted axes filled in."""
     for item in items:
-        whole = isinstance(item, int) and not isinstance(item, bool)
-        if not (item is None or item is Ellipsis or isinstance(item, slice) or whole):
+        is_integer = isinstance(item, int) and not isinstance(item, bool)
+        if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):
             raise error("an index is a whole number, a slice, None or ...")
-    named = sum(item is not None and item is not Ellipsis for item in items)
-    if named > rank or items.count(Ellipsis) > 1:
-        raise error(f"{named} indices for {rank} dims" if named > rank else "two ... in one index")
-    rest = [slice(None)] * (rank - named)
-    at = items.index(Ellipsis) if Ellipsis in items else len(items)
-    return [*items[:at], *rest, *items[at + 1 :]]
+    count = sum(item is not None and item is not Ellipsis for item in items)
+    if count > rank or items.count(Ellipsis) > 1:
+        raise error(f"{count} indices for {rank} dims" if count > rank else "two ... in one index")
+    rest = [slice(None)] * (rank - count)
+    gap = items.index(Ellipsis) if Ellipsis in items else len(items)
+    return [*items[:gap], *rest, *items[gap + 1 :]]
 
 
-# Calls: the arguments beside the tensor, given by place or by name, and which op a method, a function or a layer is.
-
-
-class Held(Record):
-    """A layer with its arguments, before it is called with a tensor: `nn.Conv2d(3, 64, 7)`."""
-
-    name: str
-    values: tuple[Value, ...]
-    keywords: Mapping[str, Value]
-
-
-class Call(Record):
-    """A call in code, and its arguments beside the tensor."""
-
-    name: str
-    """What is called."""
-    values: tuple[Value, ...]
-    keywords: Mapping[str, Value]
-    error: MakeError
-
-    def named(self, *names: str) -> list[Value]:
-        """Return the arguments of these names, given by place or by name; None for one that is left out.
-
-        A name may have others behind slashes: `dim/axis`. Raises `ShapeError` (usage) for arguments of other names.
-        """
-        known = {spelled: place for place, name in enumerate(names) for spelled in name.split("/")}
-        if len(self.values) > len(names):
-            raise self.error(f"{self.name} takes at most {len(names)} arguments")
-        found: list[Value] = [*self.values, *[None] * (len(names) - len(self.values))]
-        for name, value in self.keywords.items():
-            if name not in known:
-                raise self.error(f"the argument {visible(brief(name))} of {self.name} is not supported")
-            found[known[name]] = value
-        return found
-
-    def listed(self, *names: str) -> tuple[Value, ...]:
-        """Return the one argument that is a list, given by place, by one of these names, or as several arguments."""
-        named = [value for name, value in self.keywords.items() if name in names]
-        if len(named) < len(self.keywords):
-            raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
-        every = (*self.values, *named)
-        return every[0] if len(every) == 1 and isinstance(every[0], tuple) else every
-
-    def dims(self, *names: str) -> Shape:
-        """Return the requested shape that is given; raise `ShapeError` (usage) if it holds other than sizes."""
-        return tuple([self.dim(dim) for dim in self.listed(*names)])
-
-    def axes(self, *names: str) -> tuple[int, ...]:
-        """Return the list of axes that is given; raise `ShapeError` (usage) if it holds other than numbers."""
-        return tuple([self.whole(axis) for axis in self.listed(*names)])
-
-    def whole(self, value: Value, default: int | None = None) -> int:
-        """Return a whole number; raise `ShapeError` (usage) for anything else."""
-        value = as_size(value)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self.error(f"{self.name} needs whole numbers here")
-        return value
-
-    def size(self, value: Value) -> int | Shape:
-        """Return a whole number, or a tuple of sizes; raise `ShapeError` (usage) for anything else."""
-        return tuple(map(self.dim, value)) if isinstance(value, tuple) else self.whole(value)
-
-    def dim(self, value: Value) -> Dim:
-        """Return a size; raise `ShapeError` (usage) for anything else."""
-        value = as_size(value)
-        if not is_dim(value):
-            raise self.error(f"{self.name} needs sizes here")
-        return value
-
-    def axis(self, tensor: Tensor, value: Value, default: int | None = None) -> int:
-        """Return an axis of the tensor, counted from 0; raise `ShapeError` (usage) if there is none."""
-        axis, rank = self.whole(value, default), tensor.rank
-        if not -rank <= axis < rank:
-            raise self.error(f"there is no axis {axis} among {rank}")
-        return axis % rank
+TENSORS = ("input", "x", "a", "tensor", "array", "arr")
+"""The keywords under which functions take the tensor."""
+LISTS = ("tensors", "arrays", "values", "input", "x", "other", "y")
+"""The keywords under which functions take several tensors."""
 
 
 def _shape_of(value: Value, call: Call) -> Value:
@@ -389,8 +429,8 @@ def _all_dims(value: Value, call: Call) -> Shape:
 def _same(value: Value, call: Call) -> Value:
     if isinstance(value, tuple) or is_dim(value):
         return value
-    root_of_none = "a root needs a square number, and a size is whole"
-    raise call.error(root_of_none if isinstance(value, float) else f"{call.name} works on sizes only")
+    not_square = "a root needs a square number, and a size is whole"
+    raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
 
 
 MEASURES: dict[str, Callable[[Value, Call], Value]] = {
@@ -404,16 +444,16 @@ MEASURES: dict[str, Callable[[Value, Call], Value]] = {
     **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_all_dims(value, call))),
     **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_all_dims(value, call))),
 }
-"""The calls that return sizes: of the tensor, or of a shape."""
+"""The functions that return sizes of a tensor or a shape."""
 
 
 def _asked(call: Call) -> Shape:
-    """Return the shape that is asked for: in a tuple, by name, or one size after the other."""
+    """Return the requested shape: a tuple, a keyword, or one size an argument."""
     named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
-    listed = next((value for value in (*named, *call.values) if isinstance(value, tuple)), tuple(named))
-    if not listed and call.name in ("full", "randint", "integers", "normal", "uniform") and () not in call.values:
+    requested = next((value for value in (*named, *call.values) if isinstance(value, tuple)), tuple(named))
+    if not requested and call.name in ("full", "randint", "integers", "normal", "uniform") and () not in call.values:
         raise call.error(f"{call.name} needs the shape in a tuple")
-    return tuple([call.dim(dim) for dim in listed or call.values])
+    return tuple([call.dim(dim) for dim in requested or call.values])
 
 
 def _counted(call: Call) -> Shape:
@@ -425,25 +465,26 @@ MAKING: dict[str, Callable[[Call], Shape]] = {
     **dict.fromkeys(("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _asked),
     "arange": _counted,
 }
-"""The functions that make a tensor of a shape."""
-TENSORS = ("input", "x", "a", "tensor", "array", "arr")
-"""What functions call the tensor."""
+"""The functions that create a tensor from a shape."""
 
 
 def is_known(name: str) -> bool:
-    """Say whether a method, a function or a layer can be read."""
+    """Return whether a method, function or layer of this name is supported."""
     return any(name in known for known in (SHAPE_CHANGING, SHAPE_KEEPING, MEASURES, LAYERS, JOINING, MAKING))
 
 
 def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
-    """Return the value of a call of that name; the tensor is the first of the values, or a keyword.
+    """Return the value of a function call.
 
-    Raises `ShapeError` (usage) for what is not known or has no op, `Refused` for what a rule refuses.
+    The tensor is the first value or a keyword.
+
+    Raises `ShapeError` (usage) for an unknown function or one without an op, and `StageRefused` if a rule refuses the
+    op.
     """
     keywords = dict(keywords)
     if name in JOINING:
         return _joined(Call(name, tuple(values), keywords, error))
-    first = next((keywords.pop(each) for each in TENSORS if isinstance(keywords.get(each), Tensor)), None)
+    first = next((keywords.pop(keyword) for keyword in TENSORS if isinstance(keywords.get(keyword), Tensor)), None)
     if first is None and values:
         first, values = values[0], values[1:]
     call = Call(name, tuple(values), keywords, error)
@@ -461,14 +502,13 @@ def call_tensor(name: str, values: Sequence[Value], keywords: Mapping[str, Value
 
 
 def _layer(tensor: Tensor, call: Call) -> Tensor:
-    """Return the tensor after a layer, or a function that takes what a layer holds."""
     layer = LAYERS[call.name]
     names = [name.partition("/")[0] for name in layer.names]
-    given = dict(zip(names, call.named(*layer.names), strict=True))
-    shapes = {name: value.shape if isinstance(value, Tensor) else value for name, value in given.items()}
+    arguments = dict(zip(names, call.named(*layer.names), strict=True))
+    shapes = {name: value.shape if isinstance(value, Tensor) else value for name, value in arguments.items()}
     try:
         options = layer.options(tensor.shape, shapes)
-    except (TypeError, ValueError, IndexError):  # what is given is no size
+    except (TypeError, ValueError, IndexError):  # an argument that is not a size
         options = {"weight": None}
     weight = options.get("weight", ())
     if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
@@ -477,7 +517,6 @@ def _layer(tensor: Tensor, call: Call) -> Tensor:
 
 
 def _joined(call: Call) -> Tensor:
-    """Return what a function makes of several tensors, given one by one or as a list."""
     op, keywords = JOINING[call.name], dict(call.keywords)
     values = [*call.values, *[keywords.pop(name) for name in LISTS if name in keywords]]
     axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
@@ -498,21 +537,19 @@ def _joined(call: Call) -> Tensor:
     return combined(op, values, call.error, **options)
 
 
-LISTS = ("tensors", "arrays", "values", "input", "x", "other", "y")
-"""What functions call their tensors, or the list of them."""
-
-
 def combined(op: str, parts: Sequence[Value], error: MakeError, **options: object) -> Tensor:
-    """Return the tensor after an op with others; the chain goes on with the one that the code is about."""
+    """Apply an op of several tensors; the traced one continues the chain."""
     tensors = [part for part in parts if isinstance(part, Tensor)]
     if len(tensors) < len(parts) or not tensors:
         raise error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
-    main = next((tensor for tensor in sorted(tensors, key=lambda each: not each.stages) if tensor.main), tensors[0])
+    main = next(
+        (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.main), tensors[0]
+    )
     if len(tensors) == 1 and op == "broadcast":
         return main
-    at = next(place for place, tensor in enumerate(tensors) if tensor is main)
-    operands = tuple([HERE if place == at else tensor.checked().shape for place, tensor in enumerate(tensors)])
-    return main.after(op, operands=operands[1:] if at == 0 else operands, **options)
+    main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
+    operands = tuple([HERE if index == main_index else tensor.checked().shape for index, tensor in enumerate(tensors)])
+    return main.after(op, operands=operands[1:] if main_index == 0 else operands, **options)
 
 
 def _view(tensor: Tensor, call: Call) -> Tensor:
@@ -536,12 +573,12 @@ def _swapped(tensor: Tensor, call: Call, *names: str) -> Tensor:
 
 def _moveaxis(tensor: Tensor, call: Call) -> Tensor:
     lists = [value if isinstance(value, tuple) else (value,) for value in call.named("source", "destination")]
-    sources, places = ([call.axis(tensor, axis) for axis in each] for each in lists)
-    if len({len(sources), len(places), len({*sources}), len({*places})}) > 1:
+    sources, destinations = ([call.axis(tensor, axis) for axis in group] for group in lists)
+    if len({len(sources), len(destinations), len({*sources}), len({*destinations})}) > 1:
         raise call.error("each axis moves to one place")
     order = [axis for axis in range(tensor.rank) if axis not in sources]
-    for place, axis in sorted(zip(places, sources, strict=True)):
-        order.insert(place, axis)
+    for destination, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(destination, axis)
     return tensor.moved(order)
 
 
@@ -558,48 +595,60 @@ def _squeeze(tensor: Tensor, call: Call) -> Tensor:
 
 
 def _tile(tensor: Tensor, call: Call) -> Tensor:
-    """Repeat the whole tensor along each dim, the last repeat for the last dim; TensorFlow's own takes one for each."""
+    """Apply `tile`.
+
+    NumPy aligns the repeats with the last dims; TensorFlow needs one repeat for each dim.
+    """
     counts = call.dims("repeats", "reps", "dims", "multiples", "sizes")
-    lacking = tensor.rank - len(counts) if call.name == "tile" else 0
-    return tensor.after("tile", repeats=(*(1,) * lacking, *counts))
+    missing = tensor.rank - len(counts) if call.name == "tile" else 0
+    return tensor.after("tile", repeats=(*(1,) * missing, *counts))
 
 
 def _repeat(tensor: Tensor, call: Call) -> Tensor:
-    """Read torch's repeat, which tiles; einops', which takes a pattern; or NumPy's, which repeats each element."""
+    """Apply `repeat` of PyTorch, einops or NumPy.
+
+    PyTorch tiles, einops follows a pattern, and NumPy repeats element by element.
+    """
     if call.values and isinstance(call.values[0], str):
         return _rearrange(tensor, call)
     return _tile(tensor, call) if tensor.dialect == "torch" else _repeat_elements(tensor, call)
 
 
 def _repeat_elements(tensor: Tensor, call: Call) -> Tensor:
-    """Repeat each element along one axis; without an axis, of the flattened tensor."""
+    """Repeat each element along one axis.
+
+    Without an axis, the tensor is flattened first.
+    """
     count, axis = call.named("repeats", "dim/axis")
     if axis is None:
         tensor, axis = tensor.reshaped(-1), 0
-    place = call.axis(tensor, axis)
-    dims, times = tensor.shape, call.dim(count)
-    tensor = tensor.after("unsqueeze", axes=(place + 1,))
-    tensor = tensor.after("expand", target=(*dims[: place + 1], times, *dims[place + 1 :]))
-    return tensor.reshaped(*dims[:place], product((dims[place], times)), *dims[place + 1 :])
+    index = call.axis(tensor, axis)
+    dims, repeats = tensor.shape, call.dim(count)
+    tensor = tensor.after("unsqueeze", axes=(index + 1,))
+    tensor = tensor.after("expand", target=(*dims[: index + 1], repeats, *dims[index + 1 :]))
+    return tensor.reshaped(*dims[:index], product((dims[index], repeats)), *dims[index + 1 :])
 
 
 def _rearrange(tensor: Tensor, call: Call) -> Tensor:
-    """Read einops' rearrange and repeat. Lengths with names become the stages that the op itself has."""
+    """Apply einops' `rearrange` or `repeat`.
+
+    With a named length, the pattern is expanded into its stages.
+    """
     if len(call.values) != 1 or not isinstance(call.values[0], str):
         raise call.error(f"{call.name} of einops takes a pattern")
     lengths = {name: call.dim(value) for name, value in call.keywords.items()}
-    written = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
+    lengths_text = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
     if not any(isinstance(length, Monomial) for length in lengths.values()):
-        return tensor.after("rearrange", pattern=call.values[0], lengths=written)
-    stand_in = ",".join(f"{name}=2" for name in lengths)
-    return _planned(tensor, plan_of(tensor.rank, call.values[0], stand_in), lengths)
+        return tensor.after("rearrange", pattern=call.values[0], lengths=lengths_text)
+    placeholder = ",".join(f"{name}=2" for name in lengths)
+    return _planned(tensor, plan_of(tensor.rank, call.values[0], placeholder), lengths)
 
 
 def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
-    """Return the tensor after the stages of a pattern, with these lengths of its axes."""
+    """Apply the stages of a pattern with these axis lengths."""
     sizes = lengths_of(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
-    single = tuple([sizes[axis] for axis in plan.axes])
-    tensor = tensor if single == tensor.shape else tensor.reshaped(*single)
+    split_shape = tuple([sizes[axis] for axis in plan.axes])
+    tensor = tensor if split_shape == tensor.shape else tensor.reshaped(*split_shape)
     tensor = tensor if plan.moved == tuple(range(tensor.rank)) else tensor.moved(plan.moved)
     if plan.new:
         tensor = tensor.inserted(tuple(plan.new))
@@ -609,51 +658,61 @@ def _planned(tensor: Tensor, plan: Plan, lengths: Mapping[str, Dim]) -> Tensor:
 
 
 def _chunk(tensor: Tensor, call: Call) -> Chunks:
-    """Read what cuts by a count, by the places of cuts (NumPy), or by sizes (TensorFlow, Paddle)."""
+    """Split by a count, by cut positions (NumPy) or by sizes (TensorFlow, Paddle)."""
     count, axis = call.named("chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis")
-    place = call.axis(tensor, axis, 0)
+    split_axis = call.axis(tensor, axis, 0)
     if not isinstance(count, tuple):
         uneven = call.name in ("array_split", "tensor_split") or None
-        return cut(tensor, place, parts=call.whole(count), uneven=uneven)
+        return cut(tensor, split_axis, parts=call.whole(count), uneven=uneven)
     sizes = [call.dim(size) for size in count]
-    between = call.name != "split" or tensor.dialect in ("numpy", "jax")
-    return cut(tensor, place, sizes=_between(tensor.shape[place], sizes, call) if between else tuple(sizes))
+    are_positions = call.name != "split" or tensor.dialect in ("numpy", "jax")
+    return cut(
+        tensor, split_axis, sizes=_between(tensor.shape[split_axis], sizes, call) if are_positions else tuple(sizes)
+    )
 
 
 def _between(dim: Dim, places: Sequence[Dim], call: Call) -> Shape:
-    """Return the sizes of the parts between places on an axis; raise `ShapeError` (usage) if they are not known."""
+    """Return the sizes of the parts between cut positions.
+
+    Raises `ShapeError` (usage) if the positions are unknown or do not ascend.
+    """
     if isinstance(dim, int):
-        whole = [place if isinstance(place, int) else dim + 1 for place in places]
-        found = [slice(*ends).indices(dim)[:2] for ends in pairwise((0, *whole, dim))]
-        if max(whole, default=0) <= dim and all(start <= stop for start, stop in found):
-            return tuple([stop - start for start, stop in found])
+        cuts = [position if isinstance(position, int) else dim + 1 for position in places]
+        ranges = [slice(*ends).indices(dim)[:2] for ends in pairwise((0, *cuts, dim))]
+        if max(cuts, default=0) <= dim and all(start <= stop for start, stop in ranges):
+            return tuple([stop - start for start, stop in ranges])
     raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
 
 
 def _split(tensor: Tensor, call: Call) -> Chunks:
-    """Read torch's split, which names the size of a part or all sizes; others name a count, sizes or places."""
+    """Apply PyTorch's `split`.
+
+    Its argument is the size of a part, or the list of all sizes.
+    """
     if tensor.dialect != "torch":
         return _chunk(tensor, call)
     size, axis = call.named("split_size/split_size_or_sections/split_sizes", "dim")
-    place = call.axis(tensor, axis, 0)
+    split_axis = call.axis(tensor, axis, 0)
     if isinstance(size, tuple):
-        return cut(tensor, place, sizes=tuple(map(call.dim, size)))
-    count = quotient(tensor.shape[place], call.dim(size)) if size != 0 else 0
-    return cut(tensor, place, **({"parts": count} if isinstance(count, int) and count else {"size": call.whole(size)}))
+        return cut(tensor, split_axis, sizes=tuple(map(call.dim, size)))
+    count = quotient(tensor.shape[split_axis], call.dim(size)) if size != 0 else 0
+    return cut(
+        tensor, split_axis, **({"parts": count} if isinstance(count, int) and count else {"size": call.whole(size)})
+    )
 
 
 def _unbind(tensor: Tensor, call: Call) -> Chunks:
     (axis,) = call.named("dim/axis")
-    place = call.axis(tensor, axis, 0)
-    dim = tensor.shape[place]
-    return Chunks(tensor, place, dim if isinstance(dim, int) else None)
+    split_axis = call.axis(tensor, axis, 0)
+    dim = tensor.shape[split_axis]
+    return Chunks(tensor, split_axis, dim if isinstance(dim, int) else None)
 
 
 def _made(tensor: Tensor, call: Call) -> Tensor:
-    """Read what becomes a few stages, such as narrow."""
-    places = [place.rstrip("?") for place in MADE[call.name][2]]
-    given = [value if value is None or isinstance(value, tuple) else (value,) for value in call.named(*places)]
-    texts = [",".join([str(call.whole(each)) for each in value]) for value in given if value is not None]
+    """Apply a function that is composed of a few stages, such as `narrow`."""
+    parameters = [parameter.rstrip("?") for parameter in MADE[call.name][2]]
+    arguments = [value if value is None or isinstance(value, tuple) else (value,) for value in call.named(*parameters)]
+    texts = [",".join([str(call.whole(item)) for item in value]) for value in arguments if value is not None]
     for words in made_stages(call.name, tensor.shape, texts):
         stage = read_stage(words, with_input=False)
         tensor = tensor.after(stage.op, **stage.options)
@@ -661,25 +720,33 @@ def _made(tensor: Tensor, call: Call) -> Tensor:
 
 
 def _op(op: str, **arguments: str) -> Callable[[Tensor, Call], Tensor]:
-    """Return what reads a call as an op, given the names of the arguments that its options are."""
+    """Return a function that applies one op.
+
+    `arguments` maps the op's options to the argument names of the call.
+    """
 
     def change(tensor: Tensor, call: Call) -> Tensor:
-        given = zip(arguments, call.named(*arguments.values()), strict=True)
-        return tensor.after(op, **{name: value if value is None else call.size(value) for name, value in given})
+        pairs = zip(arguments, call.named(*arguments.values()), strict=True)
+        return tensor.after(op, **{name: value if value is None else call.size(value) for name, value in pairs})
 
     return change
 
 
 def _reduced(tensor: Tensor, call: Call) -> Value:
-    """Return what makes one position of many: a chain begins anew there, since no op here does that."""
+    """Return the tensor after a reduction, at which a new chain starts.
+
+    No op of a chain reduces an axis. `max` and `min` of PyTorch return a pair.
+    """
     power = ("p/ord",) if call.name == "norm" else ()
-    *_, axes, kept = call.named(*power, "dim/axis", "keepdim/keepdims")
-    listed = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
-    places = [call.axis(tensor, axis) for axis in listed]
-    dims = [1 if place in places else dim for place, dim in enumerate(tensor.shape) if kept or place not in places]
-    found = begun(tuple(dims), tensor.checked().dialect)
-    pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
-    return (found, found) if pair else found
+    *_, axes, keepdims = call.named(*power, "dim/axis", "keepdim/keepdims")
+    requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    reduced = [call.axis(tensor, axis) for axis in requested]
+    dims = [
+        1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
+    ]
+    result = begun(tuple(dims), tensor.checked().dialect)
+    returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
+    return (result, result) if returns_pair else result
 
 
 REDUCING = ("mean", "sum", "max", "min", "amax", "amin", "argmax", "argmin", "any", "all", "norm", "std", "var")
@@ -719,7 +786,7 @@ SHAPE_CHANGING: dict[str, Callable[[Tensor, Call], Value]] = {
     }.items()
     for name in listed.split()
 }
-"""The calls that change a shape."""
+"""The functions that change a shape."""
 KEEPING = (
     "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
     "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
@@ -728,10 +795,7 @@ KEEPING = (
     "masked_fill masked_fill_ tril triu cumsum zeros_like ones_like randn_like rand_like empty_like full_like"
 )
 SHAPE_KEEPING = {*KEEPING.split()}
-"""The calls that keep a shape."""
-
-
-# The syntax of code: its tree, and the tensor and the dialect that it speaks of; nothing is read for its value.
+"""The functions that preserve a shape."""
 
 
 FRAMEWORKS = {
@@ -741,18 +805,31 @@ FRAMEWORKS = {
     **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
     "paddle": "paddle",
 }
-"""The dialects of modules, by the names under which they are imported."""
+"""The dialects of modules by their usual import names."""
 OF_TORCH = {"view", "permute", "unsqueeze", "contiguous"}
-"""Methods that tensors of PyTorch have, and arrays do not, or for something else."""
+"""Methods that PyTorch tensors have, and NumPy arrays lack or define otherwise."""
 MODULES = {*FRAMEWORKS, "einops", "math", "ops", "layers"}
 PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
 DEFINED = (ast.FunctionDef, ast.ClassDef)
 PASTE = "paste the lines that end with one tensor, or their function"
 FORWARD = ("forward", "call", "__call__")
+LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
+KEEPS = re.compile(rf"(?i)(.+_)?({LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?")
+"""The names of layers that preserve a shape."""
+DIM = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
+LONGEST_COMMENT = 200
+COMMENT = re.compile(
+    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
+    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM}(?:\s*,\s*{DIM})+)\s*$)"
+)
+"""A comment that begins or ends with a shape.
+
+Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`.
+"""
 
 
 def cleaned(text: str) -> str:
-    r"""Return pasted code as a file would have it: without prompts and what they printed, and not indented.
+    r"""Strip prompts, printed output and indentation from pasted code.
 
     >>> cleaned(">>> x.T\n(3, 2)"), cleaned("x = x.T\n    x[0]")
     ('x.T', 'x = x.T\nx[0]')
@@ -761,12 +838,12 @@ def cleaned(text: str) -> str:
         text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
     text = dedent(text).strip()
     first, _, rest = text.partition("\n")
-    deeper = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
-    return f"{first}\n{dedent(rest)}" if deeper else text
+    is_indented = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
+    return f"{first}\n{dedent(rest)}" if is_indented else text
 
 
 def parsed(text: str) -> ast.Module:
-    """Return the syntax tree of code; raise `ShapeError` (usage) if it has none."""
+    """Parse code; raise `ShapeError` (usage) if it is not valid Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -783,9 +860,9 @@ def parsed(text: str) -> ast.Module:
 
 
 def as_written(name: str) -> str:
-    """Return the name of a tensor, or the call that makes it, as Python writes it.
+    """Normalize the name of a tensor, or the call that creates it.
 
-    Raises `ShapeError` (usage) for what is neither.
+    The result is the text that `ast.unparse` prints. Raises `ShapeError` (usage) for any other expression.
     """
     match parsed(name).body:
         case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
@@ -794,128 +871,141 @@ def as_written(name: str) -> str:
 
 
 def dialect_of(tree: ast.AST) -> str:
-    """Return the dialect that the modules and the methods of code speak; PyTorch's if nothing tells."""
-    signs = set[str | None]()
+    """Guess the dialect from imported module names and methods; PyTorch by default."""
+    markers = set[str | None]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in FRAMEWORKS:
             return FRAMEWORKS[node.id]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            several = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2  # torch takes two axes
-            signs |= {"all axes" if several else node.func.attr, *[each.arg for each in node.keywords]}
-    of_numpy = signs & {"all axes", "astype", "ravel"} or ("axis" in signs and not signs & OF_TORCH)
-    return "numpy" if of_numpy else "torch"
+            # PyTorch's transpose takes two axes, NumPy's takes all.
+            takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
+            markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
+    is_numpy = markers & {"all axes", "astype", "ravel"} or ("axis" in markers and not markers & OF_TORCH)
+    return "numpy" if is_numpy else "torch"
 
 
 def subject_of(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
-    """Return the lines to read, and what they call their tensor if that is clear: a function's only argument.
+    """Return the statements to interpret and the name of their tensor.
 
-    Where nothing but functions does something, it is the last of them, or that which a call of their class runs.
+    The name is empty unless the function has a single parameter.
+
+    If the module defines only functions and classes, the statements are the body of the last function, or of the
+    class's `__init__` and `forward`.
     """
-    defined = [each for each in statements if isinstance(each, DEFINED)]
-    lines = [each for each in statements if not isinstance(each, DEFINED)]
+    defined = [node for node in statements if isinstance(node, DEFINED)]
+    lines = [node for node in statements if not isinstance(node, DEFINED)]
     if not defined or does_something(lines):
         return lines, ""
-    held = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
-    methods = {each.name: each for each in held if isinstance(each, ast.FunctionDef)}
-    last = next((methods[name] for name in (*FORWARD, *reversed(methods)) if name in methods), None)
-    taken = list[str]()
-    for function in filter(None, (methods.get("__init__"), last)):
-        names_taken, defaults = [each.arg for each in function.args.args], function.args.defaults
-        taken = [name for name in names_taken[: len(names_taken) - len(defaults)] if name not in ("self", "cls")]
-        for name, default in zip(names_taken[::-1], defaults[::-1], strict=False):
+    candidates = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
+    methods = {node.name: node for node in candidates if isinstance(node, ast.FunctionDef)}
+    entry = next((methods[name] for name in (*FORWARD, *reversed(methods)) if name in methods), None)
+    parameters = list[str]()
+    for function in filter(None, (methods.get("__init__"), entry)):
+        argument_names, defaults = [node.arg for node in function.args.args], function.args.defaults
+        parameters = [
+            name for name in argument_names[: len(argument_names) - len(defaults)] if name not in ("self", "cls")
+        ]
+        for name, default in zip(argument_names[::-1], defaults[::-1], strict=False):
             lines.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], default), default))
         lines += function.body
-    return lines, taken[0] if len(taken) == 1 else ""
+    return lines, parameters[0] if len(parameters) == 1 else ""
 
 
 def first_name(statements: Iterable[ast.stmt]) -> str:
-    """Return the first name in lines that is no module's and no function's; `x` if there is none."""
+    """Return the first variable that is not a module or function.
+
+    Returns `x` if there is none.
+    """
     nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)]
-    read = [node for node in nodes if isinstance(node.ctx, ast.Load) and not (node.id in MODULES or is_known(node.id))]
-    return min(read, key=lambda node: (node.lineno, node.col_offset)).id if read else "x"
+    loaded = [
+        node for node in nodes if isinstance(node.ctx, ast.Load) and not (node.id in MODULES or is_known(node.id))
+    ]
+    return min(loaded, key=lambda node: (node.lineno, node.col_offset)).id if loaded else "x"
 
 
 def does_something(statements: Iterable[ast.AST]) -> bool:
-    """Say whether lines have a call that is known, or an index."""
+    """Return whether the statements hold a supported call or an index."""
     nodes = [node for statement in statements for node in ast.walk(statement)]
-    called = [getattr(each.func, "attr", dotted_name(each.func)) for each in nodes if isinstance(each, ast.Call)]
-    return any(map(is_known, called)) or any(isinstance(each, ast.Subscript) for each in nodes)
+    called = [getattr(node.func, "attr", dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    return any(map(is_known, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
 
 
 def names_in(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a statement loads, or to which it gives values."""
+    """Return the names that a statement loads or stores."""
     return {dotted_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
 
 
-LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
-KEEPS = re.compile(rf"(?i)(.+_)?({LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?")
-"""What layers are called that keep a shape."""
-
-
 def keeps(called: str) -> bool:
-    """Say whether a layer keeps a shape by its name: `self.attn_drop`."""
+    """Return whether a layer preserves the shape by its name: `self.attn_drop`."""
     base, _, name = called.rpartition(".")
     return base in ("", "self") and KEEPS.fullmatch(name) is not None
 
 
 def dotted_name(node: ast.AST) -> str:
-    """Return a dotted name as it is written; an empty text for anything else."""
+    """Return a dotted name as it is written; empty for any other expression."""
     text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
     return text if text.replace(".", "").isidentifier() else ""
 
 
 def _offset(text: str, line: int, column: int) -> int:
-    """Return the place of a character in code. Python counts its lines from 1 and its columns in bytes."""
+    """Return the offset of a character.
+
+    Python counts lines from 1 and columns in UTF-8 bytes.
+    """
     lines = text.splitlines(keepends=True)
     before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
     return len("".join(lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
 
 
 def span_of(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
-    """Return the place of an expression in code."""
+    """Return the span of an expression in code."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
     return _offset(text, node.lineno, node.col_offset), _offset(text, end_line, end_column)
 
 
-DIM = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
-LONGEST_COMMENT = 200
-COMMENT = re.compile(
-    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
-    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM}(?:\s*,\s*{DIM})+)\s*$)"
-)
-"""A comment that begins or ends with a shape: `# (B, T, C) after the split`, `# shape: B,T,C`, `# x -> [B, T]`."""
-
-
 def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
-    """Yield the shapes that comments tell, each with the number of its line."""
+    """Yield the shapes that comments declare, each with its line number."""
     with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            found = COMMENT.match(token.string[:LONGEST_COMMENT]) if token.type == tokenize.COMMENT else None
-            with suppress(ShapeError):  # what only looks like a shape
-                if found:
-                    yield token.start[0], read_pattern((found[1] or found[2]).strip(" ,"), "line")
+            match = COMMENT.match(token.string[:LONGEST_COMMENT]) if token.type == tokenize.COMMENT else None
+            with suppress(ShapeError):  # a comment that only looks like a shape
+                if match:
+                    yield token.start[0], read_pattern((match[1] or match[2]).strip(" ,"), "line")
 
 
-# The reader: a walk through the syntax tree. A line is an expression over one tensor; other names are sizes.
+FEATURES = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+"""The names of layers whose input is a feature vector, not an image."""
+IGNORED = {"dtype", "device", "out", "requires_grad", "name", "copy", "memory_format", "inplace", "non_blocking"}
+"""Arguments that do not affect shapes."""
+LISTS_OF_SIZES = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
+HOLDS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-1, 0), ast.Gt: (1,), ast.GtE: (0, 1)}
+"""The signs of `left - right` for which a comparison is true."""
 
 
 class CodeChain(Record):
-    """What code does to its tensor: the stages of a chain, and what is to be said of the reading."""
+    """The chain that code describes, with notes on its interpretation."""
 
     shape: Shape
     stages: tuple[Stage, ...]
     notes: tuple[str, ...]
     main: bool
-    """Whether the chain begins with the first tensor that is given."""
+    """Whether the chain starts at the first input."""
+
+
+class Claimed(Exception):
+    """Signals which tensor the unnamed input shape belongs to.
+
+    Its argument is the name.
+    """
 
 
 def read_code(
     text: str, inputs: Mapping[str, Shape], dialect: str | None = None, sizes: Mapping[str, int | Shape] = NONE
 ) -> CodeChain:
-    """Return what code does to a tensor, given the shapes of tensors by their names, the first of which it is about.
+    """Return the chain that code applies to the first of its input tensors.
 
-    A shape whose name is empty is that of the tensor that the code begins with. `sizes` are put in for names.
-    Raises `ShapeError` (usage) for what cannot be read, with its place.
+    `inputs` maps names of tensors to shapes; the shape under the empty name belongs to the tensor that the code starts
+    with. `sizes` are substituted for names. Raises `ShapeError` (usage) with a span for code that is not supported.
 
     >>> from shapecalc.core.text import read_dims
     >>> read_code("x.transpose(1, 2)", {"x": read_dims("B,T,C")}).stages
@@ -927,20 +1017,24 @@ def read_code(
         raise LONGEST_CODE.passed(f"{len(text)} characters of code", PASTE, argument="line")
     tree = parsed(text)
     try:
-        row = dialect_called(dialect).name if dialect else dialect_of(tree)
+        dialect_name = dialect_called(dialect).name if dialect else dialect_of(tree)
         lines, name = subject_of(tree.body)
         try:
-            return Reader(text, row, sizes).read(lines, {each or name: dims for each, dims in inputs.items()})
+            return Reader(text, dialect_name, sizes).read(
+                lines, {input_name or name: dims for input_name, dims in inputs.items()}
+            )
         except Claimed as claimed:
-            return Reader(text, row, sizes).read(
-                lines, {each or claimed.args[0]: dims for each, dims in inputs.items()}
+            return Reader(text, dialect_name, sizes).read(
+                lines, {input_name or claimed.args[0]: dims for input_name, dims in inputs.items()}
             )
     except RecursionError:
         raise misuse("the code is nested too deep", argument="line") from None
 
 
 def is_code(text: str) -> bool:
-    """Say whether a text is Python that does something known to a tensor, and no shape.
+    """Return whether a text is Python with a supported call or index.
+
+    A shape is not code.
 
     >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
     (True, True, False, False)
@@ -955,47 +1049,44 @@ def is_code(text: str) -> bool:
     return False
 
 
-class Claimed(Exception):
-    """What has to be a tensor, and how the code calls it: the shape that is given without a name is its own."""
-
-
-FEATURES = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
-"""What layers are called that give no map of an image."""
-IGNORED = {"dtype", "device", "out", "requires_grad", "name", "copy", "memory_format", "inplace", "non_blocking"}
-"""Arguments that say nothing of shapes."""
-LISTS_OF_SIZES = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
-HOLDS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-1, 0), ast.Gt: (1,), ast.GtE: (0, 1)}
-"""The signs of the difference of two numbers for which a comparison holds."""
-
-
 class Reader:
-    """A walk through a syntax tree that gives every expression its value: a size, a tuple or a tensor.
+    """An interpreter of a syntax tree over sizes, tuples and traced tensors.
 
-    What a statement cannot be read for is kept as the value of the names that it assigns, and raised where they are
-    used: a line that the answer does not need does not hinder it.
+    The error of an unsupported statement becomes the value of the names that it assigns, and is raised where they are
+    used, so a line that the answer does not need does not fail.
     """
 
     def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
-        """Begin with nothing assigned."""
+        """Create an interpreter without variables."""
         self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
         self.given: dict[str, Tensor] = {}
         self.unnamed = False
-        """Whether a shape is given without a name, which nothing has claimed yet."""
+        """Whether an input shape has no name and is not yet assigned to a tensor."""
         self.assigned: dict[str, Value | ShapeError] = {}
         self.last: Value | ShapeError = None
-        """The last tensor of a statement, or why there is none."""
+        """The last tensor of a statement, or the error that prevented it."""
         self.passed: dict[ShapeError, None] = {}
-        """Why statements were passed over."""
+        """The errors of skipped statements, in order."""
         self.shape_at: dict[int, Shape] = {}
-        """What the statement gives that ends on a line, by the number of the line."""
+        """The shapes by the last line of the statement that returned or assigned them."""
         self.notes: dict[str, None] = {}
         self.met: set[str] = set()
         """The names of sizes that were read."""
-        self.count, self.ended, self.asking = 0, False, False
-        """How many statements were read, whether the code has returned, and whether a shape is asked for here."""
+        self.count = 0
+        """The number of interpreted statements."""
+        self.ended = False
+        """Whether the code has returned."""
+        self.asking = False
+        """Whether a shape argument is being evaluated.
+
+        A tensor of one dim then denotes a size.
+        """
 
     def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
-        """Return what statements do to the first of the tensors; raise `Claimed` for a shape that has no name."""
+        """Interpret statements.
+
+        Raises `UnnamedInputFound` if the input shape has no name yet.
+        """
         numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
         self.unnamed = "" in inputs
         for name, dims in inputs.items() if not self.unnamed else ():
@@ -1008,8 +1099,8 @@ class Reader:
             self.body(statements)
         except Refused as refused:
             if "\n" in self.text.strip():
-                said = self.text.splitlines()[self.line - 1].strip()
-                self.notes[visible(f"refused in line {self.line}: {brief(said)}")] = None
+                source_line = self.text.splitlines()[self.line - 1].strip()
+                self.notes[visible(f"refused in line {self.line}: {brief(source_line)}")] = None
             return CodeChain(refused.args[0], refused.args[1], self.noted(known), True)
         if self.unnamed:
             raise Claimed(first_name(statements))
@@ -1019,9 +1110,12 @@ class Reader:
         return self.chain(self.last, known)
 
     def chain(self, value: Value, known: Sequence[str]) -> CodeChain:
-        """Return the chain that led to a value; raise `ShapeError` (usage) if it is no tensor, or as it was given."""
+        """Return the chain that led to a value.
+
+        Raises `ShapeError` (usage) if the value is not a tensor, or a tensor without stages.
+        """
         if isinstance(value, tuple):
-            value = next((each for each in value if isinstance(each, Tensor)), value)
+            value = next((part for part in value if isinstance(part, Tensor)), value)
         value = (value.together or value) if isinstance(value, Chunks) else value
         if isinstance(value, Chunks):
             hint = f"take one of them, as [0] does, or write the stage: select {value.axis} 0"
@@ -1029,13 +1123,16 @@ class Reader:
         if not isinstance(value, Tensor):
             raise misuse("the code does not end with a tensor", PASTE, argument="line")
         if not value.stages:
-            found = brief(shape_text(value.shape))
+            shown = brief(shape_text(value.shape))
             hint = "give what comes before it, or the class that makes it"
-            raise misuse(f"the code ends with a tensor as it was given or made, {found}", hint, argument="line")
+            raise misuse(f"the code ends with a tensor as it was given or made, {shown}", hint, argument="line")
         return CodeChain(value.given, value.stages, self.noted(known), value.main)
 
     def noted(self, known: Sequence[str]) -> tuple[str, ...]:
-        """Return what is to be said of the reading: what was assumed or passed over, and comments that differ."""
+        """Return the notes on the interpretation.
+
+        They are assumptions, skipped statements, and comments whose shapes differ.
+        """
         notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.passed]]
         sizes = {name: size for name, size in self.assigned.items() if isinstance(size, Dim) and name not in known}
         for line, pattern in shapes_in_comments(self.text) if self.shape_at else ():
@@ -1045,10 +1142,11 @@ class Reader:
             notes += [f"line {line}, the comment: {problem.message}"] if problem else []
         return tuple(notes)
 
-    # Statements
-
     def body(self, statements: Sequence[ast.stmt]) -> None:
-        """Read statements. Why one cannot be read is kept for the names that it assigns and that are not given."""
+        """Interpret statements.
+
+        The error of a failing statement is stored under the names that it assigns, except names of inputs.
+        """
         for statement in statements:
             self.count += 1
             if self.count > MOST_STATEMENTS:
@@ -1067,7 +1165,7 @@ class Reader:
                 return
 
     def statement(self, node: ast.stmt) -> None:
-        """Give the names that a statement assigns their values; keep its tensor."""
+        """Interpret one statement and record its tensor."""
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
                 return
@@ -1093,14 +1191,20 @@ class Reader:
         if isinstance(shape, tuple):
             self.shape_at[node.end_lineno or 0] = tuple(filter(is_dim, shape))
         tensors = value if isinstance(value, tuple) else (value,)
-        if isinstance(node, ast.Return) or any(isinstance(each, Tensor | Chunks) for each in tensors):
+        if isinstance(node, ast.Return) or any(isinstance(item, Tensor | Chunks) for item in tensors):
             self.last = value
 
     def assigned_by(self, node: ast.Assign | ast.AnnAssign, inner: ast.expr) -> Value:
-        """Return what a statement assigns, once the names have it; what is given for a name stands for a constant."""
+        """Bind the targets of an assignment and return the value.
+
+        The given shape of a target replaces a constant or created tensor.
+        """
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        name, made = dotted_name(targets[0]), isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") in MAKING
-        value: Value = self.given.get(name) if made or isinstance(inner, ast.Constant) else None
+        name, is_created = (
+            dotted_name(targets[0]),
+            isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") in MAKING,
+        )
+        value: Value = self.given.get(name) if is_created or isinstance(inner, ast.Constant) else None
         if value is None and isinstance(inner, ast.Constant) and name in self.sizes:
             value = self.size(inner, name)
         elif value is None:
@@ -1113,14 +1217,14 @@ class Reader:
         return value
 
     def check_shape_known(self, inner: ast.expr, target: ast.expr) -> None:
-        """Raise the error for a tensor of which all that is known is `B, T, C = x.shape`."""
+        """Raise the missing-shape error for `B, T, C = x.shape` with an unknown `x`."""
         name, dims = dotted_name(inner), ",".join(filter(None, map(dotted_name, getattr(target, "elts", ()))))
         if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
             assert isinstance(inner, ast.Attribute)
             raise self.lacking(inner.value, dims)
 
     def assign(self, target: ast.expr, value: Value) -> None:
-        """Give a name its value, or each of several names its part, a starred one the list of what the others leave."""
+        """Bind an assignment target; unpack tuples and starred targets."""
         name, parts = dotted_name(target), getattr(target, "elts", None)
         if name:
             self.assigned[name] = value
@@ -1130,7 +1234,7 @@ class Reader:
         value = positions(value, self.error_at(target)) if isinstance(value, Tensor) else value
         if parts is None or not isinstance(value, tuple | Chunks):
             raise self.error(target, "nothing can be assigned to this here")
-        star = next((at for at, each in enumerate(parts) if isinstance(each, ast.Starred)), None)
+        star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
         if star is not None and isinstance(value, tuple):
             end = star + max(len(value) - len(parts) + 1, 0)
             value = (*value[:star], value[star:end], *value[end:])
@@ -1138,11 +1242,15 @@ class Reader:
         count = value.count if isinstance(value, Chunks) else len(value)
         if count is not None and count != len(parts):
             raise self.error(target, f"{len(parts)} names for {count} values")
-        for place, each in enumerate(parts):
-            self.assign(each, element(value, place, self.error_at(each)))
+        for position, part in enumerate(parts):
+            self.assign(part, element(value, position, self.error_at(part)))
 
     def truth(self, test: ast.expr, node: ast.If) -> bool | None:
-        """Return whether a condition is met; None if that is not known and nothing is assigned if it is."""
+        """Return the truth of a condition.
+
+        Returns None if it is unknown and the branches assign nothing. Raises `ShapeError` (usage) if it is unknown and
+        a branch assigns a name.
+        """
         value: Value = nan
         with suppress(ShapeError):
             value = self.value(test)
@@ -1154,21 +1262,22 @@ class Reader:
         return None
 
     def applied(self, held: Held, values: list[Value], keywords: Mapping[str, Value], error: MakeError) -> Value:
-        """Return what a layer makes of a tensor."""
+        """Apply a layer to a tensor."""
         if held.name == "Sequential" and values:
-            for layer in held.values:
-                if not isinstance(layer, Held):
+            for inner in held.values:
+                if not isinstance(inner, Held):
                     raise error("this is no layer")
-                values = [self.applied(layer, values, {}, error)]
+                values = [self.applied(inner, values, {}, error)]
             return values[0]
         if keeps(held.name) and values:
             return values[0]
         return call_tensor(held.name, [*values, *held.values], {**keywords, **held.keywords}, error)
 
-    # Expressions
-
     def value(self, node: ast.expr) -> Value:
-        """Return the value of an expression; raise `ShapeError` (usage) for one that is not read."""
+        """Return the value of an expression.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
         match node:
             case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
                 return constant
@@ -1189,18 +1298,21 @@ class Reader:
         raise self.error(node, "this is not supported here")
 
     def values(self, nodes: Sequence[ast.expr]) -> Iterator[Value]:
-        """Yield the values of expressions, those of a starred one each by itself."""
+        """Yield the values of expressions; unpack starred ones."""
         for node in nodes:
             if isinstance(node, ast.Starred):
-                found = self.value(node.value)
-                if not isinstance(found, tuple):
-                    raise self.listed(node.value) if is_dim(found) else self.error(node, "only a shape can be unpacked")
-                yield from found
+                value = self.value(node.value)
+                if not isinstance(value, tuple):
+                    raise self.listed(node.value) if is_dim(value) else self.error(node, "only a shape can be unpacked")
+                yield from value
             else:
                 yield self.value(node)
 
     def named(self, node: ast.expr) -> Value:
-        """Return the value of a name: assigned, of a tensor, or a size."""
+        """Return the value of a name or attribute.
+
+        It is a variable, an attribute of a tensor, or a size.
+        """
         name = dotted_name(node)
         if isinstance(value := self.assigned.get(name), ShapeError):
             raise value
@@ -1221,27 +1333,27 @@ class Reader:
         return self.size(node, name)
 
     def is_assigned(self, name: str) -> bool:
-        """Say whether a dotted name, or what it is an attribute of, has a value."""
-        return any(name == each or name.startswith(f"{each}.") for each in self.assigned)
+        """Return whether a dotted name or one of its prefixes is a variable."""
+        return any(name == variable or name.startswith(f"{variable}.") for variable in self.assigned)
 
     def size(self, node: ast.expr, name: str) -> Value:
-        """Return the size, or the list of sizes, that a name stands for; attributes have the last part of theirs."""
+        """Return the size or sizes of a name; an attribute is looked up by its last part."""
         last = name.rpartition(".")[2]
         if not name.isascii() or len(name) > LONGEST_WORD:
             raise self.error(node, "a size has a name of plain letters")
         self.met |= {name, last}
-        given = self.given.get(last)
-        found = self.sizes.get(name, self.sizes.get(last, given.size if given else None))
-        if found is None and LISTS_OF_SIZES.fullmatch(last):
+        tensor = self.given.get(last)
+        value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
+        if value is None and LISTS_OF_SIZES.fullmatch(last):
             raise self.listed(node)
-        return named_dim(last) if found is None else found
+        return named_dim(last) if value is None else value
 
     def listed(self, node: ast.expr) -> ShapeError:
-        """Return the error for a name of a list of sizes that is not known."""
+        """Return the error for an unknown list of sizes."""
         return self.error(node, "this is a list of sizes", f"--where {brief(self.segment(node))}=2,3,32,32 gives them")
 
     def compared(self, node: ast.expr, left: Value, sign: ast.operator | ast.cmpop, right: Value) -> Value:
-        """Return what an operator makes of two values, or whether a comparison holds: nan if that is not known."""
+        """Apply an operator or comparison; an unknown truth value is nan."""
         if isinstance(sign, ast.operator) or isinstance(left, Tensor) or isinstance(right, Tensor):
             return self.computed(node, left, SIGNS.get(type(sign).__name__, "&"), right)
         if isinstance(sign, ast.Is | ast.IsNot) and right is None:
@@ -1251,7 +1363,7 @@ class Reader:
         return nan
 
     def computed(self, node: ast.expr | ast.AugAssign, left: Value, sign: str, right: Value) -> Value:
-        """Return what an operator makes of two values."""
+        """Apply a binary operator to sizes, tuples or tensors."""
         if sign in ("//", "%") or self.asking:
             left, right = as_size(left), as_size(right)
         if sign == "@" and isinstance(node, ast.BinOp):
@@ -1262,15 +1374,15 @@ class Reader:
             if isinstance(one, Tensor):
                 if is_number(other):
                     return replace(one, size=None)
-                several = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
-                raise self.error(node, f"{sign} is read between tensors and numbers only{several}")
-        found = arithmetic(left, sign, right, self.error_at(node))
-        if sign == "//" and isinstance(found, Monomial):
-            self.notes[f"{brief(self.segment(node))} is read as {brief(str(found))}: other sizes are left out"] = None
-        return found
+                tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
+                raise self.error(node, f"{sign} is read between tensors and numbers only{tuple_hint}")
+        result = arithmetic(left, sign, right, self.error_at(node))
+        if sign == "//" and isinstance(result, Monomial):
+            self.notes[f"{brief(self.segment(node))} is read as {brief(str(result))}: other sizes are left out"] = None
+        return result
 
     def subscript(self, node: ast.Subscript, inner: ast.expr, index: ast.expr) -> Value:
-        """Return an element, or a tensor that is indexed."""
+        """Return an item of a tuple or the tensor after an index."""
         if ast.List in map(type, (index, *getattr(index, "elts", ()))):
             raise self.error(node, "a list of positions has no op here")
         name, key = dotted_name(inner), self.value(index)
@@ -1287,92 +1399,92 @@ class Reader:
         return element(base, key, self.error_at(node))
 
     def called(self, node: ast.Call) -> Value:
-        """Return the value of a call: of a method of a tensor, of a function, or of a layer."""
-        function, whole = node.func, dotted_name(node.func)
+        """Return the value of a call of a method, a function or a layer."""
+        function, path = node.func, dotted_name(node.func)
         if any("(" in name for name in self.given) and ast.unparse(node) in self.given:
             return self.given[ast.unparse(node)]
-        name = whole if is_known(whole) else getattr(function, "attr", whole)
-        held = self.value(function) if isinstance(function, ast.Call) or whole in self.assigned else None
-        if isinstance(held, Held):
-            if not (held.name == "Sequential" or keeps(held.name) or is_known(held.name)):
+        name = path if is_known(path) else getattr(function, "attr", path)
+        callee = self.value(function) if isinstance(function, ast.Call) or path in self.assigned else None
+        if isinstance(callee, Held):
+            if not (callee.name == "Sequential" or keeps(callee.name) or is_known(callee.name)):
                 raise self.unknown(node)
             self.check_known(node.args[:1])
-            return self.applied(held, *self.arguments(node, node.args), self.error_at(node))
-        base = whole.rpartition(".")[0]
-        if keeps(whole) and node.args and (base or not is_known(name)):
+            return self.applied(callee, *self.arguments(node, node.args), self.error_at(node))
+        base = path.rpartition(".")[0]
+        if keeps(path) and node.args and (base or not is_known(name)):
             self.notes[f"{brief(self.segment(node))} is read as keeping the shape"] = None
             return self.value(node.args[0])
         return self.result(node, function, base, name)
 
     def result(self, node: ast.Call, function: ast.expr, base: str, name: str) -> Value:
-        """Return the value of a call that is no known layer's."""
-        capital = name[:1].isupper() and name not in MEASURES
-        if (base == "self" and not self.is_assigned("self")) or not (capital or is_known(name)):
+        """Return the value of a call of a method or function, or instantiate a layer."""
+        is_class = name[:1].isupper() and name not in MEASURES
+        if (base == "self" and not self.is_assigned("self")) or not (is_class or is_known(name)):
             raise self.unknown(node)
-        method = isinstance(function, ast.Attribute) and base.partition(".")[0] not in MODULES - self.given.keys()
-        method = method and not capital and (name not in MAKING or self.is_assigned(base))
-        operands = [function.value, *node.args] if method else node.args  # type: ignore[attr-defined]
+        is_method = isinstance(function, ast.Attribute) and base.partition(".")[0] not in MODULES - self.given.keys()
+        is_method = is_method and not is_class and (name not in MAKING or self.is_assigned(base))
+        operands = [function.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
         first = [*self.values(operands[: name not in MAKING])]
-        self.asking, asked = name in SHAPE_CHANGING or name in MAKING, self.asking
+        self.asking, outer = name in SHAPE_CHANGING or name in MAKING, self.asking
         others, keywords = self.arguments(node, [] if name in SHAPE_KEEPING else operands[name not in MAKING :])
-        self.asking, values = asked, [*first, *others]
-        if capital and not any(isinstance(each, Tensor) for each in values):
+        self.asking, values = outer, [*first, *others]
+        if is_class and not any(isinstance(value, Tensor) for value in values):
             return Held(name, tuple(values), keywords)
-        if method or (
+        if is_method or (
             name not in (MEASURES | MAKING) and (isinstance(function, ast.Attribute) or name not in SHAPE_KEEPING)
         ):
-            joined = [part for each in operands for part in getattr(each, "elts", [each])]
-            self.check_known(joined if JOINING.get(name, "broadcast") != "broadcast" else operands[:1])
+            tensors = [item for operand in operands for item in getattr(operand, "elts", [operand])]
+            self.check_known(tensors if JOINING.get(name, "broadcast") != "broadcast" else operands[:1])
         if not is_known(name):
             raise self.unknown(node)
-        if name in MAKING and not method:
+        if name in MAKING and not is_method:
             return begun(MAKING[name](Call(name, tuple(values), keywords, self.error_at(node))), self.dialect)
-        found = call_tensor(name, values, keywords, self.error_at(node))
-        if name in REDUCING and isinstance(found, Tensor):
+        value = call_tensor(name, values, keywords, self.error_at(node))
+        if name in REDUCING and isinstance(value, Tensor):
             self.notes[f"the chain begins with what {brief(self.segment(node))} returns"] = None
-        return found
+        return value
 
     def check_known(self, nodes: Iterable[ast.expr]) -> None:
-        """Raise `ShapeError` (usage) for the first of these tensors that is a name of which nothing is known."""
+        """Raise `ShapeError` (usage) for the first name of unknown shape."""
         for node in nodes:
             if dotted_name(node) and isinstance(self.value(node), Monomial):
                 raise self.lacking(node)
 
     def arguments(self, node: ast.Call, operands: Sequence[ast.expr]) -> tuple[list[Value], dict[str, Value]]:
-        """Return the values of the arguments of a call, those by place and those by name."""
-        named = {each.arg or "**": each.value for each in node.keywords if each.arg not in IGNORED}
-        return [*self.values(operands)], {name: self.value(each) for name, each in named.items()}
+        """Return the values of a call's positional and keyword arguments."""
+        named = {word.arg or "**": word.value for word in node.keywords if word.arg not in IGNORED}
+        return [*self.values(operands)], {name: self.value(argument) for name, argument in named.items()}
 
     def unknown(self, node: ast.Call) -> ShapeError:
-        """Return the error for a call of which nothing is known, with what to give."""
-        called = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
-        if self.unnamed and dotted_name(node.func) in (called, f"self.{called}"):
+        """Return the error for an unknown function, with a hint."""
+        callee = getattr(node.func, "attr", "") or dotted_name(node.func) or "this layer"
+        if self.unnamed and dotted_name(node.func) in (callee, f"self.{callee}"):
             raise Claimed(ast.unparse(node))
-        example = "B,T,C" if FEATURES.search(called) else "B,256,H,W"
-        given, of_class = self.asked_for(node, example), dotted_name(node.func).startswith("self.")
-        hint = f"paste its class, too, with __init__; or {given}" if of_class else given
-        return self.error(node, f"{brief(called)} is not known here", hint)
+        example = "B,T,C" if FEATURES.search(callee) else "B,256,H,W"
+        hint_input, is_attribute = self.asked_for(node, example), dotted_name(node.func).startswith("self.")
+        hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
+        return self.error(node, f"{brief(callee)} is not known here", hint)
 
     def lacking(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
-        """Return the error for a tensor whose shape is not known, with what to give."""
+        """Return the error for a tensor of unknown shape, with a hint."""
         if self.unnamed:
             raise Claimed(ast.unparse(node))
         return self.error(node, "the shape of this tensor is not known", self.asked_for(node, example))
 
     def asked_for(self, node: ast.expr, example: str) -> str:
-        """Return what gives the shape of an expression, beside what is given."""
-        given = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.given.items()])
-        return f"give its shape: --input '{brief(given)}{brief(self.segment(node))}={example}'"
+        """Return the `--input` option that declares the shape of an expression."""
+        inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.given.items()])
+        return f"give its shape: --input '{brief(inputs)}{brief(self.segment(node))}={example}'"
 
     def error_at(self, node: ast.expr | ast.stmt) -> MakeError:
-        """Return what makes the error for an expression."""
+        """Return a function that builds errors for an expression."""
         return lambda message, hint="": self.error(node, message, hint)
 
     def segment(self, node: ast.expr | ast.stmt) -> str:
-        """Return the text of an expression."""
+        """Return the source text of an expression on one line."""
         start, end = span_of(self.text, node)
         return visible(" ".join(self.text[start:end].split()))
 
     def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
-        """Return the error (usage) for an expression, with its place."""
+        """Return a usage error for an expression, with its span."""
         return misuse(f"'{brief(self.segment(node))}': {message}", hint, argument="line", span=span_of(self.text, node))

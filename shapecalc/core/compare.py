@@ -1,4 +1,4 @@
-"""Comparisons: the same request or chain under every dialect and switch setting, side by side."""
+"""Comparisons of one request or chain under every dialect and switch setting."""
 
 from __future__ import annotations
 
@@ -18,106 +18,108 @@ from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
 from shapecalc.core.text import brief, lookup, shape_text, visible
 from shapecalc.core.values import read_sizes, shape_of
 
-# Comparisons: the same request under every dialect and switch setting, side by side.
-
 
 class Compared(Record):
-    """One row of a comparison: the same request, or chain, under one setting of one dialect."""
+    """One row of a comparison: a request or chain under one setting of one dialect."""
 
     trace: Trace | Chain
     default: bool
-    """Whether the setting is the dialect's own default, and so counts for agreement."""
+    """Whether the setting is a default of the dialect and counts for agreement."""
 
     @property
     def dialect(self) -> str:
-        """The dialect that answers."""
+        """The name of the dialect."""
         return self.trace.traces[-1].dialect
 
     @property
     def options(self) -> dict[str, object]:
-        """The settings in force, those of every stage of a chain together."""
+        """The settings in force, merged over the stages of a chain."""
         return {name: value for trace in self.trace.traces for name, value in trace.options.items()}
 
     @property
     def verdict(self) -> str:
-        """The output shape with its conditions, or `refused`: what rows are compared by."""
+        """The output shape with its conditions, or `refused`; equal verdicts agree."""
         if self.trace.output is None:
             return "refused"
         return " when ".join([shape_text(self.trace.output), *sorted(map(str, self.trace.conditions))])
 
 
 class Comparison(Record):
-    """The same request under every dialect and setting."""
+    """The answers to one request or chain under every dialect and setting."""
 
     op: str
     input: Shape
     arguments: Mapping[str, object]
     rows: tuple[Compared, ...]
     unasked: Mapping[str, str] = NONE
-    """The dialects that lack an op or an argument of this, and what they lack."""
+    """The dialects that lack the op or an argument, each with the reason."""
 
     @property
     def agree(self) -> bool:
-        """Whether all dialects answer alike at their default settings; refusals agree with each other."""
+        """Whether all dialects agree at their defaults; refusals agree with each other."""
         return len({row.verdict for row in self.rows if row.default}) <= 1
 
     def as_json(self) -> dict[str, object]:
-        """Return the comparison as the JSON object that the command line documents."""
-        kept = ("output", "conditions", "assumes", "problem")
+        """Return the comparison as the JSON object that the manual documents."""
+        keys = ("output", "conditions", "assumes", "problem")
         rows = []
         for row in self.rows:
-            found, version = row.trace.as_json(), getattr(row.trace, "version", None)
+            answered, version = row.trace.as_json(), getattr(row.trace, "version", None)
             setting = {"dialect": row.dialect, "version": version, "options": row.options}
-            rows.append(setting | {name: found[name] for name in kept} | {"default": row.default})
+            rows.append(setting | {key: answered[key] for key in keys} | {"default": row.default})
         request = {name: plain(value) for name, value in self.arguments.items()}
-        shown = {"op": "compare", "of": self.op, "input": plain(self.input), "request": request}
-        return {**shown, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
+        head = {"op": "compare", "of": self.op, "input": plain(self.input), "request": request}
+        return {**head, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
 
 
 def compare(
     op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
 ) -> Comparison:
-    """Return the answers to one request under every setting of the named dialects, or of all that have the op.
+    """Return the answers to one request under every setting of dialects.
 
-    Raises `ShapeError` (usage) for what no dialect can read.
+    These are the named dialects, or all that have the op. Raises `ShapeError` (usage) if no dialect can parse the
+    request.
 
     >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}).agree
     True
     """
     shape = shape if isinstance(shape, str) else shape_of(shape)
-    given = {
+    values = {
         name: tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
         for name, value in arguments.items()
     }
     if not isinstance(dialects, (list, tuple)):
         raise misuse(f"dialects are a list of names, not {visible(brief(repr(dialects)))}", argument="dialect")
-    rows, unread = list[Compared](), dict[str, ShapeError]()
+    rows, errors = list[Compared](), dict[str, ShapeError]()
     spec = lookup(op, OPS, "operation")
-    for row in [dialect_called(name) for name in dialects] or dialects_with(spec):
+    for dialect in [dialect_called(name) for name in dialects] or dialects_with(spec):
         try:
-            asked = ask(op, shape, {**given, "dialect": row.name, "where": options.get("where")})
-            if other := given.keys() - asked.arguments.keys():
-                raise misuse(f"{row.name} has another argument in place of {min(other)}")
+            request = ask(op, shape, {**values, "dialect": dialect.name, "where": options.get("where")})
+            if other := values.keys() - request.arguments.keys():
+                raise misuse(f"{dialect.name} has another argument in place of {min(other)}")
         except ShapeError as error:
-            unread[row.name] = error
+            errors[dialect.name] = error
             continue
-        for on in row.settings() if spec.switched else row.settings()[:1]:
-            switch = on if row.switch and spec.switched and row.switch.default is not on else None
-            limited = _limited(replace(asked, switch=switch), given, row, options)
-            default = on in row.defaults or not spec.switched
+        for setting in dialect.settings() if spec.switched else dialect.settings()[:1]:
+            switch = setting if dialect.switch and spec.switched and dialect.switch.default is not setting else None
+            limited = _limited(replace(request, switch=switch), values, dialect, options)
+            default = setting in dialect.defaults or not spec.switched
             rows.append(Compared(answer(limited) if isinstance(limited, Request) else limited, default))
-    if unread and (not rows or dialects or spec.name == "reshape"):
-        raise next(iter(unread.values()))
-    return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _lacks(unread))
+    if errors and (not rows or dialects or spec.name == "reshape"):
+        raise next(iter(errors.values()))
+    return Comparison(op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _lacks(errors))
 
 
 def _lacks(unread: Mapping[str, ShapeError]) -> FrozenDict:
-    """Return what dialects lack, in the words of their refusals."""
+    """Return the refusal message of each dialect."""
     return FrozenDict((name, error.problem.message) for name, error in unread.items())
 
 
 def _limited(request: Request, given: Options, row: Dialect, options: Options) -> Request | Trace:
-    """Return the request in the opset and element type asked for; a refusal if the dialect does not know them."""
+    """Return the request with the opset and element type of `options`.
+
+    If the dialect does not know them, return a refusal.
+    """
     limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or row.newest_opset}
     try:
         limited = ask(request.op, request.input, {**given, **limits, "dialect": row.name})
@@ -127,29 +129,28 @@ def _limited(request: Request, given: Options, row: Dialect, options: Options) -
     return replace(request, opset=limited.opset, dtype=limited.dtype)
 
 
-# Comparisons of chains: the same chain under every dialect and switch setting, side by side.
-
-
 def compare_chain(shape: str, stages: Sequence[Stage], dialects: Sequence[str], options: Options) -> Comparison:
-    """Return the answers to one chain under every setting of the named dialects, or of all that have its ops.
+    """Return the answers to one chain under every setting of dialects.
 
-    Raises `ShapeError` (usage) for what no dialect can read.
+    These are the named dialects, or all that have its ops. Raises `ShapeError` (usage) if no dialect can parse the
+    chain.
     """
-    rows, unread = list[Compared](), dict[str, ShapeError]()
+    rows, errors = list[Compared](), dict[str, ShapeError]()
     sizes = read_sizes(options.get("where") or {})
-    switched = any(OPS[op].switched for op, _ in stages)
-    for row in [dialect_called(name) for name in dialects] or DIALECTS.values():
-        for on in row.settings() if switched else row.settings()[:1]:
-            given = {"dialect": row.name, "dtype": options.get("dtype")}
-            given |= {"opset": options.get("opset")} if row.newest_opset else {}
-            given |= {row.switch.name: on} if row.switch and row.switch.default is not on and switched else {}
+    has_switch = any(OPS[op].switched for op, _ in stages)
+    for dialect in [dialect_called(name) for name in dialects] or DIALECTS.values():
+        switch = dialect.switch if has_switch else None
+        for setting in dialect.settings() if has_switch else dialect.settings()[:1]:
+            values = {"dialect": dialect.name, "dtype": options.get("dtype")}
+            values |= {"opset": options.get("opset")} if dialect.newest_opset else {}
+            values |= {switch.name: setting} if switch and switch.default is not setting else {}
             try:
-                found = answer_chain(shape, chain_with_options(stages, given), sizes)
+                chain = answer_chain(shape, chain_with_options(stages, values), sizes)
             except ShapeError as error:
-                unread[row.name] = error
+                errors[dialect.name] = error
             else:
-                rows.append(Compared(found, on in row.defaults or not switched))
-    if unread and (not rows or dialects):
-        raise next(iter(unread.values()))
+                rows.append(Compared(chain, setting in dialect.defaults or not has_switch))
+    if errors and (not rows or dialects):
+        raise next(iter(errors.values()))
     lines = [stage_text(op, arguments) for op, arguments in stages]
-    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _lacks(unread))
+    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _lacks(errors))

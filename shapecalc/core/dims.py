@@ -1,8 +1,8 @@
-"""Dims and shapes: the numbers and monomials that reshape and transpose multiply and divide.
+"""Dims and shapes, with exact products, quotients, sums and substitution.
 
-A `Dim` is an `int`, or a `Monomial` if it has names: `3*H*W`, `C*H*W/64`. A `Shape` is a tuple of dims. The dims
-of a concrete shape are plain ints, so `(2, 12)` is fast and ready for JSON. A name stands for a size of at least 1.
-A name that starts with `?` is a dim that nobody knows, and prints as `?`.
+A `Dim` is an `int`, or a `Monomial` of named sizes such as `3*H*W` or `C*H*W/64`. A `Shape` is a tuple of dims; that
+of a concrete tensor is a tuple of plain ints. Every named size is at least 1. A name that starts with `?` is an
+unknown dim and prints as `?`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from shapecalc.core.record import Record
 
 INT64_MAX = 2**63 - 1
 TRIED = 1 << 16
-"""Primes up to this number are divided out one by one."""
+"""The upper bound of the primes that are found by trial division."""
 MOST_KEPT = 256
-"""The most numbers whose primes are remembered."""
+"""The number of cached factorizations."""
+_primes_of: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 class Monomial(Record):
-    """A rational coefficient times named sizes with integer exponents, in lowest terms.
+    """A rational coefficient times integer powers of named sizes.
 
-    Make one with `named_dim`, `monomial`, `product` or `quotient`. They sort `powers` by name and leave zero
-    exponents out, so that equal monomials are equal values.
+    Create one with `named_dim`, `monomial`, `product` or `quotient`. They sort `powers` by name and drop zero
+    exponents, so that equal monomials are equal values.
     """
 
     numerator: int
@@ -31,7 +32,7 @@ class Monomial(Record):
     powers: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
-        """Return the text: the coefficient, the names in order, then what divides.
+        """Return the text: the numerator's factors, then the divisors.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), product((64, named_dim("K")))))
         3*H*W/64/K
@@ -41,7 +42,7 @@ class Monomial(Record):
         return self.written(_printed_name)
 
     def written(self, printed: Callable[[str], str], times: str = "*", over: str = "/") -> str:
-        """Return the text with each name as `printed` gives it, and these signs between the factors.
+        """Format the monomial with custom names and operator signs.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).written(str.lower, " * ", " // "))
         3 * h * w // 64
@@ -64,7 +65,7 @@ Dim = int | Monomial
 Shape = tuple[Dim, ...]
 Axes = tuple[int, ...]
 Sum = tuple[Dim, ...]
-"""Terms with different names, in order, none of them 0; so equal sums are equal tuples. A dim is never a sum."""
+"""Nonzero terms with distinct powers, in order, so that equal sums are equal tuples. A dim is never a sum."""
 
 
 def _printed_name(name: str) -> str:
@@ -72,17 +73,20 @@ def _printed_name(name: str) -> str:
 
 
 def named_dim(name: str) -> Monomial:
-    """Return the dim that is called `name`."""
+    """Return the dim with this name."""
     return Monomial(1, 1, ((name, 1),))
 
 
 def monomial(dim: Dim) -> Monomial:
-    """Return `dim` as a `Monomial`, even if it is an int."""
+    """Convert a dim to a `Monomial`."""
     return Monomial(dim, 1, ()) if isinstance(dim, int) else dim
 
 
 def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) -> Dim:
-    """Return the `Dim` that equals `numerator / denominator * powers`; an int if it is a whole number."""
+    """Return `numerator / denominator * powers` in lowest terms.
+
+    Returns an int if the result is an integer.
+    """
     if numerator == 0:
         return 0
     common = gcd(numerator, denominator)
@@ -94,9 +98,10 @@ def lowest_terms(numerator: int, denominator: int, powers: Mapping[str, int]) ->
 
 
 def quotient(a: Dim, b: Dim) -> Dim:
-    """Return `a / b` with equal factors cancelled; raise `ZeroDivisionError` if `b` is 0.
+    """Return `a / b` with common factors cancelled.
 
-    The result may be a fraction. `conditions.divides` says when it is whole.
+    Raises `ZeroDivisionError` if `b` is 0. The result may be a fraction; `conditions.require_divisible` returns the
+    conditions under which it is an integer.
 
     >>> quotient(24, 2), str(quotient(named_dim("N"), 2))
     (12, 'N/2')
@@ -116,7 +121,7 @@ def quotient(a: Dim, b: Dim) -> Dim:
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of `dims`. It is 1 for no dims, and 0 if a dim is 0.
+    """Return the product of `dims`; that of no dims is 1.
 
     >>> product((2, 3, 4)), str(product((named_dim("N"), 4, named_dim("N"))))
     (24, '4*N*N')
@@ -129,7 +134,7 @@ def product(dims: Iterable[Dim]) -> Dim:
 
 
 def _monomial_product(dims: Shape) -> Dim:
-    """Return the product of `dims` if some of them have names."""
+    """Return the product of `dims`, at least one of which is a monomial."""
     numerator, denominator = 1, 1
     powers: dict[str, int] = {}
     for dim in dims:
@@ -146,31 +151,31 @@ def _monomial_product(dims: Shape) -> Dim:
 
 
 def all_known(dims: Iterable[Dim]) -> bool:
-    """Say whether every dim is a number.
+    """Return whether every dim is a number.
 
     >>> all_known((2, 3)), all_known((named_dim("N"), 3))
     (True, False)
     """
-    for dim in dims:  # noqa: SIM110 - `any` takes twice as long, on every shape
+    for dim in dims:  # noqa: SIM110 - `any` takes twice as long, and this runs on every shape
         if type(dim) is Monomial:
             return False
     return True
 
 
 def numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
-    """Return those of `dims` that are numbers."""
+    """Return the dims that are numbers."""
     return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
 def names(dims: Iterable[Dim]) -> tuple[str, ...]:
-    """Return the names that occur in `dims`, in order of first appearance."""
+    """Return the names in `dims`, in order of first appearance."""
     return tuple(dict.fromkeys(name for dim in dims if isinstance(dim, Monomial) for name, _ in dim.powers))
 
 
 def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
-    """Return `dim` with numbers put in for the names in `sizes`.
+    """Substitute numbers for the names in `sizes`.
 
-    Raises `ZeroDivisionError` if a name that divides is 0.
+    Raises `ZeroDivisionError` if the size of a divisor is 0.
 
     >>> substitute(quotient(named_dim("N"), 4), {"N": 8})
     2
@@ -189,7 +194,7 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
 
 
 def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
-    """Return `dim` with other dims put in for the names in `dims`; none of them may be 0.
+    """Substitute nonzero dims for the names in `dims`.
 
     >>> rewrite(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
     2*K
@@ -203,12 +208,12 @@ def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
 
 
 def always_whole(dim: Dim) -> bool:
-    """Say whether a dim is a whole number for all sizes."""
+    """Return whether a dim is an integer for all sizes."""
     return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
 
 
 def exceeds(dim: Dim, limit: int) -> bool:
-    """Say whether `dim` is greater than `limit` for all sizes.
+    """Return whether `dim` is greater than `limit` for all sizes.
 
     >>> exceeds(product((2**63, named_dim("N"))), INT64_MAX)
     True
@@ -219,7 +224,9 @@ def exceeds(dim: Dim, limit: int) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return a dim, a shape or an argument for JSON. Dims with names are strings; shapes are lists.
+    """Convert a dim, a shape or an argument to JSON.
+
+    Monomials become strings, and shapes become lists.
 
     >>> plain((2, named_dim("N"), -1)), plain(None)
     ([2, 'N', -1], None)
@@ -230,7 +237,7 @@ def plain(value: object) -> object:
 
 
 def total(terms: Iterable[Dim]) -> Sum:
-    """Return the sum of terms, which may be below 0.
+    """Return the sum of terms, which may be negative.
 
     >>> from shapecalc.core.text import read_dims
     >>> total((*read_dims("2*N,3,N/2"), -1))
@@ -240,16 +247,16 @@ def total(terms: Iterable[Dim]) -> Sum:
     if all_known(terms):
         known = sum(terms)  # type: ignore[arg-type]  # all are numbers
         return (known,) if known else ()
-    found: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
+    coefficients: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
     for term in map(monomial, terms):
-        above, below = found.get(term.powers, (0, 1))
-        found[term.powers] = above * term.denominator + term.numerator * below, below * term.denominator
-    dims = [lowest_terms(*found[powers], dict(powers)) for powers in sorted(found)]
+        above, below = coefficients.get(term.powers, (0, 1))
+        coefficients[term.powers] = above * term.denominator + term.numerator * below, below * term.denominator
+    dims = [lowest_terms(*coefficients[powers], dict(powers)) for powers in sorted(coefficients)]
     return tuple([dim for dim in dims if dim != 0])
 
 
 def plain_sum(terms: Sum) -> object:
-    """Return a sum for JSON: a number, or a text.
+    """Convert a sum to JSON: a number or a string.
 
     >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
     (3, 'N - 1')
@@ -263,12 +270,12 @@ def plain_sum(terms: Sum) -> object:
 
 
 def is_negative(dim: Dim) -> bool:
-    """Say whether a term is below 0."""
+    """Return whether a term is negative."""
     return (dim if isinstance(dim, int) else dim.numerator) < 0
 
 
 def exact_root(number: int, order: int) -> int | None:
-    """Return the whole root of a number; None if it has none.
+    """Return the integer root of a number; None if the root is not an integer.
 
     >>> exact_root(27, 3), exact_root(28, 3)
     (3, None)
@@ -281,11 +288,11 @@ def exact_root(number: int, order: int) -> int | None:
 
 
 def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
-    """Return the primes of a number with their exponents, enough of them to see which products can make it.
+    """Return the prime factors of a number with their exponents.
 
-    After the small primes are divided out, a rest below 2**48 is a prime, the square of one, or a product of two
-    others, which stand as one. A rest below 2**80 has at most four prime factors. So one of its primes occurs once,
-    or the rest is a perfect power.
+    Large factors may remain products. The primes below 2**16 are found by trial division. A remainder below 2**48 is a
+    prime, the square of a prime or a product of two primes, which is returned as one factor. A remainder below 2**80
+    has at most four prime factors, so one of them occurs once or the remainder is a perfect power.
 
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
@@ -295,9 +302,6 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
             _primes_of.clear()
         _primes_of[number] = tuple(_found_primes(number))
     return _primes_of[number]
-
-
-_primes_of: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 def _found_primes(number: int) -> Iterator[tuple[int, int]]:
@@ -314,7 +318,7 @@ def _found_primes(number: int) -> Iterator[tuple[int, int]]:
 
 
 def _as_power(number: int) -> tuple[int, int]:
-    """Return a number as a root with the largest exponent, up to 4."""
+    """Return a number as (root, exponent) with the largest exponent up to 4."""
     for order in range(4, 1, -1):
         if root := exact_root(number, order):
             return root, order
@@ -322,7 +326,7 @@ def _as_power(number: int) -> tuple[int, int]:
 
 
 def factored(number: int) -> str:
-    """Return a number with its prime factors; a rest without small ones stays whole.
+    """Return the text of a number and its prime factors, such as `12 = 2^2*3`.
 
     >>> factored(1600), factored(7), factored(0), factored(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
@@ -332,7 +336,9 @@ def factored(number: int) -> str:
 
 
 def missing_factors(have: int, asked: int) -> str:
-    """Say which prime powers of a number another does not have, both at least 1; nothing if it has all.
+    """Return the text of the prime powers of `divisor` that do not divide `number`.
+
+    Both are at least 1.
 
     >>> missing_factors(1600, 8 * 3 * 64), missing_factors(24, 6)
     ('no factor 2^9 and no factor 3', '')

@@ -1,6 +1,7 @@
-"""Layers in code, and functions that take what layers hold: their arguments, as the options of an op.
+"""Tables of the layers and functions of frameworks.
 
-A layer is `nn.Conv2d(3, 64, 7)(x)` in code. What it holds is a shape here: a weight, a kernel.
+A row maps the arguments of a layer such as `nn.Conv2d(3, 64, 7)(x)` to the options of an op. Tensor arguments are
+shapes.
 """
 
 from __future__ import annotations
@@ -13,55 +14,66 @@ from shapecalc.core.dims import Shape, quotient
 from shapecalc.core.record import Record
 
 Given: TypeAlias = Mapping[str, Any]
-"""The arguments by the first of their names; None for one that is left out, a shape for a tensor."""
+"""Arguments by parameter name; None for an omitted one, a shape for a tensor."""
 Options: TypeAlias = Mapping[str, object]
 Make: TypeAlias = Callable[[Shape, Given], Options]
-"""Makes the options of an op, given the shape of the tensor and the arguments."""
+"""Builds the options of an op from the tensor's shape and the arguments."""
 
 
 class Layer(Record):
-    """A layer or function: the op that it is, the names of its arguments in order, and what gives the op's options."""
+    """A layer or function: its op, its parameters and its options.
+
+    `build_options` returns the options of the op for a shape and arguments.
+    """
 
     op: str
     names: tuple[str, ...]
-    """Each may have others behind slashes."""
+    """Parameter names; aliases follow behind slashes."""
     options: Make
 
 
-def _moved(given: Given) -> dict[str, object]:
-    """Return how a window moves, as all frameworks call it."""
-    return {name: given.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")}
+def _moved(arguments: Given) -> dict[str, object]:
+    """Return the arguments of a moving window.
+
+    Their names are the same in every framework.
+    """
+    return {
+        name: arguments.get(name) for name in ("stride", "padding", "dilation", "groups", "output_padding", "layout")
+    }
 
 
 def _conv(transposed: bool | None, rank: int) -> Make:
-    def options(shape: Shape, given: Given) -> Options:
-        weight, size = given.get("weight"), given.get("kernel_size")
+    def options(shape: Shape, arguments: Given) -> Options:
+        weight, size = arguments.get("weight"), arguments.get("kernel_size")
         kernel = size if isinstance(size, tuple) else (size,) * rank
-        if "filters" in given:
-            return {"weight": (*kernel, shape[-1], given["filters"]), **_moved({**given, "layout": "nhwc"})}
-        if "in_channels" in given:
-            outer, inner = [given[f"{name}_channels"] for name in (("in", "out") if transposed else ("out", "in"))]
-            weight = (outer, quotient(inner, given["groups"] or 1), *kernel)
-        return {"weight": weight, "transposed": transposed, **_moved(given)}
+        if "filters" in arguments:
+            return {"weight": (*kernel, shape[-1], arguments["filters"]), **_moved({**arguments, "layout": "nhwc"})}
+        if "in_channels" in arguments:
+            outer, inner = [arguments[f"{name}_channels"] for name in (("in", "out") if transposed else ("out", "in"))]
+            weight = (outer, quotient(inner, arguments["groups"] or 1), *kernel)
+        return {"weight": weight, "transposed": transposed, **_moved(arguments)}
 
     return options
 
 
 def _pool(kind: str | None, layout: str | None = None) -> Make:
-    def options(_: Shape, given: Given) -> Options:
-        kernel = given.get("kernel_size")
-        if "output_size" in given:
-            whole = given["output_size"] in (1, (1,), (1, 1), (1, 1, 1))
-            kernel = "global" if whole else f"to {given['output_size']}"
-        moved = _moved({**given, "layout": layout})
-        return {"kernel": kernel, "kind": kind, "ceil": given.get("ceil_mode") or None, **moved}
+    def options(_: Shape, arguments: Given) -> Options:
+        kernel = arguments.get("kernel_size")
+        if "output_size" in arguments:
+            is_global = arguments["output_size"] in (1, (1,), (1, 1), (1, 1, 1))
+            kernel = "global" if is_global else f"to {arguments['output_size']}"
+        window = _moved({**arguments, "layout": layout})
+        return {"kernel": kernel, "kind": kind, "ceil": arguments.get("ceil_mode") or None, **window}
 
     return options
 
 
-def _pad(shape: Shape, given: Given) -> Options:
-    """Return begins and ends: torch has pairs from the last axis on, NumPy and TensorFlow one for each axis."""
-    widths = given["pad"]
+def _pad(shape: Shape, arguments: Given) -> Options:
+    """Return the begins and ends of a pad.
+
+    PyTorch has pairs from the last axis on; NumPy and TensorFlow have one pair for each axis.
+    """
+    widths = arguments["pad"]
     if not isinstance(widths, tuple):
         pairs = [(widths, widths)] * len(shape)
     elif widths and isinstance(widths[0], tuple):
@@ -77,11 +89,11 @@ def _each(names: str, op: str, arguments: str, options: Make) -> dict[str, Layer
 
 
 def _ranked(names: str, op: str, arguments: str, options: Callable[[int], Make]) -> dict[str, Layer]:
-    """Return layers for one, two and three spatial dims."""
-    found = dict[str, Layer]()
+    """Return the rows of layers for one, two and three spatial dims."""
+    layers = dict[str, Layer]()
     for rank in (1, 2, 3):
-        found |= _each(" ".join([f"{name}{rank}d" for name in names.split()]), op, arguments, options(rank))
-    return found
+        layers |= _each(" ".join([f"{name}{rank}d" for name in names.split()]), op, arguments, options(rank))
+    return layers
 
 
 HELD, FORM = "in_channels out_channels kernel_size stride padding", "padding_mode device dtype"
@@ -93,10 +105,10 @@ CONV, BACK, MAX, MEAN = partial(_conv, None), partial(_conv, True), _pool(None),
 LAYERS: Mapping[str, Layer] = {
     **_each(
         *("Linear", "linear", "in_features out_features bias device dtype"),
-        lambda _, given: {"weight": (given["out_features"], given["in_features"])},
+        lambda _, arguments: {"weight": (arguments["out_features"], arguments["in_features"])},
     ),
-    **_each("linear", "linear", "weight bias", lambda _, given: {"weight": given["weight"]}),
-    **_each("LazyLinear Dense", "linear", "out_features/units", lambda _, given: dict(given)),
+    **_each("linear", "linear", "weight bias", lambda _, arguments: {"weight": arguments["weight"]}),
+    **_each("LazyLinear Dense", "linear", "out_features/units", lambda _, arguments: dict(arguments)),
     **_ranked("Conv", "conv", f"{HELD} dilation groups bias {FORM}", CONV),
     **_ranked("ConvTranspose", "conv", f"{HELD} output_padding groups bias dilation {FORM}", BACK),
     **_ranked("conv", "conv", "weight bias stride padding dilation groups", CONV),
@@ -110,15 +122,26 @@ LAYERS: Mapping[str, Layer] = {
     **_each("MaxPooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool(None, "nhwc")),
     **_each("AveragePooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool("average", "nhwc")),
     **_each(
-        "Reshape", "reshape", "target_shape", lambda shape, given: {"target": (*shape[:1], *given["target_shape"])}
+        "Reshape",
+        "reshape",
+        "target_shape",
+        lambda shape, arguments: {"target": (*shape[:1], *arguments["target_shape"])},
     ),
-    **_each("Permute", "transpose", "dims", lambda _, given: {"perm": (0, *given["dims"])}),  # which count from 1
+    **_each(
+        "Permute", "transpose", "dims", lambda _, arguments: {"perm": (0, *arguments["dims"])}
+    ),  # Keras counts these axes from 1, after the batch
     **_each("pad", "pad", "pad/pad_width/paddings mode value", _pad),
     **_each(
-        "interpolate Upsample", "upsample", UP, lambda _, given: {"size": given["size"], "scale": given["scale_factor"]}
+        "interpolate Upsample",
+        "upsample",
+        UP,
+        lambda _, arguments: {"size": arguments["size"], "scale": arguments["scale_factor"]},
     ),
 }
-"""Layers and functions by name; the tensor is their first argument, or what a layer is called with."""
+"""Layers and functions by name.
+
+The tensor is the first argument, or the input of the layer.
+"""
 JOINING: Mapping[str, str] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), "concat"),
     "stack": "stack",
@@ -127,4 +150,4 @@ JOINING: Mapping[str, str] = {
     **dict.fromkeys(("add", "sub", "subtract", "mul", "multiply", "div", "divide"), "broadcast"),
     **dict.fromkeys(("maximum", "minimum", "where", "broadcast_tensors"), "broadcast"),
 }
-"""The ops of functions of several tensors."""
+"""The ops of functions that take several tensors."""

@@ -1,4 +1,22 @@
-"""Layouts: which part of the input each axis of a tensor is, at every stage of a chain."""
+"""Layouts: strided descriptions of tensors under chains of moves.
+
+A layout describes each axis by a list of atoms, the outermost first. An atom has a size and a stride, which are
+monomials, and steps through the flat index of the chain's input. A transpose reorders axes. A reshape regroups atoms,
+and splits an atom if a cut of the new shape falls inside it. If cuts do not line up, the axes between two cuts that do
+are mixed: their new atoms step through the flat index of the old ones, which are their `base`. An expanded axis has
+stride 0.
+
+An atom that is read backwards has a negative stride, and is counted from its last position: its first one reads the
+element at `-stride * (size - 1)`. So an axis is reversed by the signs of its strides, and split as before.
+
+A view is a layout with the offset of the tensor's first element. A slice keeps parts of atoms and changes the offset. A
+roll makes a new base of its axis, which is read from `start` and wraps around; a second roll of the axis moves that
+start. Offsets and starts are sums, which are compared and never printed: sizes and strides stay monomials.
+
+A chain of moves is independent of the ops and the framework that it came from.
+
+Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
+"""
 
 from __future__ import annotations
 
@@ -18,62 +36,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-# Atoms: a tensor under a chain of moves, as steps through the flat index of the chain's input.
-#
-# Each axis is a list of atoms, the outermost first. An atom has a size and a stride, which are monomials. A transpose
-# reorders axes. A reshape regroups atoms, and cuts an atom in two if a cut of the new shape falls inside it. If cuts
-# do not line up, the axes between two cuts that do are mixed: their new atoms step through the flat index of the old
-# ones, which are their `base`. An expanded axis has stride 0.
-#
-# An atom that is read backwards has a negative stride, and is counted from its last position: its first one reads the
-# element at `-stride * (size - 1)`. So an axis is turned round by the signs of its strides, and cut as before.
-#
-# Sources: XLA's `ShapeUtil::CommonFactors`, for numbers; CuTe's layouts of nested sizes and strides.
-
-
 NEAR = 16
-"""How many atoms and dims ahead two cuts that can be made to line up are looked for."""
+"""The most atoms and dims ahead in which a common cut is searched for."""
 
 MOST_READ = 64
-"""The most atoms of a base that others are read through to."""
+"""The most atoms of a base through which other atoms are resolved."""
 
 
 TABLE = "@"
-"""What the name begins with that stands for the stride of a take, which steps through its base as a table says."""
+"""The prefix of a stride that is the index table of a take into its base."""
+
+EMPTY = "0"
+"""The name that replaces a size of 0 while shapes are cut."""
+
+Positions = tuple[Dim, Dim, Dim]
+"""Positions of an axis: the first, the step and the count."""
 
 
 class Atom(Record):
-    """A step: `size` positions that are `stride` elements apart, in the input or in the base."""
+    """A strided step: `size` positions, `stride` elements apart."""
 
     __slots__ = ("_hash",)
-    """Bases lie inside bases, so it is computed once. It is no part of what is pickled."""
+    """The cached hash, because bases nest deeply. It is not pickled."""
 
     size: Dim
     stride: Dim
     base: Atoms = ()
-    """The atoms that were mixed, whose flat index it steps through; none if that is the input's."""
+    """The mixed atoms whose flat index this atom steps through; empty for the input."""
     start: Sum = ()
-    """At which flat index the base begins to be read, and then round its end; the same for all that step through it."""
+    """The flat index at which reading the base begins, wrapping around its end."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not Atom:
             return NotImplemented
-        alike = self.size == other.size and self.stride == other.stride and self.start == other.start
-        return alike and (self.base is other.base or (hash(self) == hash(other) and self.base == other.base))
+        same_step = self.size == other.size and self.stride == other.stride and self.start == other.start
+        return same_step and (self.base is other.base or (hash(self) == hash(other) and self.base == other.base))
 
     def __hash__(self) -> int:
-        found: int | None = getattr(self, "_hash", None)
-        if found is None:
-            found = hash((self.size, self.stride, *self.level))
-            object.__setattr__(self, "_hash", found)
-        return found
+        cached: int | None = getattr(self, "_hash", None)
+        if cached is None:
+            cached = hash((self.size, self.stride, *self.level))
+            object.__setattr__(self, "_hash", cached)
+        return cached
 
     def __reduce__(self) -> tuple[type[Atom], tuple[object, ...]]:
         return Atom, (self.size, self.stride, *self.level)
 
     @property
     def level(self) -> Level:
-        """What it steps through. The steps of all atoms of one level are added up."""
+        """The index space that the atom steps through; steps in one space add up."""
         return self.base, self.start
 
 
@@ -83,7 +94,7 @@ Level = tuple[Atoms, Sum]
 
 
 def axes_of(shape: Sequence[Dim]) -> Axes:
-    """Return the axes of a tensor as it lies in memory: one atom each, none for a size of 1.
+    """Return the layout of a contiguous tensor: one atom per axis, none for size 1.
 
     >>> axes_of((2, 1, 4))
     ((Atom(size=2, stride=4, base=(), start=()),), (), (Atom(size=4, stride=1, base=(), start=()),))
@@ -97,7 +108,7 @@ def axes_of(shape: Sequence[Dim]) -> Axes:
 
 
 def contiguous_strides(shape: Shape) -> Shape:
-    """Return the strides of a tensor that lies in memory in C order.
+    """Return the strides of a tensor in C order.
 
     >>> contiguous_strides((2, 3, 4)), contiguous_strides((2, 0, 4))
     ((12, 4, 1), (4, 4, 1))
@@ -111,69 +122,73 @@ def contiguous_strides(shape: Shape) -> Shape:
 def _expanded(axes: Axes, before: Shape, after: Shape) -> Axes:
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
-    every = zip(old, sizes, after, strict=True)
-    return tuple([(Atom(to, 0),) if size == 1 and to != 1 else axis for axis, size, to in every])
+    rows = zip(old, sizes, after, strict=True)
+    return tuple([(Atom(new_size, 0),) if size == 1 and new_size != 1 else axis for axis, size, new_size in rows])
 
 
 def merge(atoms: Iterable[Atom]) -> Atoms:
-    """Return the atoms, with neighbours merged if one step can stand for both.
+    """Merge neighbouring atoms that one atom can represent.
 
     >>> merge((Atom(2, 12), Atom(3, 4)))
     (Atom(size=6, stride=4, base=(), start=()),)
     """
-    kept: list[Atom] = []
+    merged: list[Atom] = []
     for atom in atoms:
-        if kept and kept[-1].level == atom.level and kept[-1].stride == _times(atom.size, atom.stride):
-            atom = Atom(_times(kept.pop().size, atom.size), atom.stride, *atom.level)
-        kept.append(atom)
-    return tuple(kept)
+        if merged and merged[-1].level == atom.level and merged[-1].stride == _times(atom.size, atom.stride):
+            atom = Atom(_times(merged.pop().size, atom.size), atom.stride, *atom.level)
+        merged.append(atom)
+    return tuple(merged)
 
 
 def normal(axes: Axes, known: Known) -> Axes:
-    """Return the axes in the fewest atoms. Axes that mix nothing are then equal if and only if they read the same."""
+    """Normalize a layout to the fewest atoms.
+
+    Unmixed layouts are then equal if and only if they read the same elements.
+    """
     return tuple([_joined(axis, known) for axis in axes])
 
 
 def _joined(atoms: Iterable[Atom], known: Known) -> Atoms:
-    """Return atoms merged, and those of a base read through it where its own cuts allow."""
+    """Merge the atoms of an axis, and resolve those that step through a base."""
     merged = merge(atoms)
     if not any(atom.base for atom in merged):
         return merged
-    through = tuple([part for atom in merged for part in _read_through(atom, known)])
-    return merged if through == merged else _joined(through, known)
+    resolved = tuple([part for atom in merged for part in _read_through(atom, known)])
+    return merged if resolved == merged else _joined(resolved, known)
 
 
 def _read_through(atom: Atom, known: Known) -> Atoms:
-    """Return the atoms of its base that an atom stands for; the atom itself if it cuts through one of them.
+    """Return the atoms of the base that an atom equals, or the atom itself.
 
-    A part of a base is read alone only if that adds nothing where the rest is read.
+    It stays if it cuts across an atom of the base. A part of a base is resolved only if its atoms step through the same
+    index spaces as the rest of the base.
     """
     if atom.start or not 0 < len(atom.base) <= MOST_READ or is_table(atom.base):
         return (atom,)
     if is_backwards(atom):
         return turned(_read_through(turned((atom,))[0], known))
-    above = dims.quotient(dims.product([each.size for each in atom.base]), _times(atom.size, atom.stride))
-    if not known.is_whole(above):
+    outer_size = dims.quotient(_volume(atom.base), _times(atom.size, atom.stride))
+    if not known.is_whole(outer_size):
         return (atom,)
-    _, part, _ = map(tuple, _Cutting(atom.base, (above, atom.size, atom.stride), known).axes())
-    inner = [each.level for each in atom.base]
-    whole = above == atom.stride == 1 or not any(each.base or is_backwards(each) for each in part)
-    return part if whole and all(each.level in inner for each in part) else (atom,)
+    _, part, _ = map(tuple, _Cutting(atom.base, (outer_size, atom.size, atom.stride), known).axes())
+    spaces = [inner.level for inner in atom.base]
+    is_exact = outer_size == atom.stride == 1 or not any(inner.base or is_backwards(inner) for inner in part)
+    return part if is_exact and all(inner.level in spaces for inner in part) else (atom,)
 
 
 def is_backwards(atom: Atom) -> bool:
-    """Say whether an atom is read from its last position to its first."""
+    """Return whether an atom is read from its last position to its first."""
     stride = atom.stride
     return (stride if isinstance(stride, int) else stride.numerator) < 0
 
 
 def is_table(base: Atoms) -> bool:
-    """Say whether a base is the table of a take."""
+    """Return whether a base is the index table of a take."""
     return any(str(atom.stride).startswith(TABLE) for atom in base if not isinstance(atom.stride, int))
 
 
 def turned(atoms: Iterable[Atom]) -> Atoms:
-    """Return an axis in the other direction.
+    """Return the atoms of an axis in reverse order of positions.
 
     >>> turned((Atom(2, 1), Atom(3, -2)))
     (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
@@ -182,21 +197,21 @@ def turned(atoms: Iterable[Atom]) -> Atoms:
 
 
 def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
-    """Return the axes cut into `shape`, which has the same volume, if only under a condition.
+    """Cut a layout into `shape`, whose volume is equal, at least under a condition.
 
     >>> from shapecalc.core.conditions import Known
     >>> regroup(axes_of((6,)), (2, 3), Known())
     ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
     atoms = _joined([atom for axis in axes for atom in axis], known)
-    if dims.product([atom.size for atom in atoms]) == dims.product(shape):
+    if _volume(atoms) == dims.product(shape):
         return _Cutting(atoms, shape, known).axes()
     base = known.same(atoms)
     return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in axes_of(shape)])
 
 
 class _Cutting:
-    """A list of atoms while it is cut into a shape, from the outermost atom and the first dim on."""
+    """A list of atoms that is split into the dims of a shape, from the outermost on."""
 
     def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Known) -> None:
         self.left, self.wanted = list(atoms[::-1]), list(shape[::-1])
@@ -204,7 +219,10 @@ class _Cutting:
         self.made: list[list[Atom]] = []
 
     def axes(self) -> Axes:
-        """Return the axes of the shape. Whole dims whose product is 1 are 1, whatever their names: they get no atom."""
+        """Return the layout of the shape.
+
+        Trailing dims whose product is 1 are 1, whatever their names: they get no atom.
+        """
         while self.wanted:
             self.made.append([])
             while self.left and self.wanted[-1] != 1:
@@ -213,7 +231,7 @@ class _Cutting:
         return tuple([tuple(axis) for axis in self.made])
 
     def _take(self, rest: Dim) -> None:
-        """Take atoms for the first part of a dim."""
+        """Take an atom for the first factor of the current dim."""
         size = self.left[-1].size
         if rest == size or self.known.divides(size, rest):
             part = size
@@ -228,7 +246,7 @@ class _Cutting:
         self.wanted[-1] = dims.quotient(rest, part)
 
     def _outer(self, size: Dim) -> Atom:
-        """Return the outer part of the next atom; its inner part is left."""
+        """Pop the outer part of the next atom; its inner part remains."""
         atom = self.left.pop()
         if size == atom.size:
             return atom
@@ -237,36 +255,39 @@ class _Cutting:
         return Atom(size, _times(atom.stride, inner), *atom.level)
 
     def _mix(self) -> None:
-        """Take the fewest atoms that fill the first dims; the dims' atoms step through them."""
-        count, part, wanted, rest = self._next_cut()
-        taken = [self.left.pop() for _ in range(count)] + ([self._outer(part)] if part != 1 else [])
-        base = self.known.same(merge(taken))
-        sizes = [self.wanted[-1 - out] for out in range(wanted)] + ([rest] if rest != 1 else [])
+        """Mix the fewest atoms that fill the next dims, which then step through them."""
+        atom_count, part, dim_count, rest = self._next_cut()
+        atoms = [self.left.pop() for _ in range(atom_count)] + ([self._outer(part)] if part != 1 else [])
+        base = self.known.same(merge(atoms))
+        sizes = [self.wanted[-1 - axis] for axis in range(dim_count)] + ([rest] if rest != 1 else [])
         stride = dims.product(sizes)
-        for out, size in enumerate(sizes):
+        for axis, size in enumerate(sizes):
             stride = dims.quotient(stride, size)
             self.made[-1] += [Atom(size, stride, base)] if size != 1 else []
             self.wanted[-1] = dims.quotient(self.wanted[-1], size)
-            if out < len(sizes) - 1:
+            if axis < len(sizes) - 1:
                 self.wanted.pop()
                 self.made.append([])
 
     def _next_cut(self) -> tuple[int, Dim, int, Dim]:
-        """Return where the next cuts can line up: whole atoms and a part of one, whole dims and a part of one."""
-        sizes, wanted = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
-        have, want = _running(sizes[:NEAR]), _running(wanted[:NEAR])
-        for both in range(1, len(have) + len(want)):
-            for i in range(max(0, both - len(want) + 1), min(both + 1, len(have))):
-                a, b = have[i], want[both - i]
+        """Find the next common cut of atoms and dims.
+
+        Return the number of whole atoms and a part of one, then the number of whole dims and a part of one.
+        """
+        sizes, new_sizes = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
+        products, new_products = _running(sizes[:NEAR]), _running(new_sizes[:NEAR])
+        for both in range(1, len(products) + len(new_products)):
+            for i in range(max(0, both - len(new_products) + 1), min(both + 1, len(products))):
+                a, b = products[i], new_products[both - i]
                 cut = _common_multiple(a, b)
-                if cut != 1 and self._fits(cut, have, i) and self._fits(cut, want, both - i):
+                if cut != 1 and self._fits(cut, products, i) and self._fits(cut, new_products, both - i):
                     return i, dims.quotient(cut, a), both - i, dims.quotient(cut, b)
-        ends = {count: place for place, count in enumerate(_running(sizes))}
-        i, j = next((ends[count], place) for place, count in enumerate(_running(wanted)) if place and ends.get(count))
+        ends = {volume: i for i, volume in enumerate(_running(sizes))}
+        i, j = next((ends[volume], j) for j, volume in enumerate(_running(new_sizes)) if j and ends.get(volume))
         return i, 1, j, 1
 
     def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
-        """Say whether a cut falls on the one at `place`, or inside what comes after it."""
+        """Return whether a cut equals the product at `index` or splits the next factor."""
         if cut == running[place]:
             return True
         divides, is_last = self.known.divides, place + 1 == len(running)
@@ -274,7 +295,7 @@ class _Cutting:
 
 
 def _running(sizes: Iterable[Dim]) -> list[Dim]:
-    """Return the products of the first sizes: of none, of one, and so on."""
+    """Return the products of all prefixes: of no size, of one, and so on."""
     products: list[Dim] = [1]
     for size in sizes:
         products.append(_times(products[-1], size))
@@ -286,14 +307,14 @@ def _times(a: Dim, b: Dim) -> Dim:
 
 
 def _common_factor(a: Dim, b: Dim) -> Dim:
-    """Return the largest common factor of two dims that stands in both; 1 if names divide in one of them."""
+    """Return the largest common factor of two dims; 1 if names divide in one of them."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
     if not (dims.always_whole(a) and dims.always_whole(b)):
         return 1
     one, other = dims.monomial(a), dims.monomial(b)
-    theirs = dict(other.powers)
-    powers = {name: min(power, theirs.get(name, 0)) for name, power in one.powers}
+    other_powers = dict(other.powers)
+    powers = {name: min(power, other_powers.get(name, 0)) for name, power in one.powers}
     return dims.lowest_terms(gcd(one.numerator, other.numerator), 1, powers)
 
 
@@ -309,9 +330,9 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
 
 
 def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | None:
-    """Return atoms cut into `shape`, so that each piece is a part of one of them; None if they mix.
+    """Split atoms into `shape`, each piece inside one atom; None if they mix.
 
-    This is what "mix" means everywhere: a cut of the shape falls across an atom. Atoms of another volume mix, too.
+    This defines "mix" for the whole package: a cut of the shape falls across an atom. Atoms of another volume mix, too.
 
     >>> from shapecalc.core.conditions import Known
     >>> [[(atom.size, atom.stride) for atom in axis] for axis in cut((Atom(2, 8), Atom(8, 1)), (4, 4), Known())]
@@ -319,32 +340,23 @@ def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | Non
     >>> cut((Atom(2, 3), Atom(3, 1)), (3, 2), Known()) is None
     True
     """
-    if dims.product([atom.size for atom in atoms]) != dims.product(shape):
+    if _volume(atoms) != dims.product(shape):
         return None
     axes = _Cutting(tuple(atoms), shape, known).axes()
     return None if any(atom.base for axis in axes for atom in axis) else axes
 
 
-# Views: what a tensor reads of the input of a chain, whatever the moves of the chain, by atoms.
-#
-# Atoms tell how an axis steps on, and a view also where the first element of the tensor lies. A slice steps on
-# through parts of atoms and begins elsewhere. A roll begins a new view of its axis, which is read from `start` and
-# round its end; a second roll of the axis moves that start.
-#
-# What is added up begins at a sum. Sums are compared and never shown: all sizes and strides stay monomials.
-
-
 class View(Record):
-    """A tensor under a chain: its axes, and where in the input it begins."""
+    """A tensor under a chain: its layout, and the offset of its first element."""
 
     axes: Axes
     offset: Sum = ()
-    """The terms of the flat index at which the input is read when every index of the tensor is 0.
+    """The terms of the flat index of the input at index 0 of the tensor.
 
-    Axes that are read backwards count from their last position, which is not part of it.
+    Axes that are read backwards count from their last position, which is not included.
     """
     fixed: frozenset[Level] = frozenset()
-    """What atoms stepped through of which one position was taken."""
+    """Index spaces of atoms of which one position was selected."""
 
     @property
     def is_plain(self) -> bool:
@@ -353,20 +365,20 @@ class View(Record):
 
     @property
     def first(self) -> int:
-        """The flat index of the first element that a plain view of numbers reads."""
+        """The flat index of the first element of a strided view with numeric sizes."""
         numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_backwards(atom)]
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
     def after(self, move: Move, before: Shape, known: Known) -> View:
-        """Return the view after a move; `before` is the tensor's shape, of which no dim may be 0.
+        """Apply a move to the view of a tensor of `input_shape`, which has no dim of 0.
 
         Raises `ShapeError` (usage) for op `shape`, which moves no elements.
         """
         if isinstance(move, Pick):
-            picking = _Picking(known)
-            every = zip(self.axes, before, move.axes, strict=True)
-            axes = [picking.of_axis(atoms, dim, *picked) for atoms, dim, picked in every]
-            return picking.view([axis for axis, size in zip(axes, move.sizes, strict=True) if size is not None], self)
+            slicer = _Picking(known)
+            rows = zip(self.axes, before, move.axes, strict=True)
+            sliced = [slicer.of_axis(atoms, dim, *positions) for atoms, dim, positions in rows]
+            return slicer.view([axis for axis, size in zip(sliced, move.sizes, strict=True) if size is not None], self)
         if isinstance(move, Roll):
             return _rolled(self, move.axis, move.shift, known)
         if isinstance(move, Take):
@@ -375,27 +387,31 @@ class View(Record):
             raise misuse("shape returns dims, so no element moves")
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
-        expanded = isinstance(move, Expand)
-        made = _expanded(self.axes, before, move.shape) if expanded else regroup(self.axes, move.shape, known)
-        return View(made, self.offset, self.fixed)
+        is_expand = isinstance(move, Expand)
+        axes = _expanded(self.axes, before, move.shape) if is_expand else regroup(self.axes, move.shape, known)
+        return View(axes, self.offset, self.fixed)
 
     def normal(self, known: Known) -> View:
-        """Return the view in the fewest atoms. Views that mix and roll nothing read the same if they are equal."""
+        """Return the view in the fewest atoms.
+
+        Views without mixed or rolled axes read the same elements if they are equal.
+        """
         view = View(normal(self.axes, known), self.offset, self.fixed)
-        while not view.is_plain and (straight := _straight(view, known)) != view:
-            view = straight
+        while not view.is_plain and (resolved := _straight(view, known)) != view:
+            view = resolved
         return view
 
 
 def view_of(shape: Shape) -> View:
-    """Return the view of a tensor as it lies in memory."""
+    """Return the view of a contiguous tensor."""
     return View(axes_of(shape))
 
 
 def view_through(shape: Shape, moves: Iterable[Move], known: Known) -> View:
-    """Return the view of a tensor of `shape` after all of the moves, in the fewest atoms; no dim of it may be 0.
+    """Return the view of a tensor of `shape` after all moves, in the fewest atoms.
 
-    Raises `ShapeError` (usage) for op `shape`, and `Undecided` if axes are mixed too often in a row.
+    No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if axes are mixed too often in a row.
+
 
     >>> view_through((4, 3), [Pick((3, 0), (-1, 1), (4, None))], Known())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())
@@ -410,7 +426,7 @@ def view_through(shape: Shape, moves: Iterable[Move], known: Known) -> View:
 
 
 class _Picking:
-    """Positions that are picked of axes, and what they add to where a view begins."""
+    """A slice of a view, with the offset and the fixed index spaces that it adds."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -418,7 +434,10 @@ class _Picking:
         self.fixed: set[Level] = set()
 
     def of_axis(self, atoms: Atoms, dim: Dim, start: Dim, step: int, size: Dim | None) -> Atoms:
-        """Return what is left of an axis. A start below 0, or a step, counts from its end."""
+        """Return the selected part of an axis.
+
+        A start below 0, or a step, counts from the axis' end.
+        """
         count = 1 if size is None else size
         if isinstance(dim, int) and isinstance(start, int):
             start %= dim
@@ -429,37 +448,40 @@ class _Picking:
         return self.part(merge(atoms), start, step, count)
 
     def part(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return the atoms of `count` positions of an axis, each `step` after the one before."""
+        """Return the atoms of `count` positions of an axis, `step` apart."""
         if count == 1:
             step = 1
         if not atoms or (start == 0 and step == 1 and count == _volume(atoms)):
             return atoms
         if len(atoms) == 1:
             return self._part_of_one(atoms[0], start, step, count)
-        cut = self._cut(start, step, count, _volume(atoms[1:]))
-        if cut:
-            return self._part_of_one(atoms[0], *cut[0]) + self.part(atoms[1:], *cut[1])
+        parts = self._cut(start, step, count, _volume(atoms[1:]))
+        if parts:
+            return self._part_of_one(atoms[0], *parts[0]) + self.part(atoms[1:], *parts[1])
         return self._left(Atom(count, step, self.known.same(atoms), dims.total((start,))))
 
     def _part_of_one(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
-        """Return what is left of an atom; one that is read backwards still counts from its last position."""
-        along = -1 if is_backwards(atom) else 1
-        begin = dims.total((start,))
-        if along == -1:
-            last = start, dims.product((step, count))
-            begin = dims.total((atom.size, -1, *[dims.product((-1, each)) for each in last], step))
+        """Return the selected part of an atom.
+
+        A reversed atom still counts from its last position.
+        """
+        sign = -1 if is_backwards(atom) else 1
+        first = dims.total((start,))
+        if sign == -1:
+            extent = start, dims.product((step, count))
+            first = dims.total((atom.size, -1, *[dims.product((-1, term)) for term in extent], step))
         if not atom.base:
-            self.offset += [dims.product((along, atom.stride, term)) for term in begin]
+            self.offset += [dims.product((sign, atom.stride, term)) for term in first]
         elif atom.size == _volume(atom.base):
-            begun = _round(dims.total((*atom.start, *begin)), atom.size, self.known)
-            return self._left(Atom(count, dims.product((along, step)), atom.base, begun))
-        elif begin or not self.known.divides(dims.product((step, count)), atom.size):
-            forward = (atom,) if along == 1 else turned((atom,))
-            return self._left(Atom(count, dims.product((along, step)), self.known.same(forward), begin))
+            base_start = _round(dims.total((*atom.start, *first)), atom.size, self.known)
+            return self._left(Atom(count, dims.product((sign, step)), atom.base, base_start))
+        elif first or not self.known.divides(dims.product((step, count)), atom.size):
+            forward = (atom,) if sign == 1 else turned((atom,))
+            return self._left(Atom(count, dims.product((sign, step)), self.known.same(forward), first))
         return self._left(Atom(count, dims.product((atom.stride, step)), *atom.level))
 
     def _left(self, atom: Atom) -> Atoms:
-        """Return an atom that is left, if more than one position of it is."""
+        """Return an atom as an axis; drop one of size 1 and record its index space."""
         if atom.size != 1:
             return (atom,)
         if atom.base:
@@ -467,29 +489,31 @@ class _Picking:
         return ()
 
     def _cut(self, start: Dim, step: Dim, count: Dim, within: Dim) -> tuple[Positions, Positions] | None:
-        """Return the positions of the outer atom, and those of the `within` that each step of it holds."""
-        divided = self._divided(start, within)
-        if divided is None:
+        """Split positions between the outer atom and the `inner_size` inner positions.
+
+        None if they are not the product of an outer and an inner range.
+        """
+        quotient = self._divided(start, within)
+        if quotient is None:
             return None
-        (outer, inner), divides = divided, self.known.divides
+        (outer, inner), divides = quotient, self.known.divides
         if divides(within, step):
             return (outer, dims.quotient(step, within), count), (inner, 1, 1)
         if self._end_within(inner, step, count, within):
             return (outer, 1, 1), (inner, step, count)
-        each = dims.quotient(within, step)
-        if divides(step, within) and divides(each, count) and _is_below(inner, step):
-            return (outer, 1, dims.quotient(count, each)), (inner, step, each)
+        inner_count = dims.quotient(within, step)
+        if divides(step, within) and divides(inner_count, count) and _is_below(inner, step):
+            return (outer, 1, dims.quotient(count, inner_count)), (inner, step, inner_count)
         return None
 
     def _divided(self, number: Dim, by: Dim) -> tuple[Dim, Dim] | None:
-        """Return the quotient as a whole number and what is left over; None if they depend on sizes."""
+        """Return the integer quotient and the remainder; None if they depend on sizes."""
         ratio = dims.quotient(number, by)
         if self.known.is_whole(ratio):
             return ratio, 0
         if dims.monomial(ratio).powers:
             return None
-        whole = dims.monomial(ratio).numerator // dims.monomial(ratio).denominator
-        return whole, _left_over(ratio, by)
+        return dims.monomial(ratio).numerator // dims.monomial(ratio).denominator, _left_over(ratio, by)
 
     def _end_within(self, start: Dim, step: Dim, count: Dim, size: Dim) -> bool:
         if count == 1:
@@ -499,7 +523,7 @@ class _Picking:
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
     def through(self, atom: Atom) -> Atoms:
-        """Return what an atom reads of its base, if that ends before the base does."""
+        """Return the part of its base that an atom reads, unless it wraps around."""
         if is_table(atom.base):
             return self._left(atom) if atom.size != 1 else self._looked_up(atom)
         if is_backwards(atom):
@@ -513,62 +537,65 @@ class _Picking:
         return self.part(atom.base, first, atom.stride, atom.size)
 
     def _looked_up(self, atom: Atom) -> Atoms:
-        """Take the one position that is read of a table."""
-        (table,), at = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
-        place = int(str(table.stride)[len(TABLE) :].split(",")[at % int(str(table.size))])
-        return self.part(table.base, place, 1, 1) if place >= 0 else self.part(turned(table.base), 0, 1, 1)
+        """Return the single position of a take's base that its table selects."""
+        (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
+        index = int(str(table.stride)[len(TABLE) :].split(",")[position % int(str(table.size))])
+        return self.part(table.base, index, 1, 1) if index >= 0 else self.part(turned(table.base), 0, 1, 1)
 
     def view(self, axes: Iterable[Atoms], view: View) -> View:
-        """Return the view with these axes that is left of another one."""
+        """Return the sliced view of `source` with these axes."""
         return View(tuple(axes), dims.total((*view.offset, *self.offset)), view.fixed | self.fixed)
 
 
 def _straight(view: View, known: Known) -> View:
-    """Return a view in which a base that one atom steps through is left out, if the atom ends before the base does."""
-    steps = levels_of(view)
-    picking = _Picking(known)
+    """Resolve each base that a single atom steps through without wrapping around."""
+    counts = levels_of(view)
+    slicer = _Picking(known)
 
     def seen_through(atom: Atom) -> Atoms:
-        alone = bool(atom.base) and steps[atom.level] == 1
-        return picking.through(atom) if alone else (atom,)
+        is_single = bool(atom.base) and counts[atom.level] == 1
+        return slicer.through(atom) if is_single else (atom,)
 
     axes = tuple([tuple([part for atom in axis for part in seen_through(atom)]) for axis in view.axes])
-    for level in view.fixed:
-        if level not in steps:
-            picking.through(Atom(1, 1, *level))
-    return picking.view(normal(axes, known), View((), view.offset))
+    for space in view.fixed:
+        if space not in counts:
+            slicer.through(Atom(1, 1, *space))
+    return slicer.view(normal(axes, known), View((), view.offset))
 
 
 def levels_of(view: View) -> dict[Level, int]:
-    """Return the levels that atoms of a view and of its bases step through, and how many step through each."""
-    found: dict[Level, int] = {}
-    waiting = [atom for axis in view.axes for atom in axis]
-    waiting += [atom for base, _ in view.fixed for atom in base]
-    while waiting:
-        level = waiting.pop().level
-        waiting += () if level in found else level[0]
-        found[level] = found.get(level, 0) + 1
-    return found
+    """Count the atoms of a view and of its bases that step through each index space."""
+    counts: dict[Level, int] = {}
+    pending = [atom for axis in view.axes for atom in axis]
+    pending += [atom for base, _ in view.fixed for atom in base]
+    while pending:
+        space = pending.pop().level
+        pending += () if space in counts else space[0]
+        counts[space] = counts.get(space, 0) + 1
+    return counts
 
 
 def _rolled(view: View, axis: int, shift: int, known: Known) -> View:
-    """Return a view with the positions of one axis moved on, and those at its end at its start."""
+    """Return a view with the positions of one axis rotated by `shift`."""
     (atoms,) = normal(view.axes[axis : axis + 1], known)
     if all(atom.stride == 0 for atom in atoms):
         return view
     if len(atoms) == 1 and atoms[0].stride in (1, -1) and atoms[0].size == _volume(atoms[0].base):
         (atom,) = atoms
     else:
-        backwards = is_backwards(next(atom for atom in atoms if atom.stride != 0))
-        base = known.same(turned(atoms) if backwards else atoms)
-        atom = Atom(_volume(atoms), -1 if backwards else 1, base)
+        reverse = is_backwards(next(atom for atom in atoms if atom.stride != 0))
+        base = known.same(turned(atoms) if reverse else atoms)
+        atom = Atom(_volume(atoms), -1 if reverse else 1, base)
     start = dims.total((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
     atom = Atom(atom.size, atom.stride, atom.base, _round(start, atom.size, known))
     return View((*view.axes[:axis], (atom,), *view.axes[axis + 1 :]), view.offset, view.fixed)
 
 
 def _taken(view: View, move: Take, before: Shape, known: Known) -> View:
-    """Return a view with some positions of one axis: regular steps, the same one again, or those of a table."""
+    """Return a view with selected positions of one axis.
+
+    The new axis is a range, one repeated position, or an index table.
+    """
     count, regular = len(move.places), move.regular
     if regular is None:
         (atoms,) = normal(view.axes[move.axis : move.axis + 1], known)
@@ -576,29 +603,29 @@ def _taken(view: View, move: Take, before: Shape, known: Known) -> View:
         axis: Atoms = (Atom(count, 1, (table,)),) if any(atom.stride != 0 for atom in atoms) else (Atom(count, 0),)
     else:
         first, step = regular
-        picked = [(0, 1, dim) for dim in before]
-        picked[move.axis] = (first, step or 1, count if step else 1)
-        view = view.after(Pick(*zip(*picked, strict=True)), before, known)
+        ranges = [(0, 1, dim) for dim in before]
+        ranges[move.axis] = (first, step or 1, count if step else 1)
+        view = view.after(Pick(*zip(*ranges, strict=True)), before, known)
         axis = view.axes[move.axis] if step else (Atom(count, 0),)
     return View((*view.axes[: move.axis], axis, *view.axes[move.axis + 1 :]), view.offset, view.fixed)
 
 
 def _round(start: Sum, size: Dim, known: Known) -> Sum:
-    """Return a start from 0 on, where it is known how often a size goes into it."""
-    rounds = [dims.product((fraction, size)) for fraction in known.fractions]
-    whole = gcd(*[number for number in rounds if isinstance(number, int)])
+    """Reduce a start modulo a size, as far as the quotient is known to be an integer."""
+    multiples = [dims.product((fraction, size)) for fraction in known.fractions]
+    modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
     for term in start:
         ratio = dims.quotient(term, size)
-        if isinstance(term, int) and whole:
-            terms.append(term % whole)
+        if isinstance(term, int) and modulus:
+            terms.append(term % modulus)
         elif not known.is_whole(ratio):
             terms.append(term if dims.monomial(ratio).powers else _left_over(ratio, size))
     return dims.total(terms)
 
 
 def _left_over(ratio: Dim, size: Dim) -> Dim:
-    """Return what is left of a number of sizes when whole sizes are taken away."""
+    """Return the fractional part of a ratio, times the size."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
 
@@ -611,15 +638,8 @@ def _volume(atoms: Iterable[Atom]) -> Dim:
     return dims.product([atom.size for atom in atoms])
 
 
-Positions = tuple[Dim, Dim, Dim]
-"""Positions of an axis: the first, how far apart they are, and how many."""
-
-
-# Move chains: a chain as what it does to its input, whatever its ops were called, for names and for numbers.
-
-
 class Moves(Record):
-    """The input shape of a chain and its moves."""
+    """A chain of moves: the shape of its input, and the moves."""
 
     input: Shape
     moves: tuple[Move, ...]
@@ -634,7 +654,7 @@ class Moves(Record):
 
     @property
     def dims(self) -> Shape:
-        """The dims of all shapes, each once."""
+        """The distinct dims of all shapes."""
         return tuple({dim: None for shape in self.shapes for dim in shape})
 
     @property
@@ -643,19 +663,19 @@ class Moves(Record):
         return self.shapes[-1]
 
     def rewritten(self, known: Mapping[str, Dim]) -> Moves:
-        """Return the chain with dims put in for names."""
+        """Return the chain with dims substituted for names."""
         shape, moves = _rewritten(self.input, known), list[Move]()
         for move in self.moves:
             size = shape[move.axis] if isinstance(move, Take) else None
-            made = _move_rewritten(move, known)
-            if isinstance(made, Take) and isinstance(size, int) and size:
-                made = Take(made.axis, tuple([place % size for place in made.places]))
-            moves.append(made)
-            shape = made.after(shape)
+            move = _move_rewritten(move, known)
+            if isinstance(move, Take) and isinstance(size, int) and size:
+                move = Take(move.axis, tuple([index % size for index in move.places]))
+            moves.append(move)
+            shape = move.after(shape)
         return Moves(_rewritten(self.input, known), tuple(moves))
 
     def view(self, known: Known) -> View:
-        """Return the view of the output, which is the same for all chains of one output if that is empty."""
+        """Return the view of the output; the same for all chains with an empty output."""
         return View(()) if 0 in self.dims else view_through(self.input, self.moves, known)
 
 
@@ -673,7 +693,7 @@ def _rewritten(shape: Shape, known: Mapping[str, Dim]) -> Shape:
 
 
 def position(chain: Moves, place: int) -> int:
-    """Return where in the input the element at a place of the output stands, both counted in C order.
+    """Return the flat index in the input of an element of the output, in C order.
 
     >>> from shapecalc.core.moves import Permute
     >>> [position(Moves((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
@@ -682,80 +702,75 @@ def position(chain: Moves, place: int) -> int:
     index = unravel(place, chain.output)
     for shape, move in zip(chain.shapes[-2::-1], chain.moves[::-1], strict=True):
         index = index_before(index, shape, move)
-    found: int = ravel(index, chain.input)
-    return found
+    flat_index: int = ravel(index, chain.input)
+    return flat_index
 
 
 def positions(chain: Moves, elements: array[int]) -> array[int]:
-    """Return which of the input's elements each element of the output is, in C order; every dim is a number but 0.
+    """Apply a chain of moves to the elements of its input, in C order.
+
+    Every dim is a positive number.
+
 
     >>> from shapecalc.core.moves import Permute
     >>> positions(Moves((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    found, view, shape, known = elements, view_of(chain.input), chain.input, Known()
+    result, view, shape, known = elements, view_of(chain.input), chain.input, Known()
     for move in chain.moves:
-        after = view.after(move, shape, known)
-        if not after.is_plain:
-            found, after = _gathered(found, view), view_of(move.after(shape))
+        next_view = view.after(move, shape, known)
+        if not next_view.is_plain:
+            result, next_view = _gathered(result, view), view_of(move.after(shape))
             if isinstance(move, Roll | Take):
-                found = _pieced_items(found, shape, move)
+                result = _pieced_items(result, shape, move)
             else:
-                after = view_of(shape).after(move, shape, known)
-        view, shape = after, move.after(shape)
-    return _gathered(found, view)
+                next_view = view_of(shape).after(move, shape, known)
+        view, shape = next_view, move.after(shape)
+    return _gathered(result, view)
 
 
 def _pieced_items(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
-    """Return the items of a tensor with the stretches of one axis that a move puts one after another, in C order."""
+    """Concatenate the ranges of one axis that a move selects, in C order."""
     sizes: list[Any] = [*shape]
-    inner, made = prod(sizes[move.axis + 1 :]), array("q")
+    inner, result = prod(sizes[move.axis + 1 :]), array("q")
     for start in range(0, len(source), inner * sizes[move.axis]):
-        for begin, count in move.pieces(sizes[move.axis]):
-            made += source[start + begin * inner : start + (begin + count) * inner]
-    return made
+        for first, count in move.pieces(sizes[move.axis]):
+            result += source[start + first * inner : start + (first + count) * inner]
+    return result
 
 
 def _gathered(source: array[int], view: View) -> array[int]:
-    """Return the items that a view reads from a source, in C order; the longest atom is read in one step."""
+    """Return the elements that a view reads from a source, in C order.
+
+    The longest atom is copied by one slice assignment per element of the others.
+    """
     steps = [(atom.size, atom.stride) for atom in merge([atom for axis in view.axes for atom in axis])] or [(1, 1)]
     sizes = [int(str(size)) for size, _ in steps]
     strides = [int(str(stride)) for _, stride in steps]
-    along = max(range(len(sizes)), key=sizes.__getitem__)
-    made = array("q", bytes(8 * prod(sizes)))
-    starts, places = [view.first], [0]
-    for place, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        if place != along:
-            step = prod(sizes[place + 1 :])
+    longest = max(range(len(sizes)), key=sizes.__getitem__)
+    result = array("q", bytes(8 * prod(sizes)))
+    starts, targets = [view.first], [0]
+    for position, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+        if position != longest:
+            step = prod(sizes[position + 1 :])
             starts = [start + index * stride for start in starts for index in range(size)]
-            places = [start + index * step for start in places for index in range(size)]
-    size, stride, step = sizes[along], strides[along], prod(sizes[along + 1 :])
-    for start, place in zip(starts, places, strict=True):
-        made[place : place + size * step : step] = _run(source, start, stride, size)
-    return made
+            targets = [target + index * step for target in targets for index in range(size)]
+    size, stride, step = sizes[longest], strides[longest], prod(sizes[longest + 1 :])
+    for start, target in zip(starts, targets, strict=True):
+        result[target : target + size * step : step] = _run(source, start, stride, size)
+    return result
 
 
 def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
-    """Return every so many items of a source, backwards for a stride below 0, or one item all the time for 0."""
+    """Return `size` elements `stride` apart; for stride 0, one element repeated."""
     if stride == 0:
         return source[start : start + 1] * size
     end = start + size * stride
     return source[start : end if end >= 0 else None : stride]
 
 
-# Which input axes became which output axes when a tensor is reshaped.
-#
-# The elements keep their order. If the running products of the dims on both sides agree, the cuts of the old shape
-# and of the new shape line up there. The axes between two such cuts belong together. They mix if a new cut falls
-# across the old ones: then a new axis is made of no whole pieces of old axes.
-
-
-EMPTY = "0"
-"""The name of a size of 0 while shapes are cut."""
-
-
 def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
-    """Return both shapes without a size of 0, and with the names solved that make their volumes equal."""
+    """Return both shapes with equal volumes: zeros replaced, and names solved."""
     before = without_zeros(before)
     after = without_zeros(after, dims.product(before))
     try:
@@ -766,7 +781,9 @@ def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
 
 
 def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
-    """Return a shape with a name for every size of 0, but the last stands for what the others leave of a volume.
+    """Replace every 0 of a shape with a name.
+
+    The last 0 becomes the quotient of `volume` and the other dims, if that contains the name.
 
     >>> without_zeros((2, 0, 3)), without_zeros((0, 2), dims.product((4, dims.named_dim(EMPTY))))
     ((2, 0, 3), (2*0, 2))
@@ -781,21 +798,23 @@ def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
 
 
 def carried_ones(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
-    """Return dims of 1 after a reshape with the axes of 1 that they are: those between the same elements, in order.
+    """Pair axes of size 1 that a reshape keeps between the same elements.
+
+    Each pair is an axis after the reshape and the axis before it.
 
     >>> carried_ones((2, 3, 1), (6, 1))
     ((1, 2),)
     """
-    sources, outs = map(_ones, _level(before, after) if 1 in after else ((), ()))
-    return tuple([pair for place, row in outs.items() for pair in zip(row, sources.get(place, ()), strict=False)])
+    old, new = map(_ones, _level(before, after) if 1 in after else ((), ()))
+    return tuple([pair for volume, axes in new.items() for pair in zip(axes, old.get(volume, ()), strict=False)])
 
 
 def _ones(shape: Shape) -> dict[Dim, list[int]]:
-    """Return the dims of 1, by the product of the dims before them."""
-    found: dict[Dim, list[int]] = {}
-    before: Dim = 1
+    """Return the axes of size 1, by the product of the dims before them."""
+    axes: dict[Dim, list[int]] = {}
+    volume: Dim = 1
     for axis, dim in enumerate(shape):
         if dim == 1:
-            found.setdefault(before, []).append(axis)
-        before = _times(before, dim)
-    return found
+            axes.setdefault(volume, []).append(axis)
+        volume = _times(volume, dim)
+    return axes

@@ -1,6 +1,7 @@
-"""The limits of what one question may take. They count work and never time, so that every machine has the same.
+"""The limits on the size and the work of one request.
 
-What is beyond a limit is refused in a line that names it. The page `shapecalc help limits` lists them all.
+They count work instead of time, so they are the same on all machines. The message for an exceeded limit names it. The
+page `shapecalc help limits` lists all limits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ REFUSED = "refused"
 
 
 class Limit(int):
-    """A number that a question may not pass, with its name and what it counts.
+    """An upper bound on one quantity of a request.
 
     >>> Limit("dims", 8, "the dims of a shape").passed("9 dims").problem.message
     "9 dims, and the limit 'dims' is 8"
@@ -25,26 +26,24 @@ class Limit(int):
 
     name: str
     counts: str
-    """What it counts, for the page."""
+    """The quantity that is limited, as `shapecalc help limits` describes it."""
     beyond: str
-    """What is done beyond it."""
+    """The consequence of exceeding the limit, as that page describes it."""
 
     def __new__(cls, name: str, most: int, counts: str, beyond: str = REFUSED) -> Self:
-        """Make a limit."""
-        made = super().__new__(cls, most)
-        made.name, made.counts, made.beyond = name, counts, beyond
-        return made
+        """Create a limit of `most`."""
+        limit = super().__new__(cls, most)
+        limit.name, limit.counts, limit.beyond = name, counts, beyond
+        return limit
 
     def said(self, found: str) -> str:
-        """Return the line that refuses what was found, for a file; `passed` has it for words."""
+        """Return the message for an amount that exceeds the limit."""
         return f"{found}, and the limit '{self.name}' is {int(self)}"
 
     def passed(self, found: str, hint: str = "shapecalc help limits", **place: Unpack[Place]) -> ShapeError:
-        """Return the error (usage) to raise for a question that passes the limit, at a place of it."""
+        """Return the error (usage) for an amount that exceeds the limit."""
         return misuse(self.said(found), hint, **place)
 
-
-# What is read.
 
 MOST_DIMS = Limit("dims", 1 << 16, "dims of one shape, and slices")
 MAX_DIGITS = Limit("digits", 1000, "digits of a number; int64 has 19")
@@ -62,8 +61,6 @@ MOST_WHEN = Limit("conditions", 100, "conditions behind the when of a case")
 LONGEST_MESSAGE = Limit("agent-line", 1 << 26, "bytes of a line that an agent sends")
 LARGEST_ANSWER = Limit("agent-answer", 1 << 20, "characters of the text and the JSON that an agent gets")
 
-# What is reasoned about. Past these, less is said.
-
 MOST_WORK = Limit("work", 20_000, "inequalities that are made to see what follows from conditions", "not said")
 MOST_COMBINED = Limit("chain-work", 200_000, "such inequalities for all stages of a chain", "conditions all listed")
 MOST_ZEROS = Limit("zeros", 64, "names of sizes that are tried with 0, one by one", "not said")
@@ -72,17 +69,13 @@ MOST_LOOKED = Limit("copies", 20_000, "mixed stages that a plan looks through", 
 MOST_TRIED = Limit("find", 60_000, "pairs of axes that find looks at", "find says that it is not complete")
 MOST_ELEMENTS = Limit("compared", 1 << 24, "elements that equiv compares one by one", "equiv says undecided")
 
-# What is drawn.
-
 MOST_COUNTED = Limit("counted", 1 << 20, "elements of several operands that --values shows without files")
 MOST_FILMED = Limit("film-stages", 100, "stages of a film")
 MOST_PICTURES = Limit("film-pictures", 1000, "pictures of a film in a .gif")
-
-# What is read of files.
 
 LONGEST_HEADER = Limit("npy-header", 1 << 16, "bytes of the header of a .npy file")
 LONGEST_TENSOR_HEADER = Limit("safetensors-header", 1 << 24, "bytes of the header of a .safetensors file")
 LONGEST_METADATA = Limit("zarr-metadata", 1 << 24, "bytes of the metadata of a Zarr array or group")
 
 LIMITS = {limit.name: limit for limit in [*globals().values()] if isinstance(limit, Limit)}
-"""Every limit by its name."""
+"""All limits by name."""

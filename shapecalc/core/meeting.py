@@ -1,6 +1,7 @@
-"""Operands that do not go together: what their numbers tell, and how one of them may become one that fits.
+"""Mismatched operands: explanations of their sizes, and changes that may fit.
 
-Nothing here says that a change helps: `fixing` asks again, and ranks them in the order in which they are yielded.
+These are candidates only: `fixing` resolves each changed request, and ranks the candidates in the order in which they
+are yielded.
 """
 
 from __future__ import annotations
@@ -14,39 +15,65 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import brief, shape_text
 
 Way = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
-"""Yields what may be done to a shape, `{}` standing for it, and the shape after that; given the one that it meets."""
+"""A function that yields changed shapes, each with a description.
 
-
-# How a shape may become one that goes with another.
-
+The description has `{}` for the shape. Its arguments are the shape to change and the shape that it is combined with.
+"""
 
 MOST_CHANNELS = 4096
-"""How many channels a map has at most."""
+"""The most channels of a feature map."""
 MOST_OBLONG = 8
-"""How many times as long as the other a side of an image may be."""
+"""The largest aspect ratio of an image."""
+
+
+PATCHES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
+"""The sides of the patch grids of well-known image models, by patch count."""
+
+FEWEST = 4
+"""The size above which a difference of one is attributed to rounding."""
+
+MOST_TIMES = 64
+"""The largest multiple of a size that is reported, unless the sizes are features."""
+
+
+class Change(Record):
+    """An argument of a refused request with a new value that may fix it."""
+
+    name: str
+    value: object
+    every_batch: str = ""
+    """The reason why the value fits every batch size; empty if it may not."""
+    copies: bool = False
+    """Whether it writes out the dims that zeros were meant to copy."""
+    said: str = ""
+    """The description of the change to a tensor, if there are several operands."""
 
 
 def transposed(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with its last two dims swapped, or all of a matrix."""
+    """Yield the shape with its last two dims swapped."""
     if len(shape) > 1 and shape[-1] != shape[-2]:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
 
 
 def channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with its channels, which are last, behind the batch, if the others may be an image's sides.
+    """Yield the shape with its last axis moved behind the batch axis.
+
+    The dims between them must be possible sides of an image.
 
     >>> [*channels_first((1, 361, 424, 3), ())][0]
     ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))
     """
     sides = [dim for dim in shape[1:-1] if isinstance(dim, int)]
     if len(shape) > 2 and max(sides, default=1) <= MOST_OBLONG * min(sides, default=1):
-        images = len(shape) == 4
-        said = "put the channels of {} first, NCHW for NHWC" if images else "move the last axis of {} behind the first"
-        yield said, (shape[0], shape[-1], *shape[1:-1])
+        is_image = len(shape) == 4
+        text = (
+            "put the channels of {} first, NCHW for NHWC" if is_image else "move the last axis of {} behind the first"
+        )
+        yield text, (shape[0], shape[-1], *shape[1:-1])
 
 
 def channels_moved(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with its channels, which are last, behind the batch; or the other way."""
+    """Yield the shape with its channels moved from last to second, or the reverse."""
     yield from channels_first(shape, other)
     if len(shape) > 2:
         last = "put the channels of {} last, NHWC for NCHW"
@@ -54,73 +81,80 @@ def channels_moved(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 def unsqueezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with dims of 1 that it may lack."""
+    """Yield the shape with dims of 1 inserted."""
     for count in range(1, len(other) - len(shape) + 1):
-        for place in range(len(shape), -1, -1):
+        for axis in range(len(shape), -1, -1):
             ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
-            yield f"insert {ones} in {{}}", (*shape[:place], *(1,) * count, *shape[place:])
+            yield f"insert {ones} in {{}}", (*shape[:axis], *(1,) * count, *shape[axis:])
 
 
 def squeezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with one of its dims of 1 dropped."""
+    """Yield the shape with one of its dims of 1 dropped."""
     if len(shape) > len(other):
-        yield from (("drop a 1 of {}", (*shape[:at], *shape[at + 1 :])) for at, dim in enumerate(shape) if dim == 1)
+        ones = [axis for axis, dim in enumerate(shape) if dim == 1]
+        yield from (("drop a 1 of {}", (*shape[:axis], *shape[axis + 1 :])) for axis in ones)
 
 
 def reshaped(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield the other shape, or its last dims, if a shape holds as many elements."""
+    """Yield the other shape, or its last dims, if the element counts are equal."""
     for start in range(len(other) - 1):
         if len(shape) < len(other) - start and product(shape) == product(other[start:]):
             yield "reshape {}", other[start:]
 
 
 def flattened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with its last dims as one, if the other has that one."""
+    """Yield the shape with its last dims flattened, if `other` has their product."""
     for start in range(1, len(shape) - 1):
         if product(shape[start:]) in other:
             yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
 
 
 def pooled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape whose last dim has the channels of a square map alone, if those are what the other takes."""
-    wanted = other[-2:][0] if other else 0
-    side = _side(shape[-1], wanted) if shape else 0
+    """Yield the shape with a flattened square map pooled to its channels.
+
+    The other operand must take as many features as there are channels.
+    """
+    features = other[-2:][0] if other else 0
+    side = _side(shape[-1], features) if shape else 0
     if side:
-        yield f"take the mean of each {side}x{side} map of {{}} before it is flattened", (*shape[:-1], wanted)
+        yield f"take the mean of each {side}x{side} map of {{}} before it is flattened", (*shape[:-1], features)
 
 
 def widened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a weight that takes a flattened square map."""
+    """Yield a weight that takes the features of a flattened square map."""
     if len(shape) == 2 and other and _side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
 def levelled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yield a shape with the class token that its patches lack, or without the positions that are one too many."""
+    """Yield the shape with sizes that differ by one made equal.
+
+    A count of patches gets the class token that it lacks; any other size loses the position that it has too many.
+    """
     pairs = [*zip(shape, other, strict=False)]
-    longer = tuple([theirs if ours in PATCHES and _is_next(theirs, ours) else ours for ours, theirs in pairs])
-    shorter = tuple([theirs if theirs not in PATCHES and _is_next(ours, theirs) else ours for ours, theirs in pairs])
-    for said, new in (
+    longer = tuple([large if size in PATCHES and _is_next(large, size) else size for size, large in pairs])
+    shorter = tuple([small if small not in PATCHES and _is_next(size, small) else size for size, small in pairs])
+    for text, new in (
         ("give {} the class token, as a pad of 1 in front does", longer),
         ("cut {} where it is one too long, as by rounding", shorter),
     ):
         if len(shape) == len(other) and new != shape:
-            yield said, new
+            yield text, new
 
 
 def _side(large: Dim, small: Dim) -> int:
-    """Return the side of a square map if one size has its pixels, each with channels of the other size; 0 if not."""
+    """Return the side of a square map that was flattened with its channels.
+
+    `large` counts features and `small` channels. The side is 0 if there is no such map.
+    """
     if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MOST_CHANNELS or large == small:
         return 0
-    times, left = divmod(large, small)
-    return isqrt(times) if not left and isqrt(times) ** 2 == times else 0
+    pixels, remainder = divmod(large, small)
+    return isqrt(pixels) if not remainder and isqrt(pixels) ** 2 == pixels else 0
 
 
 def _is_next(large: Dim, small: Dim) -> bool:
     return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
-
-
-# What to try on a refused request of several operands.
 
 
 def _to_each(*ways: Way) -> tuple[tuple[str, Way], ...]:
@@ -141,24 +175,11 @@ WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
     "stack": _to_each(squeezed, unsqueezed, channels_moved, transposed),
     "conv": (("input", channels_first), ("input", unsqueezed)),
 }
-"""What may be done to which argument of an op, in the order in which it is tried."""
-
-
-class Change(Record):
-    """An argument of a refused request with a new value that may help."""
-
-    name: str
-    value: object
-    every_batch: str = ""
-    """Why it is right for every batch; empty if it is not."""
-    copies: bool = False
-    """Whether it writes the dims that zeros were meant to copy."""
-    said: str = ""
-    """What is done to a tensor, if it is one of several operands."""
+"""The candidate fixes of an op's arguments, in the order in which they are tried."""
 
 
 def meetings(request: Request) -> Iterator[Change]:
-    """Yield what may make the operands of a request go together.
+    """Yield changes that may make the operands of a request fit.
 
     >>> from shapecalc.core.ask import ask
     >>> [(each.value, each.said) for each in meetings(ask("matmul", "2,3", {"operands": "4,3"}))][0]
@@ -171,37 +192,37 @@ def meetings(request: Request) -> Iterator[Change]:
         if name == "operands":
             yield from _of_operands(request, way)
         elif name == "weight" and weight:
-            for said, new in way(weight[::-1], request.input):
-                yield Change(name, new[::-1], said=said.format("the weight"))
+            for text, new in way(weight[::-1], request.input):
+                yield Change(name, new[::-1], said=text.format("the weight"))
         elif name == "input" and (other := weight or _widest(request.arguments.get("operands", ()))):
-            for said, new in way(request.input, other[::-1] if request.op == "linear" else other):
-                yield Change(name, new, said=said.format("the input"))
+            for text, new in way(request.input, other[::-1] if request.op == "linear" else other):
+                yield Change(name, new, said=text.format("the input"))
     if request.op == "concat":
         yield from (Change("axis", axis, said="lay them along another axis") for axis in range(len(request.input))[1:])
 
 
 def _of_operands(request: Request, way: Way) -> Iterator[Change]:
     operands = request.arguments.get("operands", ())
-    for place, shape in enumerate(operands):
+    for index, shape in enumerate(operands):
         if shape == HERE:
             continue
-        number = place + (HERE not in operands)
-        who = "the second operand" if number == 1 else "the first operand" if not number else f"operand {number + 1}"
-        for said, new in way(shape, request.input):
-            texts = [each if isinstance(each, str) else shape_text(each) for each in operands]
-            texts[place] = shape_text(new)
-            yield Change("operands", " ".join(texts), said=said.format(who))
+        number = index + (HERE not in operands)
+        name = "the second operand" if number == 1 else "the first operand" if not number else f"operand {number + 1}"
+        for text, new in way(shape, request.input):
+            shapes = [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
+            shapes[index] = shape_text(new)
+            yield Change("operands", " ".join(shapes), said=text.format(name))
 
 
 def _widest(operands: Sequence[Shape | str]) -> Shape:
-    shapes = [each for each in operands if isinstance(each, tuple)]
+    shapes = [operand for operand in operands if isinstance(operand, tuple)]
     return max(shapes, key=len) if shapes else ()
 
 
 def keeps_batch(before: Request, after: Trace) -> bool:
-    """Say whether an answer has the first dim of the operand with most dims first, or a new 1 in front of it.
+    """Return whether the output keeps the first dim of the highest-rank operand.
 
-    One that holds only at some sizes does not.
+    A new dim of 1 in front of the input is accepted, too. An answer with conditions does not keep it.
     """
     if after.conditions:
         return False
@@ -213,11 +234,8 @@ def keeps_batch(before: Request, after: Trace) -> bool:
     return after.output[0] == widest[0] or after.input == (1, *before.input)
 
 
-# What two sizes tell that should be one.
-
-
 def at_fault(request: Request) -> tuple[int, int] | None:
-    """Return the two sizes that do not go together: what there is, and what is taken; None if no two numbers do.
+    """Return the actual and the expected size that mismatch; None if there are none.
 
     >>> from shapecalc.core.ask import ask
     >>> at_fault(ask("broadcast", "1,64,245", {"operands": "64,244"}))
@@ -225,7 +243,7 @@ def at_fault(request: Request) -> tuple[int, int] | None:
     """
     shape: Shape = request.input
     weight: Shape = request.arguments.get("weight") or ()
-    others = [each for each in request.arguments.get("operands", ()) if isinstance(each, tuple)]
+    others = [operand for operand in request.arguments.get("operands", ()) if isinstance(operand, tuple)]
     other = others[0] if others else weight
     pairs = [*zip(shape[::-1], other[::-1], strict=False)]
     if request.op == "matmul":
@@ -236,24 +254,16 @@ def at_fault(request: Request) -> tuple[int, int] | None:
         groups = request.arguments.get("groups") or 1
         pairs = [(shape[1], product((weight[1], groups)))] if len(shape) > 1 < len(weight) else []
     elif request.op == "concat" and len(shape) == len(other):
-        along = request.arguments.get("axis", 0) % len(shape) if shape else 0
-        pairs = [pair for axis, pair in enumerate(zip(shape, other, strict=True)) if axis != along]
-    for have, wanted in pairs:
-        if have != wanted and 1 not in (have, wanted) and isinstance(have, int) and isinstance(wanted, int):
-            return have, wanted
+        concat_axis = request.arguments.get("axis", 0) % len(shape) if shape else 0
+        pairs = [pair for axis, pair in enumerate(zip(shape, other, strict=True)) if axis != concat_axis]
+    for actual, expected in pairs:
+        if actual != expected and 1 not in (actual, expected) and isinstance(actual, int) and isinstance(expected, int):
+            return actual, expected
     return None
 
 
-PATCHES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
-"""The sides of the maps of patches that well-known image models have, by how many patches these are."""
-FEWEST = 4
-"""From which size on one more is taken for rounding."""
-MOST_TIMES = 64
-"""Up to how many times a size another one is said to be so many times as large, if it is none of features."""
-
-
 def told(have: int, wanted: int, op: str | None) -> str:
-    """Return what two sizes tell that should be one; nothing if they are far apart.
+    """Explain how two sizes that should be equal differ; empty if unclear.
 
     >>> told(2304, 256, "matmul"), told(245, 244, "broadcast")
     ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
@@ -267,12 +277,12 @@ def told(have: int, wanted: int, op: str | None) -> str:
     if small < 2 or large % small or (large > small * MOST_TIMES and not features):
         return f"{large} is {large - small} more than {small}" if large < 2 * small else ""
     side = _side(large, small) if features else 0
-    map_told = f": a {side}x{side} map {'was' if have > wanted else 'is to be'} flattened" if side else ""
-    return f"{large} = {large // small}*{small}{map_told}"
+    map_text = f": a {side}x{side} map {'was' if have > wanted else 'is to be'} flattened" if side else ""
+    return f"{large} = {large // small}*{small}{map_text}"
 
 
 def arithmetic(request: Request) -> str:
-    """Return what the numbers of a refused request of several operands tell; nothing if they tell nothing.
+    """Explain the sizes of a refused request of several operands; empty if unclear.
 
     >>> from shapecalc.core.ask import ask
     >>> arithmetic(ask("matmul", "14336,7", {"operands": "3136,10"}))
@@ -281,11 +291,11 @@ def arithmetic(request: Request) -> str:
     pair = at_fault(request)
     if pair is None:
         return ""
-    have, wanted = pair
+    actual, expected = pair
     rows = request.input[:-1] if request.op in ("matmul", "linear") else ()
-    if rows and wanted > have and len(rows) == 1 and isinstance(rows[0], int) and wanted:
-        count, rest = divmod(rows[0] * have, wanted)
-        if count and not rest and wanted % have == 0 and have > 1:
-            left = brief(f"{rows[0]}*{have} = {count}*{wanted}")
-            return f"{left}: {count} rows of {wanted}, so a flatten may be missing"
-    return told(have, wanted, request.op)
+    if rows and expected > actual and len(rows) == 1 and isinstance(rows[0], int) and expected:
+        count, rest = divmod(rows[0] * actual, expected)
+        if count and not rest and expected % actual == 0 and actual > 1:
+            equation = brief(f"{rows[0]}*{actual} = {count}*{expected}")
+            return f"{equation}: {count} rows of {expected}, so a flatten may be missing"
+    return told(actual, expected, request.op)

@@ -1,7 +1,7 @@
-"""Mistakes that people make in predictions: wrong answers that are the right answers to other questions.
+"""Typical mistakes in predictions: wrong answers that fit another request.
 
-A mistake is no guess about the wrong answer. Each kind changes the request as one who makes the mistake reads it, and
-the resolver answers that request. Adding a kind is adding a function here and its line in `KINDS`.
+Each kind of mistake changes the request to the one that was read by mistake, and the resolver answers that request. To
+add a kind, add a function and its line in `MISTAKE_KINDS`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shapecalc.core.resolve import resolve, resolve_chain
 from shapecalc.core.rules import COPIED_ZERO
 
 Misread: TypeAlias = tuple[Request, str]
-"""A request as somebody read it who made a mistake, and one sentence that names the mistake."""
+"""A request as it was misread, and a sentence that describes the mistake."""
 
 
 class Mistake(Record):
@@ -27,13 +27,13 @@ class Mistake(Record):
 
     kind: str
     said: str
-    """One sentence that names the mistake."""
+    """A sentence that describes the mistake."""
     answer: Trace | Chain
-    """The right answer to what was read in place of the question."""
+    """The right answer to the misread request."""
 
 
 def mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
-    """Yield every mistake of the table that leads to another answer; none for a request that is refused.
+    """Yield the mistakes that lead to another answer; none for a refused request.
 
     >>> import shapecalc as sc
     >>> [(mistake.kind, mistake.answer.output) for mistake in mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
@@ -41,18 +41,19 @@ def mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
     """
     if answer.output is None:
         return
-    for place, trace in enumerate(answer.traces):
+    for index, trace in enumerate(answer.traces):
         for kind, misread in KINDS.items():
             for request, sentence in misread(trace):
-                other = _answer_with(answer, place, request)
+                other = _answer_with(answer, index, request)
                 if (other.output, other.moves) != (answer.output, answer.moves):
                     yield Mistake(kind, sentence, other)
 
 
 def mistake_of(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
-    """Return the mistake that a predicted output shape shows; None if it is right, or wrong in no known way.
+    """Return the mistake that explains a predicted output shape.
 
-    A dim that is not predicted is None in `predicted`; that the request is refused is predicted by None as a whole.
+    None if the prediction is right or unexplained. In `predicted`, None is a dim without a prediction; as a whole, it
+    predicts a refusal.
 
     >>> import shapecalc as sc
     >>> mistake_of(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).kind
@@ -65,7 +66,9 @@ def mistake_of(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) ->
 
 
 def twin_of(answer: Trace | Chain) -> Mistake | None:
-    """Return a mistake that leads to the same sizes with the elements elsewhere; None if there is none.
+    """Return a mistake with the same output shape but other element positions.
+
+    None if there is no such mistake.
 
     >>> import shapecalc as sc
     >>> twin_of(sc.transpose((2, 3), (1, 0))).kind
@@ -75,7 +78,7 @@ def twin_of(answer: Trace | Chain) -> Mistake | None:
 
 
 def misplacement_of(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
-    """Return the mistake by which the input's element at an index goes to the predicted index; None if none does.
+    """Return the mistake that moves an input element to the predicted index, if any.
 
     Raises `ShapeError` (usage) as `follow` does for the answer.
 
@@ -90,13 +93,13 @@ def misplacement_of(answer: Trace | Chain, element: Index, predicted: Index) -> 
 
 
 def _agrees(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
-    """Say whether a shape is what was predicted, as far as it was."""
+    """Return whether a shape matches the predicted dims."""
     same_rank = output is not None and len(output) == len(predicted)
-    return same_rank and all(dim in (None, own) for own, dim in zip(output or (), predicted, strict=True))
+    return same_rank and all(dim in (None, actual) for actual, dim in zip(output or (), predicted, strict=True))
 
 
 def _answer_with(answer: Trace | Chain, place: int, request: Request) -> Trace | Chain:
-    """Return the answer with another request in one place of the chain."""
+    """Return the answer after one request of the chain is replaced."""
     if isinstance(answer, Trace):
         return resolve(request)
     requests = [trace.request for trace in answer.traces]
@@ -104,13 +107,13 @@ def _answer_with(answer: Trace | Chain, place: int, request: Request) -> Trace |
 
 
 def _with(trace: Trace, **arguments: object) -> Request:
-    """Return the request of a trace with other arguments; None leaves one out."""
+    """Return the request of a trace with other arguments; None removes one."""
     changed = {**trace.request.arguments, **arguments}
     return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
 
 
 def _stages_asked_for(trace: Trace) -> Iterator[Stage]:
-    """Yield the stages that an argument of the request asks for as it stands."""
+    """Yield the stages whose dims or axes are those of an argument as written."""
     for stage in trace.stages:
         if stage.asked and trace.request.arguments.get(stage.argument) == stage.asked:
             yield stage
@@ -126,16 +129,19 @@ def _inverse_permutations(trace: Trace) -> Iterator[Misread]:
 
 
 def _zeros_miscounted(trace: Trace) -> Iterator[Misread]:
-    """Yield the request with each copied dim counted otherwise; a request that several ways lead to names them all."""
+    """Yield the request with each copied dim miscounted.
+
+    Several ways to miscount that lead to one request are named together.
+    """
     for stage in _stages_asked_for(trace):
         last, shift = len(stage.before) - 1, len(stage.before) - len(stage.asked)
         ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
-        found: dict[Shape, list[str]] = {}
+        ways_by_target: dict[Shape, list[str]] = {}
         for way, (start, by) in ways.items():
             if target := _copied(stage, stage.before, start, by):
-                found.setdefault(target, []).append(way)
-        for target, named in found.items():
-            sentence = f"the dims were {', or '.join(named)}: a 0 at index i copies dim i, counted from 0 at the left"
+                ways_by_target.setdefault(target, []).append(way)
+        for target, texts in ways_by_target.items():
+            sentence = f"the dims were {', or '.join(texts)}: a 0 at index i copies dim i, counted from 0 at the left"
             yield _with(trace, **{stage.argument: target}), sentence
 
 
@@ -147,7 +153,10 @@ def _zeros_of_the_input(trace: Trace) -> Iterator[Misread]:
 
 
 def _copied(stage: Stage, shape: Shape, start: int = 0, by: int = 1) -> Shape:
-    """Return what is asked for with the dims of a shape that 0s copy as one counts from `start`; empty if it ends."""
+    """Return the target with its zeros replaced by dims of `shape`.
+
+    The zero at index `out` copies the dim at `start + by * out`. The result is empty if there is no such dim.
+    """
     outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
     target = list(stage.asked)
     for out in outs:
@@ -166,7 +175,7 @@ def _transposes_left_out(trace: Trace) -> Iterator[Misread]:
 
 
 def _switched(trace: Trace) -> Iterator[Misread]:
-    """Yield the request under the other setting of the dialect's switch, which says what 0 means."""
+    """Yield the request under the other setting of the dialect's switch."""
     switch = DIALECTS[trace.dialect].switch
     if switch is not None and switch.name in trace.options:
         on = bool(trace.options[switch.name])
@@ -177,11 +186,11 @@ def _switched(trace: Trace) -> Iterator[Misread]:
 def _transpose_for_reshape(trace: Trace) -> Iterator[Misread]:
     before, after = trace.input, trace.output
     if trace.op == "reshape" and after is not None and sorted(map(str, before)) == sorted(map(str, after)):
-        left = [*range(len(before))]
+        remaining = [*range(len(before))]
         perm = []
         for dim in after:
-            axis = next(axis for axis in left if before[axis] == dim)
-            left.remove(axis)
+            axis = next(axis for axis in remaining if before[axis] == dim)
+            remaining.remove(axis)
             perm.append(axis)
         sentence = "the axes were swapped, as a transpose does: reshape keeps the reading order and moves only the cuts"
         yield replace(trace.request, op="transpose", arguments={"perm": tuple(perm)}, switch=None), sentence
@@ -204,4 +213,4 @@ KINDS: Mapping[str, Callable[[Trace], Iterator[Misread]]] = {
     "transpose for reshape": _transpose_for_reshape,
     "reshape for transpose": _reshape_for_transpose,
 }
-"""What each kind of mistake makes of a trace: the request as it was misread, and a sentence that says so."""
+"""The misreadings of a trace, by kind of mistake."""

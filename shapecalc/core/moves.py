@@ -1,4 +1,4 @@
-"""Moves: what is done to the data of a resolved request, and where each element goes."""
+"""Moves: the data movements of a request, and the mapping of element indices."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Permute(Record):
-    """Move axes: output axis i is input axis `axes[i]`."""
+    """A permutation of axes: output axis i is input axis `axes[i]`."""
 
     axes: tuple[int, ...]
 
     def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move.
+        """Return the output shape for an input of `shape`.
 
         >>> Permute((1, 2, 0)).after((2, 3, 4))
         (3, 4, 2)
@@ -28,40 +28,40 @@ class Permute(Record):
 
 
 class Shaped(Record):
-    """What the moves to a shape that they hold have in common."""
+    """The base of moves whose output shape is a field."""
 
     shape: Shape
 
     def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the new one."""
+        """Return the output shape for an input of `shape`."""
         return self.shape
 
 
 class Reshape(Shaped):
-    """Keep the elements in order and cut them into `shape`."""
+    """A reshape to `shape` that keeps the elements in C order."""
 
 
 class Expand(Shaped):
-    """Repeat the elements along axes of size one until the tensor has `shape`."""
+    """A broadcast to `shape` that repeats the elements along axes of size 1."""
 
 
 class Pick(Record):
-    """Keep some positions of each axis: position i of those kept is position `starts + i * steps` of the axis."""
+    """A strided slice: output position i is input position `start + i * step`."""
 
     starts: Shape
-    """The first positions; a negative one counts from the end."""
+    """The first position on each axis; a negative one counts from the end."""
     steps: tuple[int, ...]
-    """How far apart they are; a negative step goes backwards."""
+    """The step on each axis; a negative one goes backwards."""
     sizes: tuple[Dim | None, ...]
-    """How many are kept. None for an axis that goes: one position of it is taken."""
+    """The output size of each axis; None for an axis that is dropped after taking one position."""
 
     @property
     def axes(self) -> Iterator[tuple[Any, int, Any]]:
-        """For each axis its start, its step and its size."""
+        """The start, the step and the size of each axis."""
         return zip(self.starts, self.steps, self.sizes, strict=True)
 
     def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move.
+        """Return the output shape for an input of `shape`.
 
         >>> Pick((0, 1), (1, 1), (2, None)).after((2, 3))
         (2,)
@@ -70,49 +70,52 @@ class Pick(Record):
 
 
 class Roll(Record):
-    """Move the positions of an axis on by `shift`; those at its end come to its start."""
+    """A cyclic shift of an axis by `shift` positions towards its end."""
 
     shift: int
     axis: int
 
     def pieces(self, size: int) -> list[tuple[int, int]]:
-        """Return the stretches that are put one after another: where each starts, and how long it is."""
+        """Return the contiguous input segments in output order, as (start, length)."""
         shift = self.shift % size
         return [(size - shift, shift), (0, size - shift)]
 
     def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move: the same."""
+        """Return the output shape for an input of `shape`, which is the same."""
         return shape
 
 
 class Take(Record):
-    """Take positions of an axis, in any order and as often as they are named."""
+    """A gather of positions along an axis, in any order and with repeats."""
 
     axis: int
     places: tuple[int, ...]
-    """Counted from 0; -1 is the last one of an axis whose size is a name."""
+    """The positions from 0; -1 is the last one of an axis whose size is a name."""
 
     @property
     def regular(self) -> tuple[int, int] | None:
-        """The first position and how far apart they are, 0 if all are one; None if they are no regular steps.
+        """The start and the step of evenly spaced positions.
+
+        The step is 0 for repeats of one position. It is None if the positions are not evenly spaced.
 
         >>> Take(0, (5, 3, 1)).regular, Take(0, (2, 2)).regular, Take(0, (0, 2, 1)).regular, Take(0, (0, -1)).regular
         ((5, -2), (2, 0), None, None)
         """
-        steps = {after - at for at, after in pairwise(self.places)} or {1}
+        steps = {after - before for before, after in pairwise(self.places)} or {1}
         from_both_ends = min(self.places, default=0) < 0 and len({*self.places}) > 1
         return None if len(steps) > 1 or from_both_ends else ((self.places or (0,))[0], steps.pop())
 
     def pieces(self, size: int) -> list[tuple[int, int]]:
-        """Return the stretches that are taken one after another: where each starts, and how long it is."""
-        made = list[tuple[int, int]]()
+        """Return the contiguous input segments in output order, as (start, length)."""
+        segments = list[tuple[int, int]]()
         for place in self.places:
-            start, count = made[-1] if made else (0, 0)
-            made[-1:] = [(start, count + 1)] if made and start + count == place else [*made[-1:], (place, 1)]
-        return made
+            start, count = segments[-1] if segments else (0, 0)
+            joins = segments and start + count == place
+            segments[-1:] = [(start, count + 1)] if joins else [*segments[-1:], (place, 1)]
+        return segments
 
     def after(self, shape: Shape) -> Shape:
-        """Return the shape of a tensor of `shape` after the move.
+        """Return the output shape for an input of `shape`.
 
         >>> Take(1, (2, 0, 0, 1)).after((2, 3))
         (2, 4)
@@ -121,47 +124,49 @@ class Take(Record):
 
 
 class Dims(Record):
-    """Return the dims from `start` to `end` as a vector of int64."""
+    """The dims from `start` to `end` as a vector of int64, as in ONNX Shape."""
 
     start: int
     end: int
 
     def after(self, shape: Shape) -> Shape:
-        """Return the dims that the vector holds."""
+        """Return the dims that the vector contains.
+
+        Op `shape` reports them as its output.
+        """
         return shape[self.start : self.end]
 
 
-class Combine(Shaped):
-    """Make a tensor of the input and of other operands, or compute new elements from windows of the input.
+Place = tuple[int, int]
+"""The number of an operand and one of its axes."""
 
-    Operand 0 is the input; the others count from 1 in the order in which they are written.
+
+class Combine(Shaped):
+    """A combination of several operands, or a computation on windows.
+
+    Operand 0 is the input; the others are numbered from 1 in the order of the request.
     """
 
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
     places: tuple[tuple[Place, ...], ...]
-    """For each output dim the operands and the axes of these that an index on it tells apart."""
+    """The operand axes that each output axis indexes."""
     joined: int | None = None
-    """The output axis along which operands lie end to end, in the order of its places."""
+    """The output axis along which the operands are concatenated, in the order of its operand axes."""
     windows: tuple[int, ...] = ()
-    """The output axes whose positions read several positions of their place."""
+    """The output axes along which an element is computed from several input positions."""
 
 
-Place = tuple[int, int]
-"""The number of an operand and one of its axes."""
 Move = Permute | Reshape | Expand | Pick | Roll | Take | Dims | Combine
 
 Index = tuple[int, ...]
 """The position of an element on each axis."""
 
 
-# Where an element goes: its index before and after a move, for tensors of any size.
-
-
 def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
-    """Return an element's index after a move; of repeats, the first. None if the move leaves the element out.
+    """Return the output index of the element at an input index.
 
-    `index` and `shape` are those before the move.
+    Returns None if the move drops it. `shape` is the input shape. Of repeated elements the first index is returned.
     """
     if isinstance(move, Permute):
         return tuple(index[axis] for axis in move.axes)
@@ -172,20 +177,20 @@ def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, move.shift)
     if isinstance(move, Take):
-        places = [place % shape[move.axis] for place in move.places]
-        place = index[move.axis]
-        return (*index[: move.axis], places.index(place), *index[move.axis + 1 :]) if place in places else None
+        positions = [position % shape[move.axis] for position in move.places]
+        taken = index[move.axis]
+        return (*index[: move.axis], positions.index(taken), *index[move.axis + 1 :]) if taken in positions else None
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
 def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | None:
-    places = list[int]()
-    for at, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
-        place, over = divmod(at - start % dim, step)
-        if over or not 0 <= place < (1 if size is None else size):
+    result = list[int]()
+    for position, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
+        kept, remainder = divmod(position - start % dim, step)
+        if remainder or not 0 <= kept < (1 if size is None else size):
             return None
-        places += [] if size is None else [place]
-    return tuple(places)
+        result += [] if size is None else [kept]
+    return tuple(result)
 
 
 def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tuple[Any, ...]:
@@ -193,45 +198,48 @@ def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tu
 
 
 def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
-    """Return an element's index before a move. `index` is the one after it, and `shape` the shape before it."""
+    """Return the input index of the element at an output index.
+
+    `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements.
+    """
     if isinstance(move, Permute):
-        places = {axis: out for out, axis in enumerate(move.axes)}
-        return tuple(index[places[axis]] for axis in range(len(shape)))
+        output_axes = {axis: output_axis for output_axis, axis in enumerate(move.axes)}
+        return tuple(index[output_axes[axis]] for axis in range(len(shape)))
     if isinstance(move, Expand):
-        kept = index[len(move.shape) - len(shape) :]
-        return tuple(at * (size != 1) for at, size in zip(kept, shape, strict=True))
+        aligned = index[len(move.shape) - len(shape) :]
+        return tuple(position * (size != 1) for position, size in zip(aligned, shape, strict=True))
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, -move.shift)
     if isinstance(move, Pick):
-        places, every = iter(index), zip(move.axes, shape, strict=True)
-        return tuple(start % dim + (0 if size is None else step * next(places)) for (start, step, size), dim in every)
+        positions, axes = iter(index), zip(move.axes, shape, strict=True)
+        return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)
     if isinstance(move, Take):
-        place = _looked_up(move.places, index[move.axis]) % shape[move.axis]
-        return (*index[: move.axis], place, *index[move.axis + 1 :])
+        position = _looked_up(move.places, index[move.axis]) % shape[move.axis]
+        return (*index[: move.axis], position, *index[move.axis + 1 :])
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
 
 
 def _looked_up(places: tuple[int, ...], at: Any) -> Any:
-    """Return the place at an index, or the places at an array of them."""
-    return places[at] if isinstance(at, int) else sum([(at == each) * place for each, place in enumerate(places)])
+    """Return `positions[index]` for an integer or an integer array."""
+    return places[at] if isinstance(at, int) else sum([(at == i) * place for i, place in enumerate(places)])
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:
-    """Return how many elements come before the one at `index` in a tensor of `shape`, in C order.
+    """Return the flat index in C order of an index of a tensor of `shape`.
 
-    The parts of `index` are numbers, or arrays of numbers for several elements.
+    The components of `index` are integers, or integer arrays for several elements.
 
     >>> ravel((1, 0, 2), (2, 3, 4))
     14
     """
     flat: Any = 0
-    for at, size in zip(index, shape, strict=True):
-        flat = flat * size + at
+    for position, size in zip(index, shape, strict=True):
+        flat = flat * size + position
     return flat
 
 
 def unravel(flat: Any, shape: Sequence[Any]) -> Any:
-    """Return the index of the element of a tensor of `shape` that `flat` others come before, in C order.
+    """Return the index of a flat index in C order of a tensor of `shape`.
 
     >>> unravel(14, (2, 3, 4))
     (1, 0, 2)

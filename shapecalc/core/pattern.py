@@ -1,4 +1,9 @@
-"""Patterns of shapes: how they are read, and shapes held against them."""
+"""Shape patterns and their matching against shapes.
+
+    pattern = type "[" dims "]" | dims        dims as in a shape; one of them may be "..."
+
+`?` matches any dim, `...` any number of dims. A name is bound to the first size that it matches.
+"""
 
 from __future__ import annotations
 
@@ -28,23 +33,25 @@ from shapecalc.core.text import (
 )
 from shapecalc.core.values import dims_of, elements_of, read_sizes
 
-# Patterns of shapes: what the shape of an array, or of an answer, must be.
-#
-#     pattern = type "[" dims "]" | dims        dims as in a shape, and one of them may be "..."
-#
-# `?` is any dim, `...` any number of dims. A name takes the size that it first meets and keeps it.
-
-
 ANY_DIMS = "..."
-"""What stands for any number of dims."""
+"""The token for any number of dims."""
+
+
+Wanted: TypeAlias = int | str | Monomial | None
+"""An expected dim.
+
+It is an integer or a product to solve, a name to bind, or None for any dim.
+"""
+Difference: TypeAlias = tuple[int | None, str]
+"""The index of the dim that differs, None for the whole shape, and the reason."""
 
 
 class ShapePattern(Record):
-    """What a shape must be: dims, of which some may be names, and an element type."""
+    """A pattern of dims, some of which may be names, and an optional element type."""
 
     dims: Shape
     gap: int | None = None
-    """How many of the dims stand before `...`; None if there is no `...`."""
+    """The number of dims before `...`; None without `...`."""
     dtype: str | None = None
 
     def __str__(self) -> str:
@@ -55,60 +62,63 @@ class ShapePattern(Record):
         return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
 
     def is_open(self, own: Collection[str]) -> bool:
-        """Say whether it asks for more than one shape as it is written; names in `own` stand for themselves."""
+        """Return whether the pattern matches more than one shape.
+
+        `fixed_names` match only themselves.
+        """
         return self.gap is not None or self.dtype is not None or any(name not in own for name in names(self.dims))
 
 
 def pattern_of(value: object) -> ShapePattern:
-    """Return the pattern of arrays that a text or a Python sequence states.
+    """Return the pattern of arrays that a text or a Python sequence describes.
 
-    Raises `ShapeError` (usage) for what states none, and for a negative size.
+    Raises `ShapeError` (usage) for an invalid pattern and for a negative size.
 
     >>> print(pattern_of(("N", 3, ...)), pattern_of("float32[N,3,?]"))
     N,3,... float32[N,3,?]
     """
-    made = read_pattern(value, "pattern") if isinstance(value, str) else pattern_of_dims(value, "pattern")
-    for dim in made.dims:
+    pattern = read_pattern(value, "pattern") if isinstance(value, str) else pattern_of_dims(value, "pattern")
+    for dim in pattern.dims:
         if isinstance(dim, int) and dim < 0:
             raise misuse(f"{dim} is not the size of a dim", "write ? for any size, or a name", argument="pattern")
-    return made
+    return pattern
 
 
 def read_pattern(text: str, argument: str) -> ShapePattern:
-    """Return the pattern that a text writes; raise `ShapeError` (usage) if it writes none.
+    """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
 
     >>> read_pattern("float32[N, ..., 3]", "pattern")
     ShapePattern(dims=(N, 3), gap=1, dtype='float32')
     """
     dtype, start = _read_type(text, argument)
-    text = " " * start + text[start:]  # the dims stay at their places
+    text = " " * start + text[start:]  # keeps the spans of the dims
     if ANY_DIMS not in text:
         return ShapePattern(read_dims(text, argument), None, dtype)
-    listed = tokens(text, argument)
-    gaps = [place for place, token in enumerate(listed) if token.text == ANY_DIMS]
-    _check_gaps([listed[place] for place in gaps], argument)
+    dim_tokens = tokens(text, argument)
+    ellipses = [index for index, token in enumerate(dim_tokens) if token.text == ANY_DIMS]
+    _check_gaps([dim_tokens[index] for index in ellipses], argument)
     unknowns = count()
-    written = [(place, token) for place, token in enumerate(listed) if place not in gaps]
-    dims = tuple(read_dim(token, unknowns, argument, place) for place, token in written)
-    return ShapePattern(dims, gaps[0] if gaps else None, dtype)
+    dims_written = [(index, token) for index, token in enumerate(dim_tokens) if index not in ellipses]
+    dims = tuple(read_dim(token, unknowns, argument, index) for index, token in dims_written)
+    return ShapePattern(dims, ellipses[0] if ellipses else None, dtype)
 
 
 def pattern_of_dims(value: object, argument: str) -> ShapePattern:
-    """Return the pattern that a Python sequence states, in which `...` and "..." are any number of dims.
+    """Return the pattern of a Python sequence.
 
-    Raises `ShapeError` (usage) for anything else.
+    `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
     """
     elements = elements_of(value, argument)
     if ... not in elements and ANY_DIMS not in elements:
         return ShapePattern(dims_of(elements, argument))
-    gaps = [place for place, each in enumerate(elements) if each is ... or each == ANY_DIMS]
-    _check_gaps(gaps, argument)
-    dims = dims_of(tuple(each for at, each in enumerate(elements) if at not in gaps), argument)
-    return ShapePattern(dims, gaps[0])
+    ellipses = [index for index, item in enumerate(elements) if item is ... or item == ANY_DIMS]
+    _check_gaps(ellipses, argument)
+    dims = dims_of(tuple(item for position, item in enumerate(elements) if position not in ellipses), argument)
+    return ShapePattern(dims, ellipses[0])
 
 
 def _read_type(text: str, argument: str) -> tuple[str | None, int]:
-    """Return the element type before a bracket, if there is one, and the place of the bracket."""
+    """Return the element type before a bracket, if any, and the index of the bracket."""
     word, bracket, _ = text.partition("[")
     name = word.strip()
     if not bracket or not name.isidentifier():
@@ -122,39 +132,35 @@ def _read_type(text: str, argument: str) -> tuple[str | None, int]:
 
 
 def _check_gaps(gaps: list[Token] | list[int], argument: str) -> None:
-    """Raise `ShapeError` (usage) if `...` stands more than once."""
     if len(gaps) > 1:
         span = gaps[1].span if isinstance(gaps[1], Token) else None
         raise misuse("... means any number of dims, so it can be written only once", argument=argument, span=span)
 
 
-# Shapes held against a pattern: which sizes its names take, and where a shape differs.
-
-
-Wanted: TypeAlias = int | str | Monomial | None
-Difference: TypeAlias = tuple[int | None, str]
-"""The dim that differs, None if it is the whole, and the reason."""
-
-
 class Matcher:
-    """A pattern that is held against shapes in turn: a name keeps the size that the first of them gave it."""
+    """A pattern that is matched against several shapes.
+
+    Names keep the size of their first match.
+    """
 
     def __init__(self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, own: Collection[str] = ()):
-        """Begin with the sizes that are given. Names in `own` stand for themselves."""
+        """Start with these sizes; names in `fixed_names` match only themselves."""
         self.pattern = pattern
         self.sizes: dict[str, Dim] = dict(sizes or {})
-        """The sizes of names that are known so far."""
+        """The sizes of names bound so far."""
         self.origins: dict[str, str] = dict.fromkeys(self.sizes, "as given")
-        """Where each of these names was met first."""
+        """The location at which each name was bound."""
         self._own = frozenset(own)
         self._wanted = tuple([self._compiled(dim) for dim in pattern.dims])
         self._passed: tuple[Shape, str | None] | None = None
-        """The last shape that did not differ: it cannot differ later either, since names keep their sizes."""
+        """The last shape that matched: it still matches, since names keep their sizes."""
 
     def problem(self, shape: Shape, dtype: str | None = None, place: str = "") -> Problem | None:
-        """Return where a shape differs from the pattern; None if it does not, and then the sizes of names are kept.
+        """Match a shape and bind its names.
 
-        `place` says in later problems where a name was met.
+        Return a problem if it differs, and bind nothing.
+
+        `location` appears in the messages of later problems.
 
         >>> from shapecalc.core.pattern import pattern_of
         >>> matcher = Matcher(pattern_of("N,2*H,..."))
@@ -165,13 +171,13 @@ class Matcher:
         """
         if (shape, dtype) == self._passed:
             return None
-        wanted = self._spread(len(shape))
-        if wanted is None:
+        expected = self._spread(len(shape))
+        if expected is None:
             difference: Difference | None = None, f"it has {rank_text(len(shape))}"
         elif self.pattern.dtype not in (None, dtype):
             difference = None, f"its element type is {dtype or 'not known'}"
         else:
-            difference = self._bind(wanted, shape, place)
+            difference = self._bind(expected, shape, place)
         if difference is None:
             self._passed = shape, dtype
             return None
@@ -180,7 +186,10 @@ class Matcher:
         return Problem(DIFFERS, message, "", "input", difference[0])
 
     def _compiled(self, dim: Dim) -> Wanted:
-        """Return a dim as it is compared fastest: None if it may be any, a text if it is a name that takes a size."""
+        """Return the dim in the form that is fastest to compare.
+
+        It is None for any dim, and a text for a name to bind.
+        """
         if isinstance(dim, int) or len(dim.powers) != 1:
             return dim
         ((name, _),) = dim.powers
@@ -189,57 +198,64 @@ class Matcher:
         return None if name.startswith("?") else name
 
     def _spread(self, rank: int) -> tuple[Wanted, ...] | None:
-        """Return what each dim of a shape must be; None if the pattern has another number of dims."""
-        gap, more = self.pattern.gap, rank - len(self._wanted)
-        if gap is None or more < 0:
-            return None if more else self._wanted
-        return (*self._wanted[:gap], *[None] * more, *self._wanted[gap:])
+        """Return the expected dim of each axis; None if the rank differs."""
+        gap, extra = self.pattern.gap, rank - len(self._wanted)
+        if gap is None or extra < 0:
+            return None if extra else self._wanted
+        return (*self._wanted[:gap], *[None] * extra, *self._wanted[gap:])
 
     def _bind(self, wanted: tuple[Wanted, ...], shape: Shape, place: str) -> Difference | None:
-        """Give the names their sizes; if a dim differs, return it and change nothing."""
-        sizes, met, products = self.sizes.copy(), dict[str, int](), list[int]()
-        for at, (want, size) in enumerate(zip(wanted, shape, strict=True)):
-            if want is None or (type(want) is int and want == size):
+        """Bind names to their sizes; on a mismatch return it and bind nothing."""
+        sizes, seen_at, products = self.sizes.copy(), dict[str, int](), list[int]()
+        for index, (expected, size) in enumerate(zip(wanted, shape, strict=True)):
+            if expected is None or (type(expected) is int and expected == size):
                 continue
-            if type(want) is not str:
-                products.append(at)
-            elif want not in sizes:
-                sizes[want], met[want] = size, at
-            elif sizes[want] != size:
-                return at, self._reason(at, size, named_dim(want), sizes, met)
+            if type(expected) is not str:
+                products.append(index)
+            elif expected not in sizes:
+                sizes[expected], seen_at[expected] = size, index
+            elif sizes[expected] != size:
+                return index, self._reason(index, size, named_dim(expected), sizes, seen_at)
         if products:
-            dims = {at: want for at, want in enumerate(wanted) if at in products and not isinstance(want, str)}
-            differing = self._solve(dims, shape, sizes, met)
-            if differing is not None:
-                return differing, self._reason(differing, shape[differing], dims[differing] or 0, sizes, met)
-        if met:
+            dims = {
+                index: expected
+                for index, expected in enumerate(wanted)
+                if index in products and not isinstance(expected, str)
+            }
+            failing = self._solve(dims, shape, sizes, seen_at)
+            if failing is not None:
+                return failing, self._reason(failing, shape[failing], dims[failing] or 0, sizes, seen_at)
+        if seen_at:
             prefix = f"{place}, " if place else ""
             self.sizes = {name: size for name, size in sizes.items() if name[0] != "?"}
-            self.origins |= {name: f"{prefix}dim {at}" for name, at in met.items()}
+            self.origins |= {name: f"{prefix}dim {index}" for name, index in seen_at.items()}
         return None
 
     def _solve(
         self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], met: dict[str, int]
     ) -> int | None:
-        """Give sizes to the names of products, those first that have one left; return a dim that cannot be met."""
-        waiting = {at: monomial(dim) for at, dim in dims.items() if dim is not None}
-        while ready := [at for at, dim in waiting.items() if len(self._free(dim, sizes)) < 2]:
-            for at in ready:
-                dim = waiting.pop(at)
+        """Bind the names of products, starting with one free name each.
+
+        Returns the first axis that cannot match, or None.
+        """
+        pending = {axis: monomial(dim) for axis, dim in dims.items() if dim is not None}
+        while ready := [axis for axis, dim in pending.items() if len(self._free(dim, sizes)) < 2]:
+            for axis in ready:
+                dim = pending.pop(axis)
                 free = self._free(dim, sizes)
-                found = _solved(dim, shape[at], sizes, *free)
-                if found is None:
-                    return at
-                sizes |= dict.fromkeys(free, found)
-                met |= dict.fromkeys(free, at)
-        return _impossible(waiting, shape, sizes)
+                value = _solved(dim, shape[axis], sizes, *free)
+                if value is None:
+                    return axis
+                sizes |= dict.fromkeys(free, value)
+                met |= dict.fromkeys(free, axis)
+        return _impossible(pending, shape, sizes)
 
     def _free(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
-        """Return the names of a product that have no size yet."""
+        """Return the names of a product that are not bound."""
         return [name for name, _ in dim.powers if name not in sizes and name not in self._own]
 
     def _reason(self, at: int, size: Dim, want: Dim, sizes: Mapping[str, Dim], met: Mapping[str, int]) -> str:
-        """Say why a size is not the one that is wanted."""
+        """Return the reason why a size does not match."""
         shown = f"dim {at} is {dim_text(size)}"
         if isinstance(want, int):
             return f"{shown}, not {dim_text(want)}"
@@ -255,7 +271,9 @@ class Matcher:
 
 
 def element_type_of(array: object) -> str | None:
-    """Return the name of an array's element type, in any framework; None if it has none that shapecalc names.
+    """Return the name of an array's element type in any framework.
+
+    Returns None if it has no known one.
 
     >>> class Tensor: dtype = "torch.float32"
     >>> element_type_of(Tensor()), element_type_of((2, 3))
@@ -275,9 +293,9 @@ def _shown(dim: Dim, sizes: Mapping[str, Dim]) -> str:
 
 
 def _solved(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], free: str = "") -> Dim | None:
-    """Return the size of the one free name with which a product is `size`; without one `size` itself, if it is that.
+    """Solve `dim == size` for the one free name, or check it if there is none.
 
-    None if there is none.
+    Returns None if there is no solution.
     """
     try:
         dim = monomial(rewrite(dim, sizes))
@@ -289,31 +307,32 @@ def _solved(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], free: str = "") 
         if abs(power) > 1:
             return equal(dim, size)[0].right
         rest = quotient(dim, named_dim(free)) if power == 1 else quotient(dim, quotient(1, named_dim(free)))
-        found = quotient(size, rest) if power == 1 else quotient(rest, size)
+        value = quotient(size, rest) if power == 1 else quotient(rest, size)
     except (ZeroDivisionError, Never):
         return None
-    return found if always_whole(found) else None
+    return value if always_whole(value) else None
 
 
 def _impossible(waiting: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
-    """Return a dim that products with several names left cannot meet; None if there are sizes that meet all."""
+    """Return an axis whose product of several free names has no solution.
+
+    Returns None if all products may have one.
+    """
     stated: Conditions = ()
-    for at, dim in waiting.items():
+    for axis, dim in waiting.items():
         try:
-            if shape[at] != 0:
-                stated = combine((*stated, *equal(rewrite(dim, sizes), shape[at])))
+            if shape[axis] != 0:
+                stated = combine((*stated, *equal(rewrite(dim, sizes), shape[axis])))
         except (Never, ZeroDivisionError):
-            return at
+            return axis
     return None
 
 
-# What was expected of an answer: a shape, which is compared as it is written, or a pattern of shapes.
-
-
 def unexpected(expected: ShapePattern, answer: Trace | Chain, sized: Iterable[str] = ()) -> str | None:
-    """Return which dim of an answer a pattern does not fit, nothing of a shape; None if it is what was expected.
+    """Return the reason why an answer does not match, or None.
 
-    Names of the question, and those in `sized`, to which it gave sizes, stand for themselves; any other takes a dim.
+    The reason is empty for a plain shape. Names of the question, and those in `fixed_names` to which it assigned sizes,
+    match only themselves; other names are free.
 
     >>> import shapecalc as sc
     >>> from shapecalc.core.pattern import read_pattern
@@ -333,7 +352,7 @@ def unexpected(expected: ShapePattern, answer: Trace | Chain, sized: Iterable[st
 
 
 def sized_names(asked: Iterable[Mapping[str, object]]) -> set[str]:
-    """Return the names to which the options of a question, or of the stages of one, give sizes.
+    """Return the names that the options of stages assign sizes to.
 
     >>> sorted(sized_names([{"where": "N=8,C=3"}, {"target": "0,-1"}]))
     ['C', 'N']

@@ -1,4 +1,4 @@
-"""What can go wrong, as data: a `Rule` says why, a `Problem` what and where. The front ends show it."""
+"""Errors as data: the broken `Rule` and a `Problem` with message and position."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypedDict, Unpack
 
     class Place(TypedDict, total=False):
-        """Where a problem is: the argument, the index of its token, and the characters of that."""
+        """The position of a problem: an argument, a token index and its span."""
 
         argument: str | None
         index: int | None
         span: tuple[int, int] | None
 
 
-# `Rule`: one rule, with the texts about it. The rules themselves are in the room `rules`.
-
-
 class Rule(str):
-    """A rule's id, as problems and steps show it, with the texts that `shapecalc why ID` prints.
+    """A rule: its id, with the texts that `shapecalc why ID` prints.
 
     >>> rule = Rule("two-infers", "more than one dim to infer", "Two unknowns ...", "shapecalc ...", "ONNX Reshape")
     >>> rule, rule.sentence
@@ -34,14 +31,13 @@ class Rule(str):
     """The rule in one line."""
     explanation: str
     example: str
-    """A command line in which the rule acts."""
+    """A command line to which the rule applies."""
     source: str
-    """Where the rule is written down, or which library was run."""
+    """The specification that states the rule, or the library that was run to measure it."""
     why: str | Callable[..., str]
-    """The sentence of its steps: a text with the step and its facts put in, or what makes it of these; empty if it
-    settles nothing."""
+    """The explanation of a step: a format string or a function of the step and its facts; empty for refusals."""
     name: str
-    """The name of what it does, in a word or two."""
+    """A short name of the rule's effect, one or two words."""
 
     def __new__(
         cls,
@@ -53,12 +49,15 @@ class Rule(str):
         why: str | Callable[..., str] = "",
         name: str = "",
     ) -> Self:
-        """Make a rule from its id and its texts; its name is its id, unless it has another."""
-        made = super().__new__(cls, id)
+        """Create a rule from its id and its texts.
+
+        `name` defaults to the words of the id.
+        """
+        rule = super().__new__(cls, id)
         texts = (example, explanation, name or id.replace("-", " "), sentence, source, why)
         for slot, text in zip(Rule.__slots__, texts, strict=True):
-            object.__setattr__(made, slot, text)
-        return made
+            object.__setattr__(rule, slot, text)
+        return rule
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a rule cannot be changed")
@@ -71,9 +70,6 @@ class Rule(str):
         """Return the rule as the JSON object that `shapecalc why --json` prints."""
         texts = {"explanation": self.explanation, "example": self.example, "source": self.source}
         return {"id": str(self), "says": self.sentence, **texts}
-
-
-# What can go wrong, as data: a `Problem` says what is wrong and where. The front ends show it.
 
 
 USAGE = Rule(
@@ -101,30 +97,32 @@ DIFFERS = Rule(
 
 
 class Problem(Record):
-    """One refusal: the rule that refused, a message, a hint, and the token at fault."""
+    """The reason for a refused request, with the token at fault."""
 
     rule: Rule
-    """The rule, which is its own id; `usage` if the question itself cannot be read."""
+    """The broken rule, a string that is its id; `usage` if the request is malformed."""
     message: str
     hint: str = ""
-    """What would help with this input; empty if nothing is known that would."""
+    """A suggested fix for this input; empty if none is known."""
     argument: str | None = None
     """The name of the argument at fault: `input`, `target`, `perm` ..."""
     index: int | None = None
     """The index of the token in that argument; None if the whole argument is at fault."""
     span: tuple[int, int] | None = None
-    """The place of the token in the argument as it was written: its first character, and the one after its last."""
+    """The start and end offsets of the token in the text of that argument."""
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.message}" + (f" ({self.hint})" if self.hint else "")
 
     def as_json(self) -> dict[str, object]:
-        """Return the problem as the JSON object that the command line documents."""
+        """Return the problem as the JSON object documented in shapecalc(1)."""
         return fields(self) | {"rule": str(self.rule), "span": list(self.span) if self.span else None}
 
 
 class ShapeError(ValueError):
-    """A request that is refused. `problem` says why, and `trace` says how far it got.
+    """The error of a refused request.
+
+    `problem` is the reason, and `trace` has the steps before it.
 
     >>> import shapecalc as sc
     >>> try:
@@ -136,20 +134,20 @@ class ShapeError(ValueError):
 
     problem: Problem
     trace: Any
-    """The `Trace` or `Chain` with the steps that came before the problem; None if there were none."""
+    """The `Trace` or `Chain` with the steps before the problem; None if there are none."""
 
     def __init__(self, problem: Problem, trace: Any = None) -> None:
-        """Keep the problem, and the trace of the steps that came before it."""
+        """Store the problem and the trace of the steps before it."""
         super().__init__(str(problem))
         self.problem = problem
         self.trace = trace
 
 
 def refusal(rule: Rule, message: str, **place: Unpack[Place]) -> ShapeError:
-    """Return the error to raise if `rule` refuses a request."""
+    """Return the error for a request that breaks `rule`."""
     return ShapeError(Problem(rule, message, **place))
 
 
 def misuse(message: str, hint: str = "", **place: Unpack[Place]) -> ShapeError:
-    """Return the error to raise if a question cannot be read: usage or syntax."""
+    """Return the error (usage) for a malformed request."""
     return ShapeError(Problem(USAGE, message, hint, **place))

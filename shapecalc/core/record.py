@@ -1,13 +1,14 @@
-"""`Record`, `Choice` and `Table`: the bases of the values, the enumerations and the rooms of the house.
+"""Lightweight records, enumerations and lazily imported registries.
 
-They do what frozen dataclasses and `enum.Enum` do, and type checkers treat them so. They are plain classes because
-an import of `dataclasses`, `enum` or `collections` takes longer than a bare question.
+`Record` replaces frozen dataclasses, `Choice` enums, and `LazyRegistry` imports the modules of ops and dialects. Type
+checkers treat records as frozen dataclasses and choices as enums. They are plain classes because importing
+`dataclasses`, `enum` or `collections` takes longer than answering a single request.
 """
 
 from __future__ import annotations
 
-from _collections_abc import Mapping  # `collections.abc` has it from there, and takes longer to import
-from _operator import attrgetter  # `operator` has it from there, and takes longer to import
+from _collections_abc import Mapping  # `collections.abc` re-exports it and takes longer to import
+from _operator import attrgetter  # `operator` re-exports it and takes longer to import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,27 +20,27 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
     class Choice(Enum):
-        """One of a few answers to a question, by name."""
+        """An enumeration."""
 
 else:
 
     def dataclass_transform(**_):
-        """Do nothing, as `typing.dataclass_transform` does when a program runs."""
+        """Return the class unchanged, as `typing.dataclass_transform` does at run time."""
         return lambda decorated: decorated
 
 
 def _init_of(record: str, names: list[str], defaults: dict[str, object], last: str) -> Any:
-    """Return the `__init__` that sets these fields, with a last line. It is made of a text, as that of a dataclass."""
+    """Compile an `__init__` that sets the fields and then runs `last_line`."""
     lines = [*[f"self._{name} = {name}" for name in names], last]
-    found: dict[str, Any] = {}
-    exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines)}", found)
-    init = found["__init__"]
+    namespace: dict[str, Any] = {}
+    exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines)}", namespace)
+    init = namespace["__init__"]
     init.__qualname__, init.__defaults__ = f"{record}.__init__", tuple(defaults.values())
     return init
 
 
 class _Fields(type):
-    """Gives each record a slot for each of its fields, hidden behind a property that nobody can set."""
+    """The metaclass of records: each field is a slot behind a read-only property."""
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
         own = [field for field, kind in body.get("__annotations__", {}).items() if not str(kind).startswith("ClassVar")]
@@ -53,18 +54,18 @@ class _Fields(type):
         body["__match_args__"], body["_defaults"] = tuple(own), defaults
         body["_field_values"] = attrgetter(*own) if own else type
         if "__init__" not in body:
-            found = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
-            body["__init__"] = _init_of(name, own, defaults, "self.__post_init__()" if found else "pass")
+            has_hook = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
+            body["__init__"] = _init_of(name, own, defaults, "self.__post_init__()" if has_hook else "pass")
         return super().__new__(meta, name, bases, body)
 
 
 @dataclass_transform(frozen_default=True)
 class Record(metaclass=_Fields):
-    """A frozen value with named fields. Two records are equal if their classes and their fields are equal.
+    """A frozen value with named fields.
 
-    The annotations of a subclass are its fields, in order. A field whose class attribute is set has a default. The
-    values lie in slots, each called as its field with `_` in front. A class may have an `__init__` of its own that sets
-    them, or a `__post_init__` as a dataclass has.
+    Records of one class with equal fields are equal. The annotations of a subclass are its fields, in order. A class
+    attribute is the default of its field. The slot of a field has the name of the field with a leading `_`. A subclass
+    may define an `__init__` that sets the slots, or a `__post_init__` as in a dataclass.
 
     >>> class Point(Record):
     ...     x: int
@@ -96,7 +97,7 @@ def fields(record: Record) -> dict[str, Any]:
 
 
 def replace(record: R, **changes: Any) -> R:
-    """Return the record with other values in some of its fields.
+    """Return a copy of the record with some fields replaced.
 
     Raises `TypeError` for a name that is not a field.
     """
@@ -106,24 +107,24 @@ def replace(record: R, **changes: Any) -> R:
 if not TYPE_CHECKING:
 
     class _Members(type):
-        """Makes each attribute of a class body a member with a name and a value."""
+        """The metaclass of choices: each attribute of the class body becomes a member."""
 
         def __new__(meta, name, bases, body):
             plain = {key: value for key, value in body.items() if key.startswith("_") or hasattr(value, "__get__")}
-            made = super().__new__(meta, name, bases, plain)
-            made._members = []
+            choice = super().__new__(meta, name, bases, plain)
+            choice._members = []
             for key in body.keys() - plain.keys():
-                member = object.__new__(made)
+                member = object.__new__(choice)
                 member.name, member.value = key, body[key]
-                setattr(made, key, member)
-            made._members = [getattr(made, key) for key in body if key not in plain]
-            return made
+                setattr(choice, key, member)
+            choice._members = [getattr(choice, key) for key in body if key not in plain]
+            return choice
 
         def __iter__(cls):
             return iter(cls._members)
 
     class Choice(metaclass=_Members):
-        """One of a few answers to a question, by name."""
+        """An enumeration."""
 
         def __reduce__(self):
             return getattr, (type(self), self.name)
@@ -139,7 +140,7 @@ else:
 
 
 class FrozenDict(_Dict):
-    """A dict that cannot be changed. It has a hash, so values that hold it have one too.
+    """An immutable and hashable dict.
 
     >>> hash(FrozenDict(a=1)) == hash(FrozenDict(a=1)), FrozenDict(a=1) == {"a": 1}
     (True, True)
@@ -147,7 +148,7 @@ class FrozenDict(_Dict):
 
     __slots__ = ()
 
-    def __hash__(self) -> int:  # type: ignore[override]  # dict says that it has none
+    def __hash__(self) -> int:  # type: ignore[override]  # `dict` sets it to None
         return hash(frozenset(self.items()))
 
     def _refuse(self, *_: object, **__: object) -> Any:
@@ -156,7 +157,7 @@ class FrozenDict(_Dict):
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
     def copy(self) -> Self:
-        """Return the dict itself, which cannot change."""
+        """Return the dict itself, which is immutable."""
         return self
 
     def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[str, Any]]]:
@@ -164,9 +165,10 @@ class FrozenDict(_Dict):
 
 
 class Table(Mapping[str, "Value"]):
-    """The values of a room by name. Each stands in the file of its name, which is imported when it is first asked for.
+    """The values of a package's modules by name.
 
-    A question asks for one op and one dialect, and to import the others takes longer than to answer it.
+    A module is imported when its value is first read. The value of module `reshape` is its constant `RESHAPE`. A
+    request needs one op and one dialect, and importing all the others takes longer than answering it.
 
     >>> table = Table("shapecalc.core.ops", "reshape", "squeeze")
     >>> list(table), list(table.found), table["squeeze"].name, list(table.found)
@@ -174,19 +176,19 @@ class Table(Mapping[str, "Value"]):
     """
 
     def __init__(self, room: str, *names: str) -> None:
-        """Keep the name of the room's package, and the names of its values in order."""
+        """Store the name of the package and, in order, the names of its modules."""
         self.room = room
         self.names = dict.fromkeys(names)
         self.found: dict[str, Value] = {}
-        """The values that were asked for."""
+        """The values read so far."""
 
     def __getitem__(self, name: str) -> Value:
         if name not in self.found:
             if name not in self.names:
                 raise KeyError(name)
-            # `importlib.import_module` would do, but to import it takes half a millisecond.
-            file = __import__(f"{self.room}.{name}", fromlist=[name])
-            self.found[name] = getattr(file, name.upper())
+            # Importing `importlib` for its `import_module` takes 0.5 ms.
+            module = __import__(f"{self.room}.{name}", fromlist=[name])
+            self.found[name] = getattr(module, name.upper())
         return self.found[name]
 
     def __iter__(self) -> Iterator[str]:

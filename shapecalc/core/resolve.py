@@ -1,6 +1,6 @@
-"""Answers: one request, or several in a row, without what would need to look for a fix.
+"""The resolver of requests and chains, without the search for fixes.
 
-`fixing.answer` gives the same answers with hints; front ends ask there.
+`fixing.answer` returns the same answers with hints; front ends use it.
 """
 
 from __future__ import annotations
@@ -25,85 +25,95 @@ from shapecalc.core.values import read_sizes
 
 
 def resolve(request: Request) -> Trace:
-    """Return the trace of a request: its answer, or how far it got and the problem that stopped it.
+    """Resolve a request.
+
+    The trace has the output, or the problem and the steps before it.
 
     >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
     symbolic = request.symbolic
     try:
-        at = setting_of(request)
-        if at.operator.since or at.operator.required or request.dtype:
-            check_attributes(request, at)
-        check_rank(request.input, at.row, "input")
+        rules = setting_of(request)
+        if rules.operator.since or rules.operator.required or request.dtype:
+            check_attributes(request, rules)
+        check_rank(request.input, rules.row, "input")
         checked_volume(request.input, "input")
-        given = _fractions(request) if symbolic else ()
+        input_steps = _fractions(request) if symbolic else ()
     except ShapeError as error:
         same = _same_at_every_setting(request) if error.problem.rule is MISSING_SWITCH else None
         return same or Trace(request, problem=placed(error.problem, request))
     naming = Naming(names(request.dims), request.known) if symbolic else None
-    stages, problem = _collect(at.steps(request.input, at, **request.arguments), naming)
+    stages, problem = _collect(rules.steps(request.input, rules, **request.arguments), naming)
     results = naming.new if naming else NONE
-    options = {**at.options, "dtype": spelled(request.dtype, at.row)} if request.dtype else at.options
+    options = {**rules.options, "dtype": spelled(request.dtype, rules.row)} if request.dtype else rules.options
     if problem is not None:
         refused = placed(problem, request)
-        return Trace(request, at.version, options, stages, problem=refused, given=given, results=results)
+        return Trace(request, rules.version, options, stages, problem=refused, given=input_steps, results=results)
     output = stages[-1].after if stages else request.input
-    answer = Trace(request, at.version, options, stages, output, given=given, results=results)
+    answer = Trace(request, rules.version, options, stages, output, given=input_steps, results=results)
     answer = _with_conditions(answer) if symbolic else answer
-    tells = OPS[request.op].tells
-    return answer.telling(tells) if tells is not None else answer
+    compute_extras = OPS[request.op].tells
+    return answer.telling(compute_extras) if compute_extras is not None else answer
 
 
 def _same_at_every_setting(request: Request) -> Trace | None:
-    """Return the answer that a dialect gives at every setting of a switch that was left out; None if they differ."""
-    same, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].settings()]
-    if same.output is None or any((each.output, each.conditions) != (same.output, same.conditions) for each in others):
+    """Return the answer to a request without a required switch.
+
+    Returns None if it depends on the switch.
+    """
+    first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].settings()]
+    if first.output is None:
         return None
-    options = {name: None if isinstance(value, bool) else value for name, value in same.options.items()}
-    found = replace(same, request=request, options=options)
-    return _with_conditions(found) if request.symbolic else found
+    if any((other.output, other.conditions) != (first.output, first.conditions) for other in others):
+        return None
+    options = {name: None if isinstance(value, bool) else value for name, value in first.options.items()}
+    answer = replace(first, request=request, options=options)
+    return _with_conditions(answer) if request.symbolic else answer
 
 
 def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...], Problem | None]:
-    """Return the stages that an op yields as far as it gets, and the problem that stopped it.
+    """Run an op and return its stages, with the problem that stopped it or None.
 
-    A stage that was begun and then left without a step is dropped: an op may check an argument before its turn.
+    A stage that is followed by another one without a move is dropped: an op may check an argument before its stage.
     """
-    done: list[Stage] = []
-    begun: Stage | None = None
+    stages: list[Stage] = []
+    current: Stage | None = None
     steps: list[Step] = []
     try:
         for event in reasons:
             if type(event) is Step:
                 steps.append(event)
             elif type(event) is Stage:
-                begun, steps = event, []
+                current, steps = event, []
             elif type(event) is Wanted:
-                naming.name(event)  # type: ignore[union-attr]  # only names make a size that wants one
-            elif begun is not None:
-                done.append(begun.finish(steps, event))  # type: ignore[arg-type]  # it is a move: nothing else is left
-                begun = None
+                naming.name(event)  # type: ignore[union-attr]  # requests without names yield no name requests
+            elif current is not None:
+                stages.append(current.finish(steps, event))  # type: ignore[arg-type]  # the remaining events are moves
+                current = None
     except ShapeError as error:
-        stopped = [] if begun is None else [begun.finish(steps, None)]
-        return (*done, *stopped), error.problem
-    return tuple(done), None
+        refused = [] if current is None else [current.finish(steps, None)]
+        return (*stages, *refused), error.problem
+    return tuple(stages), None
 
 
 def _with_conditions(trace: Trace) -> Trace:
-    """Return an answer that has names with what its steps need, and what it assumes."""
+    """Add the conditions and the assumed nonzero names to a symbolic trace."""
     request = trace.request
     conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
         conditions = conditions and combine(conditions)
     except Never:
         return trace.with_problem(placed(contradiction(conditions).problem, request))
-    found = replace(trace, conditions=conditions)
-    return found.assuming(lambda: _zero_sensitive(found, request.dims, lambda sizes: with_zeros(request, sizes)))
+    answer = replace(trace, conditions=conditions)
+    return answer.assuming(lambda: _zero_sensitive(answer, request.dims, lambda sizes: with_zeros(request, sizes)))
 
 
 def _fractions(request: Request) -> tuple[Step, ...]:
-    """Return a step for every written fraction: it carries its own divisibility."""
+    """Return a step for each fraction in the request.
+
+    Its condition is that the fraction is an integer.
+    """
     steps = []
     for argument, value in (("input", request.input), *request.arguments.items()):
         for index, dim in enumerate([dim for dims in shapes_in(value) for dim in dims]):
@@ -117,13 +127,16 @@ def _fractions(request: Request) -> tuple[Step, ...]:
 
 
 def contradiction(conditions: Conditions) -> ShapeError:
-    """Return the error for conditions that no sizes can meet together."""
-    listed = " and ".join(dict.fromkeys(map(str, conditions)))
-    return refusal(CONTRADICTION, f"no sizes meet {listed} at once", argument="input")
+    """Return the error for conditions that no sizes meet together."""
+    text = " and ".join(dict.fromkeys(map(str, conditions)))
+    return refusal(CONTRADICTION, f"no sizes meet {text} at once", argument="input")
 
 
 def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
-    """Return the answer to a request with sizes put in for names; refused if a dim cannot take them."""
+    """Resolve a request with sizes substituted for names.
+
+    A dim that becomes invalid is the trace's problem.
+    """
     try:
         return resolve(with_sizes(request, sizes))
     except ShapeError as error:
@@ -133,12 +146,15 @@ def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
 def _zero_sensitive(
     answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
-    """Return the names in `dims` whose being 0 would change `answer`, which is asked again with 0 for each of them."""
-    above = names([each.left for each in answer.conditions if each.relation == ">="])
-    asked = sorted({*names(dims)} - {*above})
-    if len(asked) > MOST_ZEROS:
+    """Return the names in `dims` for which the answer does not hold at size 0.
+
+    `resolve_at` resolves with sizes.
+    """
+    above = names([condition.left for condition in answer.conditions if condition.relation == ">="])
+    candidates = sorted({*names(dims)} - {*above})
+    if len(candidates) > MOST_ZEROS:
         return ()
-    return tuple([name for name in asked if _changed(answer, again({name: 0}), {name: 0})])
+    return tuple([name for name in candidates if _changed(answer, again({name: 0}), {name: 0})])
 
 
 def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
@@ -149,15 +165,15 @@ def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, 
         return at_zero.output is not None or (at_zero.problem and at_zero.problem.rule) == MISSING_SWITCH
     try:
         expected = put_in(answer.output, answer.results, sizes)
-        left = combine(simpler for condition in answer.conditions for simpler in put_sizes_in(condition, sizes))
+        remaining = combine(part for condition in answer.conditions for part in put_sizes_in(condition, sizes))
     except ZeroDivisionError:
         return True
     output = at_zero.output and put_in(at_zero.output, at_zero.results, {})
-    return output != expected or {*at_zero.conditions} != {*left}
+    return output != expected or {*at_zero.conditions} != {*remaining}
 
 
 def placed(problem: Problem, request: Request) -> Problem:
-    """Return a problem with the characters of its token in the argument as it was written."""
+    """Return the problem with the span of its token in the text of the argument."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
     if isinstance(value, str) and problem.index is not None:
@@ -169,14 +185,14 @@ def placed(problem: Problem, request: Request) -> Problem:
     if shapes_in(value) != (value,):
         return replace(problem, span=operand_span(request, problem.index))
     text = request.written.get(argument) or shape_text(value)
-    places = tokens(text)
-    if problem.index is not None and problem.index < len(places):
-        return replace(problem, span=places[problem.index].span)
+    parts = tokens(text)
+    if problem.index is not None and problem.index < len(parts):
+        return replace(problem, span=parts[problem.index].span)
     return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
 
 
 def operand_span(request: Request, index: int | None) -> tuple[int, int]:
-    """Return the characters of one of the operands as they are written, or of all."""
+    """Return the offsets of one operand in the text of all; None means all."""
     words = operand_words(request)
     if index is None or index >= len(words):
         return 0, len(" ".join(words))
@@ -185,10 +201,10 @@ def operand_span(request: Request, index: int | None) -> tuple[int, int]:
 
 
 def ask_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> tuple[Request, ...]:
-    """Return the requests of a chain; the inputs of all but the first are not known yet.
+    """Parse the requests of a chain.
 
-    `stages` are op names with their options; `sizes` are put in for names in all of them. Raises `ShapeError`
-    (usage) for a stage that cannot be read.
+    The inputs after the first are empty until the chain is resolved. `stages` are op names with their options; `sizes`
+    are substituted in all of them. Raises `ShapeError` (usage) for an invalid stage.
     """
     requests: list[Request] = []
     if len(stages) > MOST_STAGES:
@@ -210,11 +226,11 @@ def ask_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Map
 
 
 def _known_input(before: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
-    """Return the input of a later stage if its request names axes by their dims; of other stages it can wait.
+    """Return the input of a later stage if it names axes by their dims, otherwise ().
 
-    Raises `ShapeError` (usage) if it names them behind a stage that is refused.
+    Raises `ShapeError` (usage) if it does so after a refused stage.
     """
-    from shapecalc.core.ask import names_axes  # a request that is no chain starts without it
+    from shapecalc.core.ask import names_axes  # used for chains only
 
     if not names_axes(op, options):
         return ()
@@ -225,9 +241,9 @@ def _known_input(before: Sequence[Request], op: str, options: Mapping[str, objec
 
 
 def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], Trace] = resolve) -> Chain:
-    """Return the answers to the requests of a chain, each on the output of the one before.
+    """Resolve the requests of a chain, each on the output of the one before.
 
-    Raises `ShapeError` (usage) if they have too many dims together.
+    Raises `ShapeError` (usage) if the stages have too many dims in total.
     """
     answer, dims = _chained(requests, resolve_one), _dims(requests)
     if answer.problem or all_known(dims):
@@ -247,36 +263,37 @@ def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> 
 
 
 def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
-    """Return the traces in turn, as far as they get, with the conditions of all of them together."""
+    """Resolve the requests up to the first refused one, and combine their conditions."""
     shape: Shape = requests[0].input
-    done: list[Trace] = []
+    traces: list[Trace] = []
     conditions: Conditions = ()
-    counted, work = 0, Work(MOST_COMBINED)
+    total_dims, work = 0, Work(MOST_COMBINED)
     for request in requests:
-        counted += len(shape)
-        if counted > MOST_CHAIN_DIMS:
-            raise MOST_CHAIN_DIMS.passed(f"{counted} dims up to stage {len(done) + 1}", argument="stages")
-        trace = resolve_one(_on(shape, request, done))
+        total_dims += len(shape)
+        if total_dims > MOST_CHAIN_DIMS:
+            raise MOST_CHAIN_DIMS.passed(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
+        trace = resolve_one(_on(shape, request, traces))
         try:
             conditions = combine((*conditions, *trace.conditions), work) if trace.conditions else conditions
         except Never:
             trace = trace.with_problem(contradiction((*conditions, *trace.conditions)).problem)
-        done.append(trace)
+        traces.append(trace)
         if trace.problem:
-            message = f"stage {len(done)}, {trace.op}: {trace.problem.message}"
-            return Chain(requests[0].input, tuple(done), None, replace(trace.problem, message=message))
+            message = f"stage {len(traces)}, {trace.op}: {trace.problem.message}"
+            return Chain(requests[0].input, tuple(traces), None, replace(trace.problem, message=message))
         shape = trace.output or ()
-    return Chain(requests[0].input, tuple(done), shape, None, conditions)
+    return Chain(requests[0].input, tuple(traces), shape, None, conditions)
 
 
 def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
-    """Return the request of a stage on the output of the stages before it."""
+    """Return the request of a stage on the output of the earlier stages."""
     if before and not all_known(shape + request.dims):
         used: dict[str, Result | None] = dict.fromkeys(names(_dims([trace.request for trace in before])))
-        request = replace(request, known=used | {n: each for trace in before for n, each in trace.results.items()})
+        results = {name: result for trace in before for name, result in trace.results.items()}
+        request = replace(request, known=used | results)
     request = replace(request, input=shape)
     if request.op != "view" or not before:
         return request
-    from shapecalc.core.ops.view import with_strides  # no other op asks how its input lies in memory
+    from shapecalc.core.ops.view import with_strides  # no other op depends on the strides of its input
 
     return with_strides(request, before)

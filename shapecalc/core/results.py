@@ -1,7 +1,7 @@
-"""Named results: sizes that are no monomials, such as `(H - 1)//2 + 1`, and the names that stand for them.
+"""Named results: names for sizes that are not monomials.
 
-A dim is a number or a monomial. Where an op gives a sum or a floor of one, its answer has a new name in this place,
-and tells apart what the name is.
+An example is `H1` for `(H - 1)//2 + 1`. A dim is a number or a monomial. If an op computes a sum or a floor, the dim of
+its output is a new name, and the trace has the definition of that name in `results`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from shapecalc.core.record import Record
 
 
 class Result(Record):
-    """A size that is no monomial: terms that are added, and the floor of a sum that is divided by a number.
+    """A size that is not a monomial: `terms + floor(inside / divisor)`.
 
-    Make one with `floored`, so that equal sizes are equal values.
+    Create one with `floor_quotient`, so that equal sizes are equal values.
     """
 
     terms: Sum
@@ -39,20 +39,22 @@ class Result(Record):
 
 
 Results = dict[str, Result]
-"""Named results by name; the definition of one may name those before it."""
+"""The definitions of named results by name; a definition may use the names before it."""
 
 
 class Wanted:
-    """A size that an op asks a name for; whoever runs the op sets `dim`."""
+    """A size for which an op requests a name; the caller that runs the op sets `dim`."""
 
     def __init__(self, result: Result, first: str) -> None:
-        """Keep the size, and the name that its own name begins with."""
+        """Store the size and the prefix of its name."""
         self.result, self.first = result, first
         self.dim: Dim = 0
 
 
 def floored(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Dim | Result:
-    """Return the floor of a sum divided by a number of at least 1, with `more` added; a dim if it is a monomial.
+    """Return `floor(sum(terms) / divisor) + offset` with `divisor >= 1`.
+
+    Returns a dim if that is a monomial.
 
     >>> H = dims.named_dim("H")
     >>> print(floored([7, -3], 2, 1), floored([H, -2], 2, 1), floored([H, 6, -7], 2, 1), floored([8, H], 1, -8))
@@ -67,64 +69,70 @@ def floored(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Dim | Resu
             outside.append(exact)
         else:
             inside.append(term)
-    whole = [dims.monomial(term) for term in inside]
-    common = gcd(divisor, *[each.numerator for each in whole]) if all(each.denominator == 1 for each in whole) else 1
+    parts = [dims.monomial(term) for term in inside]
+    common = gcd(divisor, *[part.numerator for part in parts]) if all(part.denominator == 1 for part in parts) else 1
     inside, divisor, constant = [dims.quotient(term, common) for term in inside], divisor // common, constant // common
     above = -(-constant // divisor) if inside else constant // divisor
     outside.append(above)
-    left = dims.total([*inside, constant - above * divisor]) if inside else ()
-    found = dims.total(outside)
-    if not left and len(found) < 2:
-        return found[0] if found else 0
-    return Result(found, left, divisor if left else 1)
+    dividend = dims.total([*inside, constant - above * divisor]) if inside else ()
+    exact_terms = dims.total(outside)
+    if not dividend and len(exact_terms) < 2:
+        return exact_terms[0] if exact_terms else 0
+    return Result(exact_terms, dividend, divisor if dividend else 1)
 
 
 def wanted(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Wanted | Dim:
-    """Return a size as `floored` does, or the question for its name: the first one in the terms begins it."""
+    """Return `floor_quotient` if it is a dim, otherwise a request for its name.
+
+    The prefix is the first name in it.
+    """
     terms = tuple(terms)
-    found = floored(terms, divisor, more)
-    return Wanted(found, dims.names(terms)[0]) if isinstance(found, Result) else found
+    size = floored(terms, divisor, more)
+    return Wanted(size, dims.names(terms)[0]) if isinstance(size, Result) else size
 
 
 class Naming:
-    """The names of one answer: those that are in use, and the results that are known."""
+    """The names in use in one answer, with the definitions of the named results."""
 
     def __init__(self, used: Iterable[str], known: Mapping[str, Result | None]) -> None:
-        """Begin with the names in use, and those of the stages before, with what they are if they are results."""
+        """Start with the names in use and those of the earlier stages.
+
+        `known` maps plain names to None.
+        """
         self.used, self.before = {*used, *known}, known
-        self.results = {name: each for name, each in known.items() if each is not None}
+        self.results = {name: result for name, result in known.items() if result is not None}
 
     def name(self, asked: Wanted) -> None:
-        """Set the dim of a result that wants a name; equal results have one name."""
-        found = next((name for name, each in self.results.items() if each == asked.result), None)
-        if found is None:
+        """Set the dim of a name request; equal sizes share one name."""
+        chosen = next((name for name, result in self.results.items() if result == asked.result), None)
+        if chosen is None:
             first = "?" if asked.first[0] == "?" else asked.first
             if first in self.results:
                 first = first.rstrip("0123456789")
             number = 1
             while f"{first}{number}" in self.used:
                 number += 1
-            found = f"{first}{number}"
-            self.used.add(found)
-            self.results[found] = asked.result
-        asked.dim = dims.named_dim(found)
+            chosen = f"{first}{number}"
+            self.used.add(chosen)
+            self.results[chosen] = asked.result
+        asked.dim = dims.named_dim(chosen)
 
     @property
     def new(self) -> Results:
-        """The results that were not known before."""
-        return {name: each for name, each in self.results.items() if name not in self.before}
+        """The named results of this answer that no earlier stage has."""
+        return {name: result for name, result in self.results.items() if name not in self.before}
 
 
 def shown(results: Mapping[str, Result]) -> dict[str, str]:
-    """Return the definitions of results by their names; what depends on unknown dims has none to show."""
+    """Return the texts of the definitions that have no unknown dims, by name."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
 def put_in(shape: Shape, results: Mapping[str, Result], sizes: Mapping[str, int]) -> Shape:
-    """Return a shape with sizes put in for names, and what results then are for theirs.
+    """Substitute sizes for names and the values of the results for theirs.
 
-    A result that is still no monomial has its definition as name. Raises `ZeroDivisionError` if a name that divides
-    is 0.
+    The name of a result that is still not a monomial becomes the text of its definition. Raises `ZeroDivisionError`
+    if the size of a divisor is 0.
 
     >>> put_in((dims.named_dim("H1"), 3), {"H1": floored([dims.named_dim("H"), -1], 2)}, {"H": 9})
     (4, 3)
@@ -134,26 +142,29 @@ def put_in(shape: Shape, results: Mapping[str, Result], sizes: Mapping[str, int]
 
 
 def settled(results: Mapping[str, Result], sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return sizes with those of the results that follow from them.
+    """Return the sizes with those of the results that they determine.
 
-    Raises `ZeroDivisionError` if a name that divides is 0.
+    Raises `ZeroDivisionError` if the size of a divisor is 0.
     """
     known = {name: dim for name, dim in _known(results, sizes).items() if isinstance(dim, int)}
     return {name: size for name, size in sizes.items() if name not in results} | known
 
 
 def _known(results: Mapping[str, Result], sizes: Mapping[str, int]) -> dict[str, Dim]:
-    """Return what results are once sizes are put in; one that is still no monomial has its definition as name."""
+    """Return the value of each result with sizes substituted.
+
+    A result that is not a monomial becomes a dim named by its text.
+    """
     known: dict[str, Dim] = {}
     for name, result in results.items():
         inside = [_put(term, sizes, known) for term in result.inside]
         outside = [dims.product((_put(term, sizes, known), result.divisor)) for term in result.terms]
-        found = floored([*inside, *outside], result.divisor)
-        known[name] = dims.named_dim(str(found)) if isinstance(found, Result) else found
+        value = floored([*inside, *outside], result.divisor)
+        known[name] = dims.named_dim(str(value)) if isinstance(value, Result) else value
     return known
 
 
 def _put(dim: Dim, sizes: Mapping[str, int], known: Mapping[str, Dim]) -> Dim:
-    zero = {name: 0 for name, each in known.items() if each == 0}
-    others = {name: each for name, each in known.items() if each != 0}
+    zero = {name: 0 for name, value in known.items() if value == 0}
+    others = {name: value for name, value in known.items() if value != 0}
     return dims.rewrite(dims.substitute(dim, {**sizes, **zero}), others)

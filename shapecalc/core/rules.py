@@ -1,4 +1,4 @@
-"""Every rule by its id: those that settle something, and those that refuse."""
+"""All rules by id: the rules of steps, and those that refuse a request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from shapecalc.core.problem import DIFFERS, FILE, USAGE, Rule
 from shapecalc.core.record import Choice
 from shapecalc.core.text import count_text, shape_text
 
-# The rules that refuse a request: what each says, why it is so, a command that shows it, and its source.
+
+class LeftOut(Choice):
+    """The dims excluded from both element counts if a known dim is 0."""
+
+    ZEROS = "zeros left out"
+    COPIES = "copied dims left out"
 
 
 INDIVISIBLE = Rule(
@@ -196,15 +201,6 @@ CONTRADICTION = Rule(
     "shapecalc chain 'N,3 | squeeze | reshape 1,3'",
     "arithmetic",
 )
-
-# The rules that settle something, each with the sentence of its steps.
-
-
-class LeftOut(Choice):
-    """Which dims a dialect leaves out of both products, if the known dims hold no elements."""
-
-    ZEROS = "zeros left out"
-    COPIES = "copied dims left out"
 
 
 def _copied_zero(step: Step, *, from_left: bool = False) -> str:
@@ -396,10 +392,10 @@ WRITTEN_FRACTION = StepRule(
 
 
 KEEPS = (KEPT_DIM, "keep-one")
-"""The rules by which a dim stays; the second one is MXNet's."""
+"""The rules that keep a dim unchanged; the second is MXNet's."""
 
 _OWN = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
 STEP_RULES: dict[str, Rule] = {rule: rule for rule in _OWN if isinstance(rule, StepRule)}
-"""The rules that settle something, by id."""
+"""The rules of steps, by id."""
 REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_OWN, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
-"""The rules that refuse, by id."""
+"""The rules that refuse a request, by id."""

@@ -1,6 +1,17 @@
-"""Layers: stages in runs that one Shuffle of TensorRT can do, and how many Shuffles a row of stages takes.
+"""Simplification: an equal chain of the lowest cost with the fewest stages.
 
-A Shuffle transposes, reshapes and transposes; each of the three may be left out. Source: TensorRT's operator document.
+The cost counts transposes, Shuffles or bytes. A TensorRT Shuffle transposes, reshapes and transposes; each of the three
+is optional. Source: TensorRT's operator document. A stage copies if the tensor after it is not a strided view of the
+last buffer, and a roll always does.
+
+Short forms are made from the atoms of a chain's output. Axes that mix nothing are a reshape that splits, a transpose,
+and a reshape that merges, each omitted if it does nothing. A Shuffle may transpose before its reshape, too: one Shuffle
+suffices if and only if the atoms that follow each other within an axis of the input or of the output form disjoint
+paths. Repeated axes come last.
+
+Windows of neighbouring stages are replaced by a short form of their composition wherever that makes the chain shorter.
+Stages that together drop elements or change the offset are kept, and so are those between which axes mix. The result is
+answered and proved like any other chain; if that fails, the chain stays.
 """
 
 from __future__ import annotations
@@ -29,37 +40,135 @@ from shapecalc.core.record import Choice, Record, replace
 from shapecalc.core.resolve import resolve_chain
 from shapecalc.core.text import lookup, number_text
 
+Entry = TypeVar("Entry")
+Item = TypeVar("Item")
+Moves = tuple[Move, ...]
+Order = Sequence[int]
+Placed = tuple[Shape, Move]
+"""The shape of a tensor, and a move that is applied to it."""
+Sections = tuple["Section", ...]
+Weight = tuple[int, int, int]
+"""The cost by the goal, the number of stages, and the number of new stages."""
+
 ONE_SHUFFLE = frozenset({"p", "r", "pr", "rp", "prp"})
-"""What one Shuffle does: transposes (p) and a reshape (r)."""
+"""The sequences of transposes (p) and reshapes (r) that one Shuffle executes."""
 
 MOST_DIMS = DIALECTS["tensorrt"].max_rank or 0
-"""The most dims of a tensor that goes through a Shuffle."""
+"""The maximum rank of a tensor in a Shuffle."""
+
+
+WIDEST = 8
+"""The most neighbouring stages in a window, unless the window is the whole chain."""
+
+LONGEST = 64
+"""The most stages of a whole chain in which axes mix or roll."""
+
+
+class Goal(Choice):
+    """The quantity to minimize."""
+
+    TRANSPOSES = "transposes"
+    SHUFFLES = "shuffles"
+    BYTES = "bytes"
+
+
+class Cost(Record):
+    """The cost of a chain."""
+
+    transposes: int
+    shuffles: int
+    """The number of TensorRT Shuffle layers."""
+    copies: Shape
+    """The bytes that each copying stage reads and writes."""
+
+    @property
+    def bytes(self) -> object:
+        """The bytes of all copies: a number, or a sum of monomials as text.
+
+        >>> Cost(2, 1, (48, 48)).bytes
+        96
+        """
+        return plain_sum(total(self.copies)) or 0
+
+    def __str__(self) -> str:
+        transposes = number_text(self.transposes, "transpose", "transposes")
+        return f"{transposes}, {number_text(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the cost as the JSON object that the manual documents."""
+        return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
+
+    def is_at_most(self, other: Cost, goal: Goal) -> bool:
+        """Return whether this cost is certainly not above another for a goal.
+
+        >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
+        True
+        """
+        if goal is Goal.BYTES:
+            return _covers(other.copies, self.copies)
+        value, other_value = (getattr(cost, goal.value) for cost in (self, other))
+        return bool(value <= other_value)
+
+
+class Simplification(Record):
+    """A chain, with the cheapest equal chain that was found."""
+
+    chain: Chain
+    """The cheaper chain; the original one if none is cheaper."""
+    before: Cost
+    after: Cost
+    shorter: bool
+    """Whether the chain is not the original one."""
+    proved: bool = True
+    """Whether it provably equals the original wherever that is defined."""
+
+    @property
+    def text(self) -> str:
+        """The cheaper chain as text."""
+        return chain_text(self.chain)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the simplification as the JSON object that the manual documents."""
+        costs = {"before": self.before.as_json(), "after": self.after.as_json()}
+        return {"chain": self.text, **costs, "proved": self.proved, "problem": None}
+
+
+class Section(Record):
+    """A part of a chain: an original op, or moves that replace some ops."""
+
+    before: Shape
+    moves: Moves
+    traces: tuple[Trace, ...]
+    """The original op, or the ops that the moves replace."""
+    kept: bool = False
 
 
 def runs(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
-    """Return the items in runs: each is what one Shuffle can do, or a single item of another kind.
+    """Group items into runs that one Shuffle can execute.
+
+    An item whose move is neither a transpose nor a reshape is a run of its own.
 
     >>> rows = runs([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
     >>> [len(row) for row in rows]
     [3, 1]
     """
-    made: list[list[Entry]] = []
+    result: list[list[Entry]] = []
     letters = ""
     for item in items:
         move = move_of(item)
         letters += "p" if isinstance(move, Permute) else "r" if isinstance(move, Reshape) else "-"
         if letters in ONE_SHUFFLE and len(letters) > 1:
-            made[-1].append(item)
+            result[-1].append(item)
         else:
-            made.append([item])
+            result.append([item])
             letters = letters[-1]
-    return made
+    return result
 
 
 def shuffles(shape: Shape, moves: Iterable[Move]) -> int:
-    """Return how many Shuffles a tensor of `shape` takes on its way through the moves.
+    """Count the Shuffles that the moves of a tensor of `shape` need.
 
-    New dims before an expand take one, and so do axes of which one position is left.
+    An expand that adds dims needs one, and so does a selection that drops an axis.
 
     >>> shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))]), shuffles((2, 3), [Permute((1, 0)), Reshape((6,))])
     (0, 1)
@@ -77,20 +186,20 @@ def _takes_shuffle(placed: Placed) -> bool:
 
 
 def _folded(shape: Shape, moves: Iterable[Move]) -> list[Placed]:
-    """Return the moves with neighbours of one kind as one, and without those that change nothing."""
-    made: list[Placed] = []
+    """Fuse neighbouring moves of one kind, and drop those without an effect."""
+    result: list[Placed] = []
     for move in moves:
-        placed, shape = (shape, move), move.after(shape)
-        both = _both(made[-1], placed) if made else None
-        if both:
-            made.pop()
-        if not _is_idle(both or placed):
-            made.append(both or placed)
-    return made
+        applied, shape = (shape, move), move.after(shape)
+        fused = _both(result[-1], applied) if result else None
+        if fused:
+            result.pop()
+        if not _is_idle(fused or applied):
+            result.append(fused or applied)
+    return result
 
 
 def _both(first: Placed, second: Placed) -> Placed | None:
-    """Return two moves as one; None if they are not of one kind, or a reshape of a tensor that holds nothing."""
+    """Fuse two moves; None if their kinds differ or an empty tensor is reshaped."""
     (before, one), (_, two) = first, second
     if isinstance(one, Permute) and isinstance(two, Permute):
         return before, Permute(tuple([one.axes[axis] for axis in two.axes]))
@@ -100,7 +209,7 @@ def _both(first: Placed, second: Placed) -> Placed | None:
 
 
 def _is_idle(placed: Placed) -> bool:
-    """Say whether a move changes nothing."""
+    """Return whether a move changes nothing."""
     before, move = placed
     if isinstance(move, Permute):
         return move.axes == tuple(range(len(before)))
@@ -109,75 +218,22 @@ def _is_idle(placed: Placed) -> bool:
     return isinstance(move, (Reshape, Expand)) and move.shape == before
 
 
-Entry = TypeVar("Entry")
-Placed = tuple[Shape, Move]
-"""The shape of a tensor, and a move that is made of it."""
-
-
-# Costs: how many transposes and Shuffles a chain takes, and how many bytes the stages that copy read and write.
-#
-# A stage copies if the tensor after it is no strided view of the last buffer, and a roll always does.
-
-
-class Goal(Choice):
-    """What there is to be the fewest of."""
-
-    TRANSPOSES = "transposes"
-    SHUFFLES = "shuffles"
-    BYTES = "bytes"
-
-
-class Cost(Record):
-    """What a chain takes."""
-
-    transposes: int
-    shuffles: int
-    """How many of TensorRT's Shuffle layers."""
-    copies: Shape
-    """The bytes that each stage that copies reads and writes."""
-
-    @property
-    def bytes(self) -> object:
-        """The bytes of all copies: a number, or a text of monomials.
-
-        >>> Cost(2, 1, (48, 48)).bytes
-        96
-        """
-        return plain_sum(total(self.copies)) or 0
-
-    def __str__(self) -> str:
-        transposes = number_text(self.transposes, "transpose", "transposes")
-        return f"{transposes}, {number_text(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
-
-    def as_json(self) -> dict[str, object]:
-        """Return the cost as the JSON object that the command line documents."""
-        return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
-
-    def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Say whether this is sure to be no more than another, as a goal counts.
-
-        >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
-        True
-        """
-        if goal is Goal.BYTES:
-            return _covers(other.copies, self.copies)
-        ours, theirs = (getattr(cost, goal.value) for cost in (self, other))
-        return bool(ours <= theirs)
-
-
 def _covers(more: Shape, less: Shape) -> bool:
-    """Say whether some dims sum up to at least as much as others for all sizes: each is at most one of its own."""
-    left = list(more)
+    """Return whether each dim in `smaller` is at most a distinct dim in `larger`.
+
+    Then the sum of `larger` is at least that of `smaller` for all sizes.
+    """
+    remaining = list(more)
     for dim in less:
-        found = next((each for each in left if is_at_least_one(monomial(quotient(each, dim)))), None)
-        if found is None:
+        bound = next((other for other in remaining if is_at_least_one(monomial(quotient(other, dim)))), None)
+        if bound is None:
             return False
-        left.remove(found)
+        remaining.remove(bound)
     return True
 
 
 def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cost:
-    """Return what moves of a tensor of `shape` take, if one element has `item` bytes.
+    """Return the cost of moves of a tensor; an element has `itemsize` bytes.
 
     >>> from shapecalc.core.conditions import Known
     >>> from shapecalc.core.moves import Reshape
@@ -191,9 +247,8 @@ def cost_of(shape: Shape, moves: Iterable[Move], known: Known, item: int) -> Cos
 
 
 def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
-    """Yield how many elements each of the moves that copy takes."""
-    strides: Shape | None = None
-    """None for a tensor that lies in memory in C order."""
+    """Yield the element count of each move that copies."""
+    strides: Shape | None = None  # None for C order
     for move in moves:
         after = move.after(shape)
         if 0 in (*shape, *after) or isinstance(move, Dims | Combine):
@@ -208,17 +263,11 @@ def _copied(shape: Shape, moves: Iterable[Move], known: Known) -> Iterator[Dim]:
         shape = after
 
 
-# Forms: the short ways to write what a chain does, made from the atoms of its output.
-#
-# Axes that mix nothing are a reshape that splits, a transpose, and a reshape that merges, each left out where it does
-# nothing. A Shuffle of TensorRT may transpose before its reshape, too: one is enough exactly if the atoms that follow
-# each other within an axis of the input or of the output form paths that share nothing. Repeated axes come last.
-
-
 def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bool = False) -> Iterator[Moves]:
-    """Yield moves that make axes of `after`, which hold all atoms of a tensor of shape `before`; none if axes mix.
+    """Yield short move sequences from a contiguous tensor to the given axes.
 
-    The first are of the fewest stages; `shuffled` asks for what one Shuffle can do, too.
+    `axes` contain all atoms of a tensor of shape `before`, and `after` is their shape. There are none if axes mix.
+    Those with the fewest stages come first; if `for_shuffle`, the form of a single Shuffle follows.
 
     >>> from shapecalc.core.layout import view_through
     >>> from shapecalc.core.conditions import Known
@@ -231,16 +280,16 @@ def forms(before: Shape, axes: Axes, after: Shape, known: Known, *, shuffled: bo
         return
     if any(atom.base for axis in axes for atom in axis):
         return
-    axes, thin, wide = _before_repeat(axes, after)
-    added = next((place for place, dim in enumerate(wide) if dim == thin[place]), len(wide))
-    for first in dict.fromkeys((0, added)):  # the repeat can add the first axes itself
-        repeat = () if thin[first:] == wide else (Expand(wide),)
-        for moves in _unrepeated(before, axes[first:], thin[first:], known, shuffled):
-            yield (*moves, *repeat, *_reshape(wide, after))
+    axes, narrow, expanded = _before_repeat(axes, after)
+    new_axes = next((axis for axis, dim in enumerate(expanded) if dim == narrow[axis]), len(expanded))
+    for first in dict.fromkeys((0, new_axes)):  # the expand can add the first axes itself
+        repeat = () if narrow[first:] == expanded else (Expand(expanded),)
+        for moves in _unrepeated(before, axes[first:], narrow[first:], known, shuffled):
+            yield (*moves, *repeat, *_reshape(expanded, after))
 
 
 def forms_alone(before: Shape, move: Move) -> Iterator[Moves]:
-    """Yield what stands for a single move that puts nothing elsewhere: a reshape, or no move at all."""
+    """Yield the reshape, or no move, that equals a single move of that effect."""
     if not isinstance(move, Permute | Reshape | Expand):
         return
     after = move.after(before)
@@ -258,21 +307,21 @@ def _transpose(axes: Order) -> tuple[Permute, ...]:
 
 
 def _before_repeat(axes: Axes, after: Shape) -> tuple[Axes, Shape, Shape]:
-    """Return the axes and the shape before dims of 1 are repeated, and the shape after.
+    """Return axes and shape before dims of 1 are repeated, and the shape after.
 
     An axis that is repeated in part is split into its atoms.
     """
-    whole = all(len(axis) < 2 or all(atom.stride != 0 for atom in axis) for axis in axes)
-    if not whole:
+    has_partial_repeat = any(len(axis) > 1 and any(atom.stride == 0 for atom in axis) for axis in axes)
+    if has_partial_repeat:
         axes = tuple([(atom,) if atom else () for axis in axes for atom in axis or (None,)])
         after = tuple([axis[0].size if axis else 1 for axis in axes])
     kept = tuple([tuple([atom for atom in axis if atom.stride != 0]) for axis in axes])
-    thin = tuple([dim if left or not axis else 1 for dim, axis, left in zip(after, axes, kept, strict=True)])
-    return kept, thin, after
+    narrow = tuple([dim if rest or not axis else 1 for dim, axis, rest in zip(after, axes, kept, strict=True)])
+    return kept, narrow, after
 
 
 def _unrepeated(before: Shape, axes: Axes, after: Shape, known: Known, shuffled: bool) -> Iterator[Moves]:
-    """Yield moves to axes that repeat nothing: those of the fewest stages, and a Shuffle's."""
+    """Yield the shortest form of axes without repeats, and the form of a Shuffle."""
     column = merge(chain(*axes))
     if len(column) < 2:
         yield _reshape(before, after)
@@ -281,26 +330,26 @@ def _unrepeated(before: Shape, axes: Axes, after: Shape, known: Known, shuffled:
     if row:
         order = _whole_axes(before, column)
         first = order and _moved_first(before, order, after)
-        ways = [_moved_last(axes, before, after), first, _moved_between(before, row, column, after)]
-        yield min([way for way in ways if way], key=len)
+        candidates = [_moved_last(axes, before, after), first, _moved_between(before, row, column, after)]
+        yield min([moves for moves in candidates if moves], key=len)
         if shuffled:
             yield from _shuffled(before, axes, after, known)
 
 
 def _in_order(atoms: Atoms) -> Atoms | None:
-    """Return atoms as they lie in the input; None if they do not fill it."""
-    waiting = {atom.stride: atom for atom in atoms}
+    """Return atoms in input order; None if they do not fill the input."""
+    by_stride = {atom.stride: atom for atom in atoms}
     row, stride = list[Atom](), 1
-    while stride in waiting:
-        row.append(waiting.pop(stride))
+    while stride in by_stride:
+        row.append(by_stride.pop(stride))
         stride = product((stride, row[-1].size))  # type: ignore[assignment]
     return tuple(row[::-1]) if len(row) == len(atoms) else None
 
 
 def _moved_between(before: Shape, row: Atoms, column: Atoms, after: Shape) -> Moves:
     """Return a split, a transpose, and a merge."""
-    split, moved = (tuple([atom.size for atom in atoms]) for atoms in (row, column))
-    return (*_reshape(before, split), Permute(order_of(row, column)), *_reshape(moved, after))
+    split, transposed = (tuple([atom.size for atom in atoms]) for atoms in (row, column))
+    return (*_reshape(before, split), Permute(order_of(row, column)), *_reshape(transposed, after))
 
 
 def _end(atom: Atom) -> Dim:
@@ -310,55 +359,58 @@ def _end(atom: Atom) -> Dim:
 def _covering(atom: Atom, ends: Mapping[Dim, tuple[Item, Dim]]) -> list[Item] | None:
     """Return the items that fill an atom, the outermost first; None if they do not.
 
-    Each item has its stride, and stands under where it ends: at its size times its stride.
+    `ends` maps size times stride of each item to the item and its stride.
     """
-    found: list[Item] = []
+    items: list[Item] = []
     end = _end(atom)
     while end != atom.stride:
-        if end not in ends or len(found) == len(ends):
-            return None  # the second is of names that are equal and not known to be: `C/H` with `H/C`
+        if end not in ends or len(items) == len(ends):  # a cycle: `C/H` and `H/C` if C is not known to be H
+            return None
         item, end = ends[end]
-        found.append(item)
-    return found
+        items.append(item)
+    return items
 
 
 def _whole_axes(before: Shape, column: Atoms) -> list[int] | None:
-    """Return the axes of the input, but for those of 1, in the order of a column; None if it cuts through one."""
+    """Return the input axes in the order of `column`, without those of size 1.
+
+    Return None if an atom is only a part of an axis.
+    """
     ends = {_end(atom): (axis, atom.stride) for axis, atoms in enumerate(axes_of(before)) for atom in atoms}
     order = list[int]()
     for atom in column:
-        covering = _covering(atom, ends)
-        if covering is None:
+        covering_axes = _covering(atom, ends)
+        if covering_axes is None:
             return None
-        order += covering
+        order += covering_axes
     return order if sorted(order) == [axis for axis, dim in enumerate(before) if dim != 1] else None
 
 
 def _moved_first(before: Shape, order: Order, after: Shape) -> Moves:
-    """Return a transpose to an order of the axes that are not 1, and a reshape if that is not all."""
+    """Return a transpose of input axes, and a reshape if it is needed."""
     ones = [axis for axis, dim in enumerate(before) if dim == 1]
     is_all = len(ones) == after.count(1) and [before[axis] for axis in order] == [dim for dim in after if dim != 1]
-    moving, still = iter(order), iter(ones)
-    perm = tuple([next(still) if dim == 1 else next(moving) for dim in (after if is_all else before)])
+    others, unit_axes = iter(order), iter(ones)
+    perm = tuple([next(unit_axes) if dim == 1 else next(others) for dim in (after if is_all else before)])
     return (Permute(perm), *_reshape(tuple([before[axis] for axis in perm]), after))
 
 
 def _moved_last(axes: Axes, before: Shape, after: Shape) -> Moves | None:
-    """Return a reshape, and a transpose to the output's own axes, if that is all."""
+    """Return a reshape and a transpose to output axes; None if they do not suffice."""
     if any(len(axis) > 1 for axis in axes):
         return None
     outs = {axis[0]: out for out, axis in enumerate(axes) if axis}
     row = _in_order(tuple(outs))
     if row is None or len(row) < sum(map(len, axes)):
         return None
-    moving = iter([outs[atom] for atom in row])
-    order = [next(moving) if axis else out for out, axis in enumerate(axes)]
+    sorted_outs = iter([outs[atom] for atom in row])
+    order = [next(sorted_outs) if axis else out for out, axis in enumerate(axes)]
     split = tuple([after[out] for out in order])
     return (*_reshape(before, split), Permute(order_of(order, range(len(order)))))
 
 
 def _shuffled(before: Shape, axes: Axes, after: Shape, known: Known) -> Iterator[Moves]:
-    """Yield the transpose, reshape and transpose that one Shuffle can do, if there are any."""
+    """Yield the transpose, reshape and transpose of one Shuffle, if they suffice."""
     row = _in_order(tuple(chain(*axes)))
     units = _units(before, row, known) if row else []
     ends = {_end(atom): (atom, atom.stride) for _, atoms in units for atom in atoms}
@@ -366,31 +418,32 @@ def _shuffled(before: Shape, axes: Axes, after: Shape, known: Known) -> Iterator
     path = _path([*(atoms for _, atoms in units), *parts])
     if not path:
         return
-    place = {atom: at for at, atom in enumerate(path)}
-    first = [axis for together, _ in sorted(units, key=lambda each: place[each[1][0]]) for axis in together]
-    filled = iter(sorted((out for out, part in enumerate(parts) if part), key=lambda out: place[parts[out][0]]))
+    index = {atom: i for i, atom in enumerate(path)}
+    first = [axis for unit_axes, _ in sorted(units, key=lambda unit: index[unit[1][0]]) for axis in unit_axes]
+    filled = iter(sorted((out for out, part in enumerate(parts) if part), key=lambda out: index[parts[out][0]]))
     middle = [next(filled) if part else out for out, part in enumerate(parts)]
-    moved, shape = tuple([before[axis] for axis in first]), tuple([after[out] for out in middle])
-    yield (*_transpose(first), *_reshape(moved, shape), *_transpose(order_of(middle, range(len(middle)))))
+    transposed, shape = tuple([before[axis] for axis in first]), tuple([after[out] for out in middle])
+    yield (*_transpose(first), *_reshape(transposed, shape), *_transpose(order_of(middle, range(len(middle)))))
 
 
 def _units(before: Shape, row: Atoms, known: Known) -> list[tuple[list[int], list[Atom]]]:
-    """Return neighbouring axes of the input that stay together, with their atoms, cut where an axis ends inside one.
+    """Group neighbouring input axes that stay together, with their atoms.
 
-    Axes that end inside of atoms and cannot cut them stay with the next axis.
+    Atoms are split where an axis ends inside them. An axis that ends inside an atom and cannot split it stays with the
+    next axis.
     """
-    units, left = list[tuple[list[int], list[Atom]]](), list(row[::-1])
+    units, remaining = list[tuple[list[int], list[Atom]]](), list(row[::-1])
     axes, atoms, rest = list[int](), list[Atom](), product(())
     for axis, dim in enumerate(before):
         axes.append(axis)
         rest = product((rest, dim))
-        while rest != 1 and left and known.divides(left[-1].size, rest):
-            atoms.append(left.pop())
+        while rest != 1 and remaining and known.divides(remaining[-1].size, rest):
+            atoms.append(remaining.pop())
             rest = quotient(rest, atoms[-1].size)
-        if rest != 1 and left and known.divides(rest, left[-1].size):
-            atom = left.pop()
+        if rest != 1 and remaining and known.divides(rest, remaining[-1].size):
+            atom = remaining.pop()
             inner = quotient(atom.size, rest)
-            left.append(Atom(inner, atom.stride))
+            remaining.append(Atom(inner, atom.stride))
             atoms.append(Atom(rest, product((atom.stride, inner))))
             rest = 1
         if rest == 1 and atoms:
@@ -401,60 +454,52 @@ def _units(before: Shape, row: Atoms, known: Known) -> list[tuple[list[int], lis
 
 
 def _path(rows: Iterable[Sequence[Atom]]) -> list[Atom] | None:
-    """Return atoms in an order in which each row stands together; None if there is none."""
-    following, leading = dict[Atom, Atom](), dict[Atom, Atom]()
+    """Return the atoms in an order that keeps each row adjacent; None if impossible."""
+    successor, predecessor = dict[Atom, Atom](), dict[Atom, Atom]()
     atoms = dict[Atom, None]()
     for row in rows:
         atoms |= dict.fromkeys(row)
         for one, other in pairwise(row):
-            if following.setdefault(one, other) != other or leading.setdefault(other, one) != one:
+            if successor.setdefault(one, other) != other or predecessor.setdefault(other, one) != one:
                 return None
     path = list[Atom]()
     for atom in atoms:
-        step = None if atom in leading else atom
-        while step:
-            path.append(step)
-            step = following.get(step)
+        current = None if atom in predecessor else atom
+        while current:
+            path.append(current)
+            current = successor.get(current)
     return path if len(path) == len(atoms) else None
 
 
-Moves = tuple[Move, ...]
-Order = Sequence[int]
-Item = TypeVar("Item")
-
-
-# Moves as requests, in the words of a chain: its dialects, opsets, element types and switches.
-
-
 class Words:
-    """What the stages of a chain are written in."""
+    """A builder of requests in the dialects, opsets, types and switches of a chain."""
 
     def __init__(self, chain: Chain) -> None:
-        """Keep the first request of each dialect; the dialect of the most stages comes first."""
+        """Keep the first request of each dialect, the most frequent dialect first."""
         requests = [trace.request for trace in chain.traces]
-        said = [request.dialect for request in requests]
-        order = sorted(dict.fromkeys(said), key=lambda name: -said.count(name))
-        self.models = {name: requests[said.index(name)] for name in order}
+        dialects = [request.dialect for request in requests]
+        order = sorted(dict.fromkeys(dialects), key=lambda name: -dialects.count(name))
+        self.models = {name: requests[dialects.index(name)] for name in order}
         self.has_shuffles = any(request.op == "shuffle" for request in requests)
 
     def stages(self, moves: Sequence[Move]) -> list[list[Move]]:
-        """Return moves as they are written, stage by stage: a Shuffle's together if the chain has Shuffles."""
+        """Group moves into stages: runs of one Shuffle each if the chain has Shuffles."""
         return runs(moves, lambda move: move) if self.has_shuffles else [[move] for move in moves]
 
     def requests(self, shape: Shape, moves: Sequence[Move]) -> list[Request] | None:
-        """Return the requests that ask for moves of a tensor of `shape`; None if one of them cannot be asked for."""
-        made = list[Request]()
+        """Return requests for the moves; None if one of them cannot be expressed."""
+        result = list[Request]()
         for stage in self.stages(moves):
             request = self._request(shape, stage)
             if request is None:
                 return None
-            made.append(request)
+            result.append(request)
             for move in stage:
                 shape = move.after(shape)
-        return made
+        return result
 
     def _request(self, shape: Shape, stage: Sequence[Move]) -> Request | None:
-        """Return the request for one stage."""
+        """Return the request of one stage; None if it cannot be expressed."""
         first = stage[0]
         op = "transpose" if isinstance(first, Permute) else "expand" if isinstance(first, Expand) else "reshape"
         op = "shuffle" if self.has_shuffles and op != "expand" else op
@@ -477,83 +522,40 @@ class Words:
 
 
 def _target(shape: Shape, move: Reshape | Expand, dialect: str) -> Shape | None:
-    """Return the dims to request; None if several are sizes nobody knows, which no request can write."""
-    unknown = [place for place, dim in enumerate(move.shape) if any(name.startswith("?") for name in names((dim,)))]
+    """Return the dims to request; None if several unknown sizes would be -1."""
+    unknown = [axis for axis, dim in enumerate(move.shape) if any(name.startswith("?") for name in names((dim,)))]
     if not unknown:
         return move.shape
     copies = DIALECTS[dialect].readings[DIALECTS[dialect].settings()[0]].zero is Zero.COPIES
     if isinstance(move, Expand):
         return None
     dims = list(move.shape)
-    for place in unknown:
-        dims[place] = 0 if copies and place < len(shape) and shape[place] == dims[place] else -1
+    for axis in unknown:
+        dims[axis] = 0 if copies and axis < len(shape) and shape[axis] == dims[axis] else -1
     return tuple(dims) if dims.count(-1) < 2 else None
 
 
 def _switch(op: str, dialect: str, asked: bool | None, *, literal: bool) -> bool | None:
-    """Return the setting of a dialect's switch for a stage; `literal` asks for the one that takes 0 for a size."""
+    """Return the setting of a dialect's switch for a stage; None for its default.
+
+    If `literal`, it is the setting under which a 0 is a size.
+    """
     row = DIALECTS[dialect]
     if row.switch is None or not OPS[op].switched:
         return None
-    wanted = row.switch.default if asked is None else asked
-    if literal or wanted is None:
-        wanted = next(on for on, reading in row.readings.items() if reading.zero is Zero.LITERAL)
-    return None if wanted == row.switch.default else wanted
-
-
-# Simplification: an equal chain with the fewest transposes, Shuffles or bytes moved, and then the fewest stages.
-#
-# Neighbouring stages are exchanged for one of the forms of what they do together, wherever that makes the chain
-# shorter. Stages that together leave elements out or begin elsewhere stay as they are, and so do those between which
-# axes mix. What is found is answered and proved like any other chain; if it cannot be, the chain stays.
-
-
-WIDEST = 8
-"""The most neighbouring stages that are exchanged at once, unless they are all there are."""
-LONGEST = 64
-"""The most stages that are exchanged at once, though they are all there are, if axes mix or roll on the way."""
-
-
-class Simplification(Record):
-    """A chain, and the shortest one that is found to be equal to it."""
-
-    chain: Chain
-    """The short chain; the one that was asked about if none is shorter."""
-    before: Cost
-    after: Cost
-    shorter: bool
-    """Whether it is another chain than the one that was asked about."""
-    proved: bool = True
-    """Whether it is proved to be equal wherever the one that was asked about is defined."""
-
-    @property
-    def text(self) -> str:
-        """The short chain as it is typed."""
-        return chain_text(self.chain)
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as the JSON object that the command line documents."""
-        costs = {"before": self.before.as_json(), "after": self.after.as_json()}
-        return {"chain": self.text, **costs, "proved": self.proved, "problem": None}
-
-
-class Section(Record):
-    """A part of a chain: one of its ops as it was asked, or moves that stand for some of them."""
-
-    before: Shape
-    moves: Moves
-    traces: tuple[Trace, ...]
-    """The ops that it is, or stands for."""
-    kept: bool = False
+    setting = row.switch.default if asked is None else asked
+    if literal or setting is None:
+        setting = next(on for on, reading in row.readings.items() if reading.zero is Zero.LITERAL)
+    return None if setting == row.switch.default else setting
 
 
 def goal_called(name: str) -> Goal:
-    """Return the goal of a name; raise `ShapeError` (usage) if there is none."""
+    """Return the goal of a name; raise `ShapeError` (usage) if it is unknown."""
     return lookup(name, {goal.value: goal for goal in Goal}, "goal")
 
 
 def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:
-    """Return the shortest chain that is found to do the same as an answer, wherever that is defined.
+    """Return the cheapest chain found that equals an answer wherever it is defined.
 
     `dtype` is NumPy's name of the element type, whose size counts in bytes; by default the request's own, or float32.
     Raises `ShapeError`: the problem of an answer that is refused; usage for a type whose elements have no fixed size.
@@ -572,39 +574,39 @@ def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | N
 
 
 class _Search:
-    """A chain while shorter ones are looked for, with what its conditions settle put in for names."""
+    """A search for a cheaper chain, after substitution of the names that are known."""
 
     def __init__(self, chain: Chain, goal: Goal, item: int) -> None:
         self.chain, self.goal, self.item = chain, goal, item
-        moved = [(trace, trace.moves) for trace in chain.traces]
-        dims = [dim for trace, moves in moved for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
+        pairs = [(trace, trace.moves) for trace in chain.traces]
+        dims = [dim for trace, moves in pairs for shape in (trace.input, *map(_shape_of, moves)) for dim in shape]
         self.known = Known(dict.fromkeys(dims), chain.conditions)
         self.words = Words(chain)
-        written = [layout.Moves(trace.input, moves).rewritten(self.known.settled) for trace, moves in moved]
+        chains = [layout.Moves(trace.input, moves).rewritten(self.known.settled) for trace, moves in pairs]
         self.pieces = tuple(
-            [Section(each.input, each.moves, (trace,), True) for each, trace in zip(written, chain.traces, strict=True)]
+            [Section(each.input, each.moves, (trace,), True) for each, trace in zip(chains, chain.traces, strict=True)]
         )
 
     def simplification(self) -> Simplification:
-        """Return the plan if it is shorter, and can be answered and proved; otherwise the chain itself."""
+        """Return the best replacement if it is cheaper and proved, else the chain itself."""
         before, plan = self._cost(self.pieces), self._plan()
         if all(piece.kept for piece in plan):
             return Simplification(self.chain, before, before, shorter=False)
         after = self._cost(plan)
-        fewer = self._count(plan) < len(self.pieces) or not before.is_at_most(after, self.goal)
+        is_better = self._count(plan) < len(self.pieces) or not before.is_at_most(after, self.goal)
         if self.goal is Goal.SHUFFLES:
-            fewer = fewer or _widest(self.pieces) > MOST_DIMS >= _widest(plan)
-        proved = self._proved(plan) if fewer and after.is_at_most(before, self.goal) else None
+            is_better = is_better or _widest(self.pieces) > MOST_DIMS >= _widest(plan)
+        proved = self._proved(plan) if is_better and after.is_at_most(before, self.goal) else None
         if proved is None:
             return Simplification(self.chain, before, before, shorter=False)
-        again = _Search(proved, self.goal, self.item)
-        after = again._cost(again.pieces)  # which may be more: it is defined for more sizes
+        second = _Search(proved, self.goal, self.item)
+        after = second._cost(second.pieces)  # possibly higher: the new chain is defined for more sizes
         if not after.is_at_most(before, self.goal):
             return Simplification(self.chain, before, before, shorter=False)
         moving = [piece for piece in plan if piece.moves]
-        if len(moving) > 1 and not all(piece.kept for piece in moving):  # a new piece may go on to its neighbours
-            found = again.simplification()
-            proved, after = found.chain, found.after
+        if len(moving) > 1 and not all(piece.kept for piece in moving):  # new segments may fuse with neighbours
+            repeated = second.simplification()
+            proved, after = repeated.chain, repeated.after
         return Simplification(proved, before, after, shorter=True)
 
     def _cost(self, plan: Sections) -> Cost:
@@ -612,28 +614,35 @@ class _Search:
         return cost_of(plan[0].before if plan else (), moves, self.known, self.item)
 
     def _count(self, plan: Sections) -> int:
-        """Return how many stages a plan is written in."""
+        """Return the number of stages of a plan."""
         return sum(1 if piece.kept else len(self.words.stages(piece.moves)) for piece in plan)
 
     def _plan(self) -> Sections:
-        """Return the pieces that weigh least between those that stay."""
+        """Return the cheapest segments, between those that must stay."""
         spans = [tuple(span) for _, span in groupby(self.pieces, _can_be_exchanged)]
         return tuple(chain(*(self._shortest(span) if _can_be_exchanged(span[0]) else span for span in spans)))
 
     def _shortest(self, span: Sections) -> Sections:
-        """Return the pieces that do what a span does and weigh least; of as many, the fewest that are new."""
+        """Return the cheapest segments that equal a span, by dynamic programming.
+
+        Of equal weights, those with the fewest new segments win.
+        """
         best: dict[int, tuple[Weight, Sections]] = {0: ((0, 0, 0), ())}
         for start, piece in enumerate(span):
-            sum_, pieces = best[start]
-            for stop, each in [(start + 1, piece), *self._exchanges(span, start)]:
-                stages = self._count((each,))
-                weight = sum_[0] + _weight(each, self.goal), sum_[1] + stages, sum_[2] + stages * (not each.kept)
+            (cost, stage_count, new_stages), pieces = best[start]
+            for stop, option in [(start + 1, piece), *self._exchanges(span, start)]:
+                stages = self._count((option,))
+                weight = (
+                    cost + _weight(option, self.goal),
+                    stage_count + stages,
+                    new_stages + stages * (not option.kept),
+                )
                 if stop not in best or weight < best[stop][0]:
-                    best[stop] = weight, (*pieces, each)
+                    best[stop] = weight, (*pieces, option)
         return best[len(span)][1]
 
     def _exchanges(self, span: Sections, start: int) -> Iterator[tuple[int, Section]]:
-        """Yield pieces that do what the stages from one on do together, each with the stage that comes after them."""
+        """Yield replacements of stages from `start` on, each with its end index."""
         known, before = self.known, span[start].before
         empty, shape = 0 in before, before
         view = View(()) if empty else view_of(before)
@@ -644,65 +653,65 @@ class _Search:
                 view, shape = view if empty else view.after(move, shape, known), move.after(shape)
             if stop - start > (WIDEST if start else len(self.pieces) if view.is_plain else LONGEST):
                 return
-            made: Iterable[Moves] = ()
+            options: Iterable[Moves] = ()
             if stop == start + 1 and len(piece.moves) == 1:
-                made = forms_alone(before, piece.moves[0])
+                options = forms_alone(before, piece.moves[0])
             elif stop - start <= WIDEST or stop == len(span):
-                made = self._forms(before, view, shape)
-            traces = tuple([each.traces[0] for each in span[start:stop]])
-            yield from ((stop, Section(before, moves, traces)) for moves in made)
+                options = self._forms(before, view, shape)
+            traces = tuple([original.traces[0] for original in span[start:stop]])
+            yield from ((stop, Section(before, moves, traces)) for moves in options)
 
     def _forms(self, before: Shape, view: View, after: Shape) -> Iterable[Moves]:
-        """Return the short ways to make a view; none if it does not begin at the first element."""
+        """Return the short forms of a view; none if its offset is not 0 or axes mix."""
         view = view.normal(self.known)
         if view.offset or not view.is_plain:
             return ()
         return forms(before, view.axes, after, self.known, shuffled=self.goal is Goal.SHUFFLES)
 
     def _proved(self, plan: Sections) -> Chain | None:
-        """Return the answer to a plan; None if it is refused, or a piece not proved to do what it stands for."""
-        found = self._answer(plan)
-        if found is None or found.problem:
+        """Return the answer to a plan; None if it is refused or a segment is not proved."""
+        answer = self._answer(plan)
+        if answer is None or answer.problem:
             return None
-        traces, shape = iter(found.traces), found.input
+        traces, shape = iter(answer.traces), answer.input
         for piece in plan:
-            own = tuple(islice(traces, self._count((piece,))))
-            theirs = _part(shape, own, found.conditions)
-            ours = _part(piece.traces[0].input, piece.traces, self.chain.conditions)
-            if not piece.kept and not stands_for(theirs, ours):
+            new_traces = tuple(islice(traces, self._count((piece,))))
+            replacement = _part(shape, new_traces, answer.conditions)
+            original = _part(piece.traces[0].input, piece.traces, self.chain.conditions)
+            if not piece.kept and not stands_for(replacement, original):
                 return None
-            shape = theirs.output or ()
-        return found
+            shape = replacement.output or ()
+        return answer
 
     def _answer(self, plan: Sections) -> Chain | None:
-        """Return the answer to a plan; None if it cannot be asked."""
+        """Return the answer to a plan; None if it cannot be expressed."""
         requests: list[Request] = []
         for piece in plan:
-            made = [piece.traces[0].request] if piece.kept else self.words.requests(piece.before, piece.moves)
-            if made is None:
+            new_requests = [piece.traces[0].request] if piece.kept else self.words.requests(piece.before, piece.moves)
+            if new_requests is None:
                 return None
-            requests += made
-        given = [replace(request, input=self.chain.input) for request in requests[:1]]
-        return resolve_chain([*given, *requests[1:]]) if given else answer_chain(self.chain.input, (), {})
+            requests += new_requests
+        first = [replace(request, input=self.chain.input) for request in requests[:1]]
+        return resolve_chain([*first, *requests[1:]]) if first else answer_chain(self.chain.input, (), {})
 
 
 def _part(shape: Shape, traces: tuple[Trace, ...], conditions: Conditions) -> Chain:
-    """Return some ops of a chain as a chain, which is defined where the whole one is."""
+    """Return some ops of a chain as a chain, defined where the whole one is."""
     return Chain(shape, traces, traces[-1].output if traces else shape, None, conditions)
 
 
 def _shape_of(move: Move) -> Shape:
-    """Return the dims that a move names."""
+    """Return the target shape of a reshape or expand; empty for other moves."""
     return move.shape if isinstance(move, Reshape | Expand) else ()
 
 
 def _can_be_exchanged(piece: Section) -> bool:
-    """Say whether a piece only moves the elements of one tensor."""
+    """Return whether a segment only moves the elements of one tensor."""
     return not any(isinstance(move, Dims | Combine) for move in piece.moves)
 
 
 def _widest(pieces: Sections) -> int:
-    """Return the most dims that a tensor on the way through pieces has."""
+    """Return the maximum rank of a tensor between the segments."""
     return max([len(shape) for piece in pieces for shape in (piece.before, *map(_shape_of, piece.moves))], default=0)
 
 
@@ -710,7 +719,3 @@ def _weight(piece: Section, goal: Goal) -> int:
     if goal is Goal.SHUFFLES:
         return shuffles(piece.before, piece.moves)
     return sum(isinstance(move, Permute) for move in piece.moves)
-
-
-Sections = tuple["Section", ...]
-Weight = tuple[int, int, int]

@@ -1,9 +1,12 @@
-"""Shapes as texts: how they are read, written and quoted, and what is said of mistyped ones.
+"""Shapes as text: parsing, formatting, and error messages for invalid ones.
 
+shape  = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims
+dims   = dim {"," dim} [","]       the last comma only inside brackets
+       | dim {("x" | blank) dim}   "x" between integers, blanks between integers or inside brackets
 dim    = ["-"] digits ["L"] | factor {("*" | "/" | "//") factor}
 factor = digits | name | "?" | "None"
 
-None is ?, and H//2 is H/2, which leaves out the sizes that 2 does not divide.
+None is read as ?, and H//2 as H/2, which excludes the sizes that 2 does not divide.
 """
 
 from __future__ import annotations
@@ -23,27 +26,59 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
 
-# Texts in messages: counts with their factors, long texts cut, and invisible characters escaped.
-
-
 MOST_BITS = 3320
-"""The bits of a number of 1000 digits, the longest that is read. Python writes at most 4300 digits."""
+"""The bits of a number of 1000 digits, the longest that is parsed. Python formats at most 4300 digits."""
 LOG2 = 0.30103
+"""The decimal logarithm of 2."""
 LONGEST_SHOWN = 40
-"""The most characters of a text that a message repeats."""
+"""The maximum number of characters of a text that a message quotes."""
 LONGEST_REPEATED = 200
-"""The most characters of a shape that a message repeats."""
+"""The maximum number of characters of a shape that a message quotes."""
 NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
-"""Characters that change the direction or the lines of the text around them."""
+"""Characters that change the direction or the line breaks of the text around them."""
+BRACKETS = {"[": "]", "(": ")", "{": "}"}
+TORCH_SIZE = "torch.Size"
+UNKNOWN = ("?", "None")
+"""The spellings of an unknown size."""
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+"""Typographic hyphens, dashes and minus signs that users paste instead of -."""
+SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
+"""A pattern of separators that users write between dims instead of a comma."""
+MOST_MISTYPED = 200
+"""The maximum number of characters of an invalid word for which a correction is searched."""
+TOO_LARGE = 10**MAX_DIGITS
+NAME_IT = "write a name (N) or ? for a size that is not known"
+HOLDING = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
+"""The suffixes of files and stores that contain arrays by name."""
+MOST_LISTED = 16
+"""The maximum number of names that a hint lists."""
+LONGEST_COMPARED = 80
+"""The maximum number of characters of a name that are compared with the known names."""
+OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
+
+
+class Token(Record):
+    """A piece of a shape text: its text and its start offset."""
+
+    text: str
+    start: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The start and end offsets of the token."""
+        return self.start, self.start + len(self.text)
 
 
 def left_over(dim: Dim, by: Dim) -> str:
-    """Say how much of a dim is left over by a division, if both are numbers."""
+    """Return the message part for the remainder of a division.
+
+    Returns an empty text if a dim is not a number.
+    """
     return f", {brief(str(dim % by))} left over" if isinstance(dim, int) and isinstance(by, int) else ""
 
 
 def count_text(dims: Shape, volume: Dim) -> str:
-    """Return the text of an element count, with its factors if there are several that it does not show itself.
+    """Return the text of an element count, with the dims as its factors.
 
     >>> count_text((2, 3, 4), 24), count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
@@ -52,16 +87,16 @@ def count_text(dims: Shape, volume: Dim) -> str:
     'N*C*2 elements'
     """
     text = dim_text(volume)
-    counted = "1 element" if volume == 1 else f"{text} elements"
+    count = "1 element" if volume == 1 else f"{text} elements"
     if len(dims) < 2:
-        return counted
-    written = "*".join(map(str, dims))
-    shown = sorted(written.split("*")) == sorted(text.split("*"))
-    return f"{brief(written)} elements" if shown else f"{counted} ({brief(written)})"
+        return count
+    factors = "*".join(map(str, dims))
+    has_same_factors = sorted(factors.split("*")) == sorted(text.split("*"))
+    return f"{brief(factors)} elements" if has_same_factors else f"{count} ({brief(factors)})"
 
 
 def rank_text(rank: int) -> str:
-    """Return a number of dims in words.
+    """Return the text of a number of dims.
 
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
@@ -70,7 +105,7 @@ def rank_text(rank: int) -> str:
 
 
 def number_text(number: int, one: str, many: str) -> str:
-    """Return a number of things in words.
+    """Return a number with the singular or the plural of a phrase.
 
     >>> number_text(1, "axis is", "axes are"), number_text(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
@@ -79,7 +114,7 @@ def number_text(number: int, one: str, many: str) -> str:
 
 
 def and_text(texts: Sequence[str]) -> str:
-    """Return texts in a row, with `and` before the last.
+    """Join texts with commas, and with `and` before the last.
 
     >>> and_text(["a"]), and_text(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -88,7 +123,9 @@ def and_text(texts: Sequence[str]) -> str:
 
 
 def dim_text(dim: Dim) -> str:
-    """Return the text of a dim for a message. A huge number is given as a power of ten.
+    """Return the text of a dim for a message.
+
+    A huge number is rounded to a power of ten.
 
     >>> dim_text(24), dim_text(10**5000)
     ('24', 'about 10**5000')
@@ -101,7 +138,7 @@ def dim_text(dim: Dim) -> str:
 
 
 def brief(text: str, most: int = LONGEST_SHOWN) -> str:
-    """Return `text`, cut after so many characters.
+    """Truncate a text to a maximum number of characters.
 
     >>> brief("1,1"), brief("1," * 40)
     ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
@@ -110,7 +147,7 @@ def brief(text: str, most: int = LONGEST_SHOWN) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return `text` with control characters, bidirectional overrides and invalid bytes escaped.
+    r"""Escape control characters, bidirectional overrides and invalid bytes.
 
     >>> print(visible("2,\x1b[31m3\u202e"))
     2,\x1b[31m3\u202e
@@ -123,38 +160,16 @@ def visible(text: str) -> str:
     )
 
 
-# Where the dims of a written shape stand: each is a token that knows its place.
-#
-# shape = "[" dims "]" | "(" dims ")" | "{" dims "}" | "torch.Size(" shape ")" | dims dims = dim {"," dim} [","] the
-# last comma only inside brackets | dim {("x" | blank) dim} "x" between whole numbers, blanks also inside brackets
-
-
-BRACKETS = {"[": "]", "(": ")", "{": "}"}
-TORCH_SIZE = "torch.Size"
-UNKNOWN = ("?", "None")
-"""How a size that nobody knows is written."""
-
-
-class Token(Record):
-    """A piece of a written shape: its text and the place of its first character."""
-
-    text: str
-    start: int
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """The place of the token: its first character, and the one after its last."""
-        return self.start, self.start + len(self.text)
-
-
 def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
-    """Return the tokens of a written shape with their places; raise `ShapeError` (usage) if one is missing.
+    """Split the text of a shape into one token for each dim.
+
+    Raises `ShapeError` (usage) if a dim is missing.
 
     >>> [token.span for token in tokens("[2, -1]")]
     [(1, 2), (4, 6)]
     """
-    place, end, bracketed = _find_dims(text, argument)
-    body = text[place:end]
+    offset, end, bracketed = _find_dims(text, argument)
+    body = text[offset:end]
     if not body.strip():
         if bracketed:
             return ()
@@ -163,29 +178,32 @@ def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
     by_blanks = separator not in body and _are_dims(body.split(), bracketed=bracketed)
     words = body.split() if by_blanks else body.split(separator)
     if len(words) > MOST_DIMS:
-        raise MOST_DIMS.passed(f"{len(words)} dims", argument=argument, span=(place, place + 1))
+        raise MOST_DIMS.passed(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
-    found = []
+    result = []
     for index, word in enumerate(words):
-        place = text.index(word, place)
+        offset = text.index(word, offset)
         if not word.strip():
             message = f"a dim is missing in '{visible(brief(text))}'"
-            raise misuse(message, argument=argument, index=index, span=(place, place + 1))
-        found.append(Token(word.strip(), place + len(word) - len(word.lstrip())))
-        place += len(word) + 1
-    return tuple(found)
+            raise misuse(message, argument=argument, index=index, span=(offset, offset + 1))
+        result.append(Token(word.strip(), offset + len(word) - len(word.lstrip())))
+        offset += len(word) + 1
+    return tuple(result)
 
 
 def _are_dims(words: list[str], *, bracketed: bool) -> bool:
-    """Say whether words between blanks are dims of their own, and not factors of one. Names need brackets for that."""
+    """Return whether words between blanks are dims instead of factors.
+
+    Names need brackets.
+    """
     if not bracketed and not all(word in UNKNOWN or is_integer(word.removesuffix("L")) for word in words):
         return False
     return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
 
 
 def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
-    """Return where the dims start and end, and whether there are brackets around them."""
+    """Return the start and end offsets of the dims, and whether they are in brackets."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     layers = 1
     if text.startswith(f"{TORCH_SIZE}(", start):
@@ -204,45 +222,40 @@ def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
 
 
 def is_number(text: str) -> bool:
-    """Say whether a text is a number, of no more digits than are read."""
+    """Return whether a text is a nonnegative integer of at most `MAX_DIGITS` digits."""
     return text.isdigit() and text.isascii() and len(text) <= MAX_DIGITS
 
 
 def is_integer(text: str) -> bool:
-    """Say whether a text is a whole number, maybe below 0, of no more digits than are read."""
+    """Return whether a text is an integer of at most `MAX_DIGITS` digits."""
     return is_number(text.strip().removeprefix("-"))
 
 
-# The error for a word that is no dim: the first character that does not fit, and what was meant.
-
-
-DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-"""What texts and web pages have in place of -: hyphens, dashes, and the minus sign."""
-SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
-"""What is written between dims in place of a comma."""
-MOST_MISTYPED = 200
-"""The most characters of a mistyped word that are read again."""
-
-
 def mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
-    """Return the error for text that is not a dim. It names the first character that does not fit."""
+    """Return the error (usage) for an invalid dim.
+
+    It names the first invalid character.
+    """
     text, shown = part.text, visible(brief(whole.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
     if long_number or len(text) > LONGEST_WORD:
-        limit, found = (MAX_DIGITS, "digits of a number") if long_number else (LONGEST_WORD, "characters of a dim")
-        return limit.passed(f"{len(text)} {found}", argument=argument, index=index, span=part.span)
+        limit, unit = (MAX_DIGITS, "digits of a number") if long_number else (LONGEST_WORD, "characters of a dim")
+        return limit.passed(f"{len(text)} {unit}", argument=argument, index=index, span=part.span)
     misfit = _first_misfit(text)
     not_allowed = f"'{visible(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
-    place = part.start + misfit
+    offset = part.start + misfit
     hint = _meant(whole.text, text[misfit : misfit + 1])
-    return misuse(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(place, place + 1))
+    return misuse(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(offset, offset + 1))
 
 
 def _meant(word: str, misfit: str) -> str:
-    """Return what to write in place of a word that is no dim: with commas or -, if others stand in their place."""
+    """Return the hint for an invalid dim.
+
+    It shows the dims with corrected separators and minus signs if they are valid then.
+    """
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
     dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
-    import re  # only what is mistyped is looked at so closely
+    import re  # used for errors only, so valid requests start without it
 
     dims = re.split(SEPARATING, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
@@ -254,19 +267,15 @@ def _meant(word: str, misfit: str) -> str:
 
 
 def _first_misfit(text: str) -> int:
-    """Return the place of the first character that does not belong to the number or name at the start of `text`."""
+    """Return the offset of the first invalid character of a dim."""
     from re import ASCII, match
 
     fits = match(r"-?[0-9]+|[A-Za-z_]\w*|", text, ASCII)
     return fits.end() % len(text) if fits and text else 0
 
 
-TOO_LARGE = 10**MAX_DIGITS
-NAME_IT = "write a name (N) or ? for a size that is not known"
-
-
 def shape_text(shape: Iterable[Dim]) -> str:
-    """Return the text of a shape as shapecalc prints it.
+    """Return the text of a shape, as shapecalc prints it.
 
     >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
     ('2,12', '[]', 'N,3*H*W')
@@ -275,7 +284,9 @@ def shape_text(shape: Iterable[Dim]) -> str:
 
 
 def is_file(text: str) -> bool:
-    """Say whether a text names a file. A file in an archive has the archive, a colon and its name.
+    """Return whether a text names an array file.
+
+    The name of an array in it may follow: `x.npz:weights`.
 
     >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("x.zarr"), is_file("x.h5:/data"), is_file("2,3,4")
     (True, True, True, True, False)
@@ -283,12 +294,10 @@ def is_file(text: str) -> bool:
     return path_and_member(text)[0].endswith((".npy", *HOLDING))
 
 
-HOLDING = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
-"""What the names of files and stores end with that hold arrays by name."""
-
-
 def path_and_member(text: str) -> tuple[str, str]:
-    """Return the path of the file or store that a text names, and the name of the array in it, if it gives one.
+    """Split a file argument into its path and the name of an array in it.
+
+    The name is empty if the argument has none.
 
     >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array/")
     (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
@@ -304,7 +313,7 @@ def path_and_member(text: str) -> tuple[str, str]:
 
 
 def read_shape(text: str, argument: str = "input") -> Shape:
-    """Return the shape of a tensor from its text; raise `ShapeError` (usage) if it is not one.
+    """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
 
     >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
@@ -319,9 +328,9 @@ def read_shape(text: str, argument: str = "input") -> Shape:
 
 
 def read_dims(text: str, argument: str = "target") -> Shape:
-    """Return the dims that `text` writes; a number may be negative, and each `?` gets a name of its own.
+    """Parse dims; numbers may be negative, and each `?` gets a name of its own.
 
-    Raises `ShapeError` (usage) if the text writes no dims. `argument` is the name of the argument at fault.
+    Raises `ShapeError` (usage) if the text is invalid. `argument` is the name of the argument in the error.
 
     >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
@@ -334,7 +343,10 @@ def read_dims(text: str, argument: str = "target") -> Shape:
 
 
 def read_target(text: str, argument: str = "target") -> Shape:
-    """Return a requested shape from its text; raise `ShapeError` (usage) for a `?`, which means nothing there."""
+    """Parse a requested shape.
+
+    Raises `ShapeError` (usage) if it is invalid or contains `?`.
+    """
     dims = read_dims(text, argument)
     if "?" not in text and "None" not in text:
         return dims
@@ -342,15 +354,15 @@ def read_target(text: str, argument: str = "target") -> Shape:
         dim = dims[index]
         if isinstance(dim, Monomial) and any(name.startswith("?") for name, _ in dim.powers):
             unknown = "?" if "?" in token.text else "None"
-            place = token.start + token.text.index(unknown)
-            span = place, place + len(unknown)
+            offset = token.start + token.text.index(unknown)
+            span = offset, offset + len(unknown)
             message = f"{unknown} is an unknown size, so it cannot be requested"
             raise misuse(message, "write -1 to infer the dim, or a name", argument=argument, index=index, span=span)
     return dims
 
 
 def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
-    """Return the whole numbers that `text` writes; raise `ShapeError` (usage) for anything else.
+    """Parse integers; raise `ShapeError` (usage) for anything else.
 
     >>> read_axes("1,0,-1")
     (1, 0, -1)
@@ -364,9 +376,9 @@ def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
 
 
 def read_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
-    """Return the dim that a token writes; each `?` takes the next of the numbers `unknowns` into its name.
+    """Parse one dim; each `?` gets the name `?n` with the next number of `unknowns`.
 
-    Raises `ShapeError` (usage) if it writes no dim.
+    Raises `ShapeError` (usage) if the token is invalid.
     """
     word = token.text
     if is_integer(word.removesuffix("L")):
@@ -395,46 +407,40 @@ def read_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -
 def _product_dim(
     numerator: int, denominator: int, powers: dict[str, int], token: Token, argument: str, index: int
 ) -> Dim:
-    """Return the dim that a written product makes; raise `ShapeError` (usage) if it makes none."""
+    """Return the dim of a parsed product.
+
+    Raises `ShapeError` (usage) if it is not a valid dim.
+    """
     if denominator == 0:
-        wrong = "divides by 0"
+        fault = "divides by 0"
     elif max(numerator, denominator) >= TOO_LARGE:
-        wrong = "has more digits than any size"
+        fault = "has more digits than any size"
     else:
         dim = lowest_terms(numerator, denominator, powers)
         if isinstance(dim, int) or dim.powers:
             return dim
-        wrong = "is not a whole number"
-    raise misuse(f"{visible(brief(token.text))} {wrong}", argument=argument, index=index, span=token.span)
+        fault = "is not a whole number"
+    raise misuse(f"{visible(brief(token.text))} {fault}", argument=argument, index=index, span=token.span)
 
 
 def _factors(token: Token) -> list[tuple[bool, Token]]:
-    """Return the factors of a written product, each with its place and whether it divides."""
+    """Split a product into its factors, each with whether it is a divisor."""
     factors, divides, start = [], False, 0
-    for place, char in enumerate(f"{token.text}*"):
-        if char == "/" and divides and place == start and token.text[place - 2 : place] != "//":
+    for offset, char in enumerate(f"{token.text}*"):
+        if char == "/" and divides and offset == start and token.text[offset - 2 : offset] != "//":
             start += 1
         elif char in "*/":
-            factors.append((divides, Token(token.text[start:place], token.start + start)))
-            divides, start = char == "/", place + 1
+            factors.append((divides, Token(token.text[start:offset], token.start + start)))
+            divides, start = char == "/", offset + 1
     return factors
 
 
-# Looking a name up: an unknown one is an error with the name that was probably meant.
-
-
-MOST_LISTED = 16
-"""The most names that a hint lists."""
-LONGEST_COMPARED = 80
-"""The most characters of a name that are compared with the known names."""
-
-
 def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable[str] = (), all_by: str = "") -> Value:
-    """Return `table[name]`. `kind` says in the message what the table holds.
+    """Return `table[name]`.
 
-    `others` are names that may also be meant. The command `all_by` is named if no known name is near.
-
-    Raises `ShapeError` (usage) with the nearest known name if the table does not have `name`.
+    Raises `ShapeError` (usage) with the closest name if it does not exist. `kind` is the noun for the entries in the
+    message. `other_names` are further candidates for the hint. If no name is close, the hint names `list_command`, the
+    command that lists all names.
     """
     if name in table:
         return table[name]
@@ -443,7 +449,7 @@ def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return the hint that names what was probably meant, or lists all names.
+    """Return a hint with the closest known name, or with all names if they are few.
 
     >>> suggestion("reshap", ["reshape", "shape"]), suggestion("zzz", ["a", "b"])
     ('did you mean reshape?', 'there are a, b')
@@ -457,16 +463,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""
 
 
-# Lines and chains, cut into words and stages.
-
-
-OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
-
-
 def split(text: str, separator: str | None = None) -> list[str]:
-    """Split at blanks, or at `separator`, outside brackets and quotes; quotes around a piece are dropped.
+    """Split at blanks, or at `separator`, outside brackets and quotes.
 
-    Raises `ShapeError` (usage) for a quote that is never closed.
+    Enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
     >>> split("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']

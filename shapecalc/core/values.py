@@ -1,4 +1,13 @@
-"""What is passed or written in place of a shape: Python values, slices and patterns of axes."""
+"""Parsers of Python values, sizes, slices, axis patterns and subscripts.
+
+slices     = "[" slice {"," slice} "]" | slice {"," slice}
+slice      = [integer] ":" [integer] [":" [integer]]
+pattern    = side "->" side                 as in einops: `b c (h p) -> b h (p c)`
+side       = {axis | "(" {axis} ")"}
+axis       = name | integer | "..."
+subscripts = term {"," term} ["->" term]    as in NumPy's einsum: `ij,jk->ik`
+term       = {letter | "..."}               with "..." at most once, blanks are ignored
+"""
 
 from __future__ import annotations
 
@@ -18,15 +27,52 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Python values as dims, whole numbers and sizes: what a call may pass, and what it may not.
-
-
 MAY_BE_UNKNOWN = ("input", "expect", "pattern")
 """The arguments whose dims may be `?`, or None in Python."""
+MOST_ENDS = 3
+"""The number of parts of a slice: start, stop and step."""
+ARROW, ELLIPSIS = "->", "..."
+MOST_DIGITS = 18
+"""The maximum number of digits of an axis length; int64 has 19 digits."""
+WRITE_ONE = "write names for the axes, as in 'b c h w -> b (h w) c'"
+WRITE_LABELS = "write a letter for each axis, as in 'ij,jk->ik'"
+
+Ends = tuple[int | None, int | None, int | None]
+"""The start, the stop and the step of a slice; None for an omitted one."""
+
+
+class AxisGroup(Record):
+    """One dim of a pattern side: a single axis, or the axes in a pair of brackets."""
+
+    axes: tuple[Token, ...]
+    start: int
+    """The offset of its first character."""
+    grouped: bool = False
+    """Whether it is in brackets."""
+
+    @property
+    def text(self) -> str:
+        """The text of the dim in the pattern."""
+        words = " ".join([axis.text for axis in self.axes])
+        return f"({words})" if self.grouped else words
+
+
+class AxisPattern(Record):
+    """Both sides of an axis pattern, dim by dim."""
+
+    left: tuple[AxisGroup, ...]
+    right: tuple[AxisGroup, ...]
+
+
+class Subscripts(Record):
+    """The axis labels of each operand and of the output: letters and an ellipsis."""
+
+    terms: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
 
 
 def is_whole(value: object) -> bool:
-    """Say whether a Python value stands for one whole number."""
+    """Return whether a Python value has `__index__` and is not a bool."""
     try:
         return not isinstance(value, bool) and index(value) is not None  # type: ignore[arg-type]
     except TypeError:
@@ -34,7 +80,10 @@ def is_whole(value: object) -> bool:
 
 
 def whole_number(value: object, name: str) -> int:
-    """Return the one whole number that a text or a Python value stands for; raise `ShapeError` (usage) otherwise."""
+    """Parse an integer from a text or a Python value.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
     if isinstance(value, str):
         if is_integer(value):
             return int(value)
@@ -44,9 +93,9 @@ def whole_number(value: object, name: str) -> int:
 
 
 def shape_of(value: object, argument: str = "input") -> Shape:
-    """Return the shape of a tensor: that of anything with a `shape`, or dims in a sequence; None is a dim nobody knows.
+    """Convert an object with a `shape`, or a sequence of dims, to a shape.
 
-    Raises `ShapeError` (usage) for anything else.
+    None becomes an unknown dim. Raises `ShapeError` (usage) for anything else.
 
     >>> class Layer: shape = (None, 3)
     >>> shape_of(Layer()), shape_of([2, None])
@@ -57,9 +106,10 @@ def shape_of(value: object, argument: str = "input") -> Shape:
 
 
 def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
-    """Return the dims of a Python sequence: whole numbers of at least `lowest`, monomials, or texts of one dim.
+    """Convert a Python sequence of integers, monomials and texts to dims.
 
-    Raises `ShapeError` (usage) for anything else. `argument` is the name of the argument at fault.
+    Integers are at least `lowest`. Raises `ShapeError` (usage) for anything else. `argument` is the name of the
+    argument in the error.
     """
     dims: tuple[Any, ...] = value if type(value) is tuple else elements_of(value, argument)
     for dim in dims:
@@ -69,10 +119,13 @@ def dims_of(value: object, argument: str, lowest: int = -TOO_LARGE) -> Shape:
 
 
 def elements_of(value: object, argument: str) -> tuple[object, ...]:
-    """Return the elements of a sequence; raise `ShapeError` (usage) for bytes, a mapping, or no sequence."""
+    """Return the elements of a sequence.
+
+    Raises `ShapeError` (usage) for bytes, mappings and non-sequences.
+    """
     try:
         elements: tuple[object, ...] = tuple(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # TensorFlow raises the second for a shape of which nothing is known
+    except (TypeError, ValueError):  # TensorFlow raises ValueError for a shape of unknown rank
         raise misuse(f"{argument} is a sequence of dims, not {describe(value)}", argument=argument) from None
     if not isinstance(value, list) and isinstance(value, (bytes, bytearray, Mapping)):
         raise misuse(f"{argument} is text or a sequence of dims, not {type(value).__name__}", argument=argument)
@@ -80,25 +133,28 @@ def elements_of(value: object, argument: str) -> tuple[object, ...]:
 
 
 def _read_mixed(values: tuple[object, ...], argument: str, lowest: int) -> Shape:
-    """Return the dims of a sequence that does not hold plain numbers alone. Each `?` gets a name of its own."""
+    """Convert a sequence of numbers, monomials and texts to dims.
+
+    Each `?` gets a name of its own.
+    """
     dims, unknowns = [], count()
-    for place, given in enumerate(values):
-        value = "?" if given is None and argument in MAY_BE_UNKNOWN else given
+    for position, item in enumerate(values):
+        value = "?" if item is None and argument in MAY_BE_UNKNOWN else item
         if isinstance(value, str) and value.isascii() and value.isidentifier():
             dim: Dim = named_dim(value)
         elif isinstance(value, str):
-            dim = read_dim(Token(value.strip() or " ", 0), unknowns, argument, place)
+            dim = read_dim(Token(value.strip() or " ", 0), unknowns, argument, position)
             if argument not in MAY_BE_UNKNOWN and any(name.startswith("?") for name in names((dim,))):
-                raise misuse("? is an unknown size, so it cannot be requested", argument=argument, index=place)
+                raise misuse("? is an unknown size, so it cannot be requested", argument=argument, index=position)
         elif isinstance(value, Monomial):
             dim = value
         elif is_whole(value) and index(value).bit_length() <= MOST_BITS:  # type: ignore[arg-type]
             dim = index(value)  # type: ignore[arg-type]
         else:
             message = f"a dim is a whole number or a name, not {describe(value)}"
-            raise misuse(message, NAME_IT, argument=argument, index=place)
+            raise misuse(message, NAME_IT, argument=argument, index=position)
         if isinstance(dim, int) and dim < lowest:
-            raise misuse(f"{dim_text(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=place)
+            raise misuse(f"{dim_text(dim)} is not the size of an input dim", NAME_IT, argument=argument, index=position)
         dims.append(dim)
     return tuple(dims)
 
@@ -116,9 +172,9 @@ def describe(value: object) -> str:
 def read_sizes(
     where: object, argument: str = "where", example: str = "N=8,C=3", most: int = MOST_SIZE_DIGITS, least: int = 0
 ) -> dict[str, int]:
-    """Return the sizes to put in for names, from a text such as `N=8,C=3` or from a mapping.
+    """Parse sizes of names from a text such as `N=8,C=3` or a mapping.
 
-    Raises `ShapeError` (usage) for anything else.
+    A size has at most `max_digits` digits and is at least `minimum`. Raises `ShapeError` (usage) for anything else.
 
     >>> read_sizes("N=8,C=3")
     {'N': 8, 'C': 3}
@@ -141,17 +197,8 @@ def read_sizes(
     return sizes
 
 
-# How slices are written: `[:, ::2, 1:3]`, one `start:stop:step` for each axis. What is left out is None.
-#
-# slices = "[" parts "]" | parts parts = part {"," part} part = [number] ":" [number] [":" [number]]
-
-
-MOST_ENDS = 3
-"""Start, stop and step."""
-
-
 def read_slices(value: object, argument: str) -> str:
-    """Return slices as shapecalc writes them, from a text, a Python slice or several.
+    """Normalize a text, a Python slice or several of these to slice text.
 
     Raises `ShapeError` (usage) for anything else.
 
@@ -171,7 +218,7 @@ def read_slices(value: object, argument: str) -> str:
 
 
 def slices_of(text: str) -> list[Ends]:
-    """Return the start, the stop and the step of each axis that a text slices.
+    """Parse the start, the stop and the step of the slice of each axis.
 
     >>> slices_of(":,::2")
     [(None, None, None), (None, None, 2)]
@@ -180,7 +227,7 @@ def slices_of(text: str) -> list[Ends]:
 
 
 def slice_span(text: str, index: int) -> tuple[int, int]:
-    """Return the place of one slice in a text: its first character, and the one after its last.
+    """Return the start and end offsets of one slice in a text.
 
     >>> slice_span("[:, ::2]", 1)
     (4, 7)
@@ -190,7 +237,7 @@ def slice_span(text: str, index: int) -> tuple[int, int]:
 
 
 def _parts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield what is written for each axis, with the place of its first character."""
+    """Yield the text of the slice of each axis, with its start offset."""
     body = text.strip()
     bracketed = body[:1] == "[" and body[-1:] == "]"
     start = text.index(body) + bracketed
@@ -214,59 +261,21 @@ def _read(part: str, argument: str, index: int) -> Ends:
 
 
 def _written(ends: Iterable[object], argument: str) -> str:
-    first, last, each = ("" if end is None else str(whole_number(end, argument)) for end in ends)
-    return f"{first}:{last}" + (f":{each}" if each else "")
-
-
-Ends = tuple[int | None, int | None, int | None]
-"""The start, the stop and the step of a slice."""
-
-
-# How patterns of axes are written: `b c (h p) -> b h (p c)`, as einops has them. Each token keeps its place.
-#
-# pattern = side "->" side side = {axis | "(" {axis} ")"} axis = name | whole number | "..."
-
-
-ARROW, ELLIPSIS = "->", "..."
-MOST_DIGITS = 18
-"""The most digits of the length of an axis. int64 has 19 digits."""
-WRITE_ONE = "write names for the axes, as in 'b c h w -> b (h w) c'"
-
-
-class AxisGroup(Record):
-    """One dim of a side: one axis, or those in a pair of brackets."""
-
-    axes: tuple[Token, ...]
-    start: int
-    """The place of its first character."""
-    grouped: bool = False
-    """Whether there are brackets around it."""
-
-    @property
-    def text(self) -> str:
-        """How it is written."""
-        words = " ".join([axis.text for axis in self.axes])
-        return f"({words})" if self.grouped else words
-
-
-class AxisPattern(Record):
-    """Both sides of a pattern, dim by dim."""
-
-    left: tuple[AxisGroup, ...]
-    right: tuple[AxisGroup, ...]
+    start, stop, step = ("" if end is None else str(whole_number(end, argument)) for end in ends)
+    return f"{start}:{stop}" + (f":{step}" if step else "")
 
 
 def read_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
-    """Return the pattern that a text writes; raise `ShapeError` (usage) if it writes none.
+    """Parse an einops pattern; raise `ShapeError` (usage) if it is invalid.
 
     >>> [part.text for part in read_axis_pattern("b c (h p) -> b h (p c)").right]
     ['b', 'h', '(p c)']
     """
     if not isinstance(text, str):
         raise misuse(f"{argument} is a text such as 'b c h -> b h c', not {describe(text)}", argument=argument)
-    found = text.count(ARROW)
-    if found != 1:
-        arrows = "no arrow ->" if not found else f"{found} arrows ->"
+    count = text.count(ARROW)
+    if count != 1:
+        arrows = "no arrow ->" if not count else f"{count} arrows ->"
         raise misuse(f"a pattern has a left and a right side, and this has {arrows}", WRITE_ONE, argument=argument)
     middle = text.index(ARROW)
     left = _side(text, 0, middle, argument)
@@ -276,7 +285,7 @@ def read_axis_pattern(text: object, argument: str = "pattern") -> AxisPattern:
 
 
 def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ...]:
-    """Return the dims of one side of a pattern."""
+    """Parse the dims of one side of a pattern, which is `text[start:end]`."""
     parts, group, opened = list[AxisGroup](), list[Token](), -1
     for token in _words(text, start, end):
         if token.text == "(":
@@ -300,15 +309,15 @@ def _side(text: str, start: int, end: int, argument: str) -> tuple[AxisGroup, ..
 
 
 def _words(text: str, start: int, end: int) -> Iterator[Token]:
-    """Yield the brackets and the words between `start` and `end`."""
-    from re import compile  # few questions have patterns
+    """Yield the brackets and the words of `text[start:end]`."""
+    from re import compile  # few requests have patterns
 
     for word in compile(r"[()]|[^()\s]+").finditer(text, start, end):
         yield Token(word[0], word.start())
 
 
 def _axis(token: Token, argument: str) -> Token:
-    """Return a token that names an axis; raise `ShapeError` (usage) for any other."""
+    """Return the token if it is an axis; raise `ShapeError` (usage) otherwise."""
     word = token.text
     number = word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and int(word) > 0
     name = word.isidentifier() and word.strip("_") == word
@@ -319,18 +328,18 @@ def _axis(token: Token, argument: str) -> Token:
 
 
 def _check_sides(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argument: str) -> None:
-    """Refuse an axis that a side names twice, or that only the left one has, and `(...)` at the left."""
+    """Raise `ShapeError` (usage) for repeated, dropped or misplaced axes."""
     first, second = ([axis for part in side for axis in part.axes] for side in (left, right))
     for axes in (first, second):
         _check_single(axes, argument)
-    met, kept = ({axis.text for axis in axes} for axes in (first, second))
+    left_names, right_names = ({axis.text for axis in axes} for axes in (first, second))
     for axis in first:
         if axis.text.isdigit() and int(axis.text) != 1:
             raise unreadable("a length on the left, where only 1 is allowed", axis, argument)
-        if not axis.text.isdigit() and axis.text not in kept:
+        if not axis.text.isdigit() and axis.text not in right_names:
             raise unreadable(f"{brief(axis.text)} on the left only, and no axis can be dropped", axis, argument)
     for axis in second:
-        if axis.text == ELLIPSIS and ELLIPSIS not in met:
+        if axis.text == ELLIPSIS and ELLIPSIS not in left_names:
             raise unreadable("... on the right only", axis, argument)
     for part in left:
         if part.grouped and ELLIPSIS in [axis.text for axis in part.axes]:
@@ -338,38 +347,24 @@ def _check_sides(left: tuple[AxisGroup, ...], right: tuple[AxisGroup, ...], argu
 
 
 def _check_single(axes: list[Token], argument: str) -> None:
-    """Refuse a name that stands twice among the axes of one side."""
-    met = set[str]()
+    """Raise `ShapeError` (usage) for an axis name that occurs twice on one side."""
+    seen = set[str]()
     for axis in axes:
-        if axis.text in met and not axis.text.isdigit():
+        if axis.text in seen and not axis.text.isdigit():
             raise unreadable(f"{brief(axis.text)} twice on one side", axis, argument)
-        met.add(axis.text)
+        seen.add(axis.text)
 
 
 def unreadable(found: str, token: Token, argument: str, hint: str = WRITE_ONE) -> ShapeError:
-    """Return the error to raise (usage) for a token that cannot stand where it stands."""
+    """Return the error (usage) for an invalid token of a pattern."""
     return misuse(f"the pattern has {found}", hint, argument=argument, span=token.span)
 
 
-# How labels of axes are written: `ij,jk->ik`, as NumPy's einsum has them. Blanks between labels say nothing.
-#
-# pattern = term {"," term} ["->" term] term = {letter | "..."}, with "..." once at most
-
-
-WRITE_LABELS = "write a letter for each axis, as in 'ij,jk->ik'"
-
-
-class Subscripts(Record):
-    """The labels of the axes of each operand and of the output: letters, and an ellipsis."""
-
-    terms: tuple[tuple[str, ...], ...]
-    output: tuple[str, ...]
-
-
 def read_subscripts(text: object, argument: str = "pattern") -> Subscripts:
-    """Return the labels that a text writes; raise `ShapeError` (usage) if it writes none.
+    """Parse the subscripts of an einsum.
 
-    Without an arrow the output has the labels that stand once, in order of the alphabet.
+    Raises `ShapeError` (usage) if they are invalid. Without an arrow the output has the labels that occur once, in
+    alphabetical order, as in `numpy.einsum`.
 
     >>> read_subscripts("b...j, jk").output
     ('...', 'b', 'k')
@@ -383,14 +378,14 @@ def read_subscripts(text: object, argument: str = "pattern") -> Subscripts:
     for term in left.split(","):
         terms.append(_term(term, start, argument))
         start += len(term) + 1
-    every = [label.text for term in terms for label in term]
+    labels = [label.text for term in terms for label in term]
     if not outputs:
-        kept = [label for label in sorted({*every}) if label == ELLIPSIS or every.count(label) == 1]
+        kept = [label for label in sorted({*labels}) if label == ELLIPSIS or labels.count(label) == 1]
     else:
         output = _term(outputs[0], len(text) - len(outputs[0]), argument)
         kept = [label.text for label in output]
         for label in output:
-            if label.text not in every and label.text != ELLIPSIS:
+            if label.text not in labels and label.text != ELLIPSIS:
                 raise unreadable(f"{label.text} in the output only", label, argument, WRITE_LABELS)
             if kept.count(label.text) > 1:
                 raise unreadable(f"{label.text} twice in the output", label, argument, WRITE_LABELS)
@@ -398,12 +393,12 @@ def read_subscripts(text: object, argument: str = "pattern") -> Subscripts:
 
 
 def _term(text: str, start: int, argument: str) -> list[Token]:
-    """Return the labels of one operand, each with its place."""
-    from re import finditer  # few questions have labels
+    """Parse the labels of one operand, which starts at offset `start`."""
+    from re import finditer  # few requests have subscripts
 
-    tokens = [Token(each[0], start + each.start()) for each in finditer(r"\.\.\.|\S", text)]
-    for place, token in enumerate(tokens):
-        if token.text == ELLIPSIS and token.text in [each.text for each in tokens[:place]]:
+    tokens = [Token(match[0], start + match.start()) for match in finditer(r"\.\.\.|\S", text)]
+    for position, token in enumerate(tokens):
+        if token.text == ELLIPSIS and token.text in [earlier.text for earlier in tokens[:position]]:
             raise unreadable("... twice in one term", token, argument, WRITE_LABELS)
         if token.text != ELLIPSIS and not (token.text.isascii() and token.text.isalpha()):
             raise unreadable(f"'{visible(token.text)}', which is no letter", token, argument, WRITE_LABELS)
@@ -411,13 +406,15 @@ def _term(text: str, start: int, argument: str) -> list[Token]:
 
 
 def read_scales(value: object, argument: str = "scale") -> str:
-    """Return factors of axes as a text such as `2` or `0.5,2`; raise `ShapeError` (usage) for what is none.
+    """Normalize scale factors to a text such as `2` or `0.5,2`.
+
+    Raises `ShapeError` (usage) if one is invalid.
 
     >>> read_scales([2, 0.5]), read_scales("2, 3")
     ('2,0.5', '2,3')
     """
-    listed = elements_of(value, argument) if isinstance(value, (list, tuple)) else [value]
-    texts = value.strip("[]()").split(",") if isinstance(value, str) else map(str, listed)
+    factors = elements_of(value, argument) if isinstance(value, (list, tuple)) else [value]
+    texts = value.strip("[]()").split(",") if isinstance(value, str) else map(str, factors)
     words = [text.strip() for text in texts]
     for word in words:
         whole, _, part = word.partition(".")
@@ -428,7 +425,7 @@ def read_scales(value: object, argument: str = "scale") -> str:
 
 
 def ratios_of(scales: str) -> list[tuple[int, int]]:
-    """Return factors that were read as numerators and denominators.
+    """Return normalized scale factors as pairs of numerator and denominator.
 
     >>> ratios_of("2,0.5")
     [(2, 1), (5, 10)]
@@ -438,7 +435,9 @@ def ratios_of(scales: str) -> list[tuple[int, int]]:
 
 
 def read_lengths(text: object, argument: str = "lengths") -> dict[str, int]:
-    """Return the lengths of axes by name, from a text such as `p=7,q=7`; raise `ShapeError` (usage) for others.
+    """Parse the lengths of axes from a text such as `p=7,q=7`.
+
+    Raises `ShapeError` (usage) if it is invalid.
 
     >>> read_lengths("p=7, q=7")
     {'p': 7, 'q': 7}

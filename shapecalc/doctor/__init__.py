@@ -1,1 +1,1 @@
-"""The doctor: what a runtime's error message says about a shape, what would mend it, and what the message hides."""
+"""The doctor: diagnoses of shape errors in messages of frameworks and runtimes."""

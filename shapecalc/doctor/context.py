@@ -1,4 +1,4 @@
-"""What stands around a sentence: the framework of the frames, the node and its op, and the code that failed."""
+"""Context of an error message: the framework, the node, and the line of code."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from shapecalc.doctor.match import CLOSING, Folded, Match, Sizes, closing, read_
 
 
 class Framework(Record):
-    """What is true of all messages of a framework."""
+    """Properties of the messages of a framework."""
 
     own_rules: bool = False
-    """Whether it is a dialect, under whose rules its readings are run."""
+    """Whether it is a dialect whose rules its messages are checked against."""
     zero_copies: bool = False
-    """Whether its 0 copies a dim, unless a switch says otherwise."""
+    """Whether its 0 copies a dim, unless a switch is set."""
     repeats: bool = False
-    """Whether it repeats sentences of NumPy or JAX, so that only its signs tell."""
+    """Whether it passes on messages of NumPy or JAX, which its markers identify."""
     signs: tuple[str, ...] = ()
-    """What stands near its messages: its folders, its modules."""
+    """Markers in the text around its messages: folders and modules."""
     shapes_in: str | None = None
-    """Where the shapes stand that its messages do not tell, if no code does."""
+    """The source of the shapes that its messages omit, if there is no code."""
 
 
 class Sign(Record):
-    """How some frameworks name a node and its op, before or after the sentence or in it."""
+    """A pattern by which frameworks name a node and its op, around or in a message."""
 
     frameworks: frozenset[str]
     before: bool
@@ -34,45 +34,46 @@ class Sign(Record):
 
 
 class Node(Record):
-    """What a runtime says of the node that failed."""
+    """The failing node as a runtime reports it."""
 
     name: str | None
     op: str | None
-    """The op as the runtime calls it, in lower case."""
+    """The op by the runtime's name, in lower case."""
 
 
 class Line(Record):
     """A call in a line of code."""
 
     called: str
-    """The function, as the code names it."""
+    """The function name in the code."""
     text: str
     """The expression, from the tensor to the end of the call."""
     given: str
-    """What the function is given: the expression before its point, or its first argument."""
+    """The receiver of the method, or the first argument of the function."""
     arguments: tuple[str, ...]
-    """What it is asked for: the arguments behind that, or what stands in the list that is the first of them."""
+    """The remaining arguments, or the items of the list that is the first of them."""
 
     @property
     def tensor(self) -> str | None:
-        """The variable whose shape decides; None if the call is given what another function returns."""
+        """The variable whose shape matters; None if the receiver is another call."""
         chain = CHAIN.fullmatch(self.given)
         return chain[1] if chain and chain[1] != "self" else None
 
     @property
     def sizes(self) -> Sizes | None:
-        """What it is asked for, if that is written in numbers."""
+        """The arguments, if all of them are integer literals."""
         numbers = [int(text) for text in self.arguments if NUMBER.fullmatch(text)]
         return tuple(numbers) if len(numbers) == len(self.arguments) else None
 
     def may_ask(self, target: Sizes | None) -> bool:
-        """Say whether the call may be the one that asks for a target: none of its numbers is another one."""
-        asked = target[-len(self.arguments) :] if target else ()
-        pairs = [*zip(self.arguments, asked, strict=False)] if len(asked) == len(self.arguments) else []
+        """Return whether the literals of the call are compatible with a target."""
+        dims = target[-len(self.arguments) :] if target else ()
+        pairs = [*zip(self.arguments, dims, strict=False)] if len(dims) == len(self.arguments) else []
         return all(not NUMBER.fullmatch(text) or int(text) == size for text, size in pairs)
 
 
 COPYING = partial(Framework, own_rules=True, zero_copies=True)
+"""The constructor of frameworks that are dialects in which 0 copies."""
 FRAMEWORKS: Mapping[str, Framework] = {
     "keras": Framework(repeats=True, signs=("/keras/", "keras.layers", "keras/src", "keras_core")),
     "dask": Framework(repeats=True, signs=("/dask/", "dask.array")),
@@ -93,9 +94,12 @@ FRAMEWORKS: Mapping[str, Framework] = {
     **dict.fromkeys(("coreml", "paddle", "tvm"), Framework(zero_copies=True)),
     **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), Framework()),
 }
-"""The frameworks by name. Where no sentence tells which it is, the first whose signs stand near it is the one."""
+"""The frameworks by name.
+
+If no message identifies the framework, it is the first whose markers are near.
+"""
 OV_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
-"""The type and the shape of an input, as OpenVINO prints them."""
+"""The type and the shape of an input as OpenVINO prints them."""
 OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
     printed: op
     for op, names in {
@@ -115,9 +119,9 @@ OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "r
     }.items()
     for printed in names.split()
 }
-"""Our names of ops, by the names that runtimes print."""
+"""Op names by the names that runtimes print."""
 NEARBY = 900
-"""How far from a sentence its node may stand."""
+"""The maximum distance between a message and the name of its node."""
 CALLED_AS = {
     "reshape": ("reshape", "view", "resize"),
     "transpose": ("transpose", "permute"),
@@ -125,19 +129,21 @@ CALLED_AS = {
     "squeeze": ("squeeze",),
     "unsqueeze": ("unsqueeze", "expand_dims"),
 }
-"""By op the functions that do it."""
+"""Function names in code, by op."""
 MODULES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
+"""Module names, which are not tensors."""
 LONGEST_CALL = 200
-"""How many characters a call may take."""
+"""The maximum number of characters of a call."""
 OPENING = {"]": "[", ")": "(", "}": "{"}
 KEEPING = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
-"""The methods after which it is still the same tensor, perhaps in another shape."""
+"""Methods that return the same tensor, perhaps in another shape or type."""
 CHAIN = re.compile(rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{KEEPING})\()[A-Za-z_]\w*)*?)((?:\.(?:{KEEPING})\([^()]*\))*)")
+"""A variable with a chain of such methods."""
 NUMBER = re.compile(r"-?\d{1,18}")
 NUMBERED = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
-"""The number of a line before which a call was broken."""
+"""The line number in a listing before which a call was wrapped."""
 PRINTED = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
-"""What stands before a shape that is printed in a log, or in a comment."""
+"""The text before a shape that is printed in a log or a comment."""
 
 
 def _signs(frameworks: str, *patterns: str, before: bool = True) -> tuple[Sign, ...]:
@@ -190,65 +196,70 @@ NODES = (
     *_signs("einops", r"processing (?P<op>rearrange)-reduction"),
     *_signs("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
 )
-"""Of each framework the first that stands near a sentence counts, for the name and for the op."""
+"""The node patterns.
+
+For each framework, the first that matches gives the name, and the first the op.
+"""
 
 
 def node_near(match: Match, framework: str | None, folded: Folded, room: tuple[int, int]) -> Node:
-    """Return the node that the text around a sentence names; `room` is where no other sentence stands."""
+    """Return the node that the text around a message names.
+
+    `bounds` is the span that contains no other message.
+    """
     name = op = None
     for sign in NODES:
         if framework not in sign.frameworks:
             continue
         start = max(room[0], match.start - NEARBY) if sign.before else match.start
         end = match.end if sign.before else min(room[1], match.end + NEARBY)
-        found = [*sign.pattern.finditer(folded.lower[start:end])]
-        if not found:
+        hits = [*sign.pattern.finditer(folded.lower[start:end])]
+        if not hits:
             continue
-        nearest = found[-1] if sign.before else found[0]
+        nearest = hits[-1] if sign.before else hits[0]
         groups = nearest.groupdict()
         if name is None and groups.get("name"):
-            place = start + nearest.start("name")
-            name = folded.text[place : place + len(groups["name"])].strip()
+            position = start + nearest.start("name")
+            name = folded.text[position : position + len(groups["name"])].strip()
         op = op or groups.get("op")
     return Node(name, op)
 
 
 def framework_near(match: Match, folded: Folded) -> str | None:
-    """Return the framework that says a sentence, by the frames around it if several say the same."""
+    """Return the framework that raised a message, by the text around it if ambiguous."""
     framework = match.sentence.framework
     near = folded.lower[max(0, match.start - 3 * NEARBY) : match.end + NEARBY].replace("\\", "/")
-    if framework in ("", "numpy", "jax"):  # whose sentences others repeat
-        thought_of = (name for name, known in FRAMEWORKS.items() if known.repeats or not framework)
-        shown = (name for name in thought_of if any(sign in near for sign in FRAMEWORKS[name].signs))
-        return next(shown, framework or None)
-    if framework == "onnx":
-        # what tells ONNX Runtime, which loads a model, from ONNX's own inference
-        runtime = "trt" not in near and any(sign in near for sign in ("onnxruntime", "] op (", ") op ("))
-        return "onnxruntime" if runtime else framework
+    if framework in ("", "numpy", "jax"):  # other frameworks pass on messages of these two
+        candidates = (name for name, traits in FRAMEWORKS.items() if traits.repeats or not framework)
+        near_ones = (name for name in candidates if any(sign in near for sign in FRAMEWORKS[name].signs))
+        return next(near_ones, framework or None)
+    if framework == "onnx":  # ONNX Runtime raises messages of ONNX's shape inference while it loads a model
+        is_runtime = "trt" not in near and any(sign in near for sign in ("onnxruntime", "] op (", ") op ("))
+        return "onnxruntime" if is_runtime else framework
     if framework == "onnxruntime" and "onnx_cpp2py_export" in near and "onnxruntime" not in near:
         return "onnx"
     return framework
 
 
 def inputs_of_node(match: Match, folded: Folded) -> list[Sizes]:
-    """Return the shapes of the inputs that OpenVINO tells in the line of the node."""
+    """Return the input shapes that OpenVINO prints with the node."""
     start = folded.lower.rfind("while validating node '", max(0, match.start - NEARBY), match.end)
     line = folded.text[start : start + NEARBY].partition(") -> (")[0] if start >= 0 else ""
-    return [sizes for found in OV_INPUT.finditer(line) if (sizes := read_list(line, found.start())[0])]
+    return [sizes for hit in OV_INPUT.finditer(line) if (sizes := read_list(line, hit.start())[0])]
 
 
 def shapes_near(match: Match, folded: Folded, tensor: str | None = None) -> Iterator[Sizes]:
-    """Yield the shapes that are printed around a sentence, as those of fake tensors or of locals; perhaps of one."""
+    """Yield the shapes that are printed around a message, perhaps of one tensor only."""
     start = max(0, match.start - 3 * NEARBY)
-    named = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
-    pattern = re.compile(named if tensor else PRINTED)
+    of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
+    pattern = re.compile(of_tensor if tensor else PRINTED)
     for begin, end in ((start, match.start), (match.end, match.end + NEARBY)):
-        listed = (read_list(folded.text, found.end())[0] for found in pattern.finditer(folded.text, begin, end))
-        yield from filter(None, listed)
+        shapes = (read_list(folded.text, hit.end())[0] for hit in pattern.finditer(folded.text, begin, end))
+        yield from filter(None, shapes)
 
 
 def line_before(near: str, op: str | None, target: Sizes | None = None) -> Line | None:
-    """Return the last call of an op in the code before a message that may ask for a target; None if there is none.
+    """Return the last call of an op in `text` that is compatible with a target.
 
     >>> line_before("in decode pred = feats.reshape(32, 5 + classes) ", "reshape").arguments
     ('32', '5 + classes')
@@ -263,41 +274,44 @@ def line_before(near: str, op: str | None, target: Sizes | None = None) -> Line 
         if length is None or not length > 1 or begin == call.start():
             continue
         end = call.end() + length
-        given, arguments = near[begin : call.start()], _split(near[call.end() : end - 1])
-        if given in MODULES and arguments:
-            given, *arguments = arguments
-        listed = arguments and arguments[0][0] in CLOSING and closing(arguments[0]) == len(arguments[0]) - 1
-        asked = _split(arguments[0][1:-1]) if listed else arguments
-        line = Line(call[1], near[begin:end], given, tuple(asked))
-        if asked and line.may_ask(target):
+        receiver, arguments = near[begin : call.start()], _split(near[call.end() : end - 1])
+        if receiver in MODULES and arguments:
+            receiver, *arguments = arguments
+        is_list = arguments and arguments[0][0] in CLOSING and closing(arguments[0]) == len(arguments[0]) - 1
+        sizes = _split(arguments[0][1:-1]) if is_list else arguments
+        line = Line(call[1], near[begin:end], receiver, tuple(sizes))
+        if sizes and line.may_ask(target):
             return line
     return None
 
 
 def _split(text: str) -> list[str]:
-    """Return what stands between the commas of a text that are in no bracket."""
-    found, depth = [""], 0
+    """Split a text at the commas outside brackets."""
+    items, depth = [""], 0
     for char in text:
         depth += (char in CLOSING) - (char in OPENING)
         if char == "," and not depth:
-            found.append("")
+            items.append("")
         else:
-            found[-1] += char
-    return [each.strip() for each in found if each.strip()]
+            items[-1] += char
+    return [item.strip() for item in items if item.strip()]
 
 
 def _beginning(near: str, place: int) -> int:
-    """Return where the expression begins that ends at a place: names, points, and brackets in pairs."""
-    waiting: list[str] = []
+    """Return the start of the expression that ends at `position`.
+
+    It consists of names, dots and balanced brackets.
+    """
+    stack: list[str] = []
     end = place
     lowest = max(0, place - LONGEST_CALL)
     while place > lowest:
         char = near[place - 1]
         if char in OPENING:
-            waiting.append(OPENING[char])
-        elif waiting and char == waiting[-1]:
-            waiting.pop()
-        elif not waiting and not (char.isalnum() or char in "._"):
+            stack.append(OPENING[char])
+        elif stack and char == stack[-1]:
+            stack.pop()
+        elif not stack and not (char.isalnum() or char in "._"):
             break
         place -= 1
-    return end if waiting else place
+    return end if stack else place

@@ -1,6 +1,6 @@
-"""What a refused request is likely to have meant, as a colleague would guess from its numbers and its line of code.
+"""Suggestions for refused requests, from their numbers and the line of code.
 
-Nothing here says that a change helps: `report` asks again.
+These are candidates only: `report` resolves each suggested fix.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ IMAGE_CHANNELS = {
     (1, 3): "the image is grey: convert it to RGB, or repeat its channel 3 times",
     (3, 1): "the image has colours: convert it to grey, or let the first layer take 3 channels",
 }
-"""What to do with an image by the channels that it has and those that are taken."""
+"""The remedy for an image, by its channels and the expected ones."""
 FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
-"""How many features well-known encoders give."""
+"""The feature counts of well-known encoders."""
 MISSING = "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
 DROPPED = "drop a dim of 1 that is one too many, x.squeeze(0)"
 OFF_BY_ONE = "pad the image until all strides divide it, often to a multiple of 32, or cut the larger by one"
@@ -31,97 +31,104 @@ CLASS_TOKEN = "give the tensor of {} the class token, too, as a pad of 1 in fron
 ONE_SIZE = "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
 COLOURS = (3, 4)
 POSITIONS = (77, 512)
-"""For how many tokens well-known models have positions."""
+"""The position counts of well-known text models."""
 WAYS = (channels_moved, squeezed, unsqueezed, transposed)
 FLAT = 64
-"""From how many features on an axis may be a flattened map."""
+"""The fewest features that may be a flattened map."""
 LATENT = 128
-"""Up to which side four channels are latents rather than an image."""
+"""The largest side for which four channels are latents rather than an image."""
 MOST_EXACT = 10**12
-"""Up to which count its part of another is written as a decimal."""
+"""The largest count whose ratio to another is printed as a decimal."""
 FLOOR = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
-"""A division in a line of code that may round down."""
+"""A floor division in a line of code."""
 NAMES = re.compile(r"[A-Za-z_][\w.]*")
-"""Names in a line of code."""
+"""A name in a line of code."""
 NEARLY = 8
-"""A size is padded to a multiple if no more than such a part of it is missing."""
+"""The inverse of the largest fraction of a size that is added as padding."""
 
 
 def guesses(read: Reading, shape: Shape) -> Iterator[Fix]:
-    """Yield what a refused request is likely to have meant: a batch, a size that the code computes, a pad."""
-    given, target = numbers(shape), numbers(read.target)
-    have, other = prod(given or (0,)), numbers(read.operands[0]) if read.op == "matmul" and read.operands else ()
+    """Yield likely intentions of a refused request: a batch, a computed size, a pad."""
+    sizes, target = numbers(shape), numbers(read.target)
+    count, other = prod(sizes or (0,)), numbers(read.operands[0]) if read.op == "matmul" and read.operands else ()
     if read.op == "expand" and read.input and target:
-        for said, after in (each for way in WAYS for each in way(shape, target)):
-            yield Fix("input", text_of(after), f"{said.format('the input')}: write {text_of(after)}")
+        for text, after in (change for way in WAYS for change in way(shape, target)):
+            yield Fix("input", text_of(after), f"{text.format('the input')}: write {text_of(after)}")
     elif read.op == "rearrange" and read.pair:
-        yield from _divided(read, given, *read.pair)
+        yield from _divided(read, sizes, *read.pair)
     elif (
-        read.framework == "torch"  # which prints operands with their first dims merged
-        and len(given) == 2 == len(other)
-        and have > 0 < other[0]
-        and other[0] % given[1] == 0 == have % other[0]
+        read.framework == "torch"  # prints operands with their first dims merged
+        and len(sizes) == 2 == len(other)
+        and count > 0 < other[0]
+        and other[0] % sizes[1] == 0 == count % other[0]
     ):
-        rows = text_of((have // other[0], other[0]))
+        rows = text_of((count // other[0], other[0]))
         yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
-    elif read.op in ("reshape", "shuffle") and len(target) > 1 and have > 0 and known_count(target):
-        ways = () if -1 in target else (_batches, _computed, _one_other)
-        changed = next(filter(None, ([*way(read, have, target)] for way in ways)), [])
+    elif read.op in ("reshape", "shuffle") and len(target) > 1 and count > 0 and known_count(target):
+        strategies = () if -1 in target else (_batches, _computed, _one_other)
+        targets = next(filter(None, ([*strategy(read, count, target)] for strategy in strategies)), [])
         name = "to" if read.op == "shuffle" else "target"
-        yield from (Fix(name, text_of(value), f"write {text_of(value)}: {why}") for value, why in changed)
-        yield from _padded(given, target) if read.input else ()
+        yield from (Fix(name, text_of(value), f"write {text_of(value)}: {reason}") for value, reason in targets)
+        yield from _padded(sizes, target) if read.input else ()
 
 
 def numbers(sizes: tuple[object, ...] | None) -> Numbers:
-    """Return sizes if all are numbers; otherwise none."""
-    found = tuple([size for size in sizes or () if isinstance(size, int)])
-    return found if len(found) == len(sizes or ()) else ()
+    """Return sizes if all are integers; otherwise an empty tuple."""
+    integers = tuple([size for size in sizes or () if isinstance(size, int)])
+    return integers if len(integers) == len(sizes or ()) else ()
 
 
 def _batches(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """Yield targets with -1 where another batch is written, or where one is missing in front."""
+    """Yield targets with -1 for the batch, or with a batch inserted in front."""
     first, sample = target[0], target[1:]
-    held, left = divmod(have, prod(sample))
-    times = 0 if left or held % first else held // first
-    image = min(target) >= FLAT if len(target) == 2 else len(target) == 3 and first in (*COLOURS, target[1])
-    if times == COLOURS[0] and 1 in sample:  # an image has colours where a grey one is meant
+    samples, remainder = divmod(have, prod(sample))
+    times = 0 if remainder or samples % first else samples // first
+    is_image = min(target) >= FLAT if len(target) == 2 else len(target) == 3 and first in (*COLOURS, target[1])
+    if times == COLOURS[0] and 1 in sample:  # a colour image instead of a grey one
         return
-    if not left and not image and read.input is None and prod(sample) > 1:
-        yield (-1, *sample), f"right for every batch: the input holds {held} times {text_of(sample)}, not {first}"
+    if not remainder and not is_image and read.input is None and prod(sample) > 1:
+        yield (-1, *sample), f"right for every batch: the input holds {samples} times {text_of(sample)}, not {first}"
     if first > 1 < times and (read.input is None or times == read.input[0]):
         yield (-1, *target), f"the input holds {times} of these, so a batch is missing in front"
 
 
 def _computed(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """Yield targets with another size where the line of code computes one; never for the batch in front.
+    """Yield targets with another size for an expression in the line of code.
 
-    Attributes come first: they are settings, and other names are mostly taken from a shape.
+    The batch in front is never changed. Attributes come first: they are settings, and other names usually come from a
+    shape.
     """
     texts = read.line.arguments if read.line is not None else ()
     for text in sorted(dict.fromkeys(texts[1:] if len(texts) == len(target) else ()), key=lambda text: "." not in text):
-        places = [at for at, each in enumerate(texts) if each == text]
-        room, left = divmod(have, prod(size for at, size in enumerate(target) if at not in places))
-        size = isqrt(room) if len(places) == 2 else room
-        shared = any({*NAMES.findall(text)} & {*NAMES.findall(each)} for each in {*texts} - {text})
-        if shared or left or text.isdigit() or places[0] == 0 or size < 2 or size ** len(places) != room:
+        axes = [axis for axis, other in enumerate(texts) if other == text]
+        quotient, remainder = divmod(have, prod(size for axis, size in enumerate(target) if axis not in axes))
+        size = isqrt(quotient) if len(axes) == 2 else quotient
+        is_shared = any({*NAMES.findall(text)} & {*NAMES.findall(other)} for other in {*texts} - {text})
+        if is_shared or remainder or text.isdigit() or axes[0] == 0 or size < 2 or size ** len(axes) != quotient:
             continue
         summand = re.fullmatch(r"(\d+) ?\+ ?([\w.]+)", text)
-        less, name = (int(summand[1]), summand[2]) if summand else (0, text)
-        value = tuple(size if at in places else asked for at, asked in enumerate(target))
-        yield value, f"{name} is {target[places[0]] - less} in that line, and {size - less} would fit"
+        offset, name = (int(summand[1]), summand[2]) if summand else (0, text)
+        value = tuple(size if axis in axes else old for axis, old in enumerate(target))
+        yield value, f"{name} is {target[axes[0]] - offset} in that line, and {size - offset} would fit"
 
 
 def _one_other(read: Reading, have: int, target: Numbers) -> Iterator[tuple[Numbers, str]]:
-    """Yield targets with one other size, near to the one that is asked for or a side like the next; never a batch."""
-    for at, size in enumerate(target if read.input is None else ()):
-        room, left = divmod(have, prod((*target[:at], *target[at + 1 :])))
-        is_near, beside = abs(room - size) * NEARLY <= size, (*target[at + 1 :][:1], *target[:at][-1:])
-        if not left and room > 1 and (at or len(target) == 2) and (room in beside or (at and is_near)):
-            yield (*target[:at], room, *target[at + 1 :]), f"{room} in place of {size}"
+    """Yield targets with one other size, near the old one or equal to a neighbour.
+
+    The batch is never changed.
+    """
+    for axis, size in enumerate(target if read.input is None else ()):
+        needed, remainder = divmod(have, prod((*target[:axis], *target[axis + 1 :])))
+        is_near, neighbours = abs(needed - size) * NEARLY <= size, (*target[axis + 1 :][:1], *target[:axis][-1:])
+        if not remainder and needed > 1 and (axis or len(target) == 2) and (needed in neighbours or (axis and is_near)):
+            yield (*target[:axis], needed, *target[axis + 1 :]), f"{needed} in place of {size}"
 
 
 def _divided(read: Reading, shape: Numbers, have: int, wanted: int) -> Iterator[Fix]:
-    """Yield inputs and lengths that may fit a pattern: with a batch, with an axis padded, with other lengths."""
+    """Yield inputs and lengths that may fit a pattern.
+
+    These are an inserted batch, a padded axis, and other lengths.
+    """
     if have == len(shape) == wanted - 1:
         yield Fix("input", text_of((1, *shape)), "insert a batch in front, x[None]")
     if wanted < 1 or -have % wanted * NEARLY >= have or read.cause != "indivisible":
@@ -138,85 +145,89 @@ def _divided(read: Reading, shape: Numbers, have: int, wanted: int) -> Iterator[
 
 
 def _padded(shape: Numbers, target: Numbers) -> Iterator[Fix]:
-    """Yield inputs with an axis that is a multiple of what the target groups it into.
+    """Yield inputs with an axis padded to a multiple of its group in the target.
 
     >>> [fix.value for fix in _padded((8, 729, 16, 72), (8, -1, 4608))]
     ['8,784,16,72']
     >>> [fix.value for fix in _padded((3, 2000, 349), (3, 1000, 2, 174, 2))]
     ['3,2000,348']
     """
-    ours, theirs = (numbers(dims) for dims in differing(shape, target)[1:])
-    grouped = (len(ours), len(theirs)) == (1, 2) and ours[0] // theirs[1] == theirs[0]
-    groups = [(shape.index(ours[0]), theirs[1])] if grouped else []
+    dims, target_dims = (numbers(sizes) for sizes in differing(shape, target)[1:])
+    is_grouped = (len(dims), len(target_dims)) == (1, 2) and dims[0] // target_dims[1] == target_dims[0]
+    groups = [(shape.index(dims[0]), target_dims[1])] if is_grouped else []
     for axis in range(1, len(shape)) if -1 in target else ():
-        behind = prod(shape[axis + 1 :])
-        groups += [(axis, dim // behind) for dim in target[1:] if dim % behind == 0]
+        inner = prod(shape[axis + 1 :])
+        groups += [(axis, dim // inner) for dim in target[1:] if dim % inner == 0]
         groups += [(axis, dim) for dim in target[axis : axis + 1]]
     for axis, group in groups:
         size, side, edge = shape[axis], isqrt(shape[axis]), isqrt(max(group, 0))
         if group < 2 or size % group == 0 or -size % group * NEARLY > size:
             continue
         up, down = size + -size % group, size - size % group
-        said = f"pad axis {axis} of the input from {size} to {up}, the next multiple of {group}, or cut it to {down}"
+        text = f"pad axis {axis} of the input from {size} to {up}, the next multiple of {group}, or cut it to {down}"
         if side**2 == size and edge**2 == group:
             up = (side + -side % edge) ** 2
-            said = f"axis {axis} of the input is a {side}x{side} map: pad it to {isqrt(up)}x{isqrt(up)}"
-        yield Fix("input", text_of((*shape[:axis], up if -1 in target else down, *shape[axis + 1 :])), said)
+            text = f"axis {axis} of the input is a {side}x{side} map: pad it to {isqrt(up)}x{isqrt(up)}"
+        yield Fix("input", text_of((*shape[:axis], up if -1 in target else down, *shape[axis + 1 :])), text)
 
 
 def likened(given: Sizes, declared: Sizes) -> Iterator[tuple[str, str]]:
-    """Yield how a shape may become one that was declared, in which `?` is any size, and what it is then.
+    """Yield a change of a shape that makes it the declared one, and the result.
+
+    A `?` in the declared shape is any size.
 
     >>> [*likened((400, 160), (160, 400))]
     [('transpose the given shape: 160,400', '160,400')]
     """
-    shape, wanted = as_dims(given), as_dims(declared)
+    shape, target = as_dims(given), as_dims(declared)
     for way in WAYS:
-        for said, after in way(shape, wanted):
-            if len(after) == len(wanted) and not unequal(after, wanted):
-                yield f"{said.format('the given shape')}: {text_of(after)}", text_of(after)
+        for text, after in way(shape, target):
+            if len(after) == len(target) and not unequal(after, target):
+                yield f"{text.format('the given shape')}: {text_of(after)}", text_of(after)
                 return
 
 
 def unequal(shape: Sequence[object], wanted: Sequence[object]) -> list[int]:
     """Return the axes, from the left, at which two shapes differ; `?` is any size."""
     pairs = enumerate(zip(shape, wanted, strict=False))
-    return [at for at, pair in pairs if pair[0] != pair[1] and "?" not in "".join(map(str, pair))]
+    return [axis for axis, pair in pairs if pair[0] != pair[1] and "?" not in "".join(map(str, pair))]
 
 
 def compared(have: int, target: Numbers) -> str:
-    """Return an element count as the dims of a target that divide it, from both ends, and what is left between.
+    """Return an element count as a product with the target dims that divide it.
+
+    The dims are taken from both ends; the remaining factor is compared with the product of the dims between them.
 
     >>> compared(1600, (8, 3, 64)), compared(68992, (2, 77, -1, 128))
     ('1600 = 8*200, where 3*64 = 192 is asked for', '68992 = 2*77*448, and 448 is 3.5 times 128')
     """
     first, between, rest, last = _between(have, target)
     known = [size for size in between if size != -1]
-    asked = prod(known)
-    if max(*first, *last, 0, 1) == 1 or not known or asked <= 0:
+    requested = prod(known)
+    if max(*first, *last, 0, 1) == 1 or not known or requested <= 0:
         return ""
-    whole = f"{have} = {'*'.join(map(str, [*first, rest, *last]))}"
-    wanted = "*".join(map(str, known)) + (f" = {asked}" if len(known) > 1 else "")
-    times = f"{rest / asked:g} times" if rest < MOST_EXACT and rest * 100 % asked == 0 else "no multiple of"
-    return f"{whole}, and {rest} is {times} {wanted}" if -1 in between else f"{whole}, where {wanted} is asked for"
+    equation = f"{have} = {'*'.join(map(str, [*first, rest, *last]))}"
+    text = "*".join(map(str, known)) + (f" = {requested}" if len(known) > 1 else "")
+    times = f"{rest / requested:g} times" if rest < MOST_EXACT and rest * 100 % requested == 0 else "no multiple of"
+    return f"{equation}, and {rest} is {times} {text}" if -1 in between else f"{equation}, where {text} is asked for"
 
 
 def _between(have: int, target: Numbers) -> tuple[list[int], list[int], int, list[int]]:
-    """Return the dims at the ends of a target that divide a count, those between, and what is left of the count."""
+    """Divide a count by the dims at the ends of a target.
+
+    Return the leading dims that divide it, the dims between, the quotient, and the trailing dims.
+    """
     between, rest = [*target], have
     ends: tuple[list[int], list[int]] = [], []
-    for dims, place in zip(ends, (0, -1), strict=True):
-        while between and between[place] > 0 and rest % between[place] == 0:
-            rest //= between[place]
-            dims.append(between.pop(place))
+    for dims, end in zip(ends, (0, -1), strict=True):
+        while between and between[end] > 0 and rest % between[end] == 0:
+            rest //= between[end]
+            dims.append(between.pop(end))
     return ends[0], between, rest, ends[1][::-1]
 
 
-# What mends without numbers that are asked again.
-
-
 def remedies(read: Reading, pair: tuple[int, int] | None) -> Iterator[str]:
-    """Yield what is likely to be done, in words; `pair` are the sizes that do not go together."""
+    """Yield likely remedies in words; `pair` are the sizes that mismatch."""
     target = numbers(read.target)
     floors = FLOOR.findall(" ".join(read.line.arguments)) if read.op == "reshape" and read.line is not None else []
     if floors and -1 not in target and (read.elements or prod(numbers(read.input))) > prod(target):
@@ -241,32 +252,34 @@ def remedies(read: Reading, pair: tuple[int, int] | None) -> Iterator[str]:
 
 
 def _is_side(shape: Sizes, axes: Sizes) -> bool:
-    """Say whether one of the axes is a side of a square map, as NHWC or NCHW has them."""
-    return any(shape[at] == shape[at + 1] and {at, at + 1} & {*axes} for at in (1, 2))
+    """Return whether one of the axes is a side of a square map in NHWC or NCHW."""
+    return any(shape[axis] == shape[axis + 1] and {axis, axis + 1} & {*axes} for axis in (1, 2))
 
 
 def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
-    """Yield what two sizes that do not go together are known for."""
+    """Yield remedies for two sizes that typically mismatch."""
     large, small = max(have, wanted), min(have, wanted)
-    texts = read.op == "broadcast" and re.search("dimension [01]$", read.quote)  # tokens or a batch, and no image
-    layer = read.op == "linear"
-    images = all(len(each) != 2 for each in (read.input, *(() if layer else read.operands or ())) if each)
-    square = large % small == 0 == large // small - isqrt(large // small) ** 2
-    pair = (have, wanted) if layer or read.op in ("conv", "expand") or small == 1 else (large, small)
-    known = len(read.input or ()) == 2 and small in POSITIONS
-    latent = read.op == "conv" and pair[0] == COLOURS[1] and max(numbers(read.input)[2:], default=0) <= LATENT
-    if images and read.op in ("conv", "linear", "broadcast", "expand") and pair in IMAGE_CHANNELS and not latent:
+    # dims 0 and 1 are tokens or a batch, and no sides of an image
+    is_text = read.op == "broadcast" and re.search("dimension [01]$", read.quote)
+    is_layer = read.op == "linear"
+    has_images = all(len(shape) != 2 for shape in (read.input, *(() if is_layer else read.operands or ())) if shape)
+    is_square = large % small == 0 == large // small - isqrt(large // small) ** 2
+    pair = (have, wanted) if is_layer or read.op in ("conv", "expand") or small == 1 else (large, small)
+    has_positions = len(read.input or ()) == 2 and small in POSITIONS
+    is_latent = read.op == "conv" and pair[0] == COLOURS[1] and max(numbers(read.input)[2:], default=0) <= LATENT
+    is_image_op = read.op in ("conv", "linear", "broadcast", "expand")
+    if has_images and is_image_op and pair in IMAGE_CHANNELS and not is_latent:
         yield IMAGE_CHANNELS[pair]
-    elif known or (read.op == "broadcast" and "position" in read.near.lower()):
+    elif has_positions or (read.op == "broadcast" and "position" in read.near.lower()):
         yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
-    elif images and not texts and read.op in ("broadcast", "concat") and large == small + 1 > FEWEST:
+    elif has_images and not is_text and read.op in ("broadcast", "concat") and large == small + 1 > FEWEST:
         yield CLASS_TOKEN.format(small) if small in PATCHES and read.op == "broadcast" else OFF_BY_ONE
-    elif read.op == "matmul" and square and have > wanted > FLAT:
+    elif read.op == "matmul" and is_square and have > wanted > FLAT:
         side = isqrt(have // wanted)
         yield f"pool each {side}x{side} map to 1x1 before it is flattened, as nn.AdaptiveAvgPool2d(1) does"
     elif read.op == "matmul" and {have, wanted} <= FEATURES:
         yield f"take the encoder of this model: this one gives {have} features, and the weights take {wanted}"
-    elif layer and small > MOST_CHANNELS and square:
+    elif is_layer and small > MOST_CHANNELS and is_square:
         longer = f"{'' if have > wanted else '1/'}{isqrt(large // small)} times as long"
         yield f"give it images of the size that it was built for: here each side may be {longer}"
     elif read.op == "matmul" and read.framework == "torch" and small > 1 and wanted % have:
@@ -274,13 +287,16 @@ def _of_sizes(read: Reading, have: int, wanted: int) -> Iterator[str]:
 
 
 def turned(read: Reading) -> tuple[int | None, Sizes]:
-    """Return how many dims there are to permute, if that is known, and the permutation, as told or in the code."""
-    there = read.pair[0] if read.pair else len(read.input) if read.input else None
-    return there, read.perm or (read.line.sizes if read.line else None) or ()
+    """Return the rank to permute, if known, and the permutation.
+
+    The permutation is from the message or from the line of code.
+    """
+    rank = read.pair[0] if read.pair else len(read.input) if read.input else None
+    return rank, read.perm or (read.line.sizes if read.line else None) or ()
 
 
 def _of_rank(there: int | None, perm: Sizes, shape: Sizes | None) -> Iterator[str]:
-    """Yield what is likely of a permutation that names an axis more or less than there are."""
+    """Yield remedies for a permutation with one axis more than the tensor."""
     if {*perm} != {*range(len(perm))} or there == len(perm):
         return
     if there in (None, 2) and perm == (2, 0, 1):

@@ -1,18 +1,18 @@
-"""Sentences of runtimes: what never changed between their versions, with holes for what did; and where a text has them.
+"""Templates of runtime messages, and the search for them in a text.
 
     cannot reshape array of size {elements} into shape {target}
 
-They are the rows of `sentences.txt`, in small letters. "-" stands there where only the text around the words tells
-who, or of which op. The framework is a row of `context.FRAMEWORKS`, which knows its dialect. A cause is a row of
-`reading.CAUSES`; "counts" and "asked" let the numbers decide; "about" and what it is about stand for words about
-something else, which is taken for an error of a shape. What changes from message to message is a hole: its name says
-what it holds, and `HOLES` how it is read. "{}" keeps a blank at an end. What stands before "^", or between two, is
-known without the rest, too. A line in brackets says which versions say the rows below it.
+A template is the text that all versions of a message share, with holes for the rest. Templates are the rows of
+`sentences.txt`, in lower case. The framework is a row of `context.FRAMEWORKS`; "-" means that only the context
+identifies it, or the op. The cause is a row of `reading.CAUSES`; for "counts" and "asked", the numbers decide; "about"
+and a subject mark messages about something else that resemble shape errors. The name of a hole says what it contains,
+and `HOLE_KINDS` how it is parsed. "{}" keeps a blank at an end. The text before "^", or between two of them, is also a
+template of its own. A line in brackets gives the versions that print the rows below it.
 
-The rest of a log need not be read. A long text is first searched for the words of errors, since the search for a word
-takes no time. Around these a sentence is thought of where all its words stand. The text around its place is cut out,
-much wider than a sentence, since the op, the node and the code stand in other lines. What terminals, CI services,
-browsers and JSON put around lines is taken off; the result is printable ASCII, and what else there was is escaped.
+A long text is first searched for typical words of errors, because a substring search is fast. Near these, a template is
+tried if all its words occur. An excerpt much longer than a message is cut out, because the op, the node and the code
+are in other lines. Decorations of terminals, CI services, browsers and JSON are removed; the result is printable ASCII,
+with everything else escaped.
 """
 
 from __future__ import annotations
@@ -28,87 +28,162 @@ from typing import Any
 from shapecalc.core.record import Record
 
 Sizes = tuple[int | str, ...]
-"""Sizes as they were printed: numbers, names, and `?` for what the runtime did not know."""
+"""Sizes as printed: numbers, names, and `?` for an unknown size."""
 
 HOLES: Mapping[str, str] = {
     **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
-    "shapes": "lists",  # of all operands
+    "shapes": "lists",  # the shapes of all operands
     **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups", "features"), "count"),
     "known": "count",  # the product of the known dims of the target
-    "there": "count",  # what the tensor has, beside
-    "wanted": "count",  # what is asked for
+    "there": "count",  # the actual size
+    "wanted": "count",  # the requested size
     "words": "words",
 }
-"""How each hole is read."""
+"""The kind of each hole, which selects its parser."""
 QUOTING = frozenset("'\"<>&`")
-"""What may be escaped in a text."""
+"""The characters that may be escaped in a text."""
 LONGEST_GAP = 400
-"""How many characters may stand in a hole of words, or between the first and the last word of a sentence's parts."""
+"""The most characters in a hole of words."""
 
 CLOSING = {"[": "]", "(": ")", "{": "}", "<": ">"}
 LONGEST_LIST = 1000
-"""How many characters a list may take."""
+"""The most characters of a list."""
 MOST_DIGITS = 19
 MOST_DIMS = 64
 PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
-"""What stands before the bracket: a blank, a quote, a type's name."""
+"""The text before a bracket: a blank, a quote, a type name."""
 BETWEEN = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
-"""What stands between the shapes of operands."""
+"""The separator of operand shapes."""
 BARE = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
 WRAPPED = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
-"""A size in a call of its own."""
+"""A size inside a call of its own."""
 COUNT = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
 UNKNOWN = {"?", "None", "none", "nan", "dyn", "unk"}
 
 
+BEFORE, AFTER = 3000, 2000
+"""The lengths of an excerpt before and after the position of a possible message."""
+
+
+CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
+
+COLOUR_LEFT_OVER = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
+"""A colour code whose escape character was lost."""
+
+TAG = re.compile(
+    r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I
+)
+
+ESCAPE = re.compile(r"\\{1,4}(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
+"""A JSON escape, but not the start of a folder name in a Windows path."""
+
+DECORATION = re.compile(
+    r"""\s*(?:
+      \[?\d{4}[-/]\d\d[-/]\d\d[T\s_]?[\d:.,]{0,24}Z?(?:[+-]\d\d:?\d\d)?\]?:?   # 2024-05-06T07:08:09.123Z
+    | \[?\d\d/\d\d/\d{4}-[\d:]{8}\]?                                         # [05/06/2024-07:08:09]
+    | \[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?                                   # 07:08:09.123
+    | [IWEF]\d{4}\s+[\d:.]{8,20}\s+\d{1,9}\s+[\w./-]{1,80}:\d{1,6}\]         # I0000 00:00:1.2  345 file.cc:67]
+    | \[(?:rank|default)\d{1,5}\]:(?:\[rank\d{1,5}\]:)?                      # [rank3]:
+    | E\ {2,}                                                                # pytest
+    | [>|\u2502\u2503\u2551](?=\s)                                           # quoted, or in a box
+    | [\w.-]{1,40}\s+\|(?=\s)                                                # docker compose
+    | \#\d{1,5}\s\d{1,6}\.\d{1,4}(?=\s)                                      # docker build
+    | \((?:[\w.]{1,60}\s)?pid=\d{1,9}[^()]{0,60}\)                           # a worker's process
+    | std(?:err|out)(?::|\s[FP](?=\s))
+    | (?:-\s)?\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?\s?[-|:]\s(?:[\w.]{1,60}\s[-|:]\s)?
+    | \#\#\[\w{1,12}\]                                                       # a CI service's mark
+    )\s?""",
+    re.VERBOSE,
+)
+
+CARETS = re.compile(r"\s*[~^][\s~^]*\Z")
+
+BOX = str.maketrans(dict.fromkeys("\u2502\u2503\u2551\u256d\u256e\u2570\u256f\u2500\u2501\u2571", " "))
+
+QUOTES = str.maketrans({**dict.fromkeys("\u2018\u2019\u201b\u2032", "'"), **dict.fromkeys("\u201c\u201d", '"')})
+
+SPACES = str.maketrans({**dict.fromkeys("\xa0\u2009\u202f\t", " "), **dict.fromkeys("\u200b\u200c\u200d\ufeff\r", "")})
+
+Span = tuple[int, int]
+
+LIKELY = ("error", "exception", "fail", "cannot", "invalid")
+
+UNLIKELY = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
+"""Words near messages of runtimes.
+
+The second tuple is searched for only if the first finds nothing.
+"""
+
+NEAR = 700
+"""The maximum distance between such a word and a message."""
+
+SHORT = 1 << 16
+"""The length up to which a text is searched whole."""
+
+GROUP = 1 << 13
+"""The size of the windows around such words that are searched at once."""
+
+DIGITS = str.maketrans("123456789", "000000000")
+
+PIECE = 1 << 20
+
+OVERLAP = 1 << 13
+
+NARROWEST = 40
+"""The minimum width of lines that were wrapped."""
+
+TOLD_APART = 160
+"""The number of following characters that distinguish two positions."""
+
+
 class Sentence(Record):
-    """One sentence, and what it means."""
+    """The template of a message, and its meaning."""
 
     __slots__ = ("__dict__",)
 
     template: str
     framework: str
-    """The framework that says it; a context may say otherwise."""
+    """The framework that prints it; the context may override it."""
     op: str | None
-    """The op that it is about; None if only the context tells."""
+    """The op; None if only the context identifies it."""
     cause: str
-    """The cause; `counts` and `asked` if the numbers decide it; `about` and what it is about, if that is no shape."""
+    """The cause; `counts` or `asked` if numbers decide, `about ...` if not a shape."""
     source: str
-    """Which versions say so."""
+    """The versions that print it."""
 
     @property
     def about(self) -> str | None:
-        """What it is about that is not a shape."""
+        """The subject of a message that is not about a shape."""
         return self.cause.removeprefix("about ") if self.cause.startswith("about ") else None
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """The text and the names of holes in turn, the text first; all in lower case."""
+        """Text and hole names alternately, text first, in lower case."""
         return tuple(self.template.lower().replace("}", "{").split("{"))
 
     @cached_property
     def anchor(self) -> str:
-        """Its longest part of text."""
+        """The longest text part."""
         return max(self.parts[::2], key=len)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that stand between blanks in a text that holds the sentence, however its quotes are written."""
+        """The whole words of the template that contain no character that may be escaped."""
         words = (word for part in self.parts[::2] for word in part.split(" ")[1:-1])
         return frozenset(word for word in words if word and QUOTING.isdisjoint(word))
 
 
 class Folded(Record):
-    """A text, and the same in lower case; both are ASCII, so that places agree."""
+    """A text with its lower-case form; both are ASCII, so positions agree."""
 
     text: str
     lower: str
     ends: tuple[int, ...] = ()
-    """Where its lines ended, if that is known."""
+    """The end positions of its lines, if known."""
 
 
 class Match(Record):
-    """Where a sentence stands in a text, and what its holes hold."""
+    """An occurrence of a template in a text, with the values of its holes."""
 
     sentence: Sentence
     start: int
@@ -117,7 +192,7 @@ class Match(Record):
 
 
 def sentences_of(rows: str) -> Iterator[Sentence]:
-    r"""Yield the sentences of a table; raise `ValueError` for a row that is incomplete.
+    r"""Parse a table of templates; raise `ValueError` for an incomplete row.
 
     >>> [each.cause for each in sentences_of("[1.0]\ntorch | - | two-infer | only one dimension can be")]
     ['two-infer']
@@ -140,24 +215,24 @@ SENTENCES = (*sentences_of(files("shapecalc.doctor").joinpath("sentences.txt").r
 
 
 def matches(sentence: Sentence, folded: Folded) -> Iterator[Match]:
-    """Yield every place where a text holds a sentence.
+    """Yield the occurrences of a template in a text.
 
     >>> said = Sentence("invalid for size {elements}", "torch", "reshape", "counts", "")
     >>> [match.values for match in matches(said, Folded("Invalid for size 24", "invalid for size 24"))]
     [{'elements': 24}]
     """
-    found: dict[int, Match] = {}
-    place = folded.lower.find(sentence.parts[0]) if sentence.anchor in folded.lower else -1
-    while place >= 0:
-        match = _match_at(sentence, folded, place)
+    by_end: dict[int, Match] = {}
+    start = folded.lower.find(sentence.parts[0]) if sentence.anchor in folded.lower else -1
+    while start >= 0:
+        match = _match_at(sentence, folded, start)
         if match:
-            found[match.end] = match  # of several beginnings the nearest
-        place = folded.lower.find(sentence.parts[0], place + len(sentence.parts[0]))
-    yield from found.values()
+            by_end[match.end] = match  # the last start before an end is the nearest
+        start = folded.lower.find(sentence.parts[0], start + len(sentence.parts[0]))
+    yield from by_end.values()
 
 
 def _match_at(sentence: Sentence, folded: Folded, start: int) -> Match | None:
-    """Return the match that starts at a place; None if a part or what a hole should hold is missing."""
+    """Return the match at a position; None if a part or a hole's value is missing."""
     parts = sentence.parts
     end = start + len(parts[0])
     values: dict[str, Any] = {}
@@ -175,19 +250,20 @@ def _match_at(sentence: Sentence, folded: Folded, start: int) -> Match | None:
 
 
 def read_count(text: str, place: int) -> tuple[int | None, int]:
-    """Return the number at a place and where it ends; None if none stands there.
+    """Parse the number at a position; return it with its end, or None.
 
     >>> read_count("size 24 into", 5)
     (24, 7)
     """
-    found = COUNT.match(text, place)
-    return (int(found[1]), found.end()) if found else (None, place)
+    count = COUNT.match(text, place)
+    return (int(count[1]), count.end()) if count else (None, place)
 
 
 def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
-    """Return the list of sizes at a place, as a runtime prints it, and where it ends; None if none stands there.
+    """Parse the list of sizes at a position; return it with its end, or None.
 
-    `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3`, `[np.int32(5), 2L]`.
+    The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3` and
+    `[np.int32(5), 2L]`.
 
     >>> read_list("shape (5,newaxis)", 5), read_list("{1 2 1 1}", 0), read_list("2.3.4)", 0)
     (((5, -1), 17), ((1, 2, 1, 1), 9), ((2, 3, 4), 5))
@@ -198,9 +274,8 @@ def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
         return (_sizes(bare[0].strip()), bare.end()) if bare else (None, place)
     start = prefix.end()
     span = text[start : start + LONGEST_LIST]
-    # one of these stands in a text that holds such a call
     if any(call in span for call in ("np.", "numpy.", "Dimension(")):
-        span = WRAPPED.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # what follows keeps its place
+        span = WRAPPED.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # padded to keep positions
     end = closing(span)
     if end is None:
         return None, place
@@ -212,22 +287,24 @@ def read_list(text: str, place: int) -> tuple[Sizes | None, int]:
 
 
 def read_lists(text: str, place: int) -> tuple[tuple[Sizes, ...] | None, int]:
-    """Return the two lists or more at a place, perhaps in one bracket, and where they end; None if there are fewer.
+    """Parse two or more lists at a position, perhaps inside one bracket.
+
+    Return them with their end; None if there are fewer.
 
     >>> read_lists("[(2, 3), (2,)] no", 0), read_lists("(672,294,3) (3,3) ", 0)[0]
     ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
     """
     bracketed = text[place : place + 2] in ("[(", "[[", "((")
-    found, end, place = list[Sizes](), place, place + bracketed
-    while len(found) < MOST_DIMS:
+    lists, end, place = list[Sizes](), place, place + bracketed
+    while len(lists) < MOST_DIMS:
         sizes, after = read_list(text, place)
         if sizes is None:
             break
-        found.append(sizes)
-        between = BETWEEN.match(text, after)
-        end, place = after, between.end() if between else after
-    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be cut before it
-    return (tuple(found), end) if len(found) > 1 else (None, end)
+        lists.append(sizes)
+        separator = BETWEEN.match(text, after)
+        end, place = after, separator.end() if separator else after
+    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be truncated before it
+    return (tuple(lists), end) if len(lists) > 1 else (None, end)
 
 
 READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
@@ -238,20 +315,20 @@ READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
 
 
 def closing(span: str) -> int | None:
-    """Return where the bracket that a text begins with closes; None if it does not."""
-    waiting: list[str] = []
-    for place, char in enumerate(span):
+    """Return the position where the first bracket of a text closes, or None."""
+    stack: list[str] = []
+    for position, char in enumerate(span):
         if char in CLOSING:
-            waiting.append(CLOSING[char])
-        elif waiting and char == waiting[-1]:
-            waiting.pop()
-            if not waiting:
-                return place
+            stack.append(CLOSING[char])
+        elif stack and char == stack[-1]:
+            stack.pop()
+            if not stack:
+                return position
     return None
 
 
 def text_of(sizes: Iterable[object]) -> str:
-    """Return sizes as they are written on a command line.
+    """Return sizes in the syntax of the command line.
 
     >>> text_of((8, "?", -1)), text_of(())
     ('8,?,-1', '[]')
@@ -260,7 +337,7 @@ def text_of(sizes: Iterable[object]) -> str:
 
 
 def _sizes(body: str) -> Sizes | None:
-    """Return the sizes that a list holds; None if one is no size."""
+    """Parse the items of a list; None if one is not a size."""
     words = _words(body)
     if len(words) > MOST_DIMS:
         return None
@@ -269,7 +346,7 @@ def _sizes(body: str) -> Sizes | None:
 
 
 def _words(body: str) -> list[str]:
-    """Return the words of a list: between commas, or without these between blanks, `x` or points."""
+    """Split a list at commas, or without them at blanks, `x` or dots."""
     if "," in body:
         words = body.split(",")
         return words[:-1] if not words[-1].strip() else words
@@ -281,7 +358,7 @@ def _words(body: str) -> list[str]:
 
 
 def _size(word: str) -> int | str | None:
-    """Return one size; None if the word is none."""
+    """Parse one size; None if it is not one."""
     number = word.removesuffix("L")
     if number.removeprefix("-").isdigit() and len(number) <= MOST_DIGITS + 1:
         return int(number)
@@ -292,43 +369,8 @@ def _size(word: str) -> int | str | None:
     return word if word.isidentifier() and len(word) <= 40 else None
 
 
-# The parts of a text in which sentences may stand
-
-
-CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
-COLOUR_LEFT_OVER = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
-"""A colour whose escape character was lost on the way."""
-TAG = re.compile(
-    r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I
-)
-ESCAPE = re.compile(r"\\{1,4}(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))")
-"""An escape of JSON; what starts the next folder of a Windows path is none."""
-DECORATION = re.compile(
-    r"""\s*(?:
-      \[?\d{4}[-/]\d\d[-/]\d\d[T\s_]?[\d:.,]{0,24}Z?(?:[+-]\d\d:?\d\d)?\]?:?   # 2024-05-06T07:08:09.123Z
-    | \[?\d\d/\d\d/\d{4}-[\d:]{8}\]?                                         # [05/06/2024-07:08:09]
-    | \[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?                                   # 07:08:09.123
-    | [IWEF]\d{4}\s+[\d:.]{8,20}\s+\d{1,9}\s+[\w./-]{1,80}:\d{1,6}\]         # I0000 00:00:1.2  345 file.cc:67]
-    | \[(?:rank|default)\d{1,5}\]:(?:\[rank\d{1,5}\]:)?                      # [rank3]:
-    | E\ {2,}                                                                # pytest
-    | [>|\u2502\u2503\u2551](?=\s)                                           # quoted, or in a box
-    | [\w.-]{1,40}\s+\|(?=\s)                                                # docker compose
-    | \#\d{1,5}\s\d{1,6}\.\d{1,4}(?=\s)                                      # docker build
-    | \((?:[\w.]{1,60}\s)?pid=\d{1,9}[^()]{0,60}\)                           # a worker's process
-    | std(?:err|out)(?::|\s[FP](?=\s))
-    | (?:-\s)?\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?\s?[-|:]\s(?:[\w.]{1,60}\s[-|:]\s)?
-    | \#\#\[\w{1,12}\]                                                       # a CI service's mark
-    )\s?""",
-    re.VERBOSE,
-)
-CARETS = re.compile(r"\s*[~^][\s~^]*\Z")
-BOX = str.maketrans(dict.fromkeys("\u2502\u2503\u2551\u256d\u256e\u2570\u256f\u2500\u2501\u2571", " "))
-QUOTES = str.maketrans({**dict.fromkeys("\u2018\u2019\u201b\u2032", "'"), **dict.fromkeys("\u201c\u201d", '"')})
-SPACES = str.maketrans({**dict.fromkeys("\xa0\u2009\u202f\t", " "), **dict.fromkeys("\u200b\u200c\u200d\ufeff\r", "")})
-
-
 def clean_lines(text: str) -> list[str]:
-    r"""Return the lines of a text without what was put around them, and without lines of carets.
+    r"""Return the lines of a text without decorations, and without lines of carets.
 
     >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\n     ^^^^")
     ["ValueError: shape '[2]'"]
@@ -341,7 +383,7 @@ def clean_lines(text: str) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """Return a text with the escapes of HTML and JSON read and those of terminals dropped."""
+    """Decode the escapes of HTML and JSON, and drop those of terminals."""
     for _ in range(2 if "&" in text else 0):
         text = unescape(text)
     if "<" in text:
@@ -360,9 +402,8 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without its decorations and without control characters."""
-    # how many decorations of one line are taken off
-    for _ in range(4):
+    """Return a line without its decorations and control characters."""
+    for _ in range(4):  # at most four decorations per line
         prefix = DECORATION.match(line)
         if prefix is None:
             break
@@ -370,30 +411,8 @@ def _bare(line: str) -> str:
     return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)
 
 
-Span = tuple[int, int]
-
-LIKELY = ("error", "exception", "fail", "cannot", "invalid")
-UNLIKELY = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
-"""Words that stand in or near what runtimes say; those of the second list are looked for if the first tell nothing."""
-NEAR = 700
-"""How far from such a word a sentence may stand."""
-SHORT = 1 << 16
-"""A text so long is read whole."""
-GROUP = 1 << 13
-"""How many characters near the words of errors are searched for sentences at once."""
-DIGITS = str.maketrans("123456789", "000000000")
-PIECE = 1 << 20
-OVERLAP = 1 << 13
-BEFORE, AFTER = 3000, 2000
-"""How much text goes with a place where a sentence may stand."""
-NARROWEST = 40
-"""How wide lines are at least that were broken at a width."""
-TOLD_APART = 160
-"""Places are the same if so many characters after them are."""
-
-
 def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> Iterator[tuple[str, list[Sentence]]]:
-    r"""Yield the parts of a text that may hold one of the sentences, each with those that may stand in it.
+    r"""Yield the excerpts that may contain a message, with candidate templates.
 
     >>> from shapecalc.doctor.match import Sentence
     >>> said = Sentence("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
@@ -402,20 +421,19 @@ def excerpts(text: str, sentences: Sequence[Sentence], marks: Sequence[str]) -> 
     """
     for piece in _pieces(text):
         lower = piece.lower()
-        if len(lower) != len(piece):  # a letter whose small form is longer would move all places
+        if len(lower) != len(piece):  # a letter with a longer lower-case form would shift positions
             lower = piece.encode("ascii", "replace").decode().lower()
         for begin, end in [(0, len(lower))] if len(text) <= SHORT else _near_marks(lower, marks):
             words = {*lower[begin:end].split()}
-            known = [sentence for sentence in sentences if sentence.words <= words]
-            places = sorted({place for sentence in known for place in _places(lower, begin, end, sentence)})
-            for start, stop in _joined(
-                ((_line_start(lower, place), _line_end(lower, place + AFTER)) for place in places), SHORT
-            ):
-                yield piece[start:stop], known
+            candidates = [sentence for sentence in sentences if sentence.words <= words]
+            positions = sorted({at for sentence in candidates for at in _places(lower, begin, end, sentence)})
+            spans = ((_line_start(lower, at), _line_end(lower, at + AFTER)) for at in positions)
+            for start, stop in _joined(spans, SHORT):
+                yield piece[start:stop], candidates
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that overlap and end with lines."""
+    """Yield overlapping chunks of a text that end at line ends."""
     start = 0
     while len(text) - start > PIECE:
         end = _line_end(text, start + PIECE - OVERLAP)
@@ -425,44 +443,53 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _near_marks(lower: str, marks: Sequence[str]) -> Iterator[Span]:
-    """Yield the parts of a text around the words that mark an error; of those alike but for numbers only some."""
+    """Yield the spans around words that mark an error.
+
+    Of words whose following text differs only in its numbers, only the first few count.
+    """
     zeros = lower.translate(DIGITS)
-    alike: dict[str, set[str]] = {}
+    variants: dict[str, set[str]] = {}
     for begin in range(0, len(lower), SHORT):
-        places = list[int]()
+        positions = list[int]()
         for mark in marks:
             end = begin + SHORT + len(mark) - 1
-            place = lower.find(mark, begin, end)
-            while place >= 0:
-                those = alike.setdefault(zeros[place : place + TOLD_APART], set())
-                told = lower[place : place + TOLD_APART]
-                if len(those) < 24 and told not in those:
-                    those.add(told)
-                    places.append(place)
-                place = lower.find(mark, place + NEAR, end)
-        yield from _joined(((max(0, place - NEAR), place + 2 * NEAR) for place in sorted(places)), GROUP)
+            at = lower.find(mark, begin, end)
+            while at >= 0:
+                seen = variants.setdefault(zeros[at : at + TOLD_APART], set())
+                variant = lower[at : at + TOLD_APART]
+                if len(seen) < 24 and variant not in seen:
+                    seen.add(variant)
+                    positions.append(at)
+                at = lower.find(mark, at + NEAR, end)
+        yield from _joined(((max(0, at - NEAR), at + 2 * NEAR) for at in sorted(positions)), GROUP)
 
 
 def _joined(spans: Iterator[Span], longest: int) -> list[Span]:
-    """Return parts of a text in order, those that touch as one, unless that would be longer than is read at once."""
-    joined: list[Span] = []
+    """Merge spans that touch, unless the result exceeds `max_length`."""
+    result: list[Span] = []
     for begin, end in spans:
-        if joined and begin <= joined[-1][1] and end - joined[-1][0] <= longest:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if result and begin <= result[-1][1] and end - result[-1][0] <= longest:
+            result[-1] = result[-1][0], max(end, result[-1][1])
         else:
-            joined.append((begin, end))
-    return joined
+            result.append((begin, end))
+    return result
 
 
 def _line_start(lower: str, place: int) -> int:
-    """Return where the text that goes with a place begins: with a line, if lines are not too long."""
-    wanted = max(0, place - BEFORE)
-    begin = lower.rfind("\n", max(0, wanted - BEFORE), wanted) + 1
-    return begin if begin else wanted
+    """Return the start of the excerpt around a position.
+
+    It is a line start, if one is near.
+    """
+    start = max(0, place - BEFORE)
+    line_start = lower.rfind("\n", max(0, start - BEFORE), start) + 1
+    return line_start if line_start else start
 
 
 def _line_end(lower: str, place: int) -> int:
-    """Return where the line of a place ends, or if it is too long a word before: a number is never cut."""
+    """Return the end of the line at a position.
+
+    If the line is too long, it is the end of an earlier word, so no number is cut.
+    """
     if place >= len(lower):
         return len(lower)
     end = lower.find("\n", place, place + AFTER)
@@ -470,21 +497,23 @@ def _line_end(lower: str, place: int) -> int:
 
 
 def _places(lower: str, begin: int, end: int, sentence: Sentence) -> list[int]:
-    """Return where a sentence may stand: its longest part, or its longest word where lines were broken in it."""
-    found: dict[str, int] = {}
+    """Return the candidate positions of a template: its longest part or word.
+
+    The word counts where a line break splits the part.
+    """
+    positions: dict[str, int] = {}
     for anchor in (sentence.anchor, max(sentence.words or {sentence.anchor}, key=len)):
-        place = lower.find(anchor, begin, end)
-        # of how many different places of one sentence in one part the text is cut out
-        while place >= 0 and len(found) < 12:
-            found.setdefault(lower[place : place + TOLD_APART], place)
-            place = lower.find(anchor, place + len(anchor), end)
-        if found:
+        at = lower.find(anchor, begin, end)
+        while at >= 0 and len(positions) < 12:  # at most 12 distinct excerpts per template and window
+            positions.setdefault(lower[at : at + TOLD_APART], at)
+            at = lower.find(anchor, at + len(anchor), end)
+        if positions:
             break
-    return [*found.values()]
+    return [*positions.values()]
 
 
 def folded(part: str, joined: Callable[[list[str]], str] = "\n".join) -> Folded:
-    """Return a part of a text, clean and in one line; `joined` puts its lines together."""
+    """Return a part of a text, cleaned and in one line; `join_lines` joins its lines."""
     lines = [" ".join(line.split()) for line in joined(clean_lines(part)).split("\n")]
     kept = [line for line in lines if line]
     text = " ".join(kept)
@@ -492,6 +521,6 @@ def folded(part: str, joined: Callable[[list[str]], str] = "\n".join) -> Folded:
 
 
 def unwrapped(lines: list[str]) -> str:
-    """Join lines that were broken at a width: those that fill it to the next, the others with a line end."""
+    """Join wrapped lines: a line of full width continues in the next."""
     width = max(max(map(len, lines), default=0), NARROWEST)
     return "".join(line if len(line) == width else f"{line}\n" for line in lines)

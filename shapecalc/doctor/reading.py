@@ -1,6 +1,6 @@
-"""Readings: what an error says of an op, as data, and why it was refused: said, or decided by the numbers.
+"""Parsed error messages: the op, its shapes, and the cause.
 
-A message in which nothing is known gives none.
+The cause is printed, or decided by the numbers. A text without a known message yields none.
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from shapecalc.doctor import match as sentences
 from shapecalc.doctor.match import Folded, Match, Sentence, Sizes
 
 NODE_OF = "node of the operator"
-"""What a message is about of which only the node is known."""
+"""The prefix of the subject of a message that only identifies a node."""
 DECLARED = "model's input as declared"
-"""What a message is about that tells a declared shape."""
+"""The subject of a message about a declared input shape."""
 INFERRED = "declared shape that the node does not give"
+"""The subject of a message about a declared shape that contradicts the node."""
 MOST_READ = 16
 MEETING = ("not-broadcastable", "inner-differs", "dims-differ", "ranks-differ", "channels-differ", "window-too-large")
-"""The causes of which several shapes are told."""
+"""The causes whose messages contain several shapes."""
 TELLING = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
-"""The fields of a reading that are sizes, counts or axes."""
+"""The fields of a message that are sizes, counts or axes."""
 LONGEST_OPENING = 160
-"""How far before what is known of a sentence it may begin."""
+"""The most characters of a message quoted before its known part."""
 LONGEST_END = 100
-"""How far behind what is known of it a sentence is echoed."""
+"""The most characters of a message quoted after its known part."""
 
 
 class Cause(Record):
-    """What is said of a cause."""
+    """The description of a cause."""
 
     said: str
     mend: str = ""
-    """What mends it, where no numbers are needed to say it."""
+    """The remedy, if it does not depend on numbers."""
     explained: tuple[str, str] | None = None
-    """More words, and a command line that shows it."""
+    """A longer explanation, and a command line that demonstrates it."""
 
 
 CAUSES: Mapping[str, Cause] = {
@@ -136,7 +137,10 @@ CAUSES: Mapping[str, Cause] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one message says. What it does not say is None. Two are equal if they say the same of a tensor."""
+    """A parsed message; a field is None if the message does not state it.
+
+    Two are equal if they state the same about a tensor.
+    """
 
     framework: str | None
     op: str | None
@@ -144,63 +148,66 @@ class Reading:
     cause: str
     quote: str = field(compare=False)
     about: str | None = None
-    """What a message is about that is not about a shape."""
+    """The subject of a message that is not about a shape."""
     input: Sizes | None = None
     elements: int | None = None
-    """The input's element count, where its shape is not told."""
+    """The input's element count, if its shape is unknown."""
     target: Sizes | None = None
     target_elements: int | None = None
     perm: Sizes | None = None
     axes: Sizes | None = None
     strides: Sizes | None = None
-    """The input's strides, where a view was asked for."""
+    """The input's strides, if a view was requested."""
     pair: tuple[int, int] | None = None
-    """What there is and what is wanted: a permutation's dims and the axes that it names, two sizes that differ."""
+    """The actual and the expected value: a rank and an axis, or two sizes."""
     operands: tuple[Sizes, ...] | None = None
-    """Every shape beside the input's, of several operands."""
+    """The shapes of the operands other than the input."""
     groups: int | None = None
     """The groups of a convolution."""
     line: context.Line | None = field(default=None, compare=False)
-    """The call that failed, if the text shows it."""
+    """The failing call, if the text contains it."""
     stated: Sizes | None = field(default=None, compare=False)
-    """The shape of its tensor, if the text states it."""
+    """The shape of its tensor, if the text prints it."""
     near: str = field(default="", compare=False)
-    """The text before it, in which code may stand."""
+    """The text before the message, which may contain code."""
 
     @property
     def traits(self) -> context.Framework:
-        """What is true of all messages of its framework."""
+        """The properties of its framework's messages."""
         return context.FRAMEWORKS.get(self.framework or "", context.Framework())
 
     @property
     def dialect(self) -> str | None:
-        """The dialect whose rules the reading is run under; None if the framework's messages have none of their own."""
+        """The dialect that checks the request; None if the framework is not one."""
         return self.framework if self.traits.own_rules else None
 
     @property
     def shapes(self) -> tuple[Any, ...]:
-        """The sizes, counts and axes that it tells."""
+        """The sizes, counts and axes that it states."""
         return tuple([getattr(self, name) for name in TELLING])
 
 
 def readings(text: str) -> list[Reading]:
-    """Return what a text says, each message once, those about shapes before all others.
+    """Parse the messages in a text, without duplicates.
+
+    Those about shapes are returned; without any, a single one about something else.
 
     >>> [found.cause for found in readings("ValueError: cannot reshape array of size 24 into shape (5,5)")]
     ['count-mismatch']
     """
-    found = _found(sentences.excerpts(text, sentences.SENTENCES, sentences.LIKELY))
-    if len(text) > sentences.SHORT and all(reading.about for reading in found):
-        found += _found(sentences.excerpts(text, sentences.SENTENCES, sentences.UNLIKELY))
+    result = _found(sentences.excerpts(text, sentences.SENTENCES, sentences.LIKELY))
+    if len(text) > sentences.SHORT and all(message.about for message in result):
+        result += _found(sentences.excerpts(text, sentences.SENTENCES, sentences.UNLIKELY))
     if len(text) <= sentences.SHORT and "\n" in text:
-        found = max(found, _found([(text, sentences.SENTENCES)], sentences.unwrapped), key=_told)
-        found = found or _found([(text, sentences.SENTENCES)], "".join)
-    about_shapes = [reading for reading in found if reading.about is None]
-    return about_shapes or sorted(found, key=lambda each: (str(each.about).startswith(NODE_OF), -_told([each])))[:1]
+        result = max(result, _found([(text, sentences.SENTENCES)], sentences.unwrapped), key=_told)
+        result = result or _found([(text, sentences.SENTENCES)], "".join)
+    about_shapes = [message for message in result if message.about is None]
+    by_relevance = sorted(result, key=lambda other: (str(other.about).startswith(NODE_OF), -_told([other])))
+    return about_shapes or by_relevance[:1]
 
 
 def knows(text: str) -> bool:
-    """Say whether a text holds a sentence that the doctor knows.
+    """Return whether a text contains a known message.
 
     >>> knows("RuntimeError: shape '[5]' is invalid for input of size 6"), knows("2,3,4 to 6,4")
     (True, False)
@@ -209,128 +216,129 @@ def knows(text: str) -> bool:
 
 
 def _told(found: list[Reading]) -> int:
-    """Return how much some readings tell: their causes and counts, and shapes twice."""
-    causes = [each for each in found if each.about is None and each.cause != "unspecified"]
-    shapes = [value for each in found for value in each.shapes if value is not None]
+    """Return the amount of information in messages; a shape counts twice."""
+    causes = [message for message in found if message.about is None and message.cause != "unspecified"]
+    shapes = [value for message in found for value in message.shapes if value is not None]
     return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
 
 
 def _found(
     parts: Iterable[tuple[str, Sequence[Sentence]]], joined: Callable[[list[str]], str] = "\n".join
 ) -> list[Reading]:
-    """Return the readings of the parts of a text, in order; `joined` puts their lines together."""
-    found: dict[Reading, Reading] = {}
-    for part, known in parts:
+    """Parse the messages in excerpts; `join_lines` joins the lines of an excerpt."""
+    result: dict[Reading, Reading] = {}
+    for part, templates in parts:
         clean = sentences.folded(part, joined)
-        kept = _widest(match for sentence in known for match in sentences.matches(sentence, clean))
-        for match, room in _with_room(kept, len(clean.text)):
-            reading = _reading(match, clean, room)
-            found.setdefault(reading, reading)
-            if len(found) >= MOST_READ:
-                return _without_echoes([*found.values()])
-    return _without_echoes([*found.values()])
+        kept = _widest(match for template in templates for match in sentences.matches(template, clean))
+        for match, bounds in _with_room(kept, len(clean.text)):
+            message = _reading(match, clean, bounds)
+            result.setdefault(message, message)
+            if len(result) >= MOST_READ:
+                return _without_echoes([*result.values()])
+    return _without_echoes([*result.values()])
 
 
 def _with_room(kept: list[Match], length: int) -> Iterator[tuple[Match, tuple[int, int]]]:
-    """Yield matches, each with the places between which no other message of its own cause stands."""
-    walls = [match for match in kept if match.sentence.cause != "unspecified"]
-    starts, ends = [wall.start for wall in walls], [wall.end for wall in walls]
-    # of how many messages in one part of a text the surroundings are read, those about shapes first
-    for match in sorted(kept, key=lambda each: each.sentence.about is not None)[:400]:
+    """Yield matches, each with the span that contains no other message with a cause."""
+    with_cause = [match for match in kept if match.sentence.cause != "unspecified"]
+    starts, ends = [match.start for match in with_cause], [match.end for match in with_cause]
+    # The context of 400 messages per excerpt is parsed at most, those about shapes first.
+    for match in sorted(kept, key=lambda other: other.sentence.about is not None)[:400]:
         before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
-        yield match, (ends[before - 1] if before else 0, starts[after] if after < len(walls) else length)
+        yield match, (ends[before - 1] if before else 0, starts[after] if after < len(with_cause) else length)
 
 
 def _without_echoes(found: list[Reading]) -> list[Reading]:
-    """Return the readings without those that say less of what another one says."""
-    told = {each.framework for each in found if each.cause != "unspecified"}
-    found = [each for each in found if each.cause != "unspecified" or each.framework not in told]
-    return [one for one in found if not any(other is not one and _says_more(other, one) for other in found)]
+    """Drop messages that state less than another one about the same failure."""
+    specific = {one.framework for one in found if one.cause != "unspecified"}
+    kept = [one for one in found if one.cause != "unspecified" or one.framework not in specific]
+    return [one for one in kept if not any(other is not one and _says_more(other, one) for other in kept)]
 
 
 def _says_more(more: Reading, less: Reading) -> bool:
-    """Say whether a reading holds all that another holds, and shapes that it lacks."""
+    """Return whether a message has all shapes of another, and more."""
     if (more.framework, more.op, more.cause) != (less.framework, less.op, less.cause):
         return False
     return more.shapes != less.shapes and all(
-        theirs in (None, ours) for ours, theirs in zip(more.shapes, less.shapes, strict=True)
+        other in (None, value) for value, other in zip(more.shapes, less.shapes, strict=True)
     )
 
 
 def _widest(found: Iterable[Match]) -> list[Match]:
-    """Return the matches in order, of those that overlap the one that starts first and reads most."""
+    """Return non-overlapping matches in order, preferring those with most values."""
     kept: list[Match] = []
     starts: list[int] = []
-    for match in sorted(found, key=lambda each: (-len(each.values), each.start - each.end)):
-        at = bisect_left(starts, match.start)
-        if (not at or kept[at - 1].end <= match.start) and (at == len(kept) or match.end <= starts[at]):
-            starts.insert(at, match.start)
-            kept.insert(at, match)
+    for match in sorted(found, key=lambda other: (-len(other.values), other.start - other.end)):
+        index = bisect_left(starts, match.start)
+        if (not index or kept[index - 1].end <= match.start) and (index == len(kept) or match.end <= starts[index]):
+            starts.insert(index, match.start)
+            kept.insert(index, match)
     return kept
 
 
 def _reading(match: Match, clean: Folded, room: tuple[int, int]) -> Reading:
-    """Return what a sentence and the text around it say."""
+    """Parse a match and its context."""
     sentence = match.sentence
     framework = context.framework_near(match, clean)
     node = context.node_near(match, framework, clean, room)
     quote = _quote(match, clean)
-    behind = clean.text[match.end : match.end + context.NEARBY]
+    after = clean.text[match.end : match.end + context.NEARBY]
     op, cause, unrelated = _op(sentence, framework, node), sentence.cause, "not-about-shape"
-    if sentence.about in (DECLARED, INFERRED) and op == "concat":  # it joins what the model declares
+    if sentence.about in (DECLARED, INFERRED) and op == "concat":  # its operands are the declared tensors
         cause = "dims-differ"
     elif sentence.about is not None:
         cause = "declared-input" if sentence.about == DECLARED else unrelated
-        about = Reading(framework, None, node.name, cause, quote, sentence.about, near=behind)
-        return _with_shapes(about, match.values)
+        other = Reading(framework, None, node.name, cause, quote, sentence.about, near=after)
+        return _with_shapes(other, match.values)
     if op is None and node.op and node.op not in context.OPS_BY_NAME:
         return Reading(framework, None, node.name, unrelated, quote, f"{NODE_OF} {node.op}")
-    read = _with_shapes(Reading(framework, op, node.name, cause, quote), match.values)
-    near = clean.text[max(room[0], match.start - context.NEARBY) : match.start]  # code may stand there
-    line = context.line_before(near, op, read.target) or context.line_before(behind, op, read.target)
+    message = _with_shapes(Reading(framework, op, node.name, cause, quote), match.values)
+    before = clean.text[max(room[0], match.start - context.NEARBY) : match.start]  # may contain code
+    line = context.line_before(before, op, message.target) or context.line_before(after, op, message.target)
     stated = next(context.shapes_near(match, clean, line.tensor), None) if line and line.tensor else None
-    read = replace(read, line=line, near=near, stated=stated)
-    read = _with_printed(read, [*context.shapes_near(match, clean)])
-    if read.input is None and framework == "openvino":
-        shapes = [_input_sizes(each) for each in context.inputs_of_node(match, clean)]
-        several = tuple([each for each in shapes[1:] if each]) if cause in MEETING else ()
-        read = replace(read, input=shapes[0] if shapes else None, operands=several or None)
-    return _decided(read)
+    message = replace(message, line=line, near=before, stated=stated)
+    message = _with_printed(message, [*context.shapes_near(match, clean)])
+    if message.input is None and framework == "openvino":
+        shapes = [_input_sizes(shape) for shape in context.inputs_of_node(match, clean)]
+        others = tuple([shape for shape in shapes[1:] if shape]) if cause in MEETING else ()
+        message = replace(message, input=shapes[0] if shapes else None, operands=others or None)
+    return _decided(message)
 
 
 def _quote(match: Match, clean: Folded) -> str:
-    """Return the sentence from its beginning in the text to the end of its line, as far as that is short."""
+    """Return the message up to the end of its line, limited at both ends."""
     text = clean.text
     before = text[max(0, match.start - LONGEST_OPENING) : match.start].replace("vs. ", "vs  ")
-    else_from = len(before) if match.start > LONGEST_OPENING else 0
-    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=else_from)
+    default = len(before) if match.start > LONGEST_OPENING else 0
+    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=default)
     lines = (0, *clean.ends, len(text) + 1)
-    start, line = (lines[bisect_right(lines, place) - after] for place, after in ((match.start, 1), (match.end, 0)))
-    begin = max(begin, len(before) - match.start + start)
-    end = max(match.end, text.rfind(" ", 0, match.end + LONGEST_END)) if line > match.end + LONGEST_END else line
+    line_start, line_end = lines[bisect_right(lines, match.start) - 1], lines[bisect_right(lines, match.end)]
+    begin = max(begin, len(before) - match.start + line_start)
+    is_long = line_end > match.end + LONGEST_END
+    end = max(match.end, text.rfind(" ", 0, match.end + LONGEST_END)) if is_long else line_end
     return text[match.start - len(before) + begin : end].strip()
 
 
 def _op(sentence: Sentence, framework: str | None, node: context.Node) -> str | None:
-    """Return the op: the sentence's, or the node's where the sentence is said of several ops."""
-    named = context.OPS_BY_NAME.get(node.op or "")
-    if framework == "tensorrt" and sentence.op == "shuffle" and named not in ("reshape", "transpose"):
-        return named or sentence.op
-    return sentence.op or named
+    """Return the op of the template, or of the node if the template has several ops."""
+    node_op = context.OPS_BY_NAME.get(node.op or "")
+    if framework == "tensorrt" and sentence.op == "shuffle" and node_op not in ("reshape", "transpose"):
+        return node_op or sentence.op
+    return sentence.op or node_op
 
 
 def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
-    """Return a reading with the shapes and counts that the holes of its sentence hold."""
-    given = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
-    first, *others = [_input_sizes(each) for each in given] or [None]
+    """Fill in the shapes and counts from the holes of the template."""
+    shapes = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
+    first, *others = [_input_sizes(shape) for shape in shapes] or [None]
     if first and "features" in values and values["axis"] in (-1, len(first) - 1):
         others = [("?", values["features"])]
-    input, operands = (None, [first]) if "operand" in values and len(given) == 1 else (first, others)
+    input, operands = (None, [first]) if "operand" in values and len(shapes) == 1 else (first, others)
     target, axes = values.get("target"), values.get("axes")
-    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is to be inferred
+    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred
     if read.framework in ("onnx", "onnxruntime") and read.op == "transpose" and input and 0 in input:
-        input = tuple("?" if size == 0 else size for size in input)  # an unknown size is printed as 0 there
-    # the ops whose messages name an axis that is no argument of theirs
+        input = tuple("?" if size == 0 else size for size in input)  # ONNX's transpose prints an unknown size as 0
+    # Messages of these ops name an axis that is not one of their arguments.
     if axes is None and "axis" in values and read.op not in ("linear", "reshape", "transpose", "expand", "shuffle"):
         axes = (values["axis"],)
     return replace(
@@ -343,50 +351,51 @@ def _with_shapes(read: Reading, values: Mapping[str, Any]) -> Reading:
         axes=axes,
         strides=values.get("strides"),
         pair=_pair(values),
-        operands=tuple([each for each in operands if each is not None]) or None,
+        operands=tuple([operand for operand in operands if operand is not None]) or None,
         groups=values.get("groups"),
     )
 
 
 def _pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return what there is and what is wanted; of an axis that is out of range, the dims and the axis."""
+    """Return the actual and the expected size, or the rank and the invalid axis."""
     values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
     if "features" in values:
-        there = count_of(values["input"][values["axis"] :][:1])
-        return None if there is None else (there, values["features"])
+        actual = count_of(values["input"][values["axis"] :][:1])
+        return None if actual is None else (actual, values["features"])
     names = ("there", "wanted") if "there" in values else ("rank", "axis")
     return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
 
 
 def _with_printed(read: Reading, printed: Sequence[Sizes]) -> Reading:
-    """Return a reading with the shape of its input that is printed near: it holds the elements, or has the dims."""
+    """Fill in the input shape that is printed nearby, if its volume or rank fits."""
     if read.input is not None or read.op == "concat":
         return read
     if read.op in ("matmul", "broadcast"):
         return next(_met(read, printed), read)
-    ranked = read.cause in ("bad-perm", "bad-axis")
-    there = read.pair[0] if ranked and read.pair else len(printed[-1]) if ranked and printed else None
-    alike = (each for each in printed[::-1] if len(each) > 1 and each != read.target)
-    fits = (each for each in alike if (count_of(each) == read.elements if read.elements else len(each) == there))
-    found = next(fits, None)
-    return read if found is None else replace(read, input=found, elements=None)
+    needs_rank = read.cause in ("bad-perm", "bad-axis")
+    rank = read.pair[0] if needs_rank and read.pair else len(printed[-1]) if needs_rank and printed else None
+    candidates = (sizes for sizes in printed[::-1] if len(sizes) > 1 and sizes != read.target)
+    for sizes in candidates:
+        if count_of(sizes) == read.elements if read.elements else len(sizes) == rank:
+            return replace(read, input=sizes, elements=None)
+    return read
 
 
 def _met(read: Reading, printed: Sequence[Sizes]) -> Iterator[Reading]:
-    """Yield a reading with two shapes that are printed near, in which the sizes meet that are told."""
-    for one, other in permutations(dict.fromkeys(each for each in printed if each), 2):
-        met = zip(one[::-1], other[::-1], strict=False) if read.op == "broadcast" else [(one[-1], other[-2:][0])]
-        if read.pair in met:
+    """Yield the message with two printed shapes whose sizes are those that mismatch."""
+    for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
+        pairs = zip(one[::-1], other[::-1], strict=False) if read.op == "broadcast" else [(one[-1], other[-2:][0])]
+        if read.pair in pairs:
             yield replace(read, input=one, operands=(other,))
 
 
 def _input_sizes(sizes: Sizes | None) -> Sizes | None:
-    """Return an input shape, whose -1 are sizes that the runtime did not know."""
+    """Replace negative sizes, which are unknown to the runtime, with `?`."""
     return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
 
 
 def _decided(read: Reading) -> Reading:
-    """Return a reading with its cause decided by the numbers, and with what NumPy hides put back."""
+    """Decide the cause by the numbers, and restore a -1 that NumPy does not print."""
     if read.framework in ("numpy", "cupy", "dask") and read.op == "reshape":
         read = _with_hidden_infer(read)
     if read.op == "squeeze" and read.framework == "tensorrt":
@@ -399,8 +408,8 @@ def _decided(read: Reading) -> Reading:
     if read.cause in ("counts", "asked", "infer-with-empty") and (
         read.target is not None or read.target_elements is not None
     ):
-        counted = counted_cause(read.input, read.elements, target, read.target_elements)
-        return read if read.cause == "infer-with-empty" and counted != "two-infer" else replace(read, cause=counted)
+        cause = counted_cause(read.input, read.elements, target, read.target_elements)
+        return read if read.cause == "infer-with-empty" and cause != "two-infer" else replace(read, cause=cause)
     if read.cause == "indivisible" and target and 0 in (known_count(target), read.elements):
         return replace(read, cause="infer-with-empty")
     if read.cause in ("counts", "asked"):
@@ -409,25 +418,25 @@ def _decided(read: Reading) -> Reading:
 
 
 def _with_copied(read: Reading) -> Sizes | None:
-    """Return the target with the sizes that its zeros copy, where 0 copies and the input is told."""
+    """Return the target with its zeros replaced by the input's dims, if 0 copies."""
     if read.target is None or read.input is None or not read.traits.zero_copies:
         return read.target
-    given = read.input
-    return tuple(given[at] if size == 0 and at < len(given) else size for at, size in enumerate(read.target))
+    dims = read.input
+    return tuple(dims[axis] if size == 0 and axis < len(dims) else size for axis, size in enumerate(read.target))
 
 
 def _with_hidden_infer(read: Reading) -> Reading:
-    """Return a reading of NumPy's with the leading -1 that it does not print, where the code or the counts prove it."""
+    """Restore the leading -1 that NumPy omits, if the code or the counts prove it."""
     if read.target is None or -1 in read.target:
         return read
-    line = read.line.arguments if read.line else ()
-    written = line[:1] == ("-1",) and len(line) == len(read.target) + 1
-    works = read.elements is not None and known_count(read.target) == read.elements
-    return replace(read, target=(-1, *read.target)) if written or works else read
+    arguments = read.line.arguments if read.line else ()
+    is_in_code = arguments[:1] == ("-1",) and len(arguments) == len(read.target) + 1
+    would_resolve = read.elements is not None and known_count(read.target) == read.elements
+    return replace(read, target=(-1, *read.target)) if is_in_code or would_resolve else read
 
 
 def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | None, wanted: int | None) -> str:
-    """Return why a reshape with these shapes, or with these counts, is refused.
+    """Return the cause for which a reshape with these shapes or counts is refused.
 
     >>> counted_cause((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
     'hard-coded-batch'
@@ -440,14 +449,14 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
             return "bad-value"
         if len(negative) > 1:
             return "two-infer"
-    have = count_of(input) if elements is None else elements
-    asked = known_count(target) if wanted is None else wanted
+    count = count_of(input) if elements is None else elements
+    requested = known_count(target) if wanted is None else wanted
     infers = target is not None and -1 in target
-    if target is not None and asked == 0 and have not in (0, None):
+    if target is not None and requested == 0 and count not in (0, None):
         return "zero-literal"
-    if infers and (asked == 0 or (have == 0 and 0 in (target or ()))):
+    if infers and (requested == 0 or (count == 0 and 0 in (target or ()))):
         return "infer-with-empty"
-    if have == 0:
+    if count == 0:
         return "empty-input"
     if infers:
         return "indivisible"
@@ -455,12 +464,12 @@ def counted_cause(input: Sizes | None, elements: int | None, target: Sizes | Non
 
 
 def as_dims(sizes: Sizes) -> Shape:
-    """Return sizes as dims; what a message calls by a name keeps it."""
+    """Convert sizes to dims; a name becomes a symbol."""
     return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
 
 
 def count_of(sizes: Sizes | None) -> int | None:
-    """Return the product of sizes that are all numbers; None if one is not."""
+    """Return the product of sizes; None if one is not a number."""
     if sizes is None:
         return None
     numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
@@ -468,5 +477,5 @@ def count_of(sizes: Sizes | None) -> int | None:
 
 
 def known_count(sizes: Sizes | None) -> int | None:
-    """Return the product of the sizes beside -1; None if another is no number."""
+    """Return the product of sizes except -1; None if another is not a number."""
     return None if sizes is None else count_of(tuple(size for size in sizes if size != -1))

@@ -1,7 +1,8 @@
-"""Arrays in files and stores: a header says what they are, and their elements are mapped on first use, or read.
+"""Arrays in files and stores, opened by their headers and loaded on first use.
 
-To read a mapping past the end that its file has by then kills the process, and others may cut a file short at any time.
-So what may not die reads the file: that says that it ended.
+Elements are memory-mapped where the format allows it. Another process may truncate a file at any time, and reading a
+mapping past the end of its file kills this process (SIGBUS). `read_elements` and `load_copy` therefore read the file
+itself, which only raises `FileError`.
 """
 
 from __future__ import annotations
@@ -25,25 +26,26 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import brief, path_and_member
 
 STORES = (".zarr", ".h5", ".hdf5")
-"""What the names of stores end with: their arrays may be larger than memory."""
+"""The suffixes of stores, whose arrays may be larger than memory."""
 AT_ONCE = 1 << 20
-"""The bytes that are read at a time."""
+"""The bytes read by one call."""
 
 
 class FileError(Exception):
-    """A file that cannot be used. The message names it and gives the reason."""
+    """A file that cannot be used. The message names the file and gives the reason."""
 
 
 class MappedFile(Record):
-    """Where the elements of a mapped array start, and in which file: its device and number tell it from later ones."""
+    """The file of a memory-mapped array, and the byte at which its elements start."""
 
     path: str
     start: int
     file: tuple[int, int]
+    """The device and the inode, which distinguish it from a later file of the same path."""
 
 
 class Source(Record):
-    """An array in a file: what its header says, and how to load its elements."""
+    """An array in a file or a store: its header, and how to load its elements."""
 
     __slots__ = ("__dict__",)
 
@@ -53,29 +55,30 @@ class Source(Record):
     kind: np.dtype[Any]
     load: Callable[[], Any]
     mapped: MappedFile | None = None
-    """Where others may change the elements or cut them short; None if they are unpacked for us alone."""
+    """The mapped file; None if the elements were unpacked into a scratch file."""
 
     @property
     def dtype(self) -> str | None:
-        """The element type's name; None if it is a structure or plain bytes."""
+        """The name of the element type; None for a structure or plain bytes."""
         return headers.kind_name(self.kind)
 
     @property
     def is_store(self) -> bool:
-        """Whether it lies in a store, so that it may be larger than memory."""
+        """Whether the array is in a store, so that it may be larger than memory."""
         return self.path.suffix in STORES
 
     @cached_property
     def array(self) -> Any:
-        """The array, mapped; raises `FileError` if the data do not match the header."""
+        """The mapped array; raises `FileError` if the data do not match the header."""
         with raise_file_errors(self.text):
             return self.load()
 
 
 def open_source(text: str) -> Source:
-    """Return the array that a text names, in a file or in a store: `x.npy`, `x.zarr:group/array`, `x.h5:/data`.
+    """Open an array of a file or a store.
 
-    Raises `FileError` if it cannot be used.
+    `text` is a path, with the name of the array after a colon: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
+    `FileError` if the array cannot be used.
     """
     if not path_and_member(text)[0].endswith(STORES):
         return open_array(text)
@@ -84,9 +87,9 @@ def open_source(text: str) -> Source:
 
 
 def open_array(text: str) -> Source:
-    """Return the array that a text names, such as `x.npy` or `w.npz:NAME`; raise `FileError` if it cannot be used.
+    """Open an array of a file, such as `x.npy` or `w.npz:NAME`; read only its header.
 
-    Only the header is read.
+    Raises `FileError` if the array cannot be used.
     """
     path, member = path_and_member(text)
     with raise_file_errors(text):
@@ -102,7 +105,7 @@ def open_array(text: str) -> Source:
 
 @contextmanager
 def raise_file_errors(text: str) -> Iterator[None]:
-    """Turn the errors for what cannot be used of a file into a `FileError` that names it."""
+    """Convert `OSError` and `UnreadableError` to a `FileError` that names the file."""
     try:
         yield
     except (OSError, headers.Unreadable) as error:
@@ -112,21 +115,21 @@ def raise_file_errors(text: str) -> Iterator[None]:
 def _mapped_source(text: str, path: str, array: Any) -> Source:
     mapped = None
     if isinstance(array, np.memmap):
-        found = Path(path).stat()
-        mapped = MappedFile(str(Path(path).absolute()), array.offset, (found.st_dev, found.st_ino))
+        status = Path(path).stat()
+        mapped = MappedFile(str(Path(path).absolute()), array.offset, (status.st_dev, status.st_ino))
     return Source(text, Path(path), array.shape, array.dtype, lambda: array, mapped)
 
 
 def _map_array(file: IO[bytes]) -> Any:
-    """Return the array of a .npy file, mapped."""
     header = headers.npy_header(file)
     return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
 
 
 def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]) -> Any:
-    """Return the elements of a file from a byte on, mapped. An empty array is not mapped, because it has no bytes.
+    """Map the elements of a file from byte `start` on.
 
-    Raises `Unreadable` for more dims than NumPy has, and for a file that was cut meanwhile.
+    An empty array has no bytes to map. Raises `UnreadableError` for more dims than NumPy supports, and for a file that
+    was truncated in the meantime.
     """
     with headers.unreadable_on(ValueError):
         if 0 in shape:
@@ -135,7 +138,7 @@ def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, 
 
 
 def _unpack(path: str, member: str) -> Any:
-    """Return an array of a .npz archive: it is unpacked to a scratch file that has no name, and mapped."""
+    """Unpack a member of a .npz archive to an unnamed scratch file, and map it."""
     with headers.opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
         with headers.opened_member(archive, headers.member_info(headers.members_of(archive), path, member)) as packed:
             shutil.copyfileobj(packed, scratch, AT_ONCE)
@@ -144,7 +147,7 @@ def _unpack(path: str, member: str) -> Any:
 
 
 def _tensor(path: str, member: str) -> Any:
-    """Return a tensor of a .safetensors file, mapped. The library checks the header, which says where the tensor is."""
+    """Map a tensor of a .safetensors file, after the library has checked the header."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
@@ -166,18 +169,24 @@ def _tensor(path: str, member: str) -> Any:
 
 
 def _known_kind(name: str | None, itemsize: int) -> np.dtype[Any]:
-    """Return the element type of a name, little-endian; one that NumPy does not know is bytes."""
+    """Return the little-endian element type of a name, or plain bytes.
+
+    NumPy does not know every name that a file may state, such as `bfloat16`.
+    """
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
 def _store_source(text: str) -> Source:
-    """Return an array in a store, whose elements are read by `engine/stores` alone; raise `Unreadable`, `OSError`."""
+    """Return an array of a store; only `engine/stores` reads its elements.
+
+    Raises `UnreadableError` or `OSError` if the array cannot be used.
+    """
     path, member = path_and_member(text)
     if ".." in member.split("/"):
         raise headers.Unreadable("the name of an array leads out of its store")
     if path.endswith(".zarr"):
-        found = headers.array_of_store("/".join([path, *([member] if member else [])]))
-        shape, kind = found.shape, _known_kind(found.dtype, 1)
+        info = headers.array_of_store("/".join([path, *([member] if member else [])]))
+        shape, kind = info.shape, _known_kind(info.dtype, 1)
     else:
         shape, kind = _hdf5_header(path, member)
 
@@ -188,34 +197,39 @@ def _store_source(text: str) -> Source:
 
 
 def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the element type of an array in an HDF5 file."""
     try:
         import h5py
     except ImportError:
         raise headers.Unreadable(missing("h5py", "h5py")) from None
     with headers.unreadable_on(headers.FOREIGN), h5py.File(path, "r") as file:
-        found = file.get(member) if member else None
-        if isinstance(found, h5py.Dataset):
-            return found.shape, found.dtype
+        node = file.get(member) if member else None
+        if isinstance(node, h5py.Dataset):
+            return node.shape, node.dtype
         names = [*file][:16]
     raise headers.Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")
 
 
 def elements_at(source: Source, index: tuple[Any, ...]) -> Any:
-    """Return the elements at an index of arrays that broadcast together; raise `FileError` if the file lacks them."""
+    """Read the elements at the given index arrays, which broadcast together.
+
+    Raises `FileError` if the file does not hold the elements any more.
+    """
     array, mapped = source.array, source.mapped
     if mapped is None:
         return array[index]
-    starts = np.asarray(sum((at * step for at, step in zip(index, array.strides, strict=True)), start=mapped.start))
+    starts = np.asarray(
+        sum((positions * stride for positions, stride in zip(index, array.strides, strict=True)), start=mapped.start)
+    )
     with _reopened(source, mapped) as file:
-        read = b"".join(_read(source, file, int(start), array.itemsize) for start in starts.flat)
-    return np.frombuffer(read, array.dtype).reshape(starts.shape)
+        data = b"".join(_read(source, file, int(start), array.itemsize) for start in starts.flat)
+    return np.frombuffer(data, array.dtype).reshape(starts.shape)
 
 
 def copy_of(source: Source, most: int) -> Any:
-    """Return a file's array, read piece by piece: into memory up to `most` bytes, else into a scratch file, mapped.
+    """Copy the array of a file into memory, or into a scratch file.
 
-    Raises `FileError` if the file lacks some of it, `OSError` if there is no room.
+    An array of more than `memory_limit` bytes goes into a mapped scratch file. Raises `FileError` if the file does not
+    hold all elements any more, `OSError` if the scratch file cannot be written.
     """
     array, mapped = source.array, source.mapped
     if mapped is None:
@@ -233,17 +247,20 @@ def copy_of(source: Source, most: int) -> Any:
 
 
 def cut_short(source: Source) -> FileError:
-    """Return the error for a file that does not hold any more what its header says."""
+    """Return the error for a file that became shorter than its header states."""
     return FileError(f"{source.text}: it was cut short while it was read")
 
 
 @contextmanager
 def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
-    """Yield the file of a source, opened anew; raise `FileError` if that cannot be done or it is another file now."""
+    """Reopen the file of a source.
+
+    Raises `FileError` if the file cannot be opened or was replaced.
+    """
     try:
         with Path(mapped.path).open("rb") as file:
-            found = os.fstat(file.fileno())
-            if (found.st_dev, found.st_ino) != mapped.file:
+            status = os.fstat(file.fileno())
+            if (status.st_dev, status.st_ino) != mapped.file:
                 raise FileError(f"{source.text}: it was replaced while it was read")
             yield file
     except OSError as error:
@@ -251,9 +268,9 @@ def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
 
 
 def _read(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
-    """Return so many bytes of a file, from a byte on."""
+    """Read `count` bytes of a file from byte `start` on."""
     file.seek(start)
-    read = file.read(count)
-    if len(read) < count:
+    data = file.read(count)
+    if len(data) < count:
         raise cut_short(source)
-    return read
+    return data

@@ -1,13 +1,13 @@
-"""The copy engine: a strided copy to C order, done in the way that is fastest for its sizes and strides.
+"""Strided copies to C order, in tiles that fit the cache, on several threads.
 
-Bytes that stay together on both sides are moved as one element. NumPy copies in the order of the destination, even if
-it then reads the source in a slow order, or has a short inner loop. A copy can be cut into tiles, both sides of which
-fit into the cache of a core. A tile can be filled position by position along its last axis, so that the inner loop is
-long. Anywhere else a copy is NumPy's own. Each thread takes the next tile that is left. The thread that asks for the
-copy fills tiles too, so it never waits for another thread to wake.
+Bytes that are contiguous on both sides are copied as one element. NumPy copies in the order of the destination, even if
+that reads the source in a slow order or makes the inner loop short. Where it pays, a copy is therefore cut into tiles
+of which both sides fit the cache of a core, or filled position by position along its last axis, so that the inner loop
+is long. All other copies are left to NumPy. Each thread takes the next remaining tile. The calling thread fills tiles
+too, so it never waits for another thread to wake up.
 
-The numbers were measured with `tests/benchmarks/engine.py`: NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of first
-cache a core.
+All thresholds were measured with `tests/benchmarks/engine.py`: NumPy 2.4 on an AMD EPYC of 2024, with 48 KiB of L1
+cache per core.
 """
 
 from __future__ import annotations
@@ -31,63 +31,73 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Fill = Callable[[Array, Array], object]
 Sizes = tuple[int, ...]
 Pieces = tuple[int, tuple[tuple[int, int], ...]]
-"""An axis of a source, and its stretches that follow each other: where each starts, and how long it is."""
+"""An axis of the source, and the (start, length) of its pieces, in output order."""
 
 IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
-"""NumPy's own copy, which goes in the target's order; NumPy's own, tile by tile; each position of the last axis."""
+"""The methods: NumPy's copy of the whole, of each tile, of each last index."""
 WIDEST = 16
-"""The bytes of the widest element for which another way than NumPy's own pays."""
+"""The largest element, in bytes, for which another method than NumPy's copy pays."""
 FEW, BESIDE = 4, 16
-"""The target's last axis is short if it has at most so many positions, and the axis before it at least so many."""
+"""The longest last axis, and the shortest axis before it, to fill by position."""
 KEPT = 1024
-"""How many lines of the source a core's first cache keeps until they are read again."""
+"""The cache lines of the source that stay in L1 until they are read again."""
 
 TINY = 1 << 15
-"""Fewer bytes are copied by NumPy before a strategy is looked for."""
+"""The bytes below which NumPy copies, since choosing a strategy takes longer."""
 MANY = 4
-"""Fewer rows than so many for each byte of one are copied by NumPy before they are looked at as elements."""
+"""The elements per byte of an element below which NumPy copies.
+
+Viewing the array as such elements takes longer than it saves.
+"""
 SHARE = 1 << 22
-"""The bytes that are worth a thread of their own: a smaller copy is done before another thread is awake."""
+"""The smallest share of a copy, in bytes, that is worth a thread of its own.
+
+A smaller copy is done before another thread is awake.
+"""
 ROOM = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
-"""The most bytes of a tile of each way."""
+"""The largest tile of each method, in bytes."""
 MOST = 1 << 16
 """The most elements of a tile that is read in another order than it is written."""
 ALONG = 256
-"""How many positions a tile has along the innermost axes of each side, if there are so many."""
+"""The extent that a tile gets along the innermost axes of each side."""
 WIDE = 512
-"""The most bytes that are moved as one element, whatever they hold. NumPy moves each twice as fast as its parts."""
+"""The most bytes that are copied as one element of type `V`.
+
+NumPy copies such an element twice as fast as its parts.
+"""
 LINE = 64
-"""The bytes of a cache line."""
+"""The size of a cache line, in bytes."""
 AGAIN = 4
-"""A line is worth keeping if it is read so many times."""
+"""The number of reads from which on it pays to keep a cache line."""
 
 
 class CopyStrategy(Record):
-    """How a copy is done: its tiles, and how each is filled."""
+    """The tiles of a copy, and the method that fills each tile."""
 
     shape: Sizes
-    """The sizes of both sides. Axes that one step can stand for are merged."""
+    """The shape of both sides, with axes merged where one stride steps through them."""
     width: int
-    """The bytes of an element. If the last axis is moved as one element, it is part of it."""
+    """The bytes of an element, including the last axis if it is merged into it."""
     fill: str
-    """How a tile is filled: one of the three ways."""
+    """One of the three methods."""
     tile: Sizes
-    """How many positions a tile has along each axis."""
+    """The shape of a tile."""
     threads: int
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int, pieces: Pieces | None = None) -> None:
-    """Fill the C-contiguous `target` with `source`, of the same shape; call `tick` with the bytes of each tile.
+    """Copy `source` into the C-contiguous `target`, both of the same shape.
 
-    If pieces of an axis are given, it is these that follow each other.
+    With `pieces` of an axis of the source, these are copied one after another. `tick` is called with the bytes of each
+    tile.
     """
     if pieces:
-        before, at = (slice(None),) * pieces[0], 0
+        before, offset = (slice(None),) * pieces[0], 0
         for start, count in pieces[1]:
-            into = target[(*before, slice(at, at + count))]
-            into[...] = source[(*before, slice(start, start + count))]
-            tick(into.nbytes)
-            at += count
+            part = target[(*before, slice(offset, offset + count))]
+            part[...] = source[(*before, slice(start, start + count))]
+            tick(part.nbytes)
+            offset += count
         return
     fill = fill_for(source)
     if fill is np.copyto:
@@ -98,7 +108,10 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int,
 
 
 def fill_for(source: Array) -> Callable[..., object]:
-    """Return what fills C-contiguous targets with sources of one layout: `np.copyto`, or what also takes a tick."""
+    """Return the function that copies sources of this layout to C-contiguous targets.
+
+    It is `np.copyto`, or a function that also takes a `tick`.
+    """
     if source.nbytes < TINY or source.dtype.hasobject:
         return np.copyto
     cores = count_cores() if source.nbytes >= 2 * SHARE else 1
@@ -116,9 +129,9 @@ def _fill_of_layout(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> 
 
 @lru_cache(maxsize=256)
 def copy_strategy(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> CopyStrategy:
-    """Return how to copy a source of `shape`, `strides` and `itemsize` (both in bytes) to a target in C order.
+    """Return the strategy that copies a source of this layout to C order.
 
-    `cores` are those that may be used.
+    `strides` and `itemsize` are in bytes, `cores` is the number of cores that may be used.
 
     >>> strategy = copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
     >>> strategy.shape, strategy.width, strategy.fill
@@ -134,7 +147,10 @@ def copy_strategy(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Co
 
 
 def elements_of(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes, Sizes, int]:
-    """Return the sizes, the strides and the bytes of an element, if a last axis that is not too wide is part of it."""
+    """Merge a contiguous last axis of up to `MAX_MERGED_BYTES` into the element.
+
+    Returns the remaining sizes and strides, and the bytes of an element.
+    """
     width = shape[-1] * itemsize if shape else 0
     if len(shape) > 1 and strides[-1] == itemsize and width <= WIDE:
         return shape[:-1], strides[:-1], width
@@ -142,35 +158,37 @@ def elements_of(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes, Siz
 
 
 def fill_of(shape: Sizes, strides: Sizes, itemsize: int) -> str:
-    """Return the way that is fastest.
+    """Return the fastest method for a layout.
 
-    A line of the source is read again at the next position of its running axis, when all axes behind it have been gone
-    through. The lines that are read meanwhile decide whether it is still in the cache then.
+    The fast axis is the one with the smallest stride in the source. A cache line is read again at the next position of
+    the fast axis, after all axes behind it were traversed. It is still in the cache if few enough lines are read in
+    between.
 
     >>> fill_of((9000, 3), (1, 9000), 1), fill_of((4096, 4096), (1, 4096), 1), fill_of((4096, 4096), (4096, 1), 1)
     ('by position', 'tiles', 'in order')
     """
-    running = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
-    if running == len(shape) - 1 or itemsize > WIDEST:
+    fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
+    if fast_axis == len(shape) - 1 or itemsize > WIDEST:
         return IN_ORDER
-    behind = zip(shape[running + 1 :], strides[running + 1 :], strict=True)
+    behind = zip(shape[fast_axis + 1 :], strides[fast_axis + 1 :], strict=True)
     is_kept = prod(min(size, size * abs(stride) // LINE + 1) for size, stride in behind) <= KEPT
     if shape[-1] <= FEW:
         return BY_POSITION if is_kept and shape[-2] >= BESIDE and itemsize < WIDEST else IN_ORDER
-    return IN_ORDER if is_kept or shape[running] < AGAIN else TILES
+    return IN_ORDER if is_kept or shape[fast_axis] < AGAIN else TILES
 
 
 def tile_in_order(shape: Sequence[int], room: int) -> Sizes:
-    """Return the positions along each axis of a tile of at most `room` elements that follow each other in C order."""
+    """Return the largest C-contiguous tile of at most `max_elements` elements."""
     sizes = [1] * len(shape)
     _grow(sizes, range(len(shape))[::-1], shape, room, room)
     return tuple(sizes)
 
 
 def tile_of(fill: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int = 1) -> Sizes:
-    """Return the positions along each axis of a tile that is filled in one of the ways.
+    """Return the shape of a tile for one of the methods.
 
-    It is first made long along the innermost axes of both sides, then as large as fits. Each thread gets two or more.
+    The tile is first extended along the innermost axes of both sides, then as far as it fits. Each thread gets at least
+    two tiles.
     """
     room = max(1, min(ROOM[fill] // itemsize, MOST if fill == TILES else 1 << 62))
     if threads > 1:
@@ -180,26 +198,29 @@ def tile_of(fill: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int
     sizes = [1] * len(shape)
     by_target = [*range(len(shape))[::-1]]
     by_source = sorted(by_target, key=lambda axis: abs(strides[axis]) or 1 << 62)
-    for order, wanted in ((by_target, ALONG), (by_source, ALONG), (by_target, room)):
-        _grow(sizes, order, shape, wanted, room)
+    for order, goal in ((by_target, ALONG), (by_source, ALONG), (by_target, room)):
+        _grow(sizes, order, shape, goal, room)
     return tuple(sizes)
 
 
 def _grow(sizes: list[int], order: Sequence[int], shape: Sequence[int], wanted: int, room: int) -> None:
-    """Extend a tile along the axes in `order` until it has `wanted` positions along them, or `room` elements."""
-    along = 1
+    """Extend a tile along the axes in `order`.
+
+    Stops at `goal` positions along these axes, or at `max_elements` elements.
+    """
+    extent = 1
     for axis in order:
         others = prod(sizes) // sizes[axis]
-        sizes[axis] = max(sizes[axis], min(shape[axis], room // others, -(-wanted // along)))
-        along *= sizes[axis]
-        if along >= wanted or sizes[axis] < shape[axis]:
+        sizes[axis] = max(sizes[axis], min(shape[axis], room // others, -(-wanted // extent)))
+        extent *= sizes[axis]
+        if extent >= wanted or sizes[axis] < shape[axis]:
             return
 
 
 def _fill_in_tiles(
     strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
-    """Fill `target` with `source` by the strategy for its layout, as such elements if they are wider."""
+    """Copy `source` into `target` tile by tile, as items of type `element` if given."""
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element:
         source, target = source.view(element)[..., 0], target.view(element)[..., 0]
@@ -214,33 +235,35 @@ def _fill_in_tiles(
     def work() -> None:
         try:
             for tile in remaining:
-                into = target[tile]
-                fill(into, source[tile])
-                tick(into.nbytes)
+                part = target[tile]
+                fill(part, source[tile])
+                tick(part.nbytes)
         finally:
-            deque(remaining, maxlen=0)  # if one thread fails, nothing is left for the others
+            deque(remaining, maxlen=0)  # after a failure, the other threads stop at their current tile
 
     others = [_threads().submit(work) for _ in range(strategy.threads - 1)]
     try:
         work()
     finally:
         for thread in others:
-            if not thread.cancel():  # one that has not begun has nothing left to do
+            if not thread.cancel():  # all tiles are done, so a thread that has not started is not needed
                 thread.result()
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return the threads that help to copy. They run at once: NumPy releases the interpreter while it copies."""
+    """Return the threads that help to copy.
+
+    They run in parallel, because NumPy releases the GIL while it copies.
+    """
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="shapecalc-copy")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # threads do not live on in a forked child
+    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked child does not inherit the threads
 
 
 def _fill_by_position(target: Array, source: Array) -> None:
-    """Fill a tile position by position along its last axis."""
     for position in range(source.shape[-1]):
         target[..., position] = source[..., position]
 

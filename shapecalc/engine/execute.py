@@ -1,9 +1,9 @@
-"""Answers carried out: on arrays, on the few elements that are shown, and from file to file.
+"""Execute answers on arrays, on samples of elements, and from file to file.
 
-The arrays are those of NumPy, or of CuPy where it is installed and a device answers. The result is a read-only view
-wherever a view will do, otherwise a new array, with as few copies as possible. Of a sample, only the elements that are
-shown are made. A file is written whole or not at all, from one mapped file to another in a child process: if somebody
-cuts the input short, only the child dies.
+Arrays are those of NumPy, or of CuPy where it is installed and has a device. The result is a read-only view where a
+view is possible, otherwise a new array, with as few copies as possible. A sample computes only the elements that are
+shown. A file is written whole or not at all. A large mapped input is copied in a child process, because a mapping whose
+file is truncated kills the process that reads it.
 """
 
 from __future__ import annotations
@@ -39,32 +39,41 @@ from shapecalc.engine.whole_files import whole_file
 
 NAMES = ("auto", "numpy", "cupy")
 NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-"""The number types that stand for elements on a device, by their width in bytes."""
+"""The number types that represent elements on a device, by their bytes."""
 MOST_SHOWN = 1000
-"""Up to this many elements, all are shown, as NumPy does."""
+"""The most elements that are shown without gaps, as in NumPy."""
 EDGE = 3
-"""How many positions are shown at each end of a long axis."""
+"""The number of positions shown at each end of a long axis, as in NumPy."""
 MOST_DIMS = 32
-"""The most dims of a tensor whose elements are shown. NumPy before version 2 has no arrays of more."""
+"""The most dims of a tensor whose elements are shown: the limit of NumPy 1."""
 SMALL = 1 << 22
-"""Up to this many bytes an array is read into memory. That takes less time than to start a child."""
+"""The most bytes of an array that is read into memory.
+
+That takes less time than starting a child process.
+"""
 
 
 class BackendError(Exception):
-    """A backend that cannot be used. The message gives the reason and what to install."""
+    """A backend that cannot be used.
+
+    The message gives the reason and the package to install.
+    """
 
 
 class Backend(Record):
-    """Arrays of one library. Both libraries give views the same names; only the copy is done differently."""
+    """The array library that moves the data: NumPy or CuPy.
+
+    Views have the same names in both libraries; copies differ.
+    """
 
     name: str
     namespace: Any
 
     @contextmanager
     def on_device_of(self, array: Any) -> Iterator[None]:
-        """Enter the device that an array lies on, where what is made of it is to lie, too.
+        """Enter the device of an array, on which its result is allocated as well.
 
-        Raises `BackendError` for what CuPy raises meanwhile: no room, no compiler, a device that fails.
+        Raises `BackendError` for errors of CuPy inside the block: no memory, no compiler, a failing device.
         """
         try:
             with array.device if isinstance(array, self.namespace.ndarray) else nullcontext():
@@ -75,22 +84,25 @@ class Backend(Record):
             raise BackendError(_cannot_copy(error)) from error
 
     def on_device(self, array: Any) -> Any:
-        """Return an array of CuPy's plain class with the elements of a host's array, or of one that lies there."""
+        """Return an array as a plain `cupy.ndarray`, uploaded if it is on the host."""
         if isinstance(array, self.namespace.ndarray):
             return array.view(type=self.namespace.ndarray)
         array = np.asarray(array)
         return self.namespace.asarray(_numbers(array)).view(array.dtype)
 
     def brought_back(self, array: Any) -> Any:
-        """Return a device's array, if it is not empty, as NumPy's. It is read as it lies, which takes no kernel."""
+        """Return a non-empty device array as a NumPy array of the same strides.
+
+        The bytes are transferred as they are in memory, which needs no kernel.
+        """
         reach = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
         before = -sum(min(0, span) for span in reach)
         count = before + sum(max(0, span) for span in reach) + array.itemsize
-        lying = self.namespace.ndarray((count,), "u1", array.data - before).get()
-        return np.ndarray(array.shape, array.dtype, lying, before, array.strides)
+        data = self.namespace.ndarray((count,), "u1", array.data - before).get()
+        return np.ndarray(array.shape, array.dtype, data, before, array.strides)
 
     def view(self, array: Any, view: StridedView) -> Any:
-        """Return a view of `array` with the sizes, the strides and the offset, in bytes, of `view`."""
+        """Return a view of `array`; strides and offset of `view` are in bytes."""
         if array.size == 0:
             return array.reshape(view.shape)
         strided = self.namespace.lib.stride_tricks.as_strided
@@ -111,19 +123,22 @@ class Backend(Record):
 
 
 class Result(Record):
-    """An array, and how it was made."""
+    """An array and how it was computed."""
 
     array: Any
     plan: Plan
-    """The views and copies that made it of the source; of op `shape`, those before it."""
+    """The views and copies that were executed; for op `shape`, those before it."""
     verdict: str
-    """`view` if the array is a read-only view of the source, `copy` if it is a new one."""
+    """`view` if the array is a read-only view of the source, `copy` if it is new."""
     backend: str
     """The backend that moved the data: `numpy` or `cupy`."""
 
 
 class Sample(Record):
-    """Some elements of a tensor, as nested lists. `gaps` says at which position of each axis others are left out."""
+    """Some elements of a tensor, as nested lists.
+
+    `gaps` is the position on each axis at which elements are omitted, or None.
+    """
 
     shape: Shape
     elements: Any
@@ -134,14 +149,15 @@ NUMPY = Backend("numpy", np)
 
 
 def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous: bool = False) -> Result:
-    """Carry an answer out on an array of its input shape.
+    """Execute an answer on an array of its input shape.
 
-    The result is a read-only view of `array` wherever a view is possible, otherwise a new array that may be changed,
-    unless its own elements stand in it several times. With `contiguous` it is C-contiguous. CuPy has no read-only
-    arrays. A subclass, such as a masked array, is read as its plain elements. The result of op `shape` is a vector of
-    the dims, of type int64. With `auto` NumPy copies what CuPy cannot, and a `RuntimeWarning` says so.
+    The result is a read-only view of `array` where a view is possible, otherwise a new, writable array. A new array is
+    read-only only if it repeats its own elements. With `contiguous` it is C-contiguous. CuPy has no read-only arrays. A
+    subclass, such as a masked array, is read as its plain elements. The result of op `shape` is an int64 vector of the
+    dims. With `auto`, NumPy copies what CuPy cannot, and a `RuntimeWarning` says so.
+
     Raises `ShapeError` (usage) for an array of another shape and for an answer that is not concrete. Raises
-    `BackendError` for a backend that cannot be used, or cannot do it.
+    `BackendError` for a backend that cannot be used, or cannot move the elements.
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
@@ -175,24 +191,27 @@ def _carried_out(answer: Trace | Chain, source: Any, used: Backend, contiguous: 
 
 
 def moved(moves: tuple[Move, ...], array: Any) -> Any:
-    """Return what moves make of a NumPy array."""
+    """Apply moves to a NumPy array."""
     return apply_plan(plan_moves(moves, array.shape, array.strides, array.itemsize), array)
 
 
 def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
-    """Return the array that a plan makes of `source`: read-only if it is a view of it, or repeats its own elements."""
+    """Execute a plan on `source`.
+
+    The result is read-only if it is a view of `source` or repeats its own elements.
+    """
     for copy in plan.copies:
         source = used.copy(used.view(source, copy.source), copy.pieces)
-    made = used.view(source, plan.view)
+    result = used.view(source, plan.view)
     if used.name == "numpy" and (not plan.copies or plan.repeats):
-        made.flags.writeable = False
-    return made
+        result.flags.writeable = False
+    return result
 
 
 def backend_for(array: Any, wanted: str = "auto") -> Backend:
-    """Return the backend that is wanted for an array. `auto` is the library that the array belongs to.
+    """Return the backend of a name; for `auto`, the library of the array.
 
-    Raises `BackendError` if the backend is not known, if CuPy cannot be used, or if NumPy cannot reach the array.
+    Raises `BackendError` if there is no such backend, if CuPy cannot be used, or if NumPy cannot read the array.
     """
     if wanted not in NAMES:
         raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
@@ -203,7 +222,7 @@ def backend_for(array: Any, wanted: str = "auto") -> Backend:
 
 
 def cupy() -> Any:
-    """Return the CuPy module; raise `BackendError` with the reason if it is not installed or has no device."""
+    """Import CuPy; raise `BackendError` if it is not installed or has no device."""
     try:
         import cupy as module
     except ImportError as error:
@@ -219,17 +238,20 @@ def cupy() -> Any:
 
 
 def _cannot_copy(error: Exception) -> str:
-    """Return in one line why CuPy runs no kernel. NVRTC, which compiles them, is in CuPy's extra `ctk` only."""
+    """Return one line that says why CuPy runs no kernel.
+
+    NVRTC, which compiles kernels, is only in CuPy's extra `ctk`.
+    """
     return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_installing()}"
 
 
 def _installing() -> str:
-    wanted = requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
-    return f"install it with: {install_command(wanted)}, or cupy-cuda12x for CUDA 12"
+    requirement = requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
+    return f"install it with: {install_command(requirement)}, or cupy-cuda12x for CUDA 12"
 
 
 def list_backends() -> list[dict[str, object]]:
-    """Return every backend and device, with its version and memory in bytes or with why it cannot be used."""
+    """Return every backend and device: version, memory in bytes, or its problem."""
     rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory(), None)]
     try:
         module = cupy()
@@ -242,13 +264,15 @@ def list_backends() -> list[dict[str, object]]:
         except RuntimeError as error:
             problem = _cannot_copy(error)
         for number in range(module.cuda.runtime.getDeviceCount()):
-            found = module.cuda.runtime.getDeviceProperties(number)
-            rows.append(("cupy", module.__version__, found["name"].decode(), found["totalGlobalMem"], problem))
+            properties = module.cuda.runtime.getDeviceProperties(number)
+            rows.append(
+                ("cupy", module.__version__, properties["name"].decode(), properties["totalGlobalMem"], problem)
+            )
     return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
 def _memory() -> int | None:
-    """Return the bytes of this machine's memory; None if the system does not tell."""
+    """Return the bytes of this machine's memory; None if they are not known."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError):
@@ -256,23 +280,20 @@ def _memory() -> int | None:
 
 
 def _numbers(array: Any) -> Any:
-    """Return an array's elements as numbers of their width. They are only moved, and CuPy moves only numbers."""
+    """View elements as numbers of the same size, since CuPy only copies numbers."""
     if array.itemsize not in NUMBERS or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
     return array.view(NUMBERS[array.itemsize])
 
 
-# Data of several operands: what broadcast, concat and stack make of arrays.
-
-
 def combines(answer: Trace | Chain) -> bool:
-    """Say whether an answer is about several operands, or computes elements."""
+    """Return whether an answer combines several operands, or computes elements."""
     return any(isinstance(move, Combine) for move in answer.moves)
 
 
 def joining_move(answer: Trace | Chain) -> Combine:
-    """Return the one move of an answer that lays operands end to end, or broadcasts the first.
+    """Return the move of an answer that concatenates, stacks or broadcasts arrays.
 
     Raises `ShapeError` (usage) for an answer that computes elements, and for a chain.
     """
@@ -287,9 +308,9 @@ def joining_move(answer: Trace | Chain) -> Combine:
 
 
 def filled_parts(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
-    """Yield the parts of the output, each with the array that fills it; the input is the first array.
+    """Yield each region of the output with the array that fills it.
 
-    Raises `ShapeError` (usage) as `joining_move` does.
+    `arrays` are those of the input and the other operands. Raises `ShapeError` (usage) as `combine_move` does.
     """
     move = joining_move(answer)
     if move.joined is None:
@@ -311,9 +332,10 @@ def filled_parts(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple
 
 
 def joined(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
-    """Return the array that an answer makes of arrays; without them, of 0, 1, 2 ... counted on through all operands.
+    """Concatenate, stack or broadcast arrays as an answer says.
 
-    Raises `ShapeError` (usage) as `joining_move` does, and if there is too much to count.
+    Without `arrays`, the elements are 0, 1, 2 ... through all operands. Raises `ShapeError` (usage) as `combine_move`
+    does, and for more than `MOST_COUNTED` elements.
 
     >>> import shapecalc as sc
     >>> joined(sc.concat((2, 1), (2, 2), axis=1)).tolist()
@@ -326,26 +348,22 @@ def joined(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
         count = sum(sizes) + prod(move.shape)  # type: ignore[arg-type]  # all are numbers
         if count > MOST_COUNTED:
             raise MOST_COUNTED.passed(f"there are {brief(str(count))} elements")
-        starts = [sum(sizes[:place]) for place in range(len(sizes))]
-        each = zip(starts, sizes, shapes, strict=True)
-        arrays = [np.arange(start, start + size).reshape(shape) for start, size, shape in each]
+        starts = [sum(sizes[:number]) for number in range(len(sizes))]
+        numbered = zip(starts, sizes, shapes, strict=True)
+        arrays = [np.arange(start, start + size).reshape(shape) for start, size, shape in numbered]
     output: Any = answer.output
-    made = np.empty(output, np.result_type(*arrays))
-    for place, array in filled_parts(answer, arrays):
-        made[place] = array
-    return made
-
-
-# The elements that are shown
+    result = np.empty(output, np.result_type(*arrays))
+    for region, array in filled_parts(answer, arrays):
+        result[region] = array
+    return result
 
 
 def samples(answer: Trace | Chain, data: Source | None = None, others: Sequence[Source] = ()) -> tuple[Sample, Sample]:
-    """Return elements of the input and of the output. They are those of `data`, or 0, 1, 2 ... without it.
+    """Return elements of the input and of the output.
 
-    `others` are the data of the other operands.
-
-    `data` has the answer's input shape. Raises `ShapeError` (usage) if the request is refused, if names have no size,
-    or if there are more than `MOST_DIMS` dims; `FileError` if the file of `data` does not hold them any more.
+    They are those of `data`, whose shape is the answer's input, or 0, 1, 2 ... without it. `other_sources` are the data
+    of the other operands. Raises `ShapeError` (usage) if the request is refused, if names have no size, or if there are
+    more than `MAX_DIMS` dims; `FileError` if the file of `data` does not hold the elements any more.
 
     >>> import shapecalc as sc
     >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
@@ -355,20 +373,23 @@ def samples(answer: Trace | Chain, data: Source | None = None, others: Sequence[
     rank = max(len(answer.input), len(output))
     if rank > MOST_DIMS:
         raise misuse(f"the elements of at most {MOST_DIMS} dims are shown, and there are {rank}", argument="values")
-    way = () if combines(answer) and joining_move(answer) else moving_stages(answer)
+    stages = () if combines(answer) and joining_move(answer) else moving_stages(answer)
     before, index = _sample(answer.input, _index(answer.input), answer.input, data), _index(output)
     if 0 in output:
         return before, _shown(output, np.empty([*map(len, _shown_positions(output))]))
     if combines(answer):
-        made = joined(answer, None if data is None else [source.array for source in (data, *others)])
-        return before, _shown(output, made[index])
-    for _, shape, move in reversed(way):
+        array = joined(answer, None if data is None else [source.array for source in (data, *others)])
+        return before, _shown(output, array[index])
+    for _, shape, move in reversed(stages):
         index = index_before(index, shape, move)
     return before, _sample(answer.input, index, output, data)
 
 
 def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
-    """Return the elements of the input at `index`, as a sample of a tensor of `shape`."""
+    """Return the elements of the input at `index` as a sample of a tensor of `shape`.
+
+    `source` is the shape of the input.
+    """
     counts = list(map(len, _shown_positions(shape)))
     if 0 in shape:
         elements: Any = np.empty(counts)
@@ -379,14 +400,14 @@ def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | 
 
 
 def _shown(shape: Shape, elements: Any) -> Sample:
-    """Return the elements that are shown of a tensor of `shape`, with the gaps between them."""
+    """Return a sample of a tensor of `shape`, with its gaps."""
     pairs = zip(_shown_positions(shape), shape, strict=True)
     gaps = tuple([EDGE if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
 def _shown_positions(shape: Any) -> list[list[int]]:
-    """Return the positions shown along each axis: all, or the first and last few. An axis of 0 hides none."""
+    """Return the positions shown along each axis: all, or the first and last few."""
     if prod(size or 1 for size in shape) <= MOST_SHOWN:
         return [list(range(size)) for size in shape]
     axes, room = [], MOST_SHOWN
@@ -399,12 +420,9 @@ def _shown_positions(shape: Any) -> list[list[int]]:
 
 
 def _index(shape: Any) -> tuple[Any, ...]:
-    """Return the indices of the elements that are shown: one array for each axis, which broadcast together."""
+    """Return index arrays of the elements that are shown; they broadcast together."""
     shown = _shown_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
-
-
-# From file to file
 
 
 def carry_out(
@@ -416,12 +434,11 @@ def carry_out(
     tick: Callable[[int], object],
     others: Sequence[Source] = (),
 ) -> None:
-    """Write what an answer makes of a file's array to another file; call `tick` with the bytes of each piece.
+    """Execute an answer on the array of a file, and write the result to a .npy file.
 
-    `others` are the files of the other operands.
-
-    Raises `FileError` if the target is the input itself, cannot be written, or exists and `force` is not given, and
-    if the input is cut short meanwhile.
+    `other_sources` are the files of the other operands. `tick` is called with the bytes of each piece. Raises
+    `FileError` if the target is the input itself, cannot be written, or exists without `force`, and if the input is
+    truncated in the meantime.
     """
     if target.suffix != ".npy":
         raise FileError(f"{target}: an output is a .npy file")
@@ -443,21 +460,21 @@ def carry_out(
 def _write_joined(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
-    """Write what an answer makes of the arrays of its operands, as a .npy file."""
+    """Write the result of an answer with several operands."""
     kinds = {source.kind for source in sources}
     if len(kinds) > 1:
-        listed = " and ".join(sorted(map(str, kinds)))
-        raise misuse(f"the files hold elements of several types: {listed}", "write them in one type")
+        dtypes = " and ".join(sorted(map(str, kinds)))
+        raise misuse(f"the files hold elements of several types: {dtypes}", "write them in one type")
     out = _mapped(file, tuple(answer.output or ()), sources[0].kind)  # type: ignore[arg-type]
-    for place, array in filled_parts(answer, [copy_of(source, SMALL) for source in sources]):
-        out[place] = array
+    for region, array in filled_parts(answer, [copy_of(source, SMALL) for source in sources]):
+        out[region] = array
         tick(array.nbytes)
 
 
 def _write_array(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
-    """Write what an answer makes of an array, as a .npy file. Nothing is mapped any more when it is done."""
+    """Write the result of an answer with one operand."""
     (source,) = sources
     moves = concrete_moves(answer)
     if moves and isinstance(moves[-1], Dims):
@@ -472,7 +489,10 @@ def _write_array(
 
 
 def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
-    """Fill a mapped output in a child process; raise `FileError` if the input is cut short, which kills the child."""
+    """Fill a mapped output in a child process.
+
+    Raises `FileError` if the input is truncated, which kills the child.
+    """
     before = stamp(source.path)
     try:
         do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
@@ -483,7 +503,10 @@ def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], o
 
 
 def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
-    """Fill a mapped output. All copies but the last go to scratch files, so that memory stays small."""
+    """Fill a mapped output.
+
+    All copies but the last go to scratch files, so that they take no memory.
+    """
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
         array = _scratch_copy(NUMPY.view(array, copy.source), copy.pieces, tick)
@@ -507,7 +530,7 @@ def _scratch_copy(view: Any, pieces: Pieces | None, tick: Callable[[int], object
 
 
 def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Write the header of a .npy file; return its array, to be filled: mapped, unless it holds nothing."""
+    """Write the header of a .npy file and return its mapped array, to be filled."""
     write_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()
@@ -518,7 +541,10 @@ def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
-    """Make a file as long as it will be. If the system can reserve room on the disk, a full disk raises now."""
+    """Extend a file to `size` bytes.
+
+    Where the system can reserve disk space, a full disk raises here and not when the mapping is written.
+    """
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)

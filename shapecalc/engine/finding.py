@@ -1,4 +1,4 @@
-"""What a search for chains needs of arrays: the atoms of a pair, and the proof that a chain does what it says."""
+"""Find chains for pairs of arrays, and prove each chain by running it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from shapecalc.core.record import replace
 from shapecalc.engine.execute import MOST_DIMS, moved, run
 
 MOST_RUN = 1 << 20
-"""The most elements with which a chain is carried out to prove it; of more, some are followed through it."""
+"""The most elements on which a chain is executed to prove it."""
 FOLLOWED = 20
+"""The number of elements that are traced through a chain of a larger tensor."""
 
 
 def chains_between(before: Shape, after: Shape) -> Found:
-    """Return the chains that lead from one shape to another, each proved.
+    """Return the proved chains that lead from one shape to another.
 
-    Raises `ShapeError` if the dialect refuses the shapes, usage if no small sizes can be put in for names.
+    Raises `ShapeError` if the dialect refuses the shapes, (usage) if names have no small example sizes.
 
     >>> [way.chain for way in chains_between((2, 3), (3, 2)).ways]
     ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
@@ -42,10 +43,11 @@ def chains_between(before: Shape, after: Shape) -> Found:
 
 
 def chains_for(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> Found:
-    """Return the chains that turn the first array of every pair into the second, each carried out on all of them.
+    """Return the chains that turn the first array of every pair into the second.
 
-    Without `shapes`, sizes that differ from pair to pair get names. Raises `ShapeError` (usage) if elements of a first
-    array are equal, so that nothing tells them apart, and if an array does not have the shape that is asked for.
+    Each chain is executed on all pairs. Without `shapes`, sizes that differ between pairs get names. Raises
+    `ShapeError` (usage) if a first array has equal elements, which are not distinguishable, and if an array does not
+    have the requested shape.
 
     >>> x = np.arange(6).reshape(2, 3)
     >>> [way.chain for way in chains_for([(x, x.T)]).ways]
@@ -53,19 +55,20 @@ def chains_for(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | 
     """
     arrays = [(np.asarray(before), np.asarray(after)) for before, after in arrays]
     pairs = [pair_of(before, after) for before, after in arrays]
-    known = [pair for pair in pairs if pair is not None]
-    if len(known) < len(pairs):
+    valid = [pair for pair in pairs if pair is not None]
+    if len(valid) < len(pairs):
         return Found((), 0)
-    fitting = fitting_ways(known, *shapes) if shapes else named_way(known)
-    given = list(zip(fitting.sizes, arrays, strict=False))
-    done = [way for way in fitting.found.ways if all(does_pair(way, sizes, *pair) for sizes, pair in given)]
-    return Found(tuple(done), len(done))
+    fitting = fitting_ways(valid, *shapes) if shapes else named_way(valid)
+    samples = list(zip(fitting.sizes, arrays, strict=False))
+    solutions = [way for way in fitting.found.ways if all(does_pair(way, sizes, *pair) for sizes, pair in samples)]
+    return Found(tuple(solutions), len(solutions))
 
 
 def pair_of(before: Any, after: Any) -> Pair | None:
-    """Return what two arrays tell of the way between them; None if no split, transpose and merge leads there.
+    """Return the shapes of two arrays and the atoms that lead from one to the other.
 
-    Raises `ShapeError` (usage) if elements of the first array are equal.
+    Returns None if no split, transpose and merge does. Raises `ShapeError` (usage) if elements of the first array are
+    equal.
     """
     if before.size != after.size:
         return None
@@ -75,7 +78,7 @@ def pair_of(before: Any, after: Any) -> Pair | None:
 
 
 def _keys(before: Any, after: Any) -> tuple[Any, Any]:
-    """Return a number for each element of two arrays; equal elements of one type have equal numbers."""
+    """Return an integer for each element of two arrays, equal where the elements are."""
     if before.dtype != after.dtype:
         common = np.result_type(before.dtype, after.dtype)
         before, after = before.astype(common), after.astype(common)
@@ -89,7 +92,10 @@ def _keys(before: Any, after: Any) -> tuple[Any, Any]:
 
 
 def _positions(before: Any, after: Any) -> Any:
-    """Return where each element of the second array is in the first; None if it is not there."""
+    """Return the position in `before` of each element of `after`.
+
+    Returns None if an element is not in `before`; raises `ShapeError` (usage) if elements of `before` are equal.
+    """
     order = np.argsort(before, kind="stable")
     ordered = before[order]
     if (ordered[1:] == ordered[:-1]).any():
@@ -97,12 +103,14 @@ def _positions(before: Any, after: Any) -> Any:
             "elements of the first array are equal, so nothing tells them apart",
             "give an array of positions: 0, 1, 2 ...",
         )
-    places = np.minimum(np.searchsorted(ordered, after), max(len(ordered) - 1, 0))
-    return order[places] if (ordered[places] == after).all() else None
+    ranks = np.minimum(np.searchsorted(ordered, after), max(len(ordered) - 1, 0))
+    return order[ranks] if (ordered[ranks] == after).all() else None
 
 
 def atoms_of(positions: Any) -> Atoms | None:
-    """Return the sizes and strides that lead through positions, the outermost first; None if none do.
+    """Return the sizes and strides of positions, the outermost first.
+
+    Returns None if the positions are not those of a split and transposed tensor.
 
     >>> atoms_of(np.arange(6).reshape(2, 3).T.ravel())
     ((3, 1), (2, 3))
@@ -119,12 +127,12 @@ def atoms_of(positions: Any) -> Atoms | None:
         atoms.insert(0, (size, int(steps[0])))
         positions = rows[:, 0]
     ordered = sorted(atoms, key=lambda atom: atom[1])
-    tiled = [prod(size for size, _ in ordered[:place]) for place in range(len(ordered))]
-    return tuple(atoms) if tiled == [stride for _, stride in ordered] else None
+    expected = [prod(size for size, _ in ordered[:number]) for number in range(len(ordered))]
+    return tuple(atoms) if expected == [stride for _, stride in ordered] else None
 
 
 def answer_of(way: Way, sizes: Mapping[str, int]) -> Chain:
-    """Return the answer to a way's chain, with sizes put in for names.
+    """Return the answer to the chain of a way, with sizes substituted for names.
 
     >>> answer_of(Way((2, 3), (2, 3), (1, 0), (6,)), {}).output
     (6,)
@@ -133,29 +141,33 @@ def answer_of(way: Way, sizes: Mapping[str, int]) -> Chain:
 
 
 def is_proved(way: Way) -> bool:
-    """Say whether a way's chain does with element positions what its split and its order say.
+    """Return whether the chain of a way moves elements as its split and order say.
 
-    Of many elements, some are followed. Raises `ShapeError` (usage) if no small sizes can be put in for names.
+    Of more than `MAX_EXECUTED` elements, a sample is checked. Raises `ShapeError` (usage) if names have no small
+    example sizes.
     """
     answer = answer_of(way, {})
     if answer.output != way.after:
         return False
     sizes = {} if answer.concrete else example_sizes(answer, smallest=False)
     split, output = _sizes(way.split, sizes), _sizes(way.after, sizes)
-    course, count = moves_of(answer).rewritten(sizes), prod(output)
+    moves, count = moves_of(answer).rewritten(sizes), prod(output)
     if count > MOST_RUN or max(len(split), len(output), len(way.before)) > MOST_DIMS:
-        places = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
-        return all(position(course, place) == _moved(split, way.perm, place) for place in places)
-    every = np.arange(count)
-    made = moved(course.moves, every.reshape(course.input))
-    return np.array_equal(made.ravel(), _moved(split, way.perm, every) + 0 * every)
+        sampled = [Random(seed).randrange(count) for seed in range(FOLLOWED)]
+        return all(position(moves, sample) == _moved(split, way.perm, sample) for sample in sampled)
+    positions = np.arange(count)
+    result = moved(moves.moves, positions.reshape(moves.input))
+    return np.array_equal(result.ravel(), _moved(split, way.perm, positions) + 0 * positions)
 
 
 def does_pair(way: Way, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
-    """Say whether a way's chain turns one array into another, with sizes put in for names."""
+    """Return whether the chain of a way turns one array into another.
+
+    `sizes` are substituted for names.
+    """
     answer = answer_of(way, sizes)
-    moved = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
-    return moved is not None and _bytes(moved) == _bytes(after.astype(moved.dtype))
+    result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
+    return result is not None and _bytes(result) == _bytes(after.astype(result.dtype))
 
 
 def _bytes(array: Any) -> bytes:
@@ -169,6 +181,6 @@ def _sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _moved(split: tuple[int, ...], perm: tuple[int, ...], place: Any) -> Any:
-    """Return the position in the input of the element at a place of the output, by arithmetic on the parts alone."""
+    """Return the input position of the element at an output position, by arithmetic."""
     index = dict(zip(perm, unravel(place, [split[axis] for axis in perm]), strict=True))
     return ravel([index[axis] for axis in range(len(split))], split)

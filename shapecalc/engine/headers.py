@@ -1,6 +1,6 @@
-"""What headers say of the arrays in files: shapes and element types, read within bounds, mostly without NumPy.
+"""Headers of array files, parsed within size limits and mostly without NumPy.
 
-Sources: NEP 1, "A simple file format for NumPy arrays", and `numpy.lib.format` for what came later; the README of
+Sources: NEP 1, "A simple file format for NumPy arrays", and `numpy.lib.format` for later versions; the README of
 huggingface/safetensors, and the types of its `Dtype`; the Zarr storage specification version 2 and core specification
 version 3.
 """
@@ -36,33 +36,41 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 OPENED = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""How a file is opened: without waiting for the writer of a pipe, and byte by byte on Windows."""
+"""Flags that open a file without waiting for the writer of a pipe, in binary mode."""
 AT_ONCE = 4096
-"""How many bytes of a file are read first; most headers end before."""
+"""The bytes read first; most headers are shorter."""
 NUMBERS = {f"f{size}": (f"float{8 * size}", size) for size in (2, 4, 8)} | {"b1": ("bool", 1)}
 NUMBERS |= {f"i{size}": (f"int{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMBERS |= {f"u{size}": (f"uint{8 * size}", size) for size in (1, 2, 4, 8)}
 NUMBERS |= {f"c{size}": (f"complex{8 * size}", size) for size in (8, 16)}
-"""The names of element types and their bytes, by NumPy's short names without the order of bytes."""
+"""Element types by NumPy's type strings without byte order: name and bytes."""
 
 MAGIC = b"\x93NUMPY"
 LENGTH_BYTES = {(1, 0): 2, (2, 0): 4, (3, 0): 4}
-"""The versions of .npy that are read, each with the number of bytes that the length of its header takes."""
+"""The size of the header length field in each supported version of .npy."""
 MOST_BYTES = 2**63 - 1
 PYTHON_2 = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|([0-9])L\b""")
-"""A text, which stays, or a whole number as Python 2 wrote it: `3L`."""
+"""A string literal, which is kept, or a long integer of Python 2: `3L`."""
 
 DAMAGED = (zipfile.BadZipFile, EOFError, zlib.error)
-"""What `zipfile` raises while a damaged archive is read: its parts do not agree, it is cut, it cannot be unpacked."""
+"""Errors of `zipfile` while it reads a damaged archive."""
 UNOPENED = (*DAMAGED, NotImplementedError, ValueError)
-"""What it raises, too, while it opens an archive or a member: for a newer format, and for names and places that it
-cannot use."""
+"""Errors of `zipfile` while it opens an archive or a member.
+
+They include unsupported versions, and names and offsets that are not valid.
+"""
 FOREIGN = Exception
-"""What h5py, zarr and its codecs raise for damaged files: none says so. They raise `RuntimeError`, `KeyError`,
-`AssertionError`, `MemoryError`, errors of their own, and those of every library that a codec stands on."""
+"""The errors of h5py, zarr and its codecs for damaged files: any.
+
+They raise `RuntimeError`, `KeyError`, `AssertionError`, `MemoryError`, errors of their own, and those of every library
+that a codec depends on.
+"""
 TOO_LARGE = "it takes more memory than there is, or than --memory allows"
 MOST_UNPACKED = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
-"""How many bytes a packed byte can become at most, for each way in which NumPy packs. Source: RFC 1951, 3.2.5."""
+"""The maximum compression ratio of each method that NumPy uses.
+
+Source: RFC 1951, 3.2.5.
+"""
 
 TENSOR_LENGTH_BYTES = 8
 TENSOR_TYPES = {"BOOL": ("bool", 8), "BF16": ("bfloat16", 16), "C64": ("complex64", 64)}
@@ -72,28 +80,31 @@ TENSOR_TYPES |= {f"U{bits}": (f"uint{bits}", bits) for bits in (8, 16, 32, 64)}
 TENSOR_TYPES |= {"F8_E4M3": ("float8_e4m3fn", 8), "F8_E5M2": ("float8_e5m2", 8), "F8_E8M0": ("float8_e8m0fnu", 8)}
 TENSOR_TYPES |= {"F8_E4M3FNUZ": ("float8_e4m3fnuz", 8), "F8_E5M2FNUZ": ("float8_e5m2fnuz", 8)}
 TENSOR_TYPES |= {"F4": ("float4_e2m1fn", 4), "F6_E2M3": ("float6_e2m3fn", 6), "F6_E3M2": ("float6_e3m2fn", 6)}
-"""The names of element types and their bits, by those of .safetensors."""
+"""Element types by their names in .safetensors: name and bits."""
 
 NODES = {"zarr.json": 3, ".zarray": 2, ".zgroup": 2}
-"""The files that make a folder an array or a group of Zarr, with the version of the format."""
+"""The metadata files of Zarr arrays and groups, with the version of the format."""
 DEEPEST = 64
-"""The most groups inside each other that are looked into."""
+"""The maximum nesting of groups."""
 
 
 class Unreadable(ValueError):
-    """A file, or an array in it, that cannot be used. The message gives the reason, without the file's name."""
+    """A file, or an array in it, that cannot be used.
+
+    The message gives the reason without the name of the file.
+    """
 
 
 class Found(Record):
-    """What was found of one array: its shape and element type, or why it cannot be read."""
+    """The shape and element type of one array, or the reason why it cannot be read."""
 
     name: str
-    """How a command line names it."""
+    """The text that names it on a command line."""
     shape: Shape = ()
     dtype: str | None = None
-    """The element type's name; None if it is a structure or plain bytes."""
+    """The name of the element type; None for a structure or plain bytes."""
     problem: str = ""
-    """Why it cannot be read; empty if it can."""
+    """The reason why it cannot be read; empty if it can."""
 
 
 class NpyHeader(Record):
@@ -102,9 +113,9 @@ class NpyHeader(Record):
     shape: Shape
     fortran: bool
     descr: object
-    """The description of the element type, as NumPy writes it."""
+    """The element type as NumPy writes it."""
     dtype: str | None
-    """The element type's name; None if it is a structure or plain bytes."""
+    """The name of the element type; None for a structure or plain bytes."""
     start: int
     """The byte at which the elements start."""
     end: int
@@ -117,9 +128,9 @@ class NpyHeader(Record):
 
 
 def found_in(text: str) -> Iterator[Found]:
-    """Yield what is found of the arrays that a text names: of a file, a member of one, or a Zarr store.
+    """Yield the arrays that a text names: of a file, a member of one, or a Zarr store.
 
-    Nothing is raised: what cannot be read is found with its problem, so that a folder is looked through to its end.
+    Nothing is raised: an array that cannot be read has a `problem`, so that the rest of a folder is still listed.
     """
     try:
         if not text:
@@ -131,20 +142,19 @@ def found_in(text: str) -> Iterator[Found]:
             yield Found(text, header.shape, header.dtype)
         elif path.endswith(".npz"):
             yield from _arrays_of_archive(path, member)
-        else:  # what is no file of tensors is taken for a store
+        else:  # any other path may be a store
             yield from _tensors_of_file(path, member) if path.endswith(".safetensors") else _arrays_of_store(text)
     except (OSError, Unreadable) as error:
         yield _unreadable(text, error)
 
 
 def _unreadable(name: str, error: OSError | Unreadable) -> Found:
-    """Return the finding of an array that cannot be read."""
     reason = reason_of(error)
     return Found(name, problem=f"{reason[:1].lower()}{reason[1:]}")
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a file cannot be used, in one line, without a full stop; it is never empty.
+    """Return the message of an error as one non-empty line without a full stop.
 
     >>> reason_of(OSError(28, "No space left on device")), reason_of(AssertionError())
     ('No space left on device', 'AssertionError')
@@ -155,19 +165,20 @@ def reason_of(error: BaseException) -> str:
 
 
 def wrong_size(end: int, size: int) -> Unreadable:
-    """Return the error for a file of a size whose header asks for bytes up to another end."""
+    """Return the error for a header that requires more or fewer bytes than there are."""
     return Unreadable(f"its header asks for {end} bytes, and it holds {size}")
 
 
 def no_member(names: Iterable[str], path: str) -> Unreadable:
-    """Return the error for a file that has arrays of these names, and not the one that is asked for."""
+    """Return the error for a file without the requested array; it lists `names`."""
     return Unreadable(f"it has {', '.join(map(brief, [*names][:16]))}; write {path}:NAME")
 
 
 def opened(path: str) -> int:
-    """Return the descriptor of a file to read; raise `OSError`, also for a folder, if it cannot be opened.
+    """Open a regular file; return its descriptor.
 
-    Raises `Unreadable` for a name that no file can have, and for a pipe or a device, which may never come to an end.
+    Raises `OSError` if it cannot be opened or is a folder; `UnreadableError` for an invalid name, and for a pipe or a
+    device, which may never end.
     """
     try:
         descriptor = os.open(path, OPENED)
@@ -183,21 +194,27 @@ def opened(path: str) -> int:
 
 
 def regular_file(path: str) -> IO[bytes]:
-    """Return a file, open to be read; raise `OSError`, `Unreadable` if it cannot be."""
+    """Open a regular file for reading; raise `OSError` or `UnreadableError`."""
     return os.fdopen(opened(path), "rb")
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """Return what tells a file from others of its name, and from itself after a change; nothing if there is none."""
+    """Return device, inode, size and time of a file, which identify its content.
+
+    Returns an empty tuple if there is no such file.
+    """
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
-    """Return the first bytes of a file, and how many it holds; raise `OSError`, `Unreadable` if it is no file."""
+    """Return the first bytes of a file, and its size.
+
+    Raises `OSError`, `UnreadableError` if it is not a regular file.
+    """
     descriptor = opened(path)
     try:
         size = os.fstat(descriptor).st_size
@@ -208,9 +225,10 @@ def first_bytes(path: str, most: int = AT_ONCE) -> tuple[bytes, int]:
 
 @contextmanager
 def unreadable_on(*errors: type[Exception], where: str = "") -> Iterator[None]:
-    """Turn what a library raises for a file that it cannot read into `Unreadable`; only its calls stand inside.
+    """Convert errors that a library raises for damaged files to `UnreadableError`.
 
-    `where` says which file of a store it is. Whether there is such a file or library is not the library's to say.
+    `where` names the file of a store. `OSError` and `ImportError` pass through: a missing file or library is not
+    damage.
     """
     try:
         yield
@@ -221,7 +239,10 @@ def unreadable_on(*errors: type[Exception], where: str = "") -> Iterator[None]:
 
 
 def npy_header(file: IO[bytes]) -> NpyHeader:
-    """Return the header of a .npy file that holds all its elements; raise `OSError`, `Unreadable` if it does not."""
+    """Read the header of a .npy file, and check that the file holds all elements.
+
+    Raises `OSError` or `UnreadableError`.
+    """
     header = read_header(file)
     size = os.fstat(file.fileno()).st_size
     if header.end > size:
@@ -230,9 +251,9 @@ def npy_header(file: IO[bytes]) -> NpyHeader:
 
 
 def read_header(file: IO[bytes]) -> NpyHeader:
-    """Return the header of a .npy file that is open at its start; no more of the file is asked for.
+    """Read the header of a .npy file that is open at its start, and nothing after it.
 
-    Raises `Unreadable` with the reason for what is no header, and for elements that cannot be used.
+    Raises `UnreadableError` for an invalid header, and for elements that cannot be used.
     """
     version = _read_version(file)
     text, start = _read_text(file, version)
@@ -281,10 +302,13 @@ def _read_text(file: IO[bytes], version: tuple[int, int]) -> tuple[str, int]:
 
 @lru_cache(maxsize=64)  # the arrays of a folder often have one header
 def _read_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
-    """Return what the text of a header says, by name. Before version 3.0, numbers may stand as Python 2 wrote them."""
+    """Parse the text of a header.
+
+    Versions before 3.0 may contain long integers of Python 2.
+    """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns of what is hardly a literal, each time that it stands there
+            warnings.simplefilter("ignore")  # the parser warns of invalid escapes in the literal
             try:
                 tree = ast.parse(text.lstrip(" \t"), mode="eval")
             except SyntaxError:
@@ -297,20 +321,20 @@ def _read_fields(text: str, version: tuple[int, int]) -> dict[str, Any]:
     keys = len(tree.body.keys) if isinstance(tree.body, ast.Dict) else 0
     if keys != 3 or fields.keys() != {"descr", "fortran_order", "shape"}:
         raise Unreadable("its header does not hold descr, fortran_order and shape alone")
-    found: dict[str, Any] = fields
-    return found
+    result: dict[str, Any] = fields
+    return result
 
 
 def element_kind(descr: Any) -> np.dtype[Any]:
-    """Return the element type that a header describes; raise `Unreadable` if it describes none that can be used."""
+    """Return the element type of a `descr`; raise `UnreadableError` if it is unusable."""
     import numpy as np
 
     unknown = Unreadable(f"its header describes no element type that can be read: {brief(repr(descr))}")
     if not isinstance(descr, (str, list)):
         raise unknown
     try:
-        kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it takes texts, too
-    except Exception:  # NumPy raises whatever the code that it comes to raises
+        kind = np.lib.format.descr_to_dtype(descr)  # type: ignore[arg-type]  # it accepts strings, too
+    except Exception:  # NumPy lets every error of its parser through
         raise unknown from None
     if kind.subdtype:
         raise unknown
@@ -322,14 +346,14 @@ def element_kind(descr: Any) -> np.dtype[Any]:
 
 
 def kind_name(kind: np.dtype[Any]) -> str | None:
-    """Return the name of an element type; None if it is a structure or plain bytes."""
+    """Return the name of an element type; None for a structure or plain bytes."""
     return {"U": "string", "S": "bytes", "V": None}.get(kind.kind, kind.newbyteorder("=").name)
 
 
 def write_header(file: IO[bytes], shape: Shape, kind: np.dtype[Any]) -> None:
-    """Write the header of an array in C order, in the oldest version that can hold it.
+    """Write the .npy header of an array in C order, in the oldest version that fits.
 
-    Version 1.0 holds Latin letters and up to 64 KiB, version 3.0 any letters and length.
+    Version 1.0 holds Latin-1 and up to 64 KiB, version 3.0 any text and length.
     """
     import numpy as np
 
@@ -344,7 +368,7 @@ def write_header(file: IO[bytes], shape: Shape, kind: np.dtype[Any]) -> None:
 
 @contextmanager
 def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
-    """Yield an archive to read; raise `OSError`, `Unreadable` if it cannot be."""
+    """Open an archive for reading; raise `OSError` or `UnreadableError`."""
     with regular_file(path) as file:
         with unreadable_on(*UNOPENED):
             archive = zipfile.ZipFile(file)
@@ -354,7 +378,10 @@ def opened_archive(path: str) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
-    """Yield a member of an archive to read; raise `OSError`, `Unreadable` if it cannot be, also while it is read."""
+    """Open a member of an archive for reading.
+
+    Raises `OSError`, `UnreadableError` if it cannot be opened or, inside the block, unpacked.
+    """
     with unreadable_on(*UNOPENED):
         packed = archive.open(info)
     with packed, unreadable_on(*DAMAGED):
@@ -362,16 +389,19 @@ def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[I
 
 
 def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return what an archive says of each of its arrays, by their names."""
+    """Return the entries of an archive by the names of their arrays."""
     return {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
 
 
 def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) -> zipfile.ZipInfo:
-    """Return what an archive says of an array; raise `Unreadable` if it has none, or if that cannot be true."""
+    """Return the entry of an array in an archive.
+
+    Raises `UnreadableError` if there is none, or if its sizes are impossible.
+    """
     if member not in members:
         raise no_member(members, path)
     info = members[member]
-    if info.flag_bits & 1 or info.compress_type not in MOST_UNPACKED:  # the first bit asks for a password
+    if info.flag_bits & 1 or info.compress_type not in MOST_UNPACKED:  # bit 0: encrypted
         raise Unreadable("it is packed in a way that NumPy does not use")
     if info.file_size > info.compress_size * MOST_UNPACKED[info.compress_type]:
         unpacked = f"{info.compress_size} bytes unpack to {info.file_size}"
@@ -380,7 +410,10 @@ def member_info(members: Mapping[str, zipfile.ZipInfo], path: str, member: str) 
 
 
 def member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHeader:
-    """Return the header of an array in an archive, of which no more is unpacked; raise `OSError`, `Unreadable`."""
+    """Read the header of an array in an archive without unpacking its elements.
+
+    Raises `OSError` or `UnreadableError`.
+    """
     with opened_member(archive, info) as packed:
         header = read_header(packed)
     if header.end != info.file_size:
@@ -389,7 +422,10 @@ def member_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NpyHeader:
 
 
 def _arrays_of_archive(path: str, member: str = "") -> Iterator[Found]:
-    """Yield what is found of the arrays of an archive, or of one of them; a damaged one stops no other."""
+    """Yield the arrays of an archive, or one of them.
+
+    A damaged array does not stop the others.
+    """
     try:
         with opened_archive(path) as archive:
             members = members_of(archive)
@@ -404,20 +440,23 @@ def _arrays_of_archive(path: str, member: str = "") -> Iterator[Found]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         raise Unreadable("its header says one thing twice")
-    return made
+    return result
 
 
 READER = json.JSONDecoder(object_pairs_hook=_without_repeats)
-"""What reads the text of every header in JSON. To make one takes longer than to read most."""
+"""The decoder of all JSON headers. Creating one takes longer than most headers."""
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """Return the object that some bytes write in JSON; raise `Unreadable` for anything else, and for repeats."""
+    """Parse a JSON object.
+
+    Raises `UnreadableError` for other data, and for repeated keys.
+    """
     try:
-        found = READER.decode(data.decode("utf-8"))
+        result = READER.decode(data.decode("utf-8"))
     except UnicodeDecodeError:
         raise Unreadable("its header is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -428,13 +467,13 @@ def read_object(data: bytes) -> dict[str, Any]:
         raise
     except ValueError:
         raise Unreadable("its header holds a number of too many digits") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise Unreadable("its header is not a JSON object")
-    return found
+    return result
 
 
 def _checked_shape(value: object) -> Shape:
-    """Return the shape that a list of sizes states; raise `Unreadable` for anything else."""
+    """Return a list of sizes as a shape; raise `UnreadableError` for anything else."""
     sizes = value if isinstance(value, list) else [None]
     for size in sizes:
         if type(size) is not int or not 0 <= size <= INT64_MAX:
@@ -443,9 +482,9 @@ def _checked_shape(value: object) -> Shape:
 
 
 def _tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
-    """Yield what is found of the tensors of a file, or of one of them.
+    """Yield the tensors of a .safetensors file, or one of them.
 
-    Raises `OSError`, `Unreadable` for a file without such a header: its length in eight bytes, then JSON.
+    Raises `OSError`, `UnreadableError` for a file without a valid header: its length in eight bytes, then JSON.
     """
     data, size = first_bytes(path)
     length = int.from_bytes(data[:TENSOR_LENGTH_BYTES], "little")
@@ -465,7 +504,7 @@ def _tensors_of_file(path: str, member: str = "") -> Iterator[Found]:
 
 
 def _tensor(name: str, stated: object, elements: int) -> Found:
-    """Return what a header states of one tensor, in a file that holds so many bytes of elements."""
+    """Return the tensor of a header entry; `elements` is the size of all data in bytes."""
     try:
         fields = stated if isinstance(stated, dict) else {}
         spelled, offsets = fields.get("dtype"), fields.get("data_offsets")
@@ -483,13 +522,16 @@ def _tensor(name: str, stated: object, elements: int) -> Found:
 
 
 def _arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
-    """Yield what is found of the arrays of a store, its groups included; links to other folders are not followed."""
+    """Yield the arrays of a store and its groups.
+
+    Links to other folders are not followed.
+    """
     try:
         metadata = _metadata(path)
         if metadata is None and depth:
             return
-        if found := _array_of(path, metadata):
-            yield found
+        if info := _array_of(path, metadata):
+            yield info
             return
     except (OSError, Unreadable) as error:
         yield _unreadable(path, error)
@@ -497,24 +539,27 @@ def _arrays_of_store(path: str, depth: int = 0) -> Iterator[Found]:
     if depth == DEEPEST:
         yield Found(path, problem=f"it lies in {DEEPEST} groups, and no more are looked into")
         return
-    for entry in sorted(os.scandir(path), key=lambda each: each.name):
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.is_dir(follow_symlinks=False):
             yield from _arrays_of_store(entry.path, depth + 1)
 
 
 def array_of_store(path: str) -> Found:
-    """Return what the metadata of one array say; raise `OSError`, `Unreadable` if it is no array.
+    """Return one array of a store; raise `OSError`, `UnreadableError` if it is none.
 
-    Of a group, the error names the arrays.
+    For a group, the error lists the arrays.
     """
-    if found := _array_of(path, _metadata(path)):
-        return found
-    names = [each.name.removeprefix(f"{path}/") for each in islice(_arrays_of_store(path), 16)]
+    if info := _array_of(path, _metadata(path)):
+        return info
+    names = [array.name.removeprefix(f"{path}/") for array in islice(_arrays_of_store(path), 16)]
     raise Unreadable(f"it is a group of {', '.join(map(brief, names)) or 'no arrays'}; write {path}:NAME")
 
 
 def _array_of(path: str, metadata: dict[str, Any] | None) -> Found | None:
-    """Return what metadata say of an array; None of a group. Raise `OSError`, `Unreadable` where there are none."""
+    """Return the array of some metadata; None for a group.
+
+    Raises `OSError`, `UnreadableError` if there are no metadata.
+    """
     if metadata is None and stat.S_ISDIR(Path(path).stat().st_mode):
         raise Unreadable(f"it is a folder, but not a Zarr store; name its files: {path.rstrip('/')}/*.npy")
     if metadata is None:
@@ -525,9 +570,9 @@ def _array_of(path: str, metadata: dict[str, Any] | None) -> Found | None:
 
 
 def _metadata(path: str) -> dict[str, Any] | None:
-    """Return the metadata of an array or a group; None for a folder that is neither.
+    """Read the metadata of an array or a group; return None for any other folder.
 
-    Raises `OSError`, `Unreadable` if they cannot be used.
+    Raises `OSError`, `UnreadableError` if they cannot be used.
     """
     for node, version in NODES.items():
         try:
@@ -536,20 +581,20 @@ def _metadata(path: str) -> dict[str, Any] | None:
             continue
         if size > LONGEST_METADATA:
             raise Unreadable(LONGEST_METADATA.said(f"{size} bytes of metadata"))
-        found = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
-        if found.get("zarr_format") != version:
-            stated = brief(repr(found.get("zarr_format")))
+        metadata = read_object(data if size == len(data) else first_bytes(f"{path}/{node}", size)[0])
+        if metadata.get("zarr_format") != version:
+            stated = brief(repr(metadata.get("zarr_format")))
             raise Unreadable(f"its format is version {stated}, and {node} is of {version}")
         if version == 2:
-            found["node_type"] = "array" if node == ".zarray" else "group"
-        if found.get("node_type") not in ("array", "group"):
+            metadata["node_type"] = "array" if node == ".zarray" else "group"
+        if metadata.get("node_type") not in ("array", "group"):
             raise Unreadable("its metadata do not say whether it is an array or a group")
-        return found
+        return metadata
     return None
 
 
 def _element_type(metadata: dict[str, Any]) -> str | None:
-    """Return the name of the element type that metadata state; None if it is none of those that shapecalc names."""
+    """Return the name of the element type; None if shapecalc has no name for it."""
     stated = metadata.get("data_type", metadata.get("dtype"))
     if not isinstance(stated, str):
         return None

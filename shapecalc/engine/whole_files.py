@@ -1,9 +1,9 @@
-"""Files that are whole or not there: every file that shapecalc writes is written here.
+"""Atomic file writes: every file of shapecalc appears whole or not at all.
 
-A file is written in its target's folder, and gets the target's name when it is whole and on the disk. Until then it
-has no name, so that nothing stays of a writer that is killed. A file has a name of its own, `.TARGET.HOST.RANDOM.part`,
-where the system has no files without names, and for a moment when it takes the place of another. Its writer holds a
-lock on it: a part that nobody holds is left over, and the next writer of the same target removes it.
+A file is written in the folder of its target and gets the target's name when it is complete and on the disk. Until then
+it has no name (`O_TMPFILE`), so a killed writer leaves nothing. It has a temporary name, `.TARGET.HOST.RANDOM.part`,
+where the system has no unnamed files, and for a moment when it replaces another file. Its writer holds a lock on it: a
+part without a lock is stale, and the next writer of the same target removes it.
 """
 
 from __future__ import annotations
@@ -20,29 +20,32 @@ from shapecalc.engine.processes import Endings
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody can remove or rename a file that is open
+except ImportError:  # Windows, where an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
 UNNAMED = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
-"""The flag that opens a file without a name, which `/proc` can give one later; 0 where there is no such thing."""
+"""The flag that opens an unnamed file to be linked by `/proc`; 0 if not supported."""
 READ_AND_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)
 WITHOUT_WAITING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 UNFINISHED = ".partial"
-"""What the names of files of a folder end with that are not whole."""
+"""The suffix of incomplete files in a folder."""
 RANDOM = 8
-"""Random bytes in the name of a part."""
+"""The number of random bytes in the name of a part."""
 LONGEST_NAME = 40
-"""How many characters of a target's and of a host's name a part's name repeats: no system takes more than 255 bytes."""
+"""The most characters of a target and a host in the name of a part.
+
+File systems allow 255 bytes.
+"""
 
 
 @contextmanager
 def whole_file(target: Path, *, force: bool = False, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
-    """Yield a file to write, which gets the name `target` afterwards, unless it is not `wanted` then.
+    """Yield a file to write, which becomes `target` when the block ends.
 
-    With `force` it takes the place of a regular file, keeps that file's mode and, where the system lets it, its
-    owner; symbolic links are followed. Raises `FileExistsError` if there is such a name and `force` is not given,
-    even if somebody else has made it in the meantime; raises `OSError` for a folder, a pipe or a device and for
-    what cannot be written.
+    It is discarded if `should_commit` then returns False. With `force` it replaces a regular file, keeps that file's
+    mode and, where the system allows it, its owner; symbolic links are followed. Raises `FileExistsError` if the target
+    exists without `force`, even if it was created in the meantime; raises `OSError` for a folder, a pipe or a device
+    and for a file that cannot be written.
     """
     place = Path(os.path.realpath(target)) if force else target
     _check_place(place, force=force)
@@ -59,20 +62,23 @@ def whole_file(target: Path, *, force: bool = False, wanted: Callable[[], bool] 
 
 
 def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
-    """Write a whole file; raise `OSError` that says in one line which file could not be written, and why."""
+    """Write a file atomically.
+
+    Raises `OSError` with one line that names the file and the reason.
+    """
     try:
         with whole_file(target, force=force) as file:
             file.write(data)
     except FileExistsError:
         raise FileExistsError(f"{target}: it exists") from None
-    except (OSError, ValueError) as error:  # a name that holds a null character is the second
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def name_folder(folder: Path, target: Path, aside: Path) -> None:
-    """Give a folder that is whole its name; what has the name is set aside, and has it again if that breaks off.
+    """Rename a complete folder to `target`; move an existing target to `backup`.
 
-    Raises `OSError` if that cannot be done.
+    If that is interrupted, the existing target gets its name back. Raises `OSError` if a folder cannot be renamed.
     """
     try:
         if os.path.lexists(target):
@@ -84,39 +90,40 @@ def name_folder(folder: Path, target: Path, aside: Path) -> None:
 
 
 def take_back(target: Path, aside: Path) -> None:
-    """Give what was set aside its name again, if nothing has it."""
+    """Rename the backup to the target if there is no target."""
     if os.path.lexists(aside) and not os.path.lexists(target):
         aside.rename(target)
 
 
 def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:
-    """Write files of this run's own folder, and return them: each is on the disk before it has its name.
+    """Write files of a private folder, and return their paths.
 
-    A killed writer leaves files whose names end with `UNFINISHED`. Raises `OSError` if that cannot be done.
+    Each file is on the disk before it gets its name. A killed writer leaves files with the suffix `PARTIAL_SUFFIX`.
+    Raises `OSError` if a file cannot be written.
     """
-    waiting: list[tuple[IO[bytes], Path, Path]] = []
+    pending: list[tuple[IO[bytes], Path, Path]] = []
     try:
         for file, data in files:
             file.parent.mkdir(parents=True, exist_ok=True)
             unfinished = file.with_name(f"{file.name}.{os.urandom(RANDOM).hex()}{UNFINISHED}")
-            waiting.append((unfinished.open("xb", buffering=0), unfinished, file))
-            left = memoryview(data).cast("B")
-            while left:
-                left = left[waiting[-1][0].write(left) :]
-        for stream, unfinished, file in waiting:
+            pending.append((unfinished.open("xb", buffering=0), unfinished, file))
+            remaining = memoryview(data).cast("B")
+            while remaining:
+                remaining = remaining[pending[-1][0].write(remaining) :]
+        for stream, unfinished, file in pending:
             os.fsync(stream.fileno())
             stream.close()
             unfinished.replace(file)
-        return [file for _, _, file in waiting]
+        return [file for _, _, file in pending]
     finally:
-        for stream, unfinished, _ in waiting:
+        for stream, unfinished, _ in pending:
             stream.close()
             with suppress(OSError):
                 unfinished.unlink()
 
 
 def sync_folders(files: Iterable[Path], root: Path) -> None:
-    """Have the names of files below a root on the disk: those in their folders, and of their folders up to the root."""
+    """Flush the folders of files to the disk, up to the root."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     folders = {folder for file in files for folder in file.parents if folder.is_relative_to(root)}
@@ -130,9 +137,9 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 @contextmanager
 def report_file(target: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write: a pipe or a device is written to as it is, anything else becomes a whole file.
+    """Yield a file to write: a pipe or a device as it is, any other atomically.
 
-    Raises `OSError` for what cannot be written.
+    Raises `OSError` if it cannot be written.
     """
     streams = target.exists() and not target.is_file() and not target.is_dir()
     with target.open("wb") if streams else whole_file(target, force=True) as file:
@@ -140,7 +147,7 @@ def report_file(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _check_place(place: Path, *, force: bool) -> None:
-    """Raise `OSError` if a file may not have this place."""
+    """Raise `OSError` if the target exists and may not be replaced."""
     if not os.path.lexists(place):
         return
     if not place.is_file() and (force or place.exists()):
@@ -151,8 +158,11 @@ def _check_place(place: Path, *, force: bool) -> None:
 
 @contextmanager
 def _unseen_file(place: Path) -> Iterator[tuple[IO[bytes], Path]]:
-    """Yield a locked file in the folder of `place`, and the name that is its own if it needs one."""
-    mode = 0o600 if place.exists() else 0o666  # who may read it is settled when it takes the other's place
+    """Yield a locked file in the folder of `target`, and its temporary path.
+
+    The file has no name where the system supports that.
+    """
+    mode = 0o600 if place.exists() else 0o666  # the mode of the other file is copied later
     parts = [_new_part(place)]
     try:
         descriptor = _unnamed(place.parent, mode)
@@ -168,7 +178,7 @@ def _unseen_file(place: Path) -> Iterator[tuple[IO[bytes], Path]]:
 
 
 def _unnamed(folder: Path, mode: int) -> int | None:
-    """Return the descriptor of a locked file without a name; None where there are none."""
+    """Open a locked file without a name; return None if that is not supported."""
     if not UNNAMED:
         return None
     try:
@@ -182,7 +192,7 @@ def _unnamed(folder: Path, mode: int) -> int | None:
 
 
 def _named(part: Path, mode: int) -> int | None:
-    """Return the descriptor of a new, locked file; None if somebody took it for one that was left over."""
+    """Create a locked file; return None if another process removed it as stale."""
     descriptor = os.open(part, READ_AND_WRITE | os.O_CREAT | os.O_EXCL, mode)
     _lock(descriptor)
     if part.exists():
@@ -192,23 +202,23 @@ def _named(part: Path, mode: int) -> int | None:
 
 
 def _take_name(file: IO[bytes], part: Path, place: Path) -> None:
-    """Give a file a name that nobody has; raise `FileExistsError` if somebody has it."""
-    named = part.exists()
+    """Give a file the name `target`; raise `FileExistsError` if it exists."""
+    has_name = part.exists()
     if fcntl is None:
         file.close()
     try:
-        _link(part if named else file, place)
+        _link(part if has_name else file, place)
     except FileExistsError:
         raise
     except OSError:
-        if not named:
+        if not has_name:
             raise
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL))  # a file system without links: the name is taken first
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL))  # no hard links: reserve the name
         part.replace(place)
 
 
 def _take_place(file: IO[bytes], part: Path, place: Path) -> None:
-    """Put a file in the place of another, if there is one, with its mode and owner."""
+    """Replace `target` by a file with the same mode and owner."""
     _keep_mode_and_owner(file.fileno(), place)
     if not part.exists():
         _link(file, part)
@@ -218,32 +228,32 @@ def _take_place(file: IO[bytes], part: Path, place: Path) -> None:
 
 
 def _link(file: IO[bytes] | Path, name: Path) -> None:
-    """Give a file a name. One that has none is found in `/proc`."""
+    """Link a file to a name; an unnamed file is linked by `/proc`."""
     if isinstance(file, Path):
         os.link(file, name)
-    else:  # a descriptor of a folder, used or not, makes Python call linkat, which follows the link
+    else:  # with src_dir_fd, Python calls linkat, which follows the symbolic link
         os.link(f"/proc/self/fd/{file.fileno()}", name, src_dir_fd=file.fileno())
 
 
 def _keep_mode_and_owner(descriptor: int, place: Path) -> None:
-    """Give a file the mode of the one in its place, and its owner and group where the system lets it."""
+    """Copy the mode of `target`, and its owner and group where the system allows it."""
     if not place.exists() or not hasattr(os, "fchown"):
         return
-    kept, own = place.stat(), os.fstat(descriptor)
-    mode = kept.st_mode & 0o777
+    old, new = place.stat(), os.fstat(descriptor)
+    mode = old.st_mode & 0o777
     with suppress(OSError):
-        if kept.st_uid != own.st_uid:
-            os.fchown(descriptor, kept.st_uid, -1)
+        if old.st_uid != new.st_uid:
+            os.fchown(descriptor, old.st_uid, -1)
     try:
-        if kept.st_gid != own.st_gid:
-            os.fchown(descriptor, -1, kept.st_gid)
-    except OSError:  # another group gets what everybody gets
+        if old.st_gid != new.st_gid:
+            os.fchown(descriptor, -1, old.st_gid)
+    except OSError:  # the file keeps another group, which gets the rights of others
         mode = mode & ~0o070 | (mode & 0o007) << 3
     os.fchmod(descriptor, mode)
 
 
 def _part_name(place: Path) -> tuple[str, str]:
-    """Return what the names of a target's parts start with, and what they end with, around the random part."""
+    """Return the prefix and the suffix of the names of a target's parts."""
     from platform import node
 
     return f".{place.name[:LONGEST_NAME]}.{node()[:LONGEST_NAME]}.", ".part"
@@ -255,33 +265,36 @@ def _new_part(place: Path) -> Path:
 
 
 def _lock(descriptor: int) -> None:
-    """Hold a lock on a file as long as it is open. Where a file system has none, nobody removes what is left over."""
+    """Lock a file until it is closed.
+
+    Where the file system has no locks, stale parts are not removed.
+    """
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def lock_now(file: IO[bytes]) -> None:
-    """Hold a lock on a file as long as it is open; raise `BlockingIOError` if another process holds it."""
+    """Lock a file until it is closed; raise `BlockingIOError` if it is locked."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove_left_over_parts(place: Path) -> None:
-    """Remove what killed writers of a target have left in its folder, on this host and as this user."""
+    """Remove the parts of killed writers of a target, of this host and user."""
     start, end = _part_name(place)
     length = len(start) + 2 * RANDOM + len(end)
     with suppress(OSError):
-        for name in os.listdir(place.parent):  # noqa: PTH208 - a folder of many files is listed sooner so
+        for name in os.listdir(place.parent):  # noqa: PTH208 - faster than iterdir
             if name.startswith(start) and name.endswith(end) and len(name) == length:
                 _remove_if_left_over(place.with_name(name))
 
 
 def _remove_if_left_over(part: Path) -> None:
-    """Remove a part if it is a file of this user that no writer holds, and if the system lets us."""
+    """Remove a part if it is an unlocked regular file of this user."""
     with suppress(OSError), os.fdopen(os.open(part, READ_AND_WRITE | WITHOUT_WAITING), "r+b") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             return
         lock_now(file)
         if fcntl is None:

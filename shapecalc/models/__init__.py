@@ -1,1 +1,1 @@
-"""ONNX models: read, walked with numbers at several batch sizes, named, judged, mended and proved."""
+"""ONNX models at other batch sizes: reading, judging, fixing, proving, writing."""

@@ -1,7 +1,10 @@
-"""Where the samples of the batch lie in a tensor, at one size of the batch, and where a node takes them.
+"""Batch marks: the axis of a tensor that separates the samples.
 
-A tensor that the batch does not reach has no mark. In any other either one axis holds the samples apart, or they are
-lost from sight. Axes of size 1 hold nothing apart, so marks are for batches of 2 and more.
+A mark holds at one batch size. A tensor that does not depend on the batch has none. Any other has a `BatchAxis`, or a
+`LostBatch` if no axis is known to separate the samples. An axis of size 1 separates nothing, so marks are for batches
+of 2 and more.
+
+Each operator has a rule that returns the mark of its output. Source of the rules: the ONNX operator documents.
 """
 
 from __future__ import annotations
@@ -18,43 +21,44 @@ import numpy as np
 from shapecalc.core.record import Record
 
 Sizes = tuple[int, ...]
-"""A shape in numbers."""
+"""A shape whose dims are integers."""
 Shapes = tuple[Sizes | None, ...]
-"""A shape in each lane; None where nobody knows it."""
+"""A concrete shape in each lane; None where it is unknown."""
 LONGEST_AXIS = 1 << 20
-"""The longest axis whose positions are looked at one by one."""
+"""The longest axis whose positions are enumerated."""
 
 
 class BatchAxis(Record):
-    """Position `i` of an axis holds nothing but sample `i // inner % batch`."""
+    """An axis whose position `i` holds sample `i // inner % batch` only."""
 
     axis: int
     inner: int
 
 
 class Lost(Record):
-    """The batch reaches the tensor, and no axis is known to hold the samples apart."""
+    """The mark of a tensor whose samples no axis is known to separate."""
 
     why: str
     certain: bool = False
-    """Whether it is known that none does."""
+    """Whether it is certain that no axis separates the samples."""
 
 
 Mark = BatchAxis | Lost | None
-"""None where the batch does not reach."""
+"""A batch mark; None for a tensor that does not depend on the batch."""
 
 
 class OneForAll(Lost):
-    """One sample stands for all, and no error shows it."""
+    """The mark of an output that uses one sample for all others, without an error."""
 
     goes_on: Mark = None
-    """The mark of the output as if it were so meant."""
+    """The mark of the output if this is intended."""
 
 
 def batch_place(mark: Mark, shape: Sizes, batch: int) -> tuple[int, str] | None:
-    """Return the axis that carries the batch, and whether as a whole, as its slow part or its fast part.
+    """Return the axis that holds the batch, and which part of it is the batch.
 
-    None if none does, or if the batch lies between two parts of an axis.
+    The part is `whole`, `major` (the slow part) or `minor` (the fast part). None if no axis holds the batch, or if the
+    batch lies between two parts of an axis.
 
     >>> [batch_place(BatchAxis(axis, inner), (12, 12), 3) for axis, inner in ((0, 4), (1, 1), (1, 2))]
     [(0, 'major'), (1, 'minor'), None]
@@ -68,9 +72,9 @@ def batch_place(mark: Mark, shape: Sizes, batch: int) -> tuple[int, str] | None:
 
 
 def regrouped(mark: BatchAxis, before: Sizes, after: Sizes, batch: int) -> Mark:
-    """Return the mark once the elements, in their order, have another shape.
+    """Return the mark after a reshape that keeps the element order.
 
-    Both shapes are read as if their sizes of 0 were 1: an empty tensor still has its axes.
+    Sizes of 0 are read as 1, because the axes of an empty tensor still exist.
 
     >>> regrouped(BatchAxis(0, 1), (3, 4, 5), (1, 60), 3), regrouped(BatchAxis(0, 1), (3, 8), (8, 3), 3)
     (BatchAxis(axis=1, inner=20), Lost(why='no axis separates the samples any more', certain=True))
@@ -93,15 +97,15 @@ def _volume(shape: Sizes) -> int:
 
 
 def together(marks: Iterable[Mark]) -> Mark:
-    """Return the mark of a tensor each of whose elements is made of those at the same place in several others."""
-    found: Mark = None
+    """Return the mark of the result of an elementwise op on tensors with these marks."""
+    result: Mark = None
     for mark in marks:
         if isinstance(mark, Lost):
             return mark
-        if mark is not None and found not in (None, mark):
+        if mark is not None and result not in (None, mark):
             return Lost("samples that lie on different axes meet")
-        found = mark or found
-    return found
+        result = mark or result
+    return result
 
 
 def positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
@@ -114,7 +118,9 @@ def positions(mark: BatchAxis, size: int, batch: int) -> np.ndarray:
 
 
 def mark_of(axis: int, samples: np.ndarray, batch: int) -> Mark:
-    """Return the mark of an axis whose positions hold these samples; -1 stands where one holds none.
+    """Return the mark of an axis whose positions hold these samples.
+
+    A sample of -1 is a position without a sample.
 
     >>> import numpy as np
     >>> mark_of(0, np.array([0, 1, -1, -1]), 2), mark_of(0, np.array([1, 0]), 2)
@@ -131,7 +137,7 @@ def mark_of(axis: int, samples: np.ndarray, batch: int) -> Mark:
 
 @dataclass(slots=True)
 class NodeAtSize:
-    """A node at one size of the batch."""
+    """A node in one lane, as the batch rules read it."""
 
     op: str
     domain: str
@@ -143,11 +149,11 @@ class NodeAtSize:
     inputs: Sequence[Sizes | None]
     outputs: Sequence[Sizes | None]
     elements: Callable[[int], Any]
-    """Returns the elements of an input by its number; None if they are not known."""
+    """A function from an input index to the elements; None if they are unknown."""
     absent: Sequence[int] = ()
-    """The places of optional inputs that are left out."""
+    """The indices of absent optional inputs."""
     bounds: Callable[[int], Any] = lambda _: None
-    """Returns the least and the greatest that the elements of an input may be; None if nobody knows."""
+    """A function from an input index to lower and upper bounds of its elements; None if unknown."""
 
     def rank(self, at: int) -> int:
         """Return the rank of an input whose shape is known."""
@@ -163,35 +169,44 @@ class NodeAtSize:
         return axis + rank if axis < 0 else axis
 
     def numbers(self, name: str, at: int) -> tuple[int, ...] | None:
-        """Return whole numbers that are an attribute in old opsets and an input in new ones; None if not known."""
+        """Return integers that are an attribute in old opsets and an input in new ones.
+
+        None if they are unknown or absent.
+        """
         if name in self.attributes:
-            given = self.attributes[name]
-            return tuple(given) if isinstance(given, tuple) else (given,)
-        found = self.elements(at)
-        return None if found is None else tuple(found.ravel().tolist())
+            value = self.attributes[name]
+            return tuple(value) if isinstance(value, tuple) else (value,)
+        array = self.elements(at)
+        return None if array is None else tuple(array.ravel().tolist())
 
     def lacks(self, at: int) -> bool:
-        """Say whether an optional input is left out."""
+        """Return whether an optional input is absent."""
         return at >= len(self.inputs) or at in self.absent
 
 
 Route = Callable[[NodeAtSize, int, int, int], int | None]
-"""Which axis of a node's output holds what an axis of its input held, by the input's number, the axis, the output's.
+"""A function from node, input index, input axis and output index to the output axis.
 
-None where one element of the output is made of many along the input's axis, or where nobody can say. Source: the ONNX
-operator documents.
+The output axis holds, position by position, the same samples as the input axis. None if an output element depends on
+several positions along the input axis, or if this is unknown.
 """
 Move = Callable[[NodeAtSize, int], Mark]
-"""The mark of an output of a node that moves elements along the marked axis."""
+"""A function from node and output index to the mark of that output.
+
+Needed for operators that move elements along the marked axis.
+"""
 
 
 def aligned(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
-    """Return the axis at the same distance from the right: that is how shapes are broadcast."""
+    """Return the output axis of a broadcast: axes are aligned from the right."""
     return axis + node.rank_out(to) - node.rank(at)
 
 
 def every_input(*axes: int, inputs: int | None = None) -> Route:
-    """Return the route of an op that takes what lies along these axes of its inputs, or of the first, one by one."""
+    """Return the rule of an operator that works pointwise along these axes.
+
+    Only the first `inputs` inputs count; None counts all.
+    """
 
     def route(_node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
         return axis if axis in axes and (inputs is None or at < inputs) else None
@@ -200,12 +215,15 @@ def every_input(*axes: int, inputs: int | None = None) -> Route:
 
 
 def first_input(*axes: int) -> Route:
-    """Return the route of an op that takes what lies along these axes of its first input one by one."""
+    """Return the rule of an operator pointwise along axes of its first input."""
     return every_input(*axes, inputs=1)
 
 
 def mixing(axes: Callable[[NodeAtSize, int], Iterable[int]] | slice) -> Route:
-    """Return the route of an op that mixes some axes of its first input, told by the node and its rank."""
+    """Return the rule of an operator that mixes some axes of its first input.
+
+    `axes` is a slice of the axes, or a function from node and rank to the mixed axes.
+    """
 
     def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
         rank = node.rank(0)
@@ -216,33 +234,39 @@ def mixing(axes: Callable[[NodeAtSize, int], Iterable[int]] | slice) -> Route:
 
 
 def axis_given(node: NodeAtSize, rank: int) -> Iterable[int]:
-    """Return the axis that the attribute `axis` names, by default the last."""
+    """Return the axis in the attribute `axis`, by default the last."""
     return (node.axis(-1, rank),)
 
 
 def axes_behind(node: NodeAtSize, rank: int, default: int = -1) -> Iterable[int]:
-    """Return the axis that the attribute `axis` names, and all behind it."""
+    """Return the axis in the attribute `axis` and all axes after it."""
     return range(node.axis(default, rank), rank)
 
 
 def softmax_axes(node: NodeAtSize, rank: int) -> Iterable[int]:
-    """Return what a Softmax mixes: its axis, and before opset 13 all behind it."""
+    """Return the axes that a Softmax mixes.
+
+    These are its axis, and before opset 13 all axes after it too.
+    """
     return axis_given(node, rank) if node.opset >= 13 else axes_behind(node, rank, 1)
 
 
 def axis_read(node: NodeAtSize, rank: int) -> Iterable[int]:
-    """Return the axis that the second input names; all if nobody knows it."""
+    """Return the axis in the second input; all axes if it is unknown."""
     along = node.numbers("axis", 1)
     return (along[0] % rank,) if along else range(rank)
 
 
 def axes_given(node: NodeAtSize, rank: int) -> Iterable[int]:
-    """Return the axes that the attribute `axes` names, by default those of images and the batch."""
-    return {each % rank for each in node.attributes.get("axes", (0, 2, 3))}
+    """Return the axes in the attribute `axes`, by default 0, 2 and 3."""
+    return {axis % rank for axis in node.attributes.get("axes", (0, 2, 3))}
 
 
 def reduced(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route what reduces over axes, which are an attribute in old versions and an input in new ones."""
+    """Return the output axis of a reduction.
+
+    Its axes are an attribute in old opsets and an input in new ones.
+    """
     if at:
         return None
     axes, rank = node.numbers("axes", 1), node.rank(0)
@@ -250,29 +274,33 @@ def reduced(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
         return None
     if not axes:
         return axis if node.attributes.get("noop_with_empty_axes") else None
-    return _without({each % rank for each in axes}, axis, node)
+    return _without({reduced_axis % rank for reduced_axis in axes}, axis, node)
 
 
 def largest(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
-    """Route what looks for the place of an extreme along an axis."""
+    """Return the output axis of an ArgMax or ArgMin."""
     return _without({node.axis(0, node.rank(0))}, axis, node)
 
 
 def _without(mixed: set[int], axis: int, node: NodeAtSize) -> int | None:
     if axis in mixed:
         return None
-    return axis if node.attributes.get("keepdims", 1) else axis - sum(each < axis for each in mixed)
+    return axis if node.attributes.get("keepdims", 1) else axis - sum(mixed_axis < axis for mixed_axis in mixed)
 
 
 def batch_normalized(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
-    """Route a BatchNormalization, which mixes samples only in training."""
+    """Return the output axis of a BatchNormalization.
+
+    It mixes samples only in training mode.
+    """
     return axis if at == to == 0 and not node.attributes.get("training_mode") else None
 
 
 def multiplied(second: int = 1) -> Route:
-    """Return the route of `(..., m, k)` times `(..., k, n)`; `second` is the place of the second matrix.
+    """Return the rule of a matrix product `(..., m, k) @ (..., k, n)`.
 
-    The fused operator may turn the last two axes of each; one that turns its leading axes too is not followed.
+    `second` is the input index of the second matrix. The fused operator may transpose the last two axes of each matrix;
+    its flags that move the leading axes give None.
     """
 
     def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
@@ -281,12 +309,12 @@ def multiplied(second: int = 1) -> Route:
         from_end = axis - node.rank(at)
         if from_end >= -2 and _turned(node, "transB" if at else "transA"):
             from_end = -3 - from_end
-        stacked = max(2, node.rank(0), node.rank(second)) - 2
+        leading = max(2, node.rank(0), node.rank(second)) - 2
         if from_end < -2:
-            return stacked + 2 + from_end
+            return leading + 2 + from_end
         if from_end == (-1 if at == 0 else -2):
             return None
-        return stacked if at == 0 else node.rank_out() - 1
+        return leading if at == 0 else node.rank_out() - 1
 
     return route
 
@@ -296,17 +324,20 @@ def _turned(node: NodeAtSize, *names: str) -> bool:
 
 
 def gemm(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
-    """Route the rows of the first matrix and the columns of the second, whichever is turned."""
+    """Return the output axis of a Gemm.
+
+    It keeps the rows of the first matrix and the columns of the second.
+    """
     if at == 2:
         return aligned(node, at, axis, to)
-    turned = node.attributes.get("transB" if at else "transA", 0)
-    return at if (axis ^ int(bool(turned))) == at else None
+    is_transposed = bool(node.attributes.get("transB" if at else "transA", 0))
+    return at if (axis ^ int(is_transposed)) == at else None
 
 
 def convolved(weights: int = 1) -> Route:
-    """Return the route of a convolution; `weights` is the place of its kernels.
+    """Return the rule of a convolution; `weights` is the input index of its kernels.
 
-    It keeps the batch, and an axis along which its kernels read one element at a time.
+    It keeps the batch, and each axis along which the kernel has size 1, stride 1 and no padding.
     """
 
     def route(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
@@ -314,22 +345,22 @@ def convolved(weights: int = 1) -> Route:
             return 0 if at == axis == 0 else None
         kernel = node.inputs[weights]
         reads_one = kernel is not None and axis < len(kernel) and kernel[axis] == 1
-        padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
-        steps = {*node.attributes.get("strides", (1,))} == {1}
-        return axis if reads_one and not padded and steps else None
+        is_padded = any((*node.attributes.get("pads", ()), node.attributes.get("auto_pad", b"NOTSET") != b"NOTSET"))
+        unit_strides = {*node.attributes.get("strides", (1,))} == {1}
+        return axis if reads_one and not is_padded and unit_strides else None
 
     return route
 
 
 def resized(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route the axes that a Resize leaves as long as they were."""
+    """Return the output axis of a Resize for axes whose size stays."""
     before, after = node.inputs[0], node.outputs[0]
     crops = node.attributes.get("coordinate_transformation_mode") == b"tf_crop_and_resize"
     return axis if at == 0 and before and after and before[axis] == after[axis] and not crops else None
 
 
 def padded(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route the axes that get no padding."""
+    """Return the output axis of a Pad for axes without padding."""
     pads = node.numbers("pads", 1) or node.numbers("paddings", 1)
     if at or not pads or not node.lacks(3):
         return None
@@ -337,7 +368,7 @@ def padded(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
 
 
 def summed(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route the letters of an Einsum."""
+    """Return the output axis of an Einsum, by its letter."""
     equation = node.attributes.get("equation", b"").decode(errors="replace").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -348,26 +379,32 @@ def summed(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
 
 
 def recurrent(node: NodeAtSize, at: int, axis: int, to: int) -> int | None:
-    """Route the batch of an LSTM, a GRU or an RNN; `layout` 1 has it first."""
+    """Return the output axis of the batch in an LSTM, GRU or RNN.
+
+    `layout` 1 puts the batch first.
+    """
     first = bool(node.attributes.get("layout", 0))
-    carries = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
-    if carries.get(at) != axis:
+    batch_axes = {0: 0 if first else 1, 4: 0, 5: 0 if first else 1, 6: 0 if first else 1}
+    if batch_axes.get(at) != axis:
         return None
     return 0 if first else 2 if to == 0 else 1
 
 
 def one_hot(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route the axes of indices around the new one."""
+    """Return the output axis of a OneHot, which inserts an axis into the indices."""
     return None if at else axis + (axis >= node.axis(-1, node.rank_out()))
 
 
 def elements_along(shaped: int) -> Route:
-    """Route what gathers or scatters along one axis: the input at `shaped` has the shape of the output."""
+    """Return the rule of a GatherElements or ScatterElements.
+
+    `output_shaped_input` is the index of the input that has the shape of the output.
+    """
     return lambda node, at, axis, _to: axis if at == shaped or axis != node.axis(0, node.rank(0)) else None
 
 
 def reverse_sequence(node: NodeAtSize, at: int, axis: int, _to: int) -> int | None:
-    """Route what reverses along one axis, and has the batch on another."""
+    """Return the output axis of a ReverseSequence, which mixes its time axis."""
     batch_axis: int = node.attributes.get("batch_axis", 1)
     if at:
         return batch_axis
@@ -375,13 +412,13 @@ def reverse_sequence(node: NodeAtSize, at: int, axis: int, _to: int) -> int | No
 
 
 def transposed(node: NodeAtSize, _at: int, axis: int, _to: int) -> int | None:
-    """Route the axes of a Transpose."""
+    """Return the output axis of a Transpose."""
     perm = node.attributes.get("perm", tuple(range(node.rank(0)))[::-1])
     return perm.index(axis) if axis in perm else None
 
 
 def reshape_mark(node: NodeAtSize, to: int) -> Mark:
-    """Return the mark once the elements, in their order, have the shape of the output."""
+    """Return the mark after a Reshape or another operator that keeps the order."""
     mark, before, after = node.marks[0], node.inputs[0], node.outputs[to]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis) or before is None or after is None:
         return Lost(f"the elements decide what {node.op} does")
@@ -389,7 +426,7 @@ def reshape_mark(node: NodeAtSize, to: int) -> Mark:
 
 
 def repeat_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of what is repeated; new axes stand in front."""
+    """Return the mark after an Expand or Tile; new axes are added on the left."""
     mark = node.marks[0]
     if any(node.marks[1:]) or not isinstance(mark, BatchAxis):
         return Lost(f"the elements decide what {node.op} does")
@@ -397,7 +434,10 @@ def repeat_mark(node: NodeAtSize, _to: int) -> Mark:
 
 
 def join_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of a Concat: of the places along its axis if they are the samples' own."""
+    """Return the mark after a Concat.
+
+    Along the joined axis the samples of all inputs are enumerated.
+    """
     along = node.axis(1, node.rank_out())
     if not any(isinstance(mark, BatchAxis) and mark.axis == along for mark in node.marks):
         return together(node.marks)
@@ -413,7 +453,10 @@ def join_mark(node: NodeAtSize, _to: int) -> Mark:
 
 
 def _places(node: NodeAtSize, along: int, chosen: Callable[[np.ndarray], np.ndarray | None]) -> Mark:
-    """Return the mark after places along an axis are chosen; a mark on another axis stays."""
+    """Return the mark after positions along `axis` are selected.
+
+    A mark on another axis stays. `select` maps the samples along the axis to the selected ones; None if it is unknown.
+    """
     mark, shape = node.marks[0], node.inputs[0]
     if not isinstance(mark, BatchAxis) or mark.axis != along:
         return mark
@@ -426,7 +469,7 @@ def _places(node: NodeAtSize, along: int, chosen: Callable[[np.ndarray], np.ndar
 
 
 def split_mark(node: NodeAtSize, to: int) -> Mark:
-    """Return the mark of one part of a Split."""
+    """Return the mark of one output of a Split."""
     along = node.axis(0, node.rank(0))
     sizes = [shape[along] if shape else None for shape in node.outputs]
     if None in sizes:
@@ -436,7 +479,7 @@ def split_mark(node: NodeAtSize, to: int) -> Mark:
 
 
 def slice_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of a Slice, which may take some samples alone."""
+    """Return the mark after a Slice, which may select a part of the samples."""
     starts, ends = node.numbers("starts", 1), node.numbers("ends", 2)
     mark, rank = node.marks[0], node.rank(0)
     if any(node.marks[1:]) or starts is None or ends is None or not isinstance(mark, BatchAxis):
@@ -456,53 +499,60 @@ def _left_out(node: NodeAtSize, name: str, at: int) -> bool:
 
 
 def _cut(start: int, end: int, step: int, samples: np.ndarray) -> np.ndarray:
-    """Return a slice with ONNX's bounds, in which an end below 0 may lie in front of all."""
+    """Return an ONNX slice, in which a negative end may lie before the first element."""
     return samples[slice(start, None if step < 0 and end < -len(samples) else end, step)]
 
 
 def gather_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of a Gather: of its indices, or of the places that they choose."""
+    """Return the mark after a Gather.
+
+    It comes from the indices, or from the positions that they select.
+    """
     along, shape = node.axis(0, node.rank(0)), node.inputs[1]
     data, indices = node.marks[:2]
-    given = BatchAxis(indices.axis + along, indices.inner) if isinstance(indices, BatchAxis) else None
+    shifted = BatchAxis(indices.axis + along, indices.inner) if isinstance(indices, BatchAxis) else None
     if not isinstance(data, BatchAxis) or shape is None:
-        return Lost("no shape") if data else given
-    own: Mark = data
+        return Lost("no shape") if data else shifted
+    data_mark: Mark = data
     if data.axis > along:
-        own = BatchAxis(data.axis + len(shape) - 1, data.inner)
+        data_mark = BatchAxis(data.axis + len(shape) - 1, data.inner)
     elif data.axis == along:
-        own = _chosen(node, node.bounds(1), along)
-    return _with_indices(own, given)
+        data_mark = _chosen(node, node.bounds(1), along)
+    return _with_indices(data_mark, shifted)
 
 
 def gather_nd_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of a GatherND: of the axes in front or behind, or of the places that its indices choose."""
+    """Return the mark after a GatherND.
+
+    It comes from the axes before or after the indexed ones, or from the positions that the indices select.
+    """
     (data, indices), shape, kept = node.marks[:2], node.inputs[1], node.attributes.get("batch_dims", 0)
     if shape is None or (isinstance(indices, BatchAxis) and indices.axis == len(shape) - 1):
         return Lost(f"nobody can say which samples {node.op} takes")
     if not isinstance(data, BatchAxis):
         return indices
-    behind, taken = kept + shape[-1], node.bounds(1)
+    end, bounds = kept + shape[-1], node.bounds(1)
     if data.axis < kept:
-        own: Mark = data
-    elif data.axis >= behind:
-        own = BatchAxis(data.axis + len(shape) - 1 - behind, data.inner)
+        data_mark: Mark = data
+    elif data.axis >= end:
+        data_mark = BatchAxis(data.axis + len(shape) - 1 - end, data.inner)
     else:
-        own = _chosen(node, taken and [each[..., data.axis - kept] for each in taken], 0)
-    return _with_indices(own, indices)
+        data_mark = _chosen(node, bounds and [bound[..., data.axis - kept] for bound in bounds], 0)
+    return _with_indices(data_mark, indices)
 
 
 def _with_indices(own: Mark, indices: Mark) -> Mark:
-    """Return the mark of what is taken, whose samples must be those of the indices."""
+    """Return the mark of gathered data, which must agree with that of its indices."""
     if isinstance(own, OneForAll):
         return OneForAll(own.why, goes_on=indices)
     return own if indices in (None, own) or isinstance(own, Lost) else Lost("samples meet")
 
 
 def _chosen(node: NodeAtSize, taken: Any, first: int) -> Mark:
-    """Return the mark of what indices take along the marked axis; their axes stand in the output from `first` on.
+    """Return the mark after indexing along the marked axis.
 
-    `taken` are the least and the greatest that they may be; None if nobody knows.
+    `bounds` are lower and upper bounds of the indices, None if unknown. The axes of the indices begin at output axis
+    `first_axis`.
     """
     mark, shape = node.marks[0], node.inputs[0]
     unknown = Lost(f"nobody can say which samples {node.op} takes")
@@ -523,34 +573,40 @@ def _chosen(node: NodeAtSize, taken: Any, first: int) -> Mark:
 
 
 def _samples(mark: BatchAxis, shape: Sizes, taken: Any, batch: int) -> np.ndarray:
-    """Return the samples at indices along the marked axis; those below 0 count from its end."""
+    """Return the samples at indices along the marked axis.
+
+    Negative indices count from its end.
+    """
     return np.asarray(taken % shape[mark.axis] // mark.inner % batch)
 
 
 def scatter_nd_mark(node: NodeAtSize, _to: int) -> Mark:
-    """Return the mark of a ScatterND, whose updates must lie where the data has their samples."""
+    """Return the mark after a ScatterND.
+
+    Updates must write to positions of their own sample.
+    """
     (data, indices, updates), (before, shape), taken = node.marks[:3], node.inputs[:2], node.elements(1)
     if indices is not None or before is None or shape is None:
         return Lost(f"the elements decide what {node.op} does")
-    rows, count = len(shape) - 1, shape[-1]
-    if isinstance(updates, BatchAxis) and updates.axis >= rows:
-        return together([data, BatchAxis(updates.axis - rows + count, updates.inner)])
+    index_rank, count = len(shape) - 1, shape[-1]
+    if isinstance(updates, BatchAxis) and updates.axis >= index_rank:
+        return together([data, BatchAxis(updates.axis - index_rank + count, updates.inner)])
     if isinstance(data, BatchAxis) and data.axis >= count:
         return data if updates is None else Lost("samples that lie on different axes meet")
     if taken is None or not taken.size:
         return Lost(f"nobody can say which samples {node.op} takes")
-    put = np.array(-1)
+    written = np.array(-1)
     if isinstance(updates, BatchAxis):
-        along = [-1 if axis == updates.axis else 1 for axis in range(rows)]
-        put = positions(updates, shape[updates.axis], node.batch).reshape(along)
+        along = [-1 if axis == updates.axis else 1 for axis in range(index_rank)]
+        written = positions(updates, shape[updates.axis], node.batch).reshape(along)
     if isinstance(data, BatchAxis):
-        held = _samples(data, before, taken[..., data.axis], node.batch)
-        one = updates is None and (held == held.flat[0]).all()
-        alone = OneForAll("changes one sample alone", goes_on=data)
-        return alone if one else data if updates is None or (held == put).all() else Lost("samples meet")
+        targets = _samples(data, before, taken[..., data.axis], node.batch)
+        one_target = updates is None and (targets == targets.flat[0]).all()
+        shared = OneForAll("changes one sample alone", goes_on=data)
+        return shared if one_target else data if updates is None or (targets == written).all() else Lost("samples meet")
     for axis, size in enumerate(before[:count]):
-        found = np.full(size, -1)
-        found[taken[..., axis]] = put
-        if (found[taken[..., axis]] == put).all():
-            return mark_of(axis, found, node.batch)
+        samples = np.full(size, -1)
+        samples[taken[..., axis]] = written
+        if (samples[taken[..., axis]] == written).all():
+            return mark_of(axis, samples, node.batch)
     return Lost("samples meet")

@@ -1,9 +1,9 @@
-"""Every node of a model in names: what its tensors are in the lanes of a walk, told with the names of what it reads.
+"""Describe every node of a model: symbolic shapes, element counts and bytes.
 
-A dim is first looked for among those that were told before. A new one is a product or a sum of the model's names, then
-of those that the node reads; then the sum of its inputs' dims; then a floor of a multiple of a name. For a floor the
-nodes that make the tensor are walked at one size after the other, until one floor alone is left. Sums and floors get
-names of their own.
+A dim is fitted to its sizes in the lanes of the walk. The candidates are, in this order: a dim that was fitted before,
+a product or sum of the model's named sizes, one of the names that the node reads, the sum of its inputs' dims, and a
+floor of a multiple of a name. For a floor, the nodes that compute the tensor are walked at consecutive sizes until a
+single floor fits. Sums and floors get names of their own.
 """
 
 from __future__ import annotations
@@ -26,70 +26,39 @@ from shapecalc.models.report import Every, Tensor, Told
 from shapecalc.models.walk import Walker, walked
 
 Seen = tuple[int | None, ...]
-"""What a number is in each lane that has a batch."""
+"""The size of a dim in each lane with a batch above 0; None where it is unknown."""
 TRIED = 34
-"""At how many sizes in a row nodes are walked to find a floor; it divides by fewer."""
+"""The number of consecutive sizes that nodes are walked at to fit a floor; its divisor is smaller."""
 FARTHEST = 48
-"""How many nodes are walked for one dim."""
+"""The largest number of nodes that are walked for one dim."""
 MOST_WALKED = 4000
-"""How many nodes are walked so for all dims."""
+"""The largest number of nodes that are walked for all dims together."""
 MOST_LARGEST = 5
 ONE = Lane(1, FrozenDict(), judged=False)
 
 
-def every_node(walk: Walk, judge: Judge) -> Every:
-    """Return all nodes of a walked model."""
-    from onnx import helper
-
-    if walk.choice.unseen:
-        judge = Judge()
-        walk = walked(walk.model, replace(walk.choice, lanes=(*walk.lanes, *walk.choice.unseen)), judge)
-    home = next(at for at, lane in enumerate(walk.lanes) if lane.batch == judge.declared)
-    kinds = {dtype: helper.tensor_dtype_to_np_dtype(dtype) for dtype in helper.get_all_tensor_dtypes()}
-    names, told = _Names(walk, judge, walk.lanes[home]), []
-    for node in nodes_in((walk.model.graph,)):
-        outputs = []
-        for number in filter(None, node.outputs):
-            names.tell(node, number)
-            shape, kind = walk.shapes_of(number)[home], kinds.get(walk.dtypes[number])
-            count = None if shape is None else prod(shape)
-            size = None if count is None or kind is None or kind.hasobject else count * kind.itemsize
-            outputs.append(Tensor(walk.model.names[number], kind and str(kind), names.shape(number), count, size))
-        told.append(Told(node, names.shape(node.inputs[0]) if node.inputs else None, tuple(outputs)))
-    made = [(each.node, tensor) for each in told for tensor in each.outputs]
-    dims = [dim for _, tensor in made for dim in tensor.shape or ()]
-    return Every(
-        tuple(told),
-        FrozenDict({name: str(result) for name, result in names.naming.results.items()}),
-        FrozenDict({name: size for name, size in walk.lanes[home].sizes.items() if name}),
-        dims.count(None),
-        sum(tensor.shape is None for _, tensor in made),
-        tuple(sorted(made, key=lambda pair: -(pair[1].bytes or 0))[:MOST_LARGEST]),
-    )
-
-
 class _Plain(Judge):
-    """A judge that mends nothing."""
+    """A tracker that leaves failing nodes as they are."""
 
     def judge(self, visit: Visit) -> Shapes:
         return visit.outputs
 
 
 class _Names:
-    """Tells the dims of tensors, in the order of the walk."""
+    """The symbolic dims of tensors, resolved in the order of the walk."""
 
     def __init__(self, walk: Walk, judge: Judge, home: Lane) -> None:
         self._walk, self._judge = walk, judge
         self._places = [place for place, lane in enumerate(walk.lanes) if lane.batch]
         self._lanes = [walk.lanes[place] for place in self._places]
         self._home = self._lanes.index(home)
-        self._sizes: dict[str, Seen] = {name: tuple([each.sizes[name] for each in self._lanes]) for name in home.sizes}
-        """What each name is in the lanes, those of results among them."""
+        self._sizes: dict[str, Seen] = {name: tuple([lane.sizes[name] for lane in self._lanes]) for name in home.sizes}
+        """The sizes of each name in the lanes, names of results included."""
         self.naming = Naming(self._sizes, {})
         self._namers: dict[tuple[str, ...], tuple[list[int], Namer]] = {
             (): ([*range(len(self._lanes))], Namer(walk.lanes, walk.batch))
         }
-        """By some names (none are all of the model's), the lanes in which they are known, and what fits them."""
+        """By a tuple of names (empty for the model's own), the lanes where they are known and their fitter."""
         self._told: dict[Seen, Dim | None] = {}
         self._tried: set[object] = set()
         self._shapes: dict[Shapes, tuple[Dim | None, ...] | None] = {}
@@ -99,7 +68,7 @@ class _Names:
         self._walker.judge.start(small)
 
     def shape(self, number: int) -> tuple[Dim | None, ...] | None:
-        """Return the shape of a tensor as far as it is told."""
+        """Return the symbolic shape of a tensor; None for an unresolved dim."""
         shapes = self._walk.shapes_of(number)
         if shapes not in self._shapes:
             seen = self._seen(shapes)
@@ -107,7 +76,7 @@ class _Names:
         return self._shapes[shapes]
 
     def tell(self, node: Node, number: int) -> None:
-        """Tell the dims of what a node makes."""
+        """Resolve the dims of an output of a node."""
         if None not in (self.shape(number) or ()):
             return
         shapes = self._walk.shapes_of(number)
@@ -117,18 +86,21 @@ class _Names:
         del self._shapes[shapes]
 
     def _seen(self, shapes: Shapes) -> list[Seen] | None:
-        """Return the dims of a tensor in the lanes; None if its rank is not the same in all."""
+        """Return the dims of a tensor in the lanes; None if its rank differs."""
         return columns([shapes[place] for place in self._places])
 
     def _known(self, seen: Seen) -> Dim | None:
-        """Return a dim that was told before, or that the model's own names tell; None of one seen in one lane alone."""
+        """Return a dim that was resolved before or that the model's own names fit.
+
+        None for a dim whose size is known in only one lane.
+        """
         if seen not in self._told:
-            alone = seen.count(None) == len(seen) - 1 > 0
-            self._keep(seen, None if alone else self._fitted(seen, ()))
+            known_in_one = seen.count(None) == len(seen) - 1 > 0
+            self._keep(seen, None if known_in_one else self._fitted(seen, ()))
         return self._told[seen]
 
     def _keep(self, seen: Seen, found: Dim | Wanted | None) -> Dim | None:
-        """Keep what a dim is; a sum or a floor gets a name."""
+        """Store a dim and return it; a sum or a floor gets a name first."""
         if isinstance(found, Wanted):
             self.naming.name(found)
             found = found.dim
@@ -137,56 +109,62 @@ class _Names:
         return found
 
     def _fitted(self, seen: Seen, names: tuple[str, ...]) -> Dim | Wanted | None:
-        """Return the product or the sum of some names that a dim is in all lanes."""
+        """Return the product or the sum of some names that equals a dim in all lanes."""
         if names not in self._namers:
-            sizes = [{name: self._sizes[name][at] or 0 for name in names} for at in range(len(self._lanes))]
-            known = [at for at, each in enumerate(sizes) if min(each.values()) > 0]
-            lanes = [replace(self._lanes[at], sizes=FrozenDict(sizes[at])) for at in known]
+            sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
+            known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
+            lanes = [replace(self._lanes[lane], sizes=FrozenDict(sizes[lane])) for lane in known]
             self._namers[names] = known, Namer(lanes, names[0])
-        places, namer = self._namers[names]
-        found = namer.dim(tuple([seen[at] for at in places]))
-        return wanted(found.terms) if isinstance(found, Sum) else found
+        known, namer = self._namers[names]
+        dim = namer.dim(tuple([seen[lane] for lane in known]))
+        return wanted(dim.terms) if isinstance(dim, Sum) else dim
 
     def _find(self, node: Node, number: int, axis: int, seen: Seen) -> None:
-        """Look for what a dim is in names that its node reads."""
+        """Search for a dim among expressions of the names that its node reads."""
         nodes, read = self._above(node)
-        dims = [dim for each in read for dim in self.shape(each) or () if dim is not None]
+        dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
         names = core.names(dims)[:MOST_NAMES]
         if (names, seen) in self._tried:
             return
         self._tried.add((names, seen))
-        found = self._fitted(seen, names) if not {*names}.isdisjoint(self.naming.results) else None
-        found = self._joined(node, axis, seen) if found is None else found
+        dim = self._fitted(seen, names) if not {*names}.isdisjoint(self.naming.results) else None
+        dim = self._joined(node, axis, seen) if dim is None else dim
         for name in names:
-            found = self._floor(nodes, read, name, number, axis, seen) if found is None else found
-        self._keep(seen, found)
+            dim = self._floor(nodes, read, name, number, axis, seen) if dim is None else dim
+        self._keep(seen, dim)
 
     def _above(self, node: Node) -> tuple[list[Node], list[int]]:
-        """Return the nodes that make a tensor of others that are told, in their order, and these."""
-        nodes = sorted(islice(self._judge.above([node], self._is_open), FARTHEST), key=lambda each: each.outputs)
-        made = {number for each in nodes for number in each.outputs}
-        return nodes, sorted({number for each in nodes for number in each.inputs} - made - {ABSENT})
+        """Return the unresolved nodes above a node, and the tensors that they read.
+
+        Both are in the order of the walk; the tensors are resolved.
+        """
+        nodes = sorted(islice(self._judge.above([node], self._is_open), FARTHEST), key=lambda above: above.outputs)
+        computed = {number for above in nodes for number in above.outputs}
+        return nodes, sorted({number for above in nodes for number in above.inputs} - computed - {ABSENT})
 
     def _is_open(self, number: int) -> bool:
-        """Say whether a dim or an element of a tensor is not told, and the node that makes it can be walked alone."""
+        """Return whether a tensor is unresolved and its producer can be walked alone."""
         maker, shape, values = self._judge.maker(number), self.shape(number), self._walk.values.get(number, (0,))
-        is_told = shape is not None and None not in shape and same_in_all(values)
-        return not is_told and maker is not None and not maker.bodies
+        is_resolved = shape is not None and None not in shape and same_in_all(values)
+        return not is_resolved and maker is not None and not maker.bodies
 
     def _joined(self, node: Node, axis: int, seen: Seen) -> Dim | Wanted | None:
-        """Return the sum of the inputs' dims on the same axis, if a dim is that."""
+        """Return the sum of the inputs' dims on the same axis, if it fits."""
         shapes = [self.shape(number) or () for number in node.inputs]
         dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
         if len(dims) < len(shapes):
             return None
         inputs = [self._seen(self._walk.shapes_of(number)) or () for number in node.inputs]
-        lanes = zip(seen, *[each[axis] for each in inputs], strict=True)
+        lanes = zip(seen, *[axes[axis] for axes in inputs], strict=True)
         return wanted(dims) if all(None in lane or sum(lane[1:]) == lane[0] for lane in lanes) else None
 
     def _floor(
         self, nodes: Sequence[Node], read: Sequence[int], name: str, number: int, axis: int, seen: Seen
     ) -> Dim | Wanted | None:
-        """Return what a dim is if it is a floor of a multiple of a name, in the lanes and where nodes are walked."""
+        """Return the floor of a multiple of a name that fits a dim.
+
+        It must fit in the lanes and at the consecutive sizes that the nodes are walked at.
+        """
         first, lanes = self._sizes[name][self._home] or 0, zip(self._sizes[name], seen, strict=True)
         pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
         if self._left < len(nodes) or floor_of(pairs, unique=False) is None:
@@ -194,19 +172,19 @@ class _Names:
         self._left -= len(nodes)
         shapes = self._walk_again(nodes, read, name, range(first, first + TRIED), number)
         pairs += [(x, shape[axis]) for x, shape in zip(range(first, first + TRIED), shapes, strict=True) if shape]
-        found = floor_of(pairs)
-        if found is None:
+        fit = floor_of(pairs)
+        if fit is None:
             return None
-        times, more, by, scale, rest = found
+        times, more, by, scale, rest = fit
         floor = wanted([core.product((times, core.named_dim(name))), more], by)
         if scale > 1:
-            part = self._keep(tuple([None if each is None else (each - rest) // scale for each in seen]), floor)
+            part = self._keep(tuple([None if size is None else (size - rest) // scale for size in seen]), floor)
             floor = wanted([core.product((scale, part or 0)), rest])
         return floor
 
     def _walk_again(self, nodes: Sequence[Node], read: Sequence[int], name: str, sizes: range, made: int) -> Shapes:
-        """Return the shape of what nodes make where a name has these sizes, and the others keep theirs."""
-        walk, home = self._walker.walk, {each: lanes[self._home] or 0 for each, lanes in self._sizes.items()}
+        """Return the shape of a tensor with one name at each of these sizes."""
+        walk, home = self._walker.walk, {other: lanes[self._home] or 0 for other, lanes in self._sizes.items()}
         walk.values.clear()
         for number in read:
             walk.put(number, tuple(self._at_sizes(number, home, name, sizes)) or None, self._walk.dtypes[number])
@@ -216,18 +194,54 @@ class _Names:
         return walk.shapes_of(made)
 
     def _at_sizes(self, number: int, home: Mapping[str, int], name: str, sizes: range) -> Iterator[Sizes | None]:
-        """Yield the shape of a tensor where a name has one of these sizes; None where a dim is not whole."""
+        """Yield the shape of a tensor with a name at each of these sizes.
+
+        None where a dim is not integral.
+        """
         shape = self.shape(number)
         for size in sizes if shape is not None and None not in shape else ():
             dims = [core.substitute(dim, {**home, name: size}) for dim in shape or () if dim is not None]
             yield tuple([dim for dim in dims if isinstance(dim, int)]) if core.all_known(dims) else None
 
 
-def floor_of(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
-    """Return how numbers follow from others, as `scale * ((times*x + more)//by) + rest`; None if they do not.
+def every_node(walk: Walk, judge: Judge) -> Every:
+    """Return all nodes of a walked model."""
+    from onnx import helper
 
-    If `unique`, they must follow from one number `more` alone. The numbers are in the order of the formula's letters:
-    times, more, by, scale, rest.
+    if walk.choice.unseen:
+        judge = Judge()
+        walk = walked(walk.model, replace(walk.choice, lanes=(*walk.lanes, *walk.choice.unseen)), judge)
+    declared_lane = next(index for index, lane in enumerate(walk.lanes) if lane.batch == judge.declared)
+    kinds = {dtype: helper.tensor_dtype_to_np_dtype(dtype) for dtype in helper.get_all_tensor_dtypes()}
+    dims_of_walk, nodes = _Names(walk, judge, walk.lanes[declared_lane]), []
+    for node in nodes_in((walk.model.graph,)):
+        outputs = []
+        for number in filter(None, node.outputs):
+            dims_of_walk.tell(node, number)
+            shape, kind = walk.shapes_of(number)[declared_lane], kinds.get(walk.dtypes[number])
+            count = None if shape is None else prod(shape)
+            size = None if count is None or kind is None or kind.hasobject else count * kind.itemsize
+            outputs.append(
+                Tensor(walk.model.names[number], kind and str(kind), dims_of_walk.shape(number), count, size)
+            )
+        nodes.append(Told(node, dims_of_walk.shape(node.inputs[0]) if node.inputs else None, tuple(outputs)))
+    tensors = [(summary.node, tensor) for summary in nodes for tensor in summary.outputs]
+    dims = [dim for _, tensor in tensors for dim in tensor.shape or ()]
+    return Every(
+        tuple(nodes),
+        FrozenDict({name: str(result) for name, result in dims_of_walk.naming.results.items()}),
+        FrozenDict({name: size for name, size in walk.lanes[declared_lane].sizes.items() if name}),
+        dims.count(None),
+        sum(tensor.shape is None for _, tensor in tensors),
+        tuple(sorted(tensors, key=lambda pair: -(pair[1].bytes or 0))[:MOST_LARGEST]),
+    )
+
+
+def floor_of(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
+    """Return the floor formula that fits pairs `(x, y)`; None if there is none.
+
+    The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one `more` must fit. The result is
+    (times, more, by, scale, rest).
 
     >>> floor_of([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
     (1, 6, 7, 7, 0)

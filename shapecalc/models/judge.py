@@ -1,4 +1,4 @@
-"""A model judged: the sizes at which it resolves, its report in names, and what goes wrong around one of its nodes."""
+"""Judge a model: choose the sizes of its inputs, walk it, and build its report."""
 
 from __future__ import annotations
 
@@ -23,69 +23,134 @@ from shapecalc.models.walk import walked
 
 PLAIN = SizeOptions()
 MOST_PASSED = 100_000
-"""How many nodes are passed to learn how inputs are best taken."""
+"""The largest number of node visits spent on the choice of inputs."""
 MOST_ROUNDS = 3
-"""How often sizes are taken from conditions."""
+"""How often sizes are derived from conditions."""
 
 
-def report_of(
-    file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = (), *, every: bool = False
-) -> Report:
-    """Return what is told of the model in a file, and of the named nodes also what fails below them.
+class _Names:
+    """The builder of report entries, which have symbolic dims."""
 
-    If `every`, all nodes are told, and not the listed ones alone.
+    def __init__(self, walk: Walk, core: CoreCalls) -> None:
+        self._walk, self._names, self._core = walk, walk.model.names, core
+        self._namer = Namer(walk.lanes, walk.batch)
 
-    Raises `ShapeError`: file, for a file that cannot be used; usage, for what does not fit the model.
-    """
-    found = judged_model(read_model(file), options)
-    report = found.report(str(file))
-    if every:
-        from shapecalc.models.every import every_node
+    def judged(self, visit: Visit, found: NodeVerdict) -> Judged:
+        """Return the report entry of a node."""
+        node, namer, names = visit.node, self._namer, self._names
+        input, target = namer.shape(visit.input), visit.call.target
+        arguments = self._arguments(visit)
+        output, conditions = self.answer(visit)
+        return Judged(
+            node=node,
+            version=visit.answers.version,
+            tensors=(
+                tuple([names[tensor] for tensor in node.inputs]),
+                tuple([names[tensor] for tensor in node.outputs]),
+            ),
+            input=input,
+            target=None if arguments is None or target is None else arguments.get(target.name),
+            target_from=self._source(node),
+            output=output,
+            value=self._value(node) if visit.call.gives_sizes else None,
+            conditions=tuple(map(str, conditions)),
+            **fields(found),
+        )
 
-        report = replace(report, every=every_node(found.walk, found.judge))
-    return near(found, report, names)
+    def answer(self, visit: Visit) -> tuple[NamedShape | None, tuple[Condition, ...]]:
+        """Return the symbolic output of an unfixed node and the conditions for it."""
+        input, arguments = self._namer.shape(visit.input), self._arguments(visit)
+        output = self._namer.shape(visit.outputs)
+        fails = any(visit.problems)
+        if not fails and keeps_elements(input, output):
+            return output, ()
+        answer = self._core.named(visit, input, arguments, self._walk.lanes)
+        if answer is None:
+            return output, ()
+        return (answer[0] if fails and not visit.call.gives_sizes else output), answer[1]
+
+    def _arguments(self, visit: Visit) -> Mapping[str, Any] | None:
+        """Return core's arguments in symbolic dims; None if they are unknown."""
+        lanes = visit.arguments
+        first = next((arguments for arguments in lanes if arguments is not None), None)
+        if first is None or same_in_all(lanes):
+            return first
+        symbolic = dict(first)
+        for name, value in first.items():
+            if isinstance(value, tuple):
+                shape = self._namer.shape(visit.named_argument(name))
+                if shape is None:
+                    return None
+                symbolic[name] = shape
+        return symbolic
+
+    def _value(self, node: Node) -> NamedShape | None:
+        """Return the symbolic output value of a Shape node."""
+        arrays = self._walk.values.get(node.outputs[0])
+        if arrays is None:
+            return None
+        shapes: Shapes = tuple([None if array is None else tuple(array.tolist()) for array in arrays])
+        return self._namer.shape(shapes)
+
+    def _source(self, node: Node) -> str:
+        """Return where the target of a node comes from."""
+        if not reads_argument(node):
+            return "attribute" if node.attributes else "none"
+        if len(node.inputs) < 2 or not node.inputs[1]:
+            return "none"
+        return self._walk.origins.get(node.inputs[1], "computed")
 
 
 class Outcome(Record):
     """A model that was walked and judged."""
 
     walk: Walk
-    """The walk with the first choice of sizes at which it resolves."""
+    """The walk with the best choice of inputs."""
     judge: Judge
 
     def resolves(self) -> bool:
-        """Say whether nothing fails at the declared batch, and nothing that is not listed fails at any."""
-        place = next(at for at, lane in enumerate(self.walk.lanes) if lane.batch == self.judge.declared)
-        stops = [stop for stop in self.judge.stops if not stop.silent]
-        return not stops and all(visit.problems[place] is None for visit, _ in self.judge.judged)
+        """Return whether the model runs at the declared batch.
+
+        Unlisted nodes must run at every batch.
+        """
+        declared = next(index for index, lane in enumerate(self.walk.lanes) if lane.batch == self.judge.declared)
+        errors = [stop for stop in self.judge.stops if not stop.silent]
+        return not errors and all(visit.problems[declared] is None for visit, _ in self.judge.judged)
 
     @property
     def loss(self) -> tuple[bool, int, int]:
-        """What speaks against taking the inputs so: it does not resolve, or samples are lost; then doubts."""
+        """The sort key of a choice of inputs, the best first.
+
+        A choice is worse if the model does not run as declared, then if the samples of more tensors are lost, then if
+        more inputs were freed with doubt.
+        """
         if not self.resolves():
             return True, 0, 0
         lost = self.judge.lost_tensors()
         return False, lost, self.walk.choice.doubtful if lost else 0
 
     def conditions(self) -> list[Condition]:
-        """Return under which conditions nodes that fail somewhere run at the declared batch."""
-        walk, home = self.walk, {self.walk.batch: self.judge.declared}
+        """Return the conditions under which failing nodes run at the declared batch."""
+        walk, declared = self.walk, {self.walk.batch: self.judge.declared}
         names = _Names(walk, self.judge.core)
-        found = [each for visit, _ in self.judge.judged if any(visit.problems) for each in names.answer(visit)[1]]
-        return [left for each in found if holds([each], home) for left in put_sizes_in(each, home)]
+        failing = [visit for visit, _ in self.judge.judged if any(visit.problems)]
+        conditions = [condition for visit in failing for condition in names.answer(visit)[1]]
+        possible = [condition for condition in conditions if holds([condition], declared)]
+        return [remainder for condition in possible for remainder in put_sizes_in(condition, declared)]
 
     def stays_put(self) -> bool:
-        """Say whether the shape of an output is known, but not where other free dims are moved."""
-        shapes = [self.walk.shapes_of(each.tensor) for each in self.walk.model.outputs]
-        moved = [at for at, lane in enumerate(self.walk.lanes) if lane.moved]
-        return any(each[0] is not None and all(each[lane] is None for lane in moved) for each in shapes if moved)
+        """Return whether some output has a known shape, but none in the perturbed lanes."""
+        outputs = [self.walk.shapes_of(output.tensor) for output in self.walk.model.outputs]
+        moved = [index for index, lane in enumerate(self.walk.lanes) if lane.moved]
+        return any(shapes[0] is not None and all(shapes[lane] is None for lane in moved) for shapes in outputs if moved)
 
     def report(self, name: str) -> Report:
-        """Return the report; `name` is the path as it was given."""
+        """Return the report; `name` is the path as the user wrote it."""
         sizes, model = self.walk.choice, self.walk.model
         names = _Names(self.walk, self.judge.core)
-        nodes = [names.judged(*each) for each in self.judge.judged]
-        inputs = [Input(each.name, each.dims, taken) for each, taken in zip(model.inputs, sizes.inputs, strict=True)]
+        nodes = [names.judged(visit, verdict) for visit, verdict in self.judge.judged]
+        pairs = zip(model.inputs, sizes.inputs, strict=True)
+        inputs = [Input(declared.name, declared.dims, taken) for declared, taken in pairs]
         return Report(
             name,
             model.opset,
@@ -101,39 +166,63 @@ class Outcome(Record):
         )
 
 
-def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
-    """Return a model walked and judged; raise `ShapeError` (usage) for options that do not fit it.
+def report_of(
+    file: str | Path, options: SizeOptions = PLAIN, names: Iterable[str] = (), *, every: bool = False
+) -> Report:
+    """Return the report of the model in a file.
 
-    The inputs are taken as they are likeliest, but where that loses samples from sight: then as it loses the fewest.
+    For each node in `names` the report adds what fails below it. If `include_all`, the report has all nodes, otherwise
+    only the listed ones.
+
+    Raises `ShapeError`: file if the file cannot be used, usage if the options do not fit the model.
+    """
+    judged = judged_model(read_model(file), options)
+    report = judged.report(str(file))
+    if every:
+        from shapecalc.models.every import every_node
+
+        report = replace(report, every=every_node(judged.walk, judged.judge))
+    return near(judged, report, names)
+
+
+def judged_model(model: Model, options: SizeOptions = PLAIN) -> Outcome:
+    """Return a model walked and judged with the best choice of inputs.
+
+    The likeliest choice is taken unless it loses samples; then the one with the least loss.
+
+    Raises `ShapeError` (usage) if the options do not fit the model.
     """
     most = max(2, MOST_PASSED // (len(model.graph.nodes) + 1))
     first, *others = guesses(model, options)
-    found = [_with_sizes(model, first, most)]
+    outcomes = [_with_sizes(model, first, most)]
     for guess in [*others[: most - 2], *others[most - 2 :][-1:]]:
-        if not any(found[-1].loss):
+        if not any(outcomes[-1].loss):
             break
-        found.append(_with_sizes(model, guess, most))
-    return min(found, key=lambda each: each.loss) if others else found[0]
+        outcomes.append(_with_sizes(model, guess, most))
+    return min(outcomes, key=lambda outcome: outcome.loss) if others else outcomes[0]
 
 
 def _with_sizes(model: Model, guess: Guess, most: int) -> Outcome:
-    """Return a model walked with its inputs taken so, at the first sizes at which it resolves; few others are tried."""
-    first = found = _walked(model, guess.choice())
+    """Return a model judged at the first sizes at which it runs.
+
+    Sizes that satisfy the conditions of failing nodes come first, then at most `max_tries` others.
+    """
+    first = outcome = _walked(model, guess.choice())
     conditions: dict[Condition, None] = {}
     for _ in range(MOST_ROUNDS if guess.open else 0):
         known = len(conditions)
-        if not found.resolves() or found.stays_put():
-            conditions |= dict.fromkeys(found.conditions())
+        if not outcome.resolves() or outcome.stays_put():
+            conditions |= dict.fromkeys(outcome.conditions())
         if len(conditions) == known:
             break
-        found = _walked(model, guess.choice((*conditions,)))
-    if not found.resolves():
+        outcome = _walked(model, guess.choice((*conditions,)))
+    if not outcome.resolves():
         others = (_walked(model, choice) for choice in islice(guess.other_sizes(), most))
-        return next((each for each in others if each.resolves()), first)
-    if found.stays_put():
+        return next((other for other in others if other.resolves()), first)
+    if outcome.stays_put():
         others = (_walked(model, choice) for choice in islice(guess.related((*conditions,)), most))
-        return next((each for each in others if each.resolves() and not each.stays_put()), found)
-    return found
+        return next((other for other in others if other.resolves() and not other.stays_put()), outcome)
+    return outcome
 
 
 def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Outcome:
@@ -141,80 +230,11 @@ def _walked(model: Model, choice: InputChoice, judge: Judge | None = None) -> Ou
     return Outcome(walked(model, choice, judge), judge)
 
 
-class _Names:
-    """Says of listed nodes in names what the walk found in numbers."""
-
-    def __init__(self, walk: Walk, core: CoreCalls) -> None:
-        self._walk, self._names, self._core = walk, walk.model.names, core
-        self._namer = Namer(walk.lanes, walk.batch)
-
-    def judged(self, visit: Visit, found: NodeVerdict) -> Judged:
-        """Return what is told of a node."""
-        node, namer, names = visit.node, self._namer, self._names
-        input, target = namer.shape(visit.input), visit.call.target
-        arguments = self._arguments(visit)
-        output, conditions = self.answer(visit)
-        return Judged(
-            node=node,
-            version=visit.answers.version,
-            tensors=(tuple([names[each] for each in node.inputs]), tuple([names[each] for each in node.outputs])),
-            input=input,
-            target=None if arguments is None or target is None else arguments.get(target.name),
-            target_from=self._source(node),
-            output=output,
-            value=self._value(node) if visit.call.gives_sizes else None,
-            conditions=tuple(map(str, conditions)),
-            **fields(found),
-        )
-
-    def answer(self, visit: Visit) -> tuple[NamedShape | None, tuple[Condition, ...]]:
-        """Return the named output of a node as it stands, and the conditions under which it holds."""
-        input, arguments = self._namer.shape(visit.input), self._arguments(visit)
-        output = self._namer.shape(visit.outputs)
-        fails = any(visit.problems)
-        if not fails and keeps_elements(input, output):
-            return output, ()
-        answer = self._core.named(visit, input, arguments, self._walk.lanes)
-        if answer is None:
-            return output, ()
-        return (answer[0] if fails and not visit.call.gives_sizes else output), answer[1]
-
-    def _arguments(self, visit: Visit) -> Mapping[str, Any] | None:
-        """Return core's arguments with names; None if they are not known."""
-        lanes = visit.arguments
-        first = next((each for each in lanes if each is not None), None)
-        if first is None or same_in_all(lanes):
-            return first
-        named = dict(first)
-        for name, value in first.items():
-            if isinstance(value, tuple):
-                shape = self._namer.shape(visit.named_argument(name))
-                if shape is None:
-                    return None
-                named[name] = shape
-        return named
-
-    def _value(self, node: Node) -> NamedShape | None:
-        """Return what a Shape returns."""
-        arrays = self._walk.values.get(node.outputs[0])
-        if arrays is None:
-            return None
-        shapes: Shapes = tuple([None if each is None else tuple(each.tolist()) for each in arrays])
-        return self._namer.shape(shapes)
-
-    def _source(self, node: Node) -> str:
-        """Return where the target of a node comes from."""
-        if not reads_argument(node):
-            return "attribute" if node.attributes else "none"
-        if len(node.inputs) < 2 or not node.inputs[1]:
-            return "none"
-        return self._walk.origins.get(node.inputs[1], "computed")
-
-
 def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
-    """Return a report that also says what fails below the named nodes, if they go wrong without an error.
+    """Return a report with more about the named nodes.
 
-    Of those that are not listed it says which offender is next above them.
+    A failing node that raises no error gets what fails below it. For an unlisted node, the path of the nearest failing
+    node above it is added.
     """
     changed: dict[str, Judged] = {}
     above: dict[str, str] = {}
@@ -229,12 +249,12 @@ def near(outcome: Outcome, report: Report, names: Iterable[str]) -> Report:
             judged = found_node(report, f"#{path}")
         if judged.verdict in SILENT and (below := _what_fails_below(outcome, judged.node.path)):
             changed[judged.node.path] = replace(judged, why=f"{judged.why}, {below}")
-    nodes = tuple([changed.get(each.node.path, each) for each in report.nodes]) if changed else report.nodes
+    nodes = tuple([changed.get(judged.node.path, judged) for judged in report.nodes]) if changed else report.nodes
     return replace(report, nodes=nodes, above=FrozenDict(above))
 
 
 def _offender_above(outcome: Outcome, name: str) -> str | None:
-    """Return the path of the offender next above the node of a name; None if there is none."""
+    """Return the path of the nearest failing node above a named node."""
     every = nodes_in((outcome.walk.model.graph,))
     named = (node for node in every if name and name in (node.name, node.path, f"#{node.path}"))
     above = outcome.judge.above([*islice(named, 1)])
@@ -242,7 +262,10 @@ def _offender_above(outcome: Outcome, name: str) -> str | None:
 
 
 def _what_fails_below(outcome: Outcome, path: str) -> str:
-    """Return what fails if the node of a path stays as it is; empty if nobody can say."""
+    """Return which node fails first if the node at a path stays unfixed.
+
+    Empty if that is unknown.
+    """
     judge = LeftAlone(path)
     _walked(outcome.walk.model, outcome.walk.choice, judge)
     if not judge.certain:
@@ -251,7 +274,10 @@ def _what_fails_below(outcome: Outcome, path: str) -> str:
 
 
 def runs_of(model: Model, nodes: Iterable[Judged]) -> list[list[Judged]]:
-    """Return the runs of two or more of some nodes, in file order."""
+    """Return the runs of consecutive nodes that only move elements.
+
+    A run has two nodes or more; runs are in file order.
+    """
     uses = Counter(chain(model.graph.outputs, *[node.reads for node in nodes_in((model.graph,))]))
     open_runs: dict[int, list[Judged]] = {}
     runs: list[list[Judged]] = []

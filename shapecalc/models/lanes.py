@@ -1,7 +1,6 @@
-"""What is known of each tensor while a model is walked in numbers, at several sizes in step.
+"""The state of a walk: the type, shape and elements of each tensor in each lane.
 
-What is kept of a tensor is kept for each lane, in the order of `Walk.lanes`. The lists of a walk go by the tensors'
-numbers.
+Entries per lane are in the order of `WalkState.lanes`. Lists are indexed by the number of a tensor.
 """
 
 from __future__ import annotations
@@ -15,57 +14,58 @@ from shapecalc.models.free_dims import InputChoice
 
 T = TypeVar("T")
 Values = tuple[Any, ...]
-"""A small tensor in each lane, as a NumPy array; None where nobody knows its elements."""
+"""A small tensor in each lane, as a NumPy array; None where its elements are unknown."""
 Failures = tuple[str | None, ...]
 """Why a node fails in each lane; None where it runs."""
 NO_SHAPE, FROM_DATA = "no shape", "size from data"
 
 
 class Walk:
-    """What is known so far; it grows while the walk goes on."""
+    """The properties of all tensors that the walk has reached."""
 
     def __init__(self, model: Model, choice: InputChoice) -> None:
-        """Put down the inputs and the constants of a model."""
+        """Record the inputs and the initializers of a model."""
         self.model, self.choice, self.lanes = model, choice, choice.lanes
         self.inputs, self.batch, self.declared_batch = choice.inputs, choice.batch, choice.declared
         lanes = self.lanes
         self.judged = [place for place, lane in enumerate(lanes) if lane.judged]
-        """The lanes that verdicts look at."""
+        """The indices of the lanes that verdicts are based on."""
         self.unknown: Values = (None,) * len(lanes)
         self.shapes: list[Shapes | None] = [None] * len(model.names)
-        """The shape of each tensor; None if it is known in no lane, and before its node was passed."""
+        """The shape of each tensor; None if it is unknown in all lanes, or not reached yet."""
         self.dtypes = [0] * len(model.names)
-        """The element type of each tensor by ONNX's number; 0 if it is not known."""
+        """The element type of each tensor as an ONNX number; 0 if unknown."""
         self.values: dict[int, Values] = {}
-        """The elements of small tensors; a tensor that is not in it has no known elements."""
+        """The elements of small tensors; other tensors have no entry."""
         self.origins: dict[int, str] = {}
-        """Where elements come from: `initializer`, `Constant`, `folded` (computed from these), `external`.
+        """The source of elements: `initializer`, `Constant`, `folded` (computed from these) or `external`.
 
-        A tensor that is not in it has elements that were computed from shapes."""
+        A tensor without an entry has elements that were computed from shapes.
+        """
         self.whys: dict[int, str] = {}
-        """Why a tensor's shape is not known in some lane."""
+        """Why the shape of a tensor is unknown in some lane."""
         self.constants: dict[int, Constant] = {}
         self.others: dict[int, tuple[bytes | None, ...]] = {}
-        """The types of what is no tensor (sequences, optionals), as messages."""
+        """The serialized TypeProto of non-tensors (sequences, optionals), by lane."""
         self.live: tuple[bool, ...] | None = None
-        """In which lanes the nodes at hand run, inside of an If that is decided; None if in all."""
+        """The lanes in which the current nodes run, inside an If with a known condition; None for all."""
         self._declare(model.inputs)
         self.fill(model.graph.constants)
 
     def _declare(self, inputs: Sequence[Declared]) -> None:
-        for each, dims in zip(inputs, self.inputs, strict=True):
-            self.dtypes[each.tensor] = each.dtype
+        for declared, dims in zip(inputs, self.inputs, strict=True):
+            self.dtypes[declared.tensor] = declared.dtype
             if dims is None or None in dims:
-                self.whys[each.tensor] = f"{NO_SHAPE}: an input is declared without one"
+                self.whys[declared.tensor] = f"{NO_SHAPE}: an input is declared without one"
                 continue
             shapes = [tuple([lane.sizes[dim] if isinstance(dim, str) else dim for dim in dims]) for lane in self.lanes]
-            self.shapes[each.tensor] = tuple(shapes)  # type: ignore[arg-type]  # no dim is None
+            self.shapes[declared.tensor] = tuple(shapes)  # type: ignore[arg-type]  # no dim is None
 
     def fill(self, constants: Sequence[Constant]) -> None:
-        """Put down the initializers of a graph; their elements are read once somebody asks."""
-        for each in constants:
-            proto, number = each.proto, each.tensor
-            self.constants[number] = each
+        """Record the initializers of a graph; their elements are parsed at first use."""
+        for constant in constants:
+            proto, number = constant.proto, constant.tensor
+            self.constants[number] = constant
             self.dtypes[number] = proto.data_type
             self.shapes[number] = (tuple(proto.dims),) * len(self.lanes)
 
@@ -74,30 +74,33 @@ class Walk:
         return self.shapes[number] or self.unknown
 
     def known(self, number: int) -> Values | None:
-        """Return the elements of a small tensor in each lane; None if they are known in none."""
-        found = self.values.get(number)
-        if found is None:
+        """Return the elements of a small tensor in each lane; None if all are unknown."""
+        values = self.values.get(number)
+        if values is None:
             constant = self.constants.get(number)
             if constant is None:
                 return None
             external = constant.external
-            made = None if external else elements(constant.proto)
+            array = None if external else elements(constant.proto)
             self.origins[number] = "external" if external else "initializer"
-            found = self.values[number] = self.unknown if made is None else (made,) * len(self.lanes)
-        return None if found is self.unknown else found
+            values = self.values[number] = self.unknown if array is None else (array,) * len(self.lanes)
+        return None if values is self.unknown else values
 
     def is_written(self, number: int) -> bool:
-        """Say whether the elements of a tensor are written in the model, or computed from such alone."""
+        """Return whether the elements of a tensor are constants of the model, or folded."""
         return self.origins.get(number) in ("initializer", "Constant", "folded")
 
     def alive(self, lanes: tuple[T | None, ...]) -> tuple[T | None, ...]:
-        """Return what there is in each lane; None in those in which nothing runs now."""
+        """Return values per lane, with None in lanes where the current nodes do not run."""
         if self.live is None:
             return lanes
-        return tuple([each if live else None for each, live in zip(lanes, self.live, strict=True)])
+        return tuple([value if live else None for value, live in zip(lanes, self.live, strict=True)])
 
     def put(self, number: int, shapes: Shapes | None, dtype: int, why: str = "") -> None:
-        """Put down the shape of a tensor in each lane."""
+        """Record the shape and the element type of a tensor.
+
+        `reason` is the reason if the shape is unknown in some lane.
+        """
         if number == ABSENT:
             return
         shapes = shapes and self.alive(shapes)
@@ -110,29 +113,29 @@ class Walk:
         self.dtypes[number] = dtype
 
     def put_unknown(self, node: Node, why: str) -> None:
-        """Put down that nothing is known of the outputs of a node."""
+        """Record that the outputs of a node are unknown, with the reason."""
         for number in node.outputs:
             self.put(number, None, 0, why)
 
     def put_values(self, number: int, arrays: Sequence[Any], dtype: int, shapes: Shapes | None = None) -> None:
-        """Put down the elements of a tensor in each lane, and with them its shape.
+        """Record the elements of a tensor in each lane, and its shape.
 
-        `shapes` are those of the lanes in which the elements are not known.
+        `shapes` holds the shapes of the lanes where the elements are unknown.
         """
         if number == ABSENT:
             return
-        found = [None if array is None else array.shape for array in arrays]
+        known = [None if array is None else array.shape for array in arrays]
         if shapes is not None:
-            found = [shape if own is None else own for own, shape in zip(found, shapes, strict=True)]
+            known = [shape if own is None else own for own, shape in zip(known, shapes, strict=True)]
         self.values[number] = self.alive(tuple(arrays))
-        self.put(number, tuple(found), dtype)
+        self.put(number, tuple(known), dtype)
 
     def lacks(self, lanes: Sequence[Any]) -> bool:
-        """Say whether something is not known in a judged lane."""
+        """Return whether a value is unknown in a judged lane."""
         return None in lanes and None in lanes[: len(self.judged)]
 
     def why_unknown(self, node: Node) -> str:
-        """Return why the shape of a node's output is not known."""
+        """Return why the output shape of a node is unknown."""
         for number in node.inputs:
             if number and self.lacks(self.shapes_of(number)):
                 return self.whys.get(number, NO_SHAPE)
@@ -140,16 +143,16 @@ class Walk:
 
 
 def same_in_all(lanes: Sequence[Any]) -> bool:
-    """Say whether all lanes hold the same value, so that it is enough to look at one."""
+    """Return whether all lanes hold the same known object."""
     first = lanes[0]
-    for each in lanes:
-        if each is not first:
+    for value in lanes:
+        if value is not first:
             return False
     return first is not None
 
 
 def broadcast(shapes: Sequence[Sizes]) -> Sizes | str:
-    """Return the shape that shapes broadcast to, or why they do not.
+    """Return the shape that shapes broadcast to, or the reason if they do not.
 
     >>> broadcast([(2, 1), (3,)]), broadcast([(2,), (3,)])
     ((2, 3), '2 and 3 do not broadcast')
@@ -158,9 +161,9 @@ def broadcast(shapes: Sequence[Sizes]) -> Sizes | str:
     sizes = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, rank - len(shape)):
-            have = sizes[axis]
-            if have == 1:
+            current = sizes[axis]
+            if current == 1:
                 sizes[axis] = size
-            elif size not in (1, have):
-                return f"{have} and {size} do not broadcast"
+            elif size not in (1, current):
+                return f"{current} and {size} do not broadcast"
     return tuple(sizes)

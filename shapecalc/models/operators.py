@@ -1,8 +1,8 @@
-"""The operators of models, a row each: what each asks of core, its shape, its small values, its route of the batch.
+"""The table of ONNX operators: shapes, small values and batch rules of each.
 
-What is not said of an operator in its row is not known here: ONNX is asked for its shape, its elements are not known,
-and nobody can say where it takes the samples. Sources: the ONNX operator documents, and ContribOperators.md of ONNX
-Runtime for `com.microsoft`.
+Every part of an entry is optional. Without one, ONNX shape inference infers the shape, elements are unknown, and the
+batch is not followed. Sources: the ONNX operator documents, and ContribOperators.md of ONNX Runtime for
+`com.microsoft`.
 """
 
 from __future__ import annotations
@@ -24,124 +24,131 @@ from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
 
 Attributes = Mapping[str, Any]
 Value = Callable[..., Any]
-"""A node's first output, or a list of all, made of its attributes and its inputs as arrays (None for one left out).
+"""A function of attributes and input arrays (None for an absent input) that returns the output array.
 
-It raises `IndexError` for an index that its operator refuses, and other errors for what it does not know.
+A list holds all outputs. It raises `IndexError` for an index that the operator refuses, and other errors for
+unsupported cases.
 """
 InputSizes = Sequence[Sizes | None]
 Extremes = Callable[[bool], Sequence[tuple[int, int]]]
-"""Returns the least and the greatest of a node's indices, of all or of each column; none if they are not known."""
-SizeRule = Callable[[Node, InputSizes, Container[int], Extremes], str | None]
-"""Called with a node, its inputs' shapes, the numbers of initializers, and extremes; returns why it is refused.
+"""A function that returns the minimum and maximum of a node's indices, in total or per column.
 
-ONNX's inference does not refuse such sizes, or does not say in which input.
+Empty if the indices are unknown.
+"""
+SizeRule = Callable[[Node, InputSizes, Container[int], Extremes], str | None]
+"""A check of input sizes that ONNX inference accepts, or refuses without naming the input.
+
+It takes a node, its input shapes, the initializers and the extremes, and returns the reason of a refusal, or None.
 """
 Places = list[tuple[str, int, int]]
-"""The inputs that share a batch: name, place and the axis of the batch; the first is the data."""
+"""The inputs that share a batch: name, input index and batch axis; the data input is first."""
 LARGEST_SIZE = 2**40
-"""A dim above which arithmetic of 64 bits is not asked."""
+"""The dim above which ONNX is not queried, because its arithmetic has 64 bits."""
 STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
-"""The other inputs of recurrent operators that have a batch: name, place, and its axis unless `layout` has it first."""
+"""The other inputs of recurrent operators with a batch: name, input index, and batch axis for `layout` 0."""
 
 
 class AsFirst(Record):
-    """The output has the shape and the element type of the first input, whatever the others are."""
+    """The output has the shape and element type of the first input."""
 
 
 class Broadcast(Record):
-    """The inputs are broadcast, as NumPy does it since an opset; a comparison gives truth values."""
+    """The output shape is the broadcast of the inputs; a comparison returns booleans."""
 
     since: int = 7
     compares: bool = False
 
 
 class Inferred(Record):
-    """ONNX is asked."""
+    """ONNX shape inference infers the outputs."""
 
     hands_on: bool = False
-    """Whether it refuses no size of a dim which its inference hands on: such a dim may have a name."""
+    """Whether a dim that inference copies to the output may be passed as a name: no size of it is refused."""
 
 
 class Given(Record):
-    """The shapes of the outputs are made here, and they have the element type of the first input."""
+    """A function computes the output shapes.
+
+    The outputs have the element type of the first input.
+    """
 
     shapes: Callable[[Attributes, InputSizes], InputSizes]
-    """Made of the attributes and of the inputs' shapes; None for a shape that nobody knows."""
+    """A function of attributes and input shapes; an output shape is None if unknown."""
 
 
 class Graphs(Enum):
-    """What an operator does with the graphs in its attributes."""
+    """How an operator runs its subgraphs."""
 
-    IF = "one of two is run"
-    LOOP = "its graph is run again and again, until a condition is false"
-    SCAN = "its graph is run for each part of its inputs"
+    IF = "one of two branches runs"
+    LOOP = "the body runs until a condition is false"
+    SCAN = "the body runs for each slice of its inputs"
 
 
 class Argument(Record):
-    """An argument of core's op, and where a node has it."""
+    """An argument of a core op, and where a node stores it."""
 
     name: str
     attribute: str = ""
     kind: type = tuple
-    """The type of the attribute; a tuple is of whole numbers, and it is what the node is said to ask for."""
+    """The type of the attribute; a tuple holds integers and is the target of the node."""
     input_since: int | None = None
-    """The opset since which it is the second input; None if it never is."""
+    """The opset since which it is the second input; None if it is always an attribute."""
     default: Any = None
     needed: bool = False
 
 
 class CoreCall(Record):
-    """What a listed operator asks of core."""
+    """The core op of a listed operator, with its arguments."""
 
     op: str
     arguments: tuple[Argument, ...]
     elements: Callable[[Array, Sizes, dict[str, Any]], Array] | None = None
-    """The elements of a small tensor after it, of those before, the new shape and the arguments."""
+    """The elements of a small output, from the input elements, the output shape and the arguments."""
     fixes: Candidates | None = None
     only_moves: bool = False
-    """Whether it moves all elements of one input, and makes no others."""
+    """Whether the op only moves the elements of one input."""
     repeats: bool = False
-    """Whether it repeats elements, as often as its argument says."""
+    """Whether the op repeats elements as often as its argument says."""
     gives_sizes: bool = False
-    """Whether core's answer is what the output holds, and not its shape."""
+    """Whether core's answer is the output value, not the output shape (Shape)."""
     switch: str = ""
-    """The attribute that is a setting of core's op."""
+    """The attribute that is a switch of core's op."""
 
     @property
     def target(self) -> Argument | None:
-        """The argument that is a node's target: a shape, a permutation, axes; None if it has none."""
+        """The argument that is the target: a shape, a permutation or axes; None without one."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
 class Operator(Record):
-    """What is known of an operator."""
+    """The properties of an operator."""
 
     shape: AsFirst | Broadcast | Inferred | Given = Inferred()
     value: Value | None = None
     route: Route | None = None
-    """Where the batch goes, if each element of an output is made of those at one place along an axis."""
+    """The axis rule, for operators that work position by position along an axis."""
     move: Move | None = None
-    """Where the batch goes, if elements are moved along its axis."""
+    """The mark rule, for operators that move elements along the marked axis."""
     takes: int | None = None
-    """How many inputs it takes elements of, if it asks the others for no more than a type or a size; None for all."""
+    """How many inputs are read by element; the others give only a type or a size. None for all."""
     alike: SizeRule | None = None
-    """The sizes that inputs must share."""
+    """The check of sizes that inputs must share."""
     core: CoreCall | None = None
-    """What it asks of core; such operators are listed."""
+    """The core op; operators that have one are listed."""
     graphs: Graphs | None = None
     random: bool = False
-    """Whether it gives other numbers each time."""
+    """Whether the output is random."""
     like: str = ""
-    """The operator of ONNX's own domain that has the same shapes; empty if that is itself."""
+    """The ONNX operator with the same shapes, for a contributed operator; otherwise empty."""
 
     @property
     def pointwise(self) -> bool:
-        """Whether it takes the elements of one place, as shapes are broadcast."""
+        """Whether the operator is elementwise with broadcasting."""
         return self.route is batch.aligned and self.takes is None
 
 
 def vector(array: Array | None) -> tuple[int, ...] | None:
-    """Return the numbers of an array of integers that is a vector or a scalar; None of any other."""
+    """Return an integer vector or scalar as a tuple; None for other arrays."""
     if array is None or array.ndim > 1 or array.dtype.kind != "i":
         return None
     return tuple(array.reshape(-1).tolist())
@@ -160,17 +167,17 @@ def constant(attributes: Attributes) -> Array | None:
 
 
 def _quotient(_: Attributes, a: Array, b: Array) -> Array:
-    """Return the quotient; that of whole numbers is cut off towards 0."""
+    """Return the quotient; integers are truncated towards 0."""
     if a.dtype.kind == "f":
         return a / b
     if not np.all(b):
-        raise ValueError("a whole number is divided by 0")
+        raise ValueError("integer division by 0")
     return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
 
 
 def _remainder(attributes: Attributes, a: Array, b: Array) -> Array:
     if a.dtype.kind != "f" and not np.all(b):
-        raise ValueError("a whole number is divided by 0")
+        raise ValueError("integer division by 0")
     return np.asarray((np.fmod if attributes.get("fmod") else np.mod)(a, b))
 
 
@@ -183,22 +190,25 @@ def _joined(attributes: Attributes, *parts: Array) -> Array:
 
 
 def _sliced(attributes: Attributes, data: Array, *given: Array | None) -> Array:
-    """Return a slice. Source: Slice; since opset 10 starts, ends, axes and steps are inputs."""
+    """Return a slice.
+
+    Source: Slice; since opset 10 starts, ends, axes and steps are inputs.
+    """
     if not given:
         given = tuple(np.array(attributes[name]) if name in attributes else None for name in ("starts", "ends", "axes"))
     starts, ends, axes, steps = (*given, None, None)[:4]
     if starts is None or ends is None:
         raise ValueError("no starts or no ends")
-    which = range(len(starts)) if axes is None else axes.tolist()
+    sliced_axes = range(len(starts)) if axes is None else axes.tolist()
     strides = [1] * len(starts) if steps is None else steps.tolist()
-    places: list[Any] = [slice(None)] * data.ndim
-    for axis, start, end, step in zip(which, starts.tolist(), ends.tolist(), strides, strict=True):
+    slices: list[Any] = [slice(None)] * data.ndim
+    for axis, start, end, step in zip(sliced_axes, starts.tolist(), ends.tolist(), strides, strict=True):
         size = data.shape[axis]
         if step < 0 and start < -size:
-            raise ValueError("a start in front of the first element")
+            raise ValueError("the start is before the first element")
         low = end + size if -size <= end < 0 else end
-        places[axis] = slice(start, None if step < 0 and low < 0 else end, step)
-    return np.asarray(data[tuple(places)])
+        slices[axis] = slice(start, None if step < 0 and low < 0 else end, step)
+    return np.asarray(data[tuple(slices)])
 
 
 def _row(_: Attributes, start: Array, limit: Array, step: Array) -> Array:
@@ -221,14 +231,17 @@ def _extreme(function: Any) -> Value:
 
 
 def _reduced(function: Any) -> Value:
-    """Return what reduces over axes, which are an attribute in old versions and an input in new ones."""
+    """Return the evaluator of a reduction.
+
+    Its axes are an attribute in old opsets and an input in new ones.
+    """
 
     def reduce(attributes: Attributes, data: Array, axes: Array | None = None) -> Array:
-        chosen = attributes.get("axes") if axes is None else tuple(axes.tolist())
-        if not chosen and attributes.get("noop_with_empty_axes"):
+        reduced_axes = attributes.get("axes") if axes is None else tuple(axes.tolist())
+        if not reduced_axes and attributes.get("noop_with_empty_axes"):
             return data
-        keeps = bool(attributes.get("keepdims", 1))
-        return np.asarray(function(data, axis=chosen or None, keepdims=keeps)).astype(data.dtype)
+        keep_dims = bool(attributes.get("keepdims", 1))
+        return np.asarray(function(data, axis=reduced_axes or None, keepdims=keep_dims)).astype(data.dtype)
 
     return reduce
 
@@ -243,56 +256,56 @@ def _split(attributes: Attributes, data: Array, sizes: Array | None = None) -> l
 
 def _scattered(attributes: Attributes, data: Array, indices: Array, updates: Array) -> Array:
     if attributes.get("reduction", b"none") != b"none":
-        raise ValueError("updates that are combined")
-    made = data.copy()
-    made[tuple(np.moveaxis(indices, -1, 0))] = updates
-    return made
+        raise ValueError("a reduction of updates")
+    result = data.copy()
+    result[tuple(np.moveaxis(indices, -1, 0))] = updates
+    return result
 
 
 def _summed_up(attributes: Attributes, data: Array, axis: Array) -> Array:
     if attributes.get("exclusive") or attributes.get("reverse"):
-        raise ValueError("sums of another kind")
+        raise ValueError("an exclusive or a reverse sum")
     return np.cumsum(data, axis=int(axis.item()), dtype=data.dtype)
 
 
 def _clipped(attributes: Attributes, data: Array, least: Array | None = None, most: Array | None = None) -> Array:
-    low, high = (attributes.get(name, given) for name, given in (("min", least), ("max", most)))
+    low, high = (attributes.get(name, bound) for name, bound in (("min", least), ("max", most)))
     return np.asarray(np.clip(data, low, high)).astype(data.dtype)
 
 
 def _by(function: Any) -> Value:
-    """Return what applies a function of NumPy to the inputs."""
+    """Return the evaluator that applies a NumPy function to the inputs."""
     return lambda _, *parts: np.asarray(function(*parts))
 
 
 def _like(function: Any) -> Value:
-    """Return what applies a function of NumPy, and keeps the element type."""
+    """Return the evaluator that applies a NumPy function and keeps the element type."""
     return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
 
 
 def count(_: Attributes, data: Array) -> Array:
-    """Return how many elements a tensor has."""
+    """Return the number of elements of a tensor."""
     return np.array(data.size, np.int64)
 
 
 def _same_joined(node: Node, shapes: InputSizes, constants: Container[int], _: Extremes) -> str | None:
-    """Return in which two inputs that are joined an axis has different sizes."""
+    """Return the first two inputs of a Concat whose sizes differ on another axis."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
     if axis is None:
         return None
-    first = next(place for place, shape in enumerate(shapes) if shape is not None)
+    first = next(index for index, shape in enumerate(shapes) if shape is not None)
     sizes = [None if shape is None else shape[axis] for shape in shapes]
-    other = next(place for place, size in enumerate(sizes) if size not in (None, sizes[first]))
-    named = []
-    for place in (first, other):
-        kind = "the constant " if node.inputs[place] in constants else ""
-        named.append(f"{sizes[place]} in {kind}{brief(node.proto.input[place])}")
-    return f"dim {axis} is {' and '.join(named)}"
+    other = next(index for index, size in enumerate(sizes) if size not in (None, sizes[first]))
+    texts = []
+    for index in (first, other):
+        kind = "the constant " if node.inputs[index] in constants else ""
+        texts.append(f"{sizes[index]} in {kind}{brief(node.proto.input[index])}")
+    return f"dim {axis} is {' and '.join(texts)}"
 
 
 def _differing_axis(shapes: InputSizes, along: int) -> int | None:
-    """Return the first axis, beside that along which inputs are joined, on which they have different sizes.
+    """Return the first axis, other than `along`, on which shapes differ.
 
     >>> _differing_axis([(1, 2), (3, 2)], 1), _differing_axis([(1, 2), (1, 4)], -1), _differing_axis([(1, 2), None], 1)
     (0, None, None)
@@ -300,29 +313,32 @@ def _differing_axis(shapes: InputSizes, along: int) -> int | None:
     known = [shape for shape in shapes if shape is not None]
     if len({*map(len, known)}) != 1 or not -len(known[0]) <= along < len(known[0]):
         return None
-    apart = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
-    return next((axis for axis in apart if axis != along % len(known[0])), None)
+    differing = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    return next((axis for axis in differing if axis != along % len(known[0])), None)
 
 
 def picked(node: Node, shapes: InputSizes, _: Container[int], extremes: Extremes) -> str | None:
-    """Return why indices do not fit what they pick from or put into; by their shapes, and by themselves if known."""
+    """Return why indices do not fit their data, in a Gather or Scatter operator.
+
+    Shapes are checked, and the indices themselves if they are known.
+    """
     data, indices = (*shapes, None, None)[:2]
     if data is None or indices is None:
         return None
     kept, along, updates = node.attributes.get("batch_dims", 0), node.attributes.get("axis", 0), (*shapes, None)[2]
-    refused = None
+    error = None
     if node.op.endswith("Elements"):
-        refused = _outside(data, indices, along) or _unlike(updates, indices)
+        error = _outside(data, indices, along) or _unlike(updates, indices)
     elif node.op == "ScatterND":
-        refused = _unlike(updates, (*indices[:-1], *data[indices[-1] :]))
+        error = _unlike(updates, (*indices[:-1], *data[indices[-1] :]))
     elif prod(indices[:kept]) % (prod(data[:kept]) or 1):
-        refused = f"indices have a batch of {prod(indices[:kept])}, and data one of {prod(data[:kept])}"
+        error = f"indices have a batch of {prod(indices[:kept])}, and data one of {prod(data[:kept])}"
     by_columns = node.op.endswith("ND")
-    for axis, both in enumerate(extremes(by_columns), kept if by_columns else along % len(data)):
-        outside = [index for index in both if not -data[axis] <= index < data[axis]]
-        if outside and not refused:
-            refused = f"index {outside[0]} is out of bounds for axis {axis} with size {data[axis]}"
-    return refused
+    for axis, limits in enumerate(extremes(by_columns), kept if by_columns else along % len(data)):
+        outside = [index for index in limits if not -data[axis] <= index < data[axis]]
+        if outside and not error:
+            error = f"index {outside[0]} is out of bounds for axis {axis} with size {data[axis]}"
+    return error
 
 
 def _unlike(updates: Sizes | None, wanted: Sizes) -> str | None:
@@ -332,30 +348,30 @@ def _unlike(updates: Sizes | None, wanted: Sizes) -> str | None:
 
 
 def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
-    """Return why indices do not lie inside of what they gather from: they may be longer along the axis alone.
+    """Return on which axis other than `axis` indices are longer than their data.
 
     >>> _outside((1, 8), (2, 3), 1), _outside((2, 8), (2, 9), -1)
     ('indices have 2 on axis 0, and data 1', None)
     """
     if data is None or indices is None or len(data) != len(indices):
         return None
-    for place, (size, most) in enumerate(zip(indices, data, strict=True)):
-        if size > most and place != axis % len(data):
-            return f"indices have {size} on axis {place}, and data {most}"
+    for position, (size, most) in enumerate(zip(indices, data, strict=True)):
+        if size > most and position != axis % len(data):
+            return f"indices have {size} on axis {position}, and data {most}"
     return None
 
 
 def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
-    """Return the rule of an operator whose inputs share a batch."""
+    """Return the size rule of an operator whose inputs share a batch."""
 
     def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
-        found: dict[str, int] = {}
-        for name, place, axis in places_of(node.attributes):
-            shape = shapes[place] if place < len(shapes) else None
+        sizes: dict[str, int] = {}
+        for name, index, axis in places_of(node.attributes):
+            shape = shapes[index] if index < len(shapes) else None
             if shape is not None and axis < len(shape):
-                found[name] = shape[axis]
-        batch = found.get("X")
-        for name, size in found.items():
+                sizes[name] = shape[axis]
+        batch = sizes.get("X")
+        for name, size in sizes.items():
             if batch is not None and size != batch:
                 return f"{name} has a batch of {size}, and X one of {batch}"
         return None
@@ -365,49 +381,53 @@ def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
 
 def _recurrent_places(attributes: Attributes) -> Places:
     first = bool(attributes.get("layout", 0))
-    return [("X", 0, 0 if first else 1), *[(name, at, 0 if first else axis) for name, at, axis in STATES]]
+    return [("X", 0, 0 if first else 1), *[(name, index, 0 if first else axis) for name, index, axis in STATES]]
 
 
 def _matching(partners_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeRule:
-    """Return the rule of an operator that takes one axis of an input with one of another."""
+    """Return the size rule of an operator that contracts axes of two inputs."""
 
     def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
         (first, axis), (second, other), times = partners_of(node.attributes)
-        one, two = (shapes[place] if place < len(shapes) else None for place in (first, second))
+        one, two = (shapes[index] if index < len(shapes) else None for index in (first, second))
         if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
             return None
-        names = [brief(node.proto.input[place]) for place in (first, second)]
-        taken = f"{two[other]}*{times}" if times != 1 else two[other]
-        return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {taken}"
+        names = [brief(node.proto.input[index]) for index in (first, second)]
+        required = f"{two[other]}*{times}" if times != 1 else two[other]
+        return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {required}"
 
     return rule
 
 
-MULTIPLIED = _matching(lambda given: ((0, 0 if given.get("transA") else 1), (1, 1 if given.get("transB") else 0), 1))
-CONVOLVED = _matching(lambda given: ((0, 1), (1, 1), given.get("group", 1)))
+MULTIPLIED = _matching(
+    lambda attributes: ((0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1)
+)
+CONVOLVED = _matching(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
 CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
 
 
 def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return the shape of a product of matrices, each of which may be turned.
+    """Return the shape of a matrix product; each matrix may be transposed.
 
     >>> _matrices({}, [(5, 2, 3), (1, 3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)])
     (((5, 2, 4),), ((2, 4),))
-    >>> _matrices({}, [(2, 3), (2, 3)]), _matrices({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # turns stacks
+    >>> _matrices({}, [(2, 3), (2, 3)]), _matrices({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # moves the batch
     ((None,), (None,))
     """
     first, second = shapes[0], shapes[1]
-    turned = attributes.get("transBatchA") or attributes.get("transBatchB")
-    if first is None or second is None or turned or min(len(first), len(second)) < 2:
+    moves_batch = attributes.get("transBatchA") or attributes.get("transBatchB")
+    if first is None or second is None or moves_batch or min(len(first), len(second)) < 2:
         return (None,)
     rows, inner = first[-2:] if not attributes.get("transA") else first[:-3:-1]
-    inner_too, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
-    stacked = broadcast((first[:-2], second[:-2]))
-    return (None if inner != inner_too or isinstance(stacked, str) else (*stacked, rows, columns),)
+    second_inner, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
+    leading = broadcast((first[:-2], second[:-2]))
+    return (None if inner != second_inner or isinstance(leading, str) else (*leading, rows, columns),)
 
 
 def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return what attends to keys and values, whose heads may stand on an axis of their own.
+    """Return the output shape of an attention.
+
+    The heads of key and value may have an axis of their own.
 
     >>> _attended({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attended({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
     (((2, 5, 16),), ((2, 5, 12),))
@@ -419,7 +439,10 @@ def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
 
 
 def _grouped(_: Attributes, shapes: InputSizes) -> InputSizes:
-    """Return what attends with fewer keys than queries; if the three are packed in one, nobody can say."""
+    """Return the output shape of a grouped-query attention.
+
+    It is unknown if query, key and value are packed in one input.
+    """
     packed = len(shapes) < 2 or shapes[1] is None
     return (None if packed else shapes[0],)
 
@@ -470,7 +493,7 @@ DEPTH_TO_SPACE, SPACE_TO_DEPTH = CoreCall("depth_to_space", BLOCKS), CoreCall("s
 
 
 def _rows(rows: Mapping[str, Operator]) -> dict[str, Operator]:
-    """Return the rows by operator: those that are alike share one."""
+    """Return the table by operator name; a key lists names that share an entry."""
     return {name: row for names, row in rows.items() for name in names.split()}
 
 
@@ -480,14 +503,14 @@ AS_FIRST_POINTWISE = """
 """
 OF_ONE = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
 OF_ONE |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
-"""NumPy's functions of one tensor, by operator."""
+"""NumPy's unary functions by operator."""
 COMPARED: dict[str, Any] = {"And": np.logical_and, "Equal": np.equal, "Greater": np.greater, "Or": np.logical_or}
 COMPARED |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
-"""NumPy's functions of two tensors that give truth values, by operator."""
+"""NumPy's binary functions that return booleans, by operator."""
 OWN = _rows(
     {
-        **{name: Operator(AS_FIRST, _like(each), route=batch.aligned) for name, each in OF_ONE.items()},
-        **{name: Operator(COMPARES, _by(each), route=batch.aligned) for name, each in COMPARED.items()},
+        **{name: Operator(AS_FIRST, _like(function), route=batch.aligned) for name, function in OF_ONE.items()},
+        **{name: Operator(COMPARES, _by(function), route=batch.aligned) for name, function in COMPARED.items()},
         AS_FIRST_POINTWISE: Operator(AS_FIRST, route=batch.aligned),
         "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
         "AffineGrid MaxUnpool STFT": Operator(route=batch.every_input(0)),
@@ -498,7 +521,7 @@ OWN = _rows(
         "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": Operator(random=True),
         "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
         "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
-        "Cast": Operator(HANDS_ON, lambda given, data: data.astype(KINDS[given["to"]]), route=batch.aligned),
+        "Cast": Operator(HANDS_ON, lambda attributes, data: data.astype(KINDS[attributes["to"]]), route=batch.aligned),
         "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
         "CenterCropPad": Operator(route=batch.resized),
         "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
@@ -594,38 +617,41 @@ CONTRIBUTED = _rows(
         "SkipLayerNormalization SkipSimplifiedLayerNormalization": Operator(SKIPPED, route=batch.every_input(0)),
     }
 )
-"""The operators that ONNX Runtime adds."""
+"""The operators that ONNX Runtime contributes."""
 OPERATORS = {"": OWN, "com.microsoft": CONTRIBUTED}
-"""The rows by domain and name."""
+"""The table by domain and operator name."""
 LISTED = {name: row.core for name, row in OWN.items() if row.core is not None}
-"""What the operators that are listed ask of core."""
+"""The core ops of listed operators."""
 RANDOM = {name for name, row in OWN.items() if row.random}
 UNKNOWN = Operator()
 
 
 def operator_of(node: Node | NodeAtSize) -> Operator:
-    """Return the row of a node's operator; of one without a row, what is taken for granted."""
+    """Return the entry of a node's operator, or the default entry."""
     return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN)
 
 
 def value_of(row: Operator, attributes: Attributes, arrays: Sequence[Array | None]) -> list[Array] | None:
-    """Return a node's outputs if they are small; None if they are not known.
+    """Return a node's outputs if they are small; None if they are unknown.
 
     Raises `IndexError` for an index that the operator refuses.
     """
     assert row.value is not None
     try:
         with np.errstate(all="ignore"):
-            found = row.value(attributes, *arrays)
+            result = row.value(attributes, *arrays)
     except IndexError:
         raise
     except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RuntimeError):
         return None
-    outputs = found if isinstance(found, list) else [found]
-    return None if any(each.size > MOST_ELEMENTS or each.dtype.hasobject for each in outputs) else outputs
+    outputs = result if isinstance(result, list) else [result]
+    return None if any(array.size > MOST_ELEMENTS or array.dtype.hasobject for array in outputs) else outputs
 
 
 def graphs_of(node: Node) -> Graphs | None:
-    """Return what a node does with the graphs in its attributes; None if nobody knows, or if it calls a function."""
+    """Return how a node runs its subgraphs.
+
+    None if that is unknown or if the node calls a function.
+    """
     row = OWN.get(node.op)
     return row.graphs if row and not node.calls else None

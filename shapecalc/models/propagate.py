@@ -1,6 +1,6 @@
-"""The batch followed through a model while it is walked: its marks are carried, and the listed nodes are judged.
+"""Track the batch through a model: propagate marks and judge listed nodes.
 
-A node that offends is fixed on the way, so that those below it are judged as they are then.
+A failing node is fixed at once, so that the nodes below it are judged as if it were right.
 """
 
 from __future__ import annotations
@@ -24,22 +24,56 @@ from shapecalc.models.operators import LISTED, Graphs, Operator, graphs_of, oper
 from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 Marks = tuple[Mark, ...]
-"""The marks of a tensor, by lane."""
+"""The marks of a tensor by lane."""
 BOUNDED = {"ArgMax": (0, 0), "ArgMin": (0, 0), "TopK": (1, -1)}
-"""What gives places along an axis: as which output, and the axis if none is named."""
+"""The operators that return indices along an axis: which output holds them, and the default axis."""
 RESHAPED = ("Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 FOLLOWED: dict[str, Any] = {
-    **dict.fromkeys(RESHAPED, lambda _, shape, data, *_given: data.reshape(shape)),
+    **dict.fromkeys(RESHAPED, lambda _, shape, data, *_others: data.reshape(shape)),
     "Add": lambda _, _shape, a, b: a + b,
-    "Concat": lambda given, _, *parts: np.concatenate(parts, given.get("axis", 0)),
+    "Concat": lambda attributes, _, *parts: np.concatenate(parts, attributes.get("axis", 0)),
 }
-"""What makes indices of others, as it makes their bounds."""
+"""The evaluators of operators that map indices to indices; applied to bounds they return bounds."""
 ANY = 1 << 40
-"""What no index reaches."""
+"""A bound beyond any index."""
 FARTHEST = 64
-"""How many nodes above a stop, or above indices, are looked at."""
+"""The largest number of nodes searched above a failure, or above indices."""
 SILENT = (Verdict.SWALLOWS, Verdict.SCRAMBLES)
-"""The verdicts on nodes that do not fail themselves."""
+"""The verdicts on failing nodes that raise no error."""
+
+
+class Stop(Record):
+    """An unlisted node that fails even after all listed nodes above it are fixed."""
+
+    node: Node
+    why: str
+    cause: str | None
+    """The path of the listed node that causes the failure; None if unknown."""
+    silent: bool = False
+    """Whether the node runs, but uses one sample for all others."""
+
+
+class NodeVerdict(Record):
+    """The verdict on a listed node."""
+
+    verdict: Verdict
+    why: str
+    """A sentence without a full stop."""
+    outputs: Shapes
+    """The output shapes after the best fix, which the walk continues with."""
+    marks: Marks
+    """The marks of the output after the best fix."""
+    fixes: tuple[Fix, ...]
+    """The fixes, the best first; empty if none is needed or known."""
+    runs: Mapping[int, str]
+    """`ok`, `fails` or `blocked` by judged batch size."""
+    empty: str | None
+    """The outcome at a batch of 0: `ok` or `refused`; None if unknown."""
+    batch_in: tuple[int, str] | None
+    """The input axis that holds the batch, and the part: `whole`, `major` or `minor`; None without one."""
+    batch_out: tuple[int, str] | None
+    blocked_by: str | None
+    """The path of the first failing node above that must be fixed first; None without one."""
 
 
 def mark_after(node: NodeAtSize, to: int = 0) -> Mark:
@@ -60,17 +94,17 @@ def mark_after(node: NodeAtSize, to: int = 0) -> Mark:
 
 
 def _routed(node: NodeAtSize, row: Operator, to: int) -> Mark:
-    """Return the mark of an output whose elements are made of those at one place along the marked axes."""
+    """Return the mark of an output by the axis rule of its operator."""
     if row.route is None:
         return Lost(f"the batch is not followed through {node.op}")
-    found: list[Mark] = []
-    for at, mark in enumerate(node.marks[: row.takes]):
+    marks: list[Mark] = []
+    for index, mark in enumerate(node.marks[: row.takes]):
         if isinstance(mark, BatchAxis):
-            axis = row.route(node, at, mark.axis, to)
-            if axis is None or not _same_size(node.inputs[at], mark.axis, node.outputs[to], axis):
+            axis = row.route(node, index, mark.axis, to)
+            if axis is None or not _same_size(node.inputs[index], mark.axis, node.outputs[to], axis):
                 return Lost(f"{node.op} may read several samples at once")
-            found.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
-    return together(found)
+            marks.append(mark if axis == mark.axis else BatchAxis(axis, mark.inner))
+    return together(marks)
 
 
 def _same_size(before: Sizes | None, axis: int, after: Sizes | None, to: int) -> bool:
@@ -78,7 +112,7 @@ def _same_size(before: Sizes | None, axis: int, after: Sizes | None, to: int) ->
 
 
 def _cut(node: Node, mark: Mark, shape: Sizes | None, axis: int) -> Mark:
-    """Return the mark of what a Scan hands to a turn: a tensor without one axis."""
+    """Return the mark of one slice of a Scan input, which lacks one axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None or axis % len(shape) == mark.axis:
@@ -87,7 +121,7 @@ def _cut(node: Node, mark: Mark, shape: Sizes | None, axis: int) -> Mark:
 
 
 def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
-    """Return the mark of what a loop collects along a new axis."""
+    """Return the mark of a loop output that is collected along a new axis."""
     if not isinstance(mark, BatchAxis):
         return mark
     if shape is None:
@@ -95,72 +129,41 @@ def _stacked(mark: Mark, shape: Sizes | None, axis: int) -> Mark:
     return BatchAxis(mark.axis + (axis % (len(shape) + 1) <= mark.axis), mark.inner)
 
 
-class Stop(Record):
-    """A node that is not listed and goes wrong with every earlier offender fixed."""
-
-    node: Node
-    why: str
-    cause: str | None
-    """The path of the listed node that it comes from; None if none is known."""
-    silent: bool = False
-    """Whether it runs: it takes one sample for all."""
-
-
-class NodeVerdict(Record):
-    """What is said of a listed node."""
-
-    verdict: Verdict
-    why: str
-    """One sentence, without a full stop."""
-    outputs: Shapes
-    """Its output once it is fixed, with which the walk goes on; `Visit.outputs` if there is nothing to fix."""
-    marks: Marks
-    """The marks of its output once it is fixed."""
-    fixes: tuple[Fix, ...]
-    """The best first; empty if there is nothing to mend or nobody knows how."""
-    runs: Mapping[int, str]
-    """By judged size: `ok`, `fails` or `blocked`."""
-    empty: str | None
-    """What happens at N = 0: `ok` or `refused`; None if nobody knows."""
-    batch_in: tuple[int, str] | None
-    """The axis of the input that carries the batch, and how: `whole`, `major` or `minor`; None if none does."""
-    batch_out: tuple[int, str] | None
-    blocked_by: str | None
-    """The path of the first offender or stop above it whose fixing it needs; None if there is none."""
-
-
 class Judge:
-    """Carries the marks, judges the listed nodes, fixes those that offend, and keeps what offends above each tensor."""
+    """The tracker of the batch along a walk.
+
+    It propagates marks, judges and fixes the listed nodes, and records which failure is above each tensor.
+    """
 
     noted = ("_marks", "stops", "judged", "offenders", "fixes_above", "_above")
-    """What is written down while the model is walked."""
+    """The attributes that change during a walk; a trial copies them."""
 
     def __init__(self) -> None:
-        """Begin without a walk; `start` brings it."""
+        """Create a tracker; `start_walk` binds it to a walk."""
         self._marks: dict[int, Marks] = {}
-        """The marks of the tensors that the batch reaches."""
+        """The marks of the tensors that depend on the batch."""
         self.core = CoreCalls()
         self.stops: list[Stop] = []
         self.judged: list[tuple[Visit, NodeVerdict]] = []
-        """The listed nodes in the order of the walk."""
+        """The listed nodes with their verdicts, in the order of the walk."""
         self.offenders: dict[str, tuple[Node, NodeVerdict]] = {}
-        """Those that offend, by path."""
+        """The failing listed nodes by path."""
         self.fixes_above: dict[str, tuple[Node, Fix]] = {}
-        """The causes of stops and what fixes them, by path."""
+        """The listed causes of unlisted failures and their fixes, by path."""
         self._makers: dict[int, Node] | None = None
         self._taken: set[int] | None = None
         self._known: dict[object, NodeVerdict] = {}
         self._above: dict[int, tuple[int, str]] = {}
-        """When an offender or a stop above a tensor was met, and its path."""
+        """The order and the path of the first failure above a tensor."""
 
     def start(self, walk: Walk) -> None:
-        """Mark the inputs that have the batch among their dims."""
+        """Bind a walk, and mark the inputs that have the batch as a dim."""
         self._walk = walk
         self._batches = tuple([lane.batch for lane in walk.lanes])
         self._followed = tuple([lane.judged and lane.batch > 1 for lane in walk.lanes])
-        """In which lanes there are samples to follow: verdicts look at no others."""
+        """Whether a lane has samples to track; verdicts are based on these lanes."""
         self._nowhere: Marks = (None,) * len(walk.lanes)
-        self._empty_lane = next((at for at, lane in enumerate(walk.lanes) if lane.batch == 0), None)
+        self._empty_lane = next((index for index, lane in enumerate(walk.lanes) if lane.batch == 0), None)
         self.declared = walk.declared_batch or 1
         for declared, dims in zip(walk.model.inputs, walk.inputs, strict=True):
             if dims is None:
@@ -174,64 +177,67 @@ class Judge:
             self._keep(declared.tensor, [mark if followed else None for followed in self._followed])
 
     def carry(self, node: Node) -> None:
-        """Carry the marks through a node that is not listed and does not fail; called after its bodies."""
+        """Propagate marks through an unlisted node that runs.
+
+        Its bodies must have been walked before.
+        """
         self._carry_above(node)
         if node.bodies:
             self._carry_out(node)
             return
-        reached = [(marks, self._walk.shapes[each]) for each in node.inputs if (marks := self.marks(each))]
+        reached = [(marks, self._walk.shapes[tensor]) for tensor in node.inputs if (marks := self.marks(tensor))]
         if not reached or not node.outputs:
             return
         own = reached[0][0], self._walk.shapes[node.outputs[0]]
-        if operator_of(node).pointwise and own[1] and None not in own[1] and all(each == own for each in reached):
+        if operator_of(node).pointwise and own[1] and None not in own[1] and all(pair == own for pair in reached):
             self._keep(node.outputs[0], own[0])
         else:
             lanes = list(self._at_sizes(node))
             for to, tensor in enumerate(node.outputs):
-                self._keep(tensor, self._told(node, [mark_after(each, to) if each else None for each in lanes]))
+                self._keep(tensor, self._told(node, [mark_after(lane, to) if lane else None for lane in lanes]))
 
     def marks(self, tensor: int) -> Marks | None:
-        """Return the marks of a tensor in all lanes; None if the batch does not reach it."""
+        """Return the marks of a tensor in all lanes; None if it has no batch."""
         return self._marks.get(tensor)
 
     def lost_tensors(self) -> int:
-        """Return in how many tensors the samples are lost from sight."""
+        """Return the number of tensors whose samples are lost."""
         return sum(any(isinstance(mark, Lost) for mark in marks) for marks in self._marks.values())
 
     def spoil(self, node: Node, why: str) -> None:
-        """Mark the outputs of a node of which nobody can say where the batch is in them."""
+        """Mark the outputs of a node as lost."""
         for tensor in node.outputs:
             self._keep(tensor, self._lost(why))
         self._carry_above(node)
 
     def trial(self) -> Self:
-        """Return a follower that knows the same, and whose notes do not count: for a body that is walked again."""
-        made = copy(self)
+        """Return a copy that can walk a body without a change to this tracker."""
+        trial = copy(self)
         for name in self.noted:
-            setattr(made, name, getattr(self, name).copy())
-        return made
+            setattr(trial, name, getattr(self, name).copy())
+        return trial
 
     def carried(self, tensors: Sequence[int]) -> list[Marks]:
-        """Return the marks of tensors that a loop carries."""
+        """Return the marks of the tensors that a loop carries."""
         return [self.marks(tensor) or self._nowhere for tensor in tensors]
 
     def lost(self, count: int) -> list[Marks]:
-        """Return the marks of so many tensors of which nobody can say where the batch is."""
+        """Return lost marks for a number of tensors."""
         return [self._lost("a loop above moves the batch")] * count
 
     def enter(self, tensors: Sequence[int], marks: Sequence[Marks]) -> None:
-        """Mark the inputs of a body."""
-        for tensor, each in zip(tensors, marks, strict=True):
+        """Set the marks of the inputs of a body."""
+        for tensor, tensor_marks in zip(tensors, marks, strict=True):
             self._marks.pop(tensor, None)
-            self._keep(tensor, each)
+            self._keep(tensor, tensor_marks)
 
     def slice(self, node: Node, tensor: int, inner: int, axis: int) -> None:
-        """Mark an input of a body that is a tensor outside, cut along an axis."""
+        """Mark a body input that is a slice of an outer tensor along an axis."""
         shapes, marks = self._walk.shapes_of(tensor), self.marks(tensor) or self._nowhere
         self.enter([inner], [tuple([_cut(node, mark, shape, axis) for mark, shape in zip(marks, shapes, strict=True)])])
 
     def joined(self, marks: Sequence[Marks], tensors: Sequence[int]) -> list[Marks]:
-        """Return what is true of marks and of those of tensors."""
+        """Return marks merged with those of some tensors."""
         after = self.carried(tensors)
         return [tuple(map(together, zip(*both, strict=True))) for both in zip(marks, after, strict=True)]
 
@@ -239,12 +245,12 @@ class Judge:
         return tuple([Lost(why) if followed else None for followed in self._followed])
 
     def _carry_out(self, node: Node) -> None:
-        """Carry the marks out of bodies: of a function, of the branches of an If, of a loop."""
+        """Propagate marks from the bodies of a node to its outputs."""
         graphs = graphs_of(node)
         if node.calls or graphs is Graphs.IF:
             lists: list[list[Marks | None]] = [
-                [self.marks(body.outputs[at]) for body in node.bodies if at < len(body.outputs)]
-                for at in range(len(node.outputs))
+                [self.marks(body.outputs[index]) for body in node.bodies if index < len(body.outputs)]
+                for index in range(len(node.outputs))
             ]
             deciding = node.inputs[:1] if graphs is Graphs.IF else ()
         elif graphs is not None:
@@ -252,38 +258,41 @@ class Judge:
             lists = [*self._out_of_turns(node, body, node.inputs[outer:], body.outputs[outer // 2 :])]
             deciding = (*node.inputs[:outer], *body.outputs[: outer // 2])
         else:
-            inner = [tensor for each in nodes_in(node.bodies) for tensor in each.inputs]
+            inner = [tensor for inner_node in nodes_in(node.bodies) for tensor in inner_node.inputs]
             lists, deciding = [[] for _ in node.outputs], (*node.inputs, *inner)
         decided = any(map(self.marks, deciding))
-        for tensor, found in zip(node.outputs, lists, strict=False):
+        for tensor, sources in zip(node.outputs, lists, strict=False):
             if decided:
                 self._keep(tensor, self._lost(f"elements decide what {node.op} runs"))
-            elif known := [marks for marks in found if marks]:
+            elif known := [marks for marks in sources if marks]:
                 self._keep(tensor, [together(marks) for marks in zip(*known, strict=True)])
 
     def _out_of_turns(
         self, node: Node, body: Body, first: Sequence[int], results: Sequence[int]
     ) -> Iterator[list[Marks | None]]:
-        """Yield the marks of which each output of a loop is made: carried values, and then those that are collected."""
+        """Yield the marks to merge for each output of a loop.
+
+        Carried values come first, then collected ones.
+        """
         count = len(first) - node.attributes.get("num_scan_inputs", 0)
         along = node.attributes.get("scan_output_axes") or (0,) * len(results)
-        for at, result in enumerate(results):
+        for index, result in enumerate(results):
             marks = self.marks(result)
-            if at < count:
-                yield [self.marks(first[at]), marks]
-            elif marks is None or at - count >= len(along):
+            if index < count:
+                yield [self.marks(first[index]), marks]
+            elif marks is None or index - count >= len(along):
                 yield [marks]
             else:
-                each = zip(marks, self._walk.shapes_of(result), strict=True)
-                yield [tuple([_stacked(mark, shape, along[at - count]) for mark, shape in each])]
+                lanes = zip(marks, self._walk.shapes_of(result), strict=True)
+                yield [tuple([_stacked(mark, shape, along[index - count]) for mark, shape in lanes])]
 
     def _at_sizes(self, node: Node, outputs: Shapes | None = None) -> Iterator[NodeAtSize | None]:
-        """Yield a node as it is in each lane; None for those in which no verdict tells samples apart."""
+        """Yield the node in each lane; None in lanes without samples to track."""
         unknown = self._nowhere
-        absent = tuple([at for at, tensor in enumerate(node.inputs) if tensor == ABSENT])
+        absent = tuple([index for index, tensor in enumerate(node.inputs) if tensor == ABSENT])
         marks = [self.marks(tensor) or unknown for tensor in node.inputs]
         inputs = [self._walk.shapes_of(tensor) for tensor in node.inputs]
-        made = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
+        results = [self._walk.shapes_of(tensor) for tensor in node.outputs] if outputs is None else [outputs]
         for lane, batch in enumerate(self._batches):
             if not self._followed[lane]:
                 yield None
@@ -296,25 +305,30 @@ class Judge:
                 batch,
                 [lanes[lane] for lanes in marks],
                 [lanes[lane] for lanes in inputs],
-                [lanes[lane] for lanes in made],
+                [lanes[lane] for lanes in results],
                 partial(self._elements, node, lane),
                 absent,
                 partial(self._between, node, lane),
             )
 
     def _elements(self, node: Node, lane: int, at: int) -> Any:
-        """Return the elements of an input of a node in a lane, if it is a small tensor of whole numbers."""
+        """Return the elements of a small integer input in a lane; None if unknown."""
         tensor = node.inputs[at] if at < len(node.inputs) else ABSENT
-        is_whole = self._walk.dtypes[tensor] in (INT32, INT64)
-        found = self._walk.known(tensor) if is_whole else self._walk.values.get(tensor)
-        return None if found is None else found[lane]
+        is_integer = self._walk.dtypes[tensor] in (INT32, INT64)
+        values = self._walk.known(tensor) if is_integer else self._walk.values.get(tensor)
+        return None if values is None else values[lane]
 
     def _between(self, node: Node, lane: int, at: int) -> Any:
-        """Return the least and the greatest that the indices of a node may be."""
+        """Return the bounds of the indices of a node in a lane."""
         return self._bounds(node.inputs[at], lane, FARTHEST)
 
     def _bounds(self, tensor: int, lane: int, left: int) -> Any:
-        """Return the least and the greatest that whole numbers may be, by the nodes that make them; None if unknown."""
+        """Return lower and upper bounds of an integer tensor; None if unknown.
+
+        They are computed from the nodes above it.
+
+        `node_budget` is the number of nodes that may still be searched.
+        """
         known, shape = (self._walk.known(tensor) or self._walk.unknown)[lane], self._walk.shapes_of(tensor)[lane]
         if known is not None:
             return known, known
@@ -327,22 +341,25 @@ class Judge:
             if size is not None and maker.outputs.index(tensor) == output:
                 return np.zeros(shape, np.int64), np.full(shape, size[maker.attributes.get("axis", along)] - 1)
         above = maker.inputs if maker and op in FOLLOWED else ()
-        inner = [self._bounds(each, lane, (left - 1) // len(above)) for each in above]
+        inner = [self._bounds(operand, lane, (left - 1) // len(above)) for operand in above]
         if maker and inner and None not in inner:
-            return tuple([FOLLOWED[op](maker.attributes, shape, *each) for each in zip(*inner, strict=True)])
+            return tuple([FOLLOWED[op](maker.attributes, shape, *operands) for operands in zip(*inner, strict=True)])
         return np.full(shape, -ANY), np.full(shape, ANY)
 
     def _told(self, node: Node, found: Sequence[Mark]) -> Sequence[Mark]:
-        """Return marks; note a node that takes one sample for all in every lane, and go on as if it were so meant."""
-        faults = [mark for mark in found if isinstance(mark, OneForAll)]
-        if not faults or len(faults) < sum(self._followed):
+        """Return marks in which shared samples are replaced by the intended marks.
+
+        If the node shares one sample in every lane, it is recorded as a silent failure.
+        """
+        shared = [mark for mark in found if isinstance(mark, OneForAll)]
+        if not shared or len(shared) < sum(self._followed):
             return found
         if self._is_taken(node.outputs[0]):
-            self.stops.append(Stop(node, faults[0].why, None, silent=True))
+            self.stops.append(Stop(node, shared[0].why, None, silent=True))
         return [mark.goes_on if isinstance(mark, OneForAll) else mark for mark in found]
 
     def _is_taken(self, tensor: int) -> bool:
-        """Say whether anything takes elements of a tensor, and not its sizes alone."""
+        """Return whether some node reads elements of a tensor, not only its shape."""
         if self._taken is None:
             graph = self._walk.model.graph
             self._taken = {*graph.outputs}
@@ -351,65 +368,74 @@ class Judge:
         return tensor in self._taken
 
     def _keep(self, tensor: int, marks: Iterable[Mark]) -> None:
-        kept = tuple(marks)
-        if tensor != ABSENT and any(kept):
-            self._marks[tensor] = kept
+        by_lane = tuple(marks)
+        if tensor != ABSENT and any(by_lane):
+            self._marks[tensor] = by_lane
 
     def judge(self, visit: Visit) -> Shapes:
-        """Judge a listed node, mark its output as it is once it is fixed, and return its shapes then."""
+        """Judge a listed node, mark its fixed output, and return the fixed output shapes."""
         return self._judged(visit).outputs
 
     def _judged(self, visit: Visit) -> NodeVerdict:
-        """Return the verdict on a listed node, and keep it."""
+        """Return and record the verdict on a listed node."""
         node = visit.node
         before = self.marks(node.inputs[0]) if node.inputs else None
         reached = len(node.inputs) > 1 and any(map(self.marks, node.inputs[1:]))
         key = (visit.answers, before, reached, visit.unknown, visit.problems)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._verdict(visit, before or self._nowhere)
-        self._keep(node.outputs[0], found.marks)
-        offends = found.verdict in OFFENCES
-        if offends:
-            self.offenders[node.path] = node, found
-        blocked_by = self._carry_above(node, offends=offends)
+        verdict = self._known.get(key)
+        if verdict is None:
+            verdict = self._known[key] = self._verdict(visit, before or self._nowhere)
+        self._keep(node.outputs[0], verdict.marks)
+        is_failing = verdict.verdict in OFFENCES
+        if is_failing:
+            self.offenders[node.path] = node, verdict
+        blocked_by = self._carry_above(node, offends=is_failing)
         if blocked_by is not None:
-            found = replace(found, blocked_by=blocked_by)
-        self.judged.append((visit, found))
-        return found
+            verdict = replace(verdict, blocked_by=blocked_by)
+        self.judged.append((visit, verdict))
+        return verdict
 
     def _verdict(self, visit: Visit, before: Marks) -> NodeVerdict:
-        """Return what is said of a listed node whose input has these marks, wherever it stands."""
+        """Return the verdict on a listed node from its shapes and input marks alone."""
         lanes = self._at_sizes(visit.node, visit.outputs)
-        after = tuple([None if each is None else mark_after(each) for each in lanes])
+        after = tuple([None if lane is None else mark_after(lane) for lane in lanes])
         runs = self._runs(visit, before, after)
         verdict, why = verdicts.verdict_of(runs, self.declared, self._walk.batch)
         if visit.unknown:
             lost = next((mark.why for mark in before if isinstance(mark, Lost)), "")
             verdict, why = Verdict.UNKNOWN, visit.unknown if lost in ("", NO_SHAPE) else lost
-        found = self._fixes(visit, before) if verdict in OFFENCES else []
-        outputs = found[0].outputs if found else visit.outputs
-        marks = tuple(map(verdicts.fixed_mark, before, visit.input, outputs, self._batches)) if found else after
-        here, there = next(((run.here, run.there) for run in runs[::-1] if run.batch > 1), (None, None))
+        fixes = self._fixes(visit, before) if verdict in OFFENCES else []
+        outputs = fixes[0].outputs if fixes else visit.outputs
+        marks = tuple(map(verdicts.fixed_mark, before, visit.input, outputs, self._batches)) if fixes else after
+        batch_in, batch_out = next(((run.here, run.there) for run in runs[::-1] if run.batch > 1), (None, None))
         return NodeVerdict(
             verdict=verdict,
             why=why,
             outputs=outputs,
             marks=marks,
-            fixes=tuple([each.fix for each in found]),
+            fixes=tuple([fixed.fix for fixed in fixes]),
             runs={run.batch: run.outcome for run in runs},
             empty=self._empty(visit),
-            batch_in=here,
-            batch_out=there,
+            batch_in=batch_in,
+            batch_out=batch_out,
             blocked_by=None,
         )
 
     def _fixes(self, visit: Visit, before: Marks) -> list[verdicts.FixedOutputs]:
-        """Return what fixes an offender, the best first."""
+        """Return the fixes of a failing node, the best first."""
         argument, walk = visit.call.arguments[0], self._walk
         judged = tuple([lane.judged for lane in walk.lanes])
-        asked = visit.input, visit.named_argument(argument.name), visit.switch, visit.outputs
-        offender = verdicts.Offender(*asked, self._batches, judged, before, self.declared, walk.batch)
+        offender = verdicts.Offender(
+            visit.input,
+            visit.named_argument(argument.name),
+            visit.switch,
+            visit.outputs,
+            self._batches,
+            judged,
+            before,
+            self.declared,
+            walk.batch,
+        )
 
         def answer(tried: tuple[Any, ...], switch: bool | None) -> Shapes:
             arguments = [None if target is None else FrozenDict({argument.name: target}) for target in tried]
@@ -418,7 +444,7 @@ class Judge:
         return verdicts.fixes(offender, visit.call.fixes, answer)
 
     def stop(self, node: Node, failures: Failures) -> None:
-        """Note a node that is not listed and fails; nobody can say what lies below it."""
+        """Record an unlisted node that fails; the batch is lost below it."""
         why = next((reason for reason in failures if reason), "it fails")
         cause = self._cause_of(node)
         self.stops.append(Stop(node, why, cause[0].path if cause else None))
@@ -430,47 +456,59 @@ class Judge:
         self._carry_above(node, offends=True)
 
     def maker(self, tensor: int) -> Node | None:
-        """Return the node that makes a tensor; None for inputs, constants, and one that is left out."""
+        """Return the node that produces a tensor.
+
+        None for inputs, initializers and absent tensors.
+        """
         if self._makers is None:
-            self._makers = {made: node for node in nodes_in((self._walk.model.graph,)) for made in node.outputs}
+            self._makers = {output: node for node in nodes_in((self._walk.model.graph,)) for output in node.outputs}
         return self._makers.get(tensor) if tensor != ABSENT else None
 
     def above(self, nodes: Iterable[Node], passed: Callable[[int], bool] = bool) -> Iterator[Node]:
-        """Yield nodes and those that make what they read, the nearest first, where tensors may be passed."""
-        left, met = [*nodes], set()
-        for node in left:  # grows meanwhile
-            if node.path not in met:
-                met.add(node.path)
+        """Yield nodes and the producers of what they read, breadth first.
+
+        `should_follow` decides which tensors are followed.
+        """
+        queue, visited = [*nodes], set()
+        for node in queue:  # the queue grows during the loop
+            if node.path not in visited:
+                visited.add(node.path)
                 yield node
                 makers = [self.maker(tensor) for tensor in node.reads if passed(tensor)]
-                left += [maker for maker in makers if maker is not None]
+                queue += [maker for maker in makers if maker is not None]
 
     def _runs(self, visit: Visit, before: Marks, after: Marks) -> list[verdicts.Run]:
-        """Return what a node does at each judged size."""
+        """Return the outcome of a node at each judged size."""
         problems = [problem.message if problem else "" for problem in visit.problems]
-        outputs = [None if shape is None else each for shape, each in zip(visit.input, visit.outputs, strict=True)]
+        outputs = [None if shape is None else output for shape, output in zip(visit.input, visit.outputs, strict=True)]
         lanes = zip(self._batches, visit.input, outputs, before, after, problems, strict=True)
-        return [verdicts.Run(*each) for each, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
+        return [verdicts.Run(*values) for values, lane in zip(lanes, self._walk.lanes, strict=True) if lane.judged]
 
     def _empty(self, visit: Visit) -> str | None:
-        """Return what the node does at a batch of 0."""
-        at = self._empty_lane
-        if at is None or (visit.outputs[at] is None and not visit.problems[at]):
+        """Return the outcome of a node at a batch of 0; None if unknown."""
+        lane = self._empty_lane
+        if lane is None or (visit.outputs[lane] is None and not visit.problems[lane]):
             return None
-        return "refused" if visit.problems[at] else "ok"
+        return "refused" if visit.problems[lane] else "ok"
 
     def _carry_above(self, node: Node, *, offends: bool = False) -> str | None:
-        """Carry on what offends above a node, or the node itself; return the path of the first one above."""
+        """Propagate the first failure above a node to its outputs, and return its path.
+
+        `is_failing` says whether the node itself fails.
+        """
         if not self._above and not offends:
             return None
         first = min([self._above[tensor] for tensor in node.reads if tensor in self._above], default=None)
-        carried = first or ((len(self._above), node.path) if offends else None)
-        if carried:
-            self._above |= dict.fromkeys(node.outputs, carried)
+        failure = first or ((len(self._above), node.path) if offends else None)
+        if failure:
+            self._above |= dict.fromkeys(node.outputs, failure)
         return first and first[1]
 
     def _cause_of(self, node: Node) -> tuple[Node, Fix] | None:
-        """Return the nearest node above a stop that repeats a constant as often as the declared batch, and its fix."""
+        """Return the nearest node above that expands a constant to the declared batch.
+
+        The fix of that node is returned with it. None if there is no such node.
+        """
         rank_and_axis = self._whole_axis(node)
         if rank_and_axis is None:
             return None
@@ -478,13 +516,13 @@ class Judge:
         for above in islice(self.above([node], lambda tensor: not self.marks(tensor)), FARTHEST):
             if not above.domain and above.op in LISTED and LISTED[above.op].repeats:
                 shapes = self._walk.shapes[above.outputs[0]]
-                place = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
-                if place >= 0 and shapes and {shape[place] for shape in shapes if shape} == {self.declared}:
-                    return above, verdicts.from_input(self._walk.batch, place)
+                repeated = axis - rank + len(shapes[0]) if shapes and shapes[0] is not None else -1
+                if repeated >= 0 and shapes and {shape[repeated] for shape in shapes if shape} == {self.declared}:
+                    return above, verdicts.from_input(self._walk.batch, repeated)
         return None
 
     def _whole_axis(self, node: Node) -> tuple[int, int] | None:
-        """Return the rank of an input that the batch reaches as a whole axis, and this axis."""
+        """Return the rank and the axis of an input whose whole axis is the batch."""
         for tensor in node.inputs:
             shapes = self._walk.shapes[tensor]
             mark = next((mark for mark in self.marks(tensor) or () if mark), None)
@@ -494,39 +532,41 @@ class Judge:
 
 
 class LeftAlone(Judge):
-    """A judge that leaves one node and all below it as they are, until one of them fails.
+    """A tracker that leaves one node and all nodes below it unfixed.
 
-    Others that go wrong without an error stay as they are, too: they may go wrong in the same way.
+    It records the first of them that fails.
+
+    Other nodes that fail without an error stay unfixed too, because they may fail for the same reason.
     """
 
     def __init__(self, path: str) -> None:
-        """Leave the node of this path."""
+        """Create a tracker that leaves the node at this path unfixed."""
         super().__init__()
         self.first: Node | None = None
-        """The first node that fails below it."""
+        """The first node below it that fails."""
         self.certain = True
-        """Whether the shapes of all nodes below it are known, up to the first that fails."""
+        """Whether the shapes of all nodes below it are known, up to the first failure."""
         self._path = path
         self._below: set[int] = set()
 
     def judge(self, visit: Visit) -> Shapes:
-        """Judge a listed node; one below the node is not fixed."""
-        found = self._judged(visit)
+        """Judge a listed node, and fix it unless it is the node or below it."""
+        verdict = self._judged(visit)
         if visit.node.path != self._path and not self._lies_below(visit.node):
-            return visit.outputs if found.verdict in SILENT else found.outputs
+            return visit.outputs if verdict.verdict in SILENT else verdict.outputs
         judged = len(self._walk.judged)
         self._note(visit.node, visit.outputs[:judged], fails=any(visit.problems[:judged]))
         return visit.outputs
 
     def carry(self, node: Node) -> None:
-        """Carry the marks through a node that is not listed and does not fail."""
+        """Propagate marks through an unlisted node that runs."""
         super().carry(node)
         if self._lies_below(node):
             for tensor in node.outputs:
                 self._note(node, self._walk.shapes_of(tensor)[: len(self._walk.judged)])
 
     def stop(self, node: Node, failures: Failures) -> None:
-        """Note a node that is not listed and fails."""
+        """Record an unlisted node that fails."""
         if self._lies_below(node):
             self._note(node, (), fails=True)
         super().stop(node, failures)
@@ -535,7 +575,7 @@ class LeftAlone(Judge):
         return not self._below.isdisjoint(node.reads)
 
     def _note(self, node: Node, outputs: Iterable[object], *, fails: bool = False) -> None:
-        """Note a node below, with its shapes at the judged sizes."""
+        """Record a node below, with its output shapes in the judged lanes."""
         self._below.update(node.outputs)
         if self.first is None and fails:
             self.first = node

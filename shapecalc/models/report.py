@@ -1,4 +1,4 @@
-"""What is told of a model: the values behind the screens and the JSON of `shapecalc model`, and their words."""
+"""The report of a model, which front ends show and print as JSON."""
 
 from __future__ import annotations
 
@@ -18,132 +18,135 @@ from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
 
 UNKNOWN = "?"
 MOST_COMPARED = 1000
-"""How many names are compared with one that no node has."""
+"""The largest number of node names that an unknown name is compared with."""
 MOST_PATHS = 8
-"""Of how many nodes of one name the paths are listed."""
+"""The largest number of paths that are listed for nodes with equal names."""
 
 
 class Input(Record):
-    """An input, as declared and as taken."""
+    """An input of the model, as declared and as walked."""
 
     name: str
     declared: tuple[int | str | None, ...] | None
-    """None if the file declares no shape."""
+    """The declared shape; None if the file declares none."""
     taken: tuple[int | str | None, ...] | None
-    """The shape that it was walked with, names where sizes vary; None if nobody knows one."""
+    """The shape that it was walked with, with names for free dims; None if unknown."""
 
 
 class Judged(NodeVerdict):
-    """A listed node and its verdict."""
+    """A listed node with its verdict."""
 
     node: Node
     version: int | None
-    """The operator's version; None if it is not known."""
+    """The operator version; None if unknown."""
     tensors: tuple[tuple[str, ...], tuple[str, ...]]
-    """The names of its inputs, and of its outputs."""
+    """The names of the inputs and of the outputs."""
     input: NamedShape | None
-    """The shape of its data input; None if nobody knows its rank."""
+    """The symbolic shape of the data input; None if its rank is unknown."""
     target: NamedShape | None
-    """What is asked for: a target, a permutation, axes; None if there is none or nobody knows it."""
+    """The target: a shape, a permutation or axes; None if unknown or absent."""
     target_from: str
     """`initializer`, `Constant`, `computed`, `folded`, `attribute`, `external`, `none`."""
     output: NamedShape | None
-    """The shape of its output as the node stands, before it is mended; None if it is not known."""
+    """The output shape without a fix; None if unknown."""
     value: NamedShape | None
-    """What a Shape returns; None for other ops."""
+    """The output value of a Shape; None for other operators."""
     conditions: tuple[str, ...]
-    """What the names must satisfy, as JSON has conditions: `4*H*W % 64 == 0`."""
+    """The conditions on named sizes, such as `4*H*W % 64 == 0`."""
 
 
 class Fixed(Record):
-    """What `--fix` did."""
+    """The result of `--fix`."""
 
     mended: tuple[tuple[Judged, Fix], ...]
-    """The nodes that were mended, with the fix taken."""
+    """The fixed nodes and their fixes."""
     left: tuple[Judged, ...]
-    """The offenders that no fix mends."""
+    """The failing nodes without a fix."""
     proved: bool | None
-    """True if proved, False if the proof failed (nothing is written then), None if it was not proved."""
+    """Whether the proof passed; False means that no file was written, None that there was no proof."""
     why: str
     """What was proved, or why not."""
     path: str | None
-    """The file written; None if nothing was."""
+    """The path of the output file; None if none was written."""
     freed: tuple[Input, ...] = ()
-    """The inputs that declare in the file what they were taken as."""
+    """The inputs whose declared shape was changed."""
     stays: tuple[Input, ...] = ()
-    """The inputs that keep a number that may be the batch."""
+    """The inputs that keep a number which may be the batch."""
     stops: tuple[Stop, ...] = ()
-    """The nodes that are not listed and stop in what was written; a proof shows that there are none."""
+    """The unlisted nodes that fail in the output file; empty after a proof."""
 
 
 class Tensor(Record):
-    """What a node makes."""
+    """An output of a node."""
 
     name: str
     type: str | None
     shape: NamedShape | None
-    """With names of results; None if nobody knows its rank."""
+    """The symbolic shape, with names of results; None if its rank is unknown."""
     elements: int | None
-    """How many it has at the sizes of `Every.counted_at`."""
+    """The number of elements at the sizes of `AllNodes.counted_at`."""
     bytes: int | None
 
 
 class Told(Record):
-    """A node as `--all` prints it."""
+    """A row of `--all`: a node with its shapes."""
 
     node: Node
     input: NamedShape | None
-    """The shape of its first input."""
+    """The shape of the first input."""
     outputs: tuple[Tensor, ...]
 
 
 class Every(Record):
-    """All nodes of a model, with everything above them mended."""
+    """All nodes of a model, with every failing node above each fixed."""
 
     nodes: tuple[Told, ...]
-    """In file order; those in bodies after the node that holds them."""
+    """The nodes in file order; those in bodies after the node that contains them."""
     results: Mapping[str, str]
-    """What the names of sums and floors stand for."""
+    """The definitions of the names for sums and floors."""
     counted_at: Mapping[str, int]
-    """At which sizes elements and bytes are counted."""
+    """The sizes at which elements and bytes are counted."""
     unknown: int
-    """How many dims are not told."""
+    """The number of dims that are unknown."""
     shapeless: int
-    """Of how many tensors nobody knows the rank."""
+    """The number of tensors of unknown rank."""
     largest: tuple[tuple[Node, Tensor], ...]
 
 
 class Report(Record):
-    """Everything that is told of a model."""
+    """The report of a model."""
 
     model: str
-    """The path as it was given."""
+    """The path as the user wrote it."""
     opset: Mapping[str, int]
     node_count: int
-    """How many nodes the model's graph has, listed or not."""
+    """The number of nodes in the model's graph, listed or not."""
     batch: str
     declared_batch: int | None
-    """The static batch that was judged as if freed; None if the batch is free, or named by `--set`."""
+    """The declared batch size that was treated as free; None if the batch is free, or named by `--set`."""
     sizes: tuple[int, ...]
-    """The sizes judged."""
+    """The judged batch sizes."""
     assumed: Mapping[str, int]
-    """The sizes taken for other free dims that nobody gave, by name."""
+    """The sizes assumed for other free dims, by name."""
     names: Mapping[str, str]
-    """By the name that stands in texts (`d0`), what the file writes (`past_len + 1`) or it was taken as (`past`)."""
+    """By name (`d0`), the text in the file (`past_len + 1`) or the dim that it was taken as (`past`)."""
     inputs: tuple[Input, ...]
     nodes: tuple[Judged, ...]
     """The listed nodes in file order."""
     stops: tuple[Stop, ...]
     fixed: Fixed | None = None
-    """None unless a fix was asked for."""
+    """The result of `--fix`; None without that option."""
     every: Every | None = None
-    """None unless all nodes were asked for."""
+    """All nodes; None without the option `--all`."""
     above: Mapping[str, str] = NONE
-    """By the name of a node that was asked for and is not listed, the path of the offender next above it."""
+    """By the name of a queried unlisted node, the path of the nearest failing node above it."""
 
     def axis_to_free(self, input: Input) -> int | None:
-        """Return the axis of an input that stays that may be the batch, the one that it is in others if it can be."""
-        taken = next((each.taken for each in self.inputs if each.taken and self.batch in each.taken), None)
+        """Return the axis of an input that may be the batch, if it was not freed.
+
+        The axis that is the batch in other inputs is preferred.
+        """
+        taken = next((other.taken for other in self.inputs if other.taken and self.batch in other.taken), None)
         if taken is None or input.declared is None or self.batch in (input.taken or ()):
             return None
         axes = [axis for axis, size in enumerate(input.declared) if size == (self.declared_batch or 1)]
@@ -151,7 +154,7 @@ class Report(Record):
 
 
 def shape_words(shape: NamedShape | None) -> str:
-    """Return a shape as text, with `?` for what nobody knows.
+    """Format a shape, with `?` for an unknown dim.
 
     >>> shape_words((1, None)), shape_words(()), shape_words(None)
     ('1,?', '[]', '?')
@@ -162,41 +165,44 @@ def shape_words(shape: NamedShape | None) -> str:
 
 
 def name_of(node: Node) -> str:
-    """Return the name of a node, or its path as `--node` takes it."""
+    """Return the name of a node, or its path as `--node` accepts it."""
     return node.name or f"#{node.path}"
 
 
 def offends(judged: Judged, *, strict: bool = False) -> bool:
-    """Say whether a node stands in the way of another batch size; if `strict`, an unknown one does, too."""
+    """Return whether a node fails at another batch size.
+
+    If `strict`, an unknown verdict counts as failing.
+    """
     return judged.verdict in OFFENCES or (strict and judged.verdict is Verdict.UNKNOWN)
 
 
 def worst_first(nodes: Iterable[Judged], *, strict: bool = False) -> list[Judged]:
-    """Return the offenders, worst first, those that are as bad in file order."""
+    """Return the failing nodes, the worst first, otherwise in file order."""
     order = [*OFFENCES, Verdict.UNKNOWN]
-    found = [judged for judged in nodes if offends(judged, strict=strict)]
-    return sorted(found, key=lambda judged: order.index(judged.verdict))
+    failing = [judged for judged in nodes if offends(judged, strict=strict)]
+    return sorted(failing, key=lambda judged: order.index(judged.verdict))
 
 
 def verdict_words(judged: Judged, report: Report) -> str:
-    """Return the verdict; of a node that runs at one size only, with that size."""
+    """Format a verdict, with the size of a node that runs only at one."""
     if judged.verdict is Verdict.ONLY:
         return f"only {report.batch}={only_size(report)}"
     return str(judged.verdict.value)
 
 
 def only_size(report: Report) -> int:
-    """Return the size of the batch that the file declares; 1 where it is free."""
+    """Return the batch size that the file declares; 1 if the batch is free."""
     return report.declared_batch or 1
 
 
 def fix_words(fix: Fix) -> str:
-    """Return the target that mends a node, or which operators are inserted."""
+    """Format a fix: its target, or the operators that it inserts."""
     return shape_words(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 
 def assumed_words(fix: Fix) -> str:
-    """Return what must stay so for a fix to be right; empty if nothing must.
+    """Format the assumption of a fix; empty if it has none.
 
     >>> assumed_words(Fix((0, -1), None, "the batch stays first")), assumed_words(Fix((-1, 12), None, "3*4 stays 12"))
     ('assumes that the batch stays first', 'assumes 3*4 stays 12')
@@ -207,48 +213,52 @@ def assumed_words(fix: Fix) -> str:
 
 
 def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
-    """Return what each of some nodes that are not listed stops at or does, and the listed node that it comes from."""
+    """Format failing unlisted nodes, one line each, with their causes."""
     stops = list(stops)
     names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
-    said = zip(stops, causes, strict=True)
     return [
         f"{name_of(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
-        for stop, cause in said
+        for stop, cause in zip(stops, causes, strict=True)
     ]
 
 
 def found_node(report: Report, text: str) -> Judged:
-    """Return the listed node of a name, or of a path such as `18`, `7/body/3` and `#18`; an exact name wins.
+    """Return the listed node with this name or path.
 
-    Raises `ShapeError` (usage) if there is none, and with their paths if there are several.
+    A path is written as `18`, `7/body/3` or `#18`.
+
+    An exact name has priority. Raises `ShapeError` (usage) if there is no such node or more than one.
     """
     named = [judged for judged in report.nodes if text and judged.node.name == text]
-    found = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
+    matches = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
     shown = visible(brief(text))
-    stopping = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
-    if not found and stopping:
-        raise misuse(visible(f"{stop_lines(report, stopping)[0]}; such nodes are not listed"), argument="node")
-    if not found and text in report.above:
-        offender = next(judged for judged in report.nodes if judged.node.path == report.above[text])
-        message = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(offender.node))} offends"
+    failures = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
+    if not matches and failures:
+        raise misuse(visible(f"{stop_lines(report, failures)[0]}; such nodes are not listed"), argument="node")
+    if not matches and text in report.above:
+        failing = next(judged for judged in report.nodes if judged.node.path == report.above[text])
+        message = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(failing.node))} offends"
         raise misuse(message, argument="node")
-    if not found:
+    if not matches:
         names = dict.fromkeys(judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name)
-        near = suggestion(text, [*names])
-        raise misuse(f"no listed node is called '{shown}' or has that path", visible(near), argument="node")
-    if len(found) > 1:
-        paths = " ".join(f"'#{judged.node.path}'" for judged in found[:MOST_PATHS])
-        more = f" and {len(found) - MOST_PATHS} more" if len(found) > MOST_PATHS else ""
+        hint = suggestion(text, [*names])
+        raise misuse(f"no listed node is called '{shown}' or has that path", visible(hint), argument="node")
+    if len(matches) > 1:
+        paths = " ".join(f"'#{judged.node.path}'" for judged in matches[:MOST_PATHS])
+        more = f" and {len(matches) - MOST_PATHS} more" if len(matches) > MOST_PATHS else ""
         hint = visible(f"write one of {paths}{more}")
-        raise misuse(f"{len(found)} nodes are called '{shown}'", hint, argument="node")
-    return found[0]
+        raise misuse(f"{len(matches)} nodes are called '{shown}'", hint, argument="node")
+    return matches[0]
 
 
 def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
-    """Return the request of a node, or with another target; None if its input or its target is not known.
+    """Return a node as core's request, with another target if given.
 
-    Sums are no dims of core's: where one stands, all names have the sizes that the model was judged at.
+    None if a shape or the target is unknown.
+
+    A sum is not one of core's dims: if there is one, all names are replaced by their assumed sizes and the largest
+    judged batch.
     """
     call = LISTED[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target
@@ -267,17 +277,17 @@ def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = 
 
 
 def _options(node: Node, call: CoreCall) -> dict[str, object]:
-    """Return the arguments of an op, and its setting, that are attributes of a node."""
-    names = {each.attribute: each.name for each in call.arguments if each is not call.target}
+    """Return the arguments and the switch of a core op that are attributes of a node."""
+    names = {argument.attribute: argument.name for argument in call.arguments if argument is not call.target}
     names |= {call.switch: call.switch}
-    found = {ours: node.attributes[theirs] for theirs, ours in names.items() if theirs in node.attributes}
+    values = {name: node.attributes[attribute] for attribute, name in names.items() if attribute in node.attributes}
     return {
-        name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in found.items()
+        name: value.decode(errors="replace") if isinstance(value, bytes) else value for name, value in values.items()
     }
 
 
 def _number(dim: NamedDim, sizes: Mapping[str, int]) -> NamedDim:
-    """Return a dim at some sizes; a name without a size stays."""
+    """Return a dim at some sizes; a name without a size is kept."""
     if isinstance(dim, Sum):
         terms = [substitute(term, sizes) for term in dim.terms]
         return sum(term for term in terms if isinstance(term, int)) if all(isinstance(t, int) for t in terms) else None

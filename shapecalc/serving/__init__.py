@@ -1,1 +1,1 @@
-"""The terminal app in a browser: a web server that trusts nobody who does not have its address."""
+"""The terminal app in a browser, served only to holders of the address."""

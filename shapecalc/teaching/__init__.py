@@ -1,13 +1,13 @@
-"""Lessons and exercises: questions to predict, what is said to a prediction, and how far a person has come.
+"""Lessons and exercises on shapes.
 
-Here stands what help and completion name, without what makes it.
+This module has only the names for help and completion, so that these import nothing else.
 """
 
 ALL = "all"
-"""The topic that has every other in it but `build`."""
+"""The topic that includes all others except `build`."""
 BUILD = "build"
-"""The topic of puzzles: a chain is to be built, not a shape to be predicted."""
+"""The topic of puzzles, in which the user builds a chain instead of predicting a shape."""
 TOPICS = ("zero", "infer", "perm", "shuffle", "broadcast", "operands", BUILD, ALL)
-"""What exercises are about."""
+"""The topics of exercises."""
 FORMATS = ("text", "html")
-"""How worksheets are written."""
+"""The formats of worksheets."""

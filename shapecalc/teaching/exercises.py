@@ -1,8 +1,9 @@
-"""Exercises: random requests to predict, by topic and of rising difficulty, and runs of them, as their answers ask for.
+"""Random exercises, drills with spaced repetition, and worksheets.
 
-A kind of exercise is a function that draws a command line in which the kind's rule acts, whatever is drawn. Dims of one
-shape differ from each other, so that an order that is wrong gives another answer. In a run, what was missed comes back
-soon, what was known later each time. On paper, a worksheet has the answers on a page of their own.
+Each kind of exercise has a function that draws a command line to which the kind's rule applies, for every seed. The
+dims of a shape are distinct, so that a wrong order gives a wrong answer. In a drill, a kind that was missed returns
+soon, and one that was answered correctly returns after increasing intervals. A worksheet has its answers on a separate
+page.
 """
 
 from __future__ import annotations
@@ -36,27 +37,43 @@ from shapecalc.teaching.judging import Judgement, Task, account, answer_line
 Shape = Sequence[int]
 
 GAPS = (2, 4, 8, 16, 32)
-"""How many exercises later a kind comes back, by its box: each right answer moves it a box on, a miss to the first."""
+"""The number of exercises until a kind returns, by its Leitner box; a right answer moves it up, a miss to box 0."""
 ALIKE = 2
-"""How many exercises of a kind may differ in their sizes alone."""
+"""The maximum number of exercises of a kind that differ only in their sizes."""
 TRIES = 30
-"""How many other requests are drawn in place of one that differs from those before in its sizes alone."""
+"""The number of alternative draws for an exercise that differs from earlier ones only in its sizes."""
 MOST_SEED = 10**6
-"""A seed that nobody names is a number below this one, so that it can be copied by hand."""
+"""The upper bound of generated seeds, which are short enough to copy by hand."""
+ASKED = "Write the output shape, or error if the request is refused."
+BUILT = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
+USUAL = "onnx"
+"""The default dialect of most ops."""
+BLANK = "________________"
+BOX = "[      ]"
+"""The placeholder in a picture for a dim to be filled in."""
+STYLE = """\
+@page { margin: 12mm; }
+body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
+code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
+li { break-inside: avoid; margin-bottom: 0.8em; }
+svg { display: block; max-width: 100%; height: auto; }
+.blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
+.answers { break-before: page; }"""
 
 
 class Level(Record):
-    """How hard a request may be."""
+    """The difficulty of a request."""
 
     rank: int
-    """The number of input dims, where the kind leaves it open."""
+    """The number of input dims, if the kind does not determine it."""
     most: int
-    """The largest dim; at least three more than the rank."""
+    """The largest dim; at least `rank + 3`."""
 
 
 LEVELS = (Level(2, 6), Level(3, 7), Level(3, 9), Level(4, 9), Level(4, 12))
-"""How hard the exercises of each level are, from 1."""
+"""The difficulties of levels 1, 2, ..."""
 Draw = Callable[[Random, Level], str]
+"""A function that draws a command line."""
 
 
 class Kind(Record):
@@ -65,18 +82,18 @@ class Kind(Record):
     name: str
     topic: str
     since: int
-    """The level at which it is first asked."""
+    """The first level at which it is drawn."""
     rule: Rule | None
-    """The rule that acts in it; None for a puzzle."""
+    """The rule that it exercises; None for a puzzle."""
     least: int
-    """The fewest input dims that it needs."""
+    """The minimum number of input dims."""
     draw: Draw
     builds: str = ""
-    """What a puzzle asks to be built, in words; empty for what is to be predicted."""
+    """The description of the chain to build in a puzzle; empty for a prediction."""
 
 
 class Exercise(Record):
-    """One request to predict."""
+    """One exercise: a request to predict or a chain to build."""
 
     kind: Kind
     level: int
@@ -84,13 +101,36 @@ class Exercise(Record):
 
 
 KINDS: dict[str, Kind] = {}
-"""Every kind by name; those of a topic in the order in which they are first asked."""
+"""All kinds by name; those of a topic are in the order of their first levels."""
+
+
+class Card(Record):
+    """A flash card for a kind in the Leitner system."""
+
+    box: int
+    due: int
+    """The number of the exercise at which the kind is due."""
+
+
+class Sheet(Record):
+    """The content of a worksheet."""
+
+    title: str
+    note: str
+    """The command line that reproduces the worksheet."""
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+    """The answers with their explanations; empty if they are not printed."""
+    rules: str = ""
+    """The note on the dialects of the questions."""
+    asked: tuple[Trace | Chain | None, ...] = ()
+    """The answers for pictures to complete; None for a question without a picture."""
 
 
 def kinds_of(topics: str) -> tuple[Kind, ...]:
-    """Return the kinds of topics with blanks or commas between them, the easiest first.
+    """Return the kinds of topics separated by blanks or commas, easiest first.
 
-    Raises `ShapeError` (usage) if there is no such topic.
+    Raises `ShapeError` (usage) for an unknown topic.
 
     >>> [kind.name for kind in kinds_of("zero,perm")][:3]
     ['copied', 'from-the-left', 'swapped']
@@ -104,18 +144,20 @@ def kinds_of(topics: str) -> tuple[Kind, ...]:
 
 
 def topic_of(question: str) -> str:
-    """Return the topic of the first rule that acts in a question; that of puzzles if no topic has it.
+    """Return the topic of a question.
+
+    It is that of the first kind whose rule occurs in the answer, otherwise `build`.
 
     >>> topic_of("reshape 2,3,4 2,-1"), topic_of("reshape 2,3 3,2")
     ('infer', 'build')
     """
-    acting = {step.rule for step in answer_line(question).steps}
-    return next((kind.topic for kind in KINDS.values() if kind.rule in acting), BUILD)
+    applied = {step.rule for step in answer_line(question).steps}
+    return next((kind.topic for kind in KINDS.values() if kind.rule in applied), BUILD)
 
 
 @cache
 def puzzles() -> tuple[Kind, ...]:
-    """Return what is to be built, each a kind of its own that draws one chain; the easiest come first.
+    """Return the kinds of the puzzles, easiest first; each draws a single chain.
 
     >>> puzzles()[0].builds, exercise(puzzles()[0], 1, "monday").task.question
     ('which op gives 0 3 1 4 2 5, read row by row', "chain '2,3 | transpose 1,0'")
@@ -130,19 +172,24 @@ def _puzzle(at: int, level: int, line: str) -> Kind:
 
 
 def exercise(kind: Kind, level: int, seed: str) -> Exercise:
-    """Return an exercise of a kind, not below the level at which that is first asked: the same for the same seed.
+    """Draw an exercise of a kind, determined by the seed.
+
+    Its level is at least the kind's first level.
 
     >>> exercise(KINDS["inferred"], 1, "monday").task.question == exercise(KINDS["inferred"], 1, "monday").task.question
     True
     """
     level = kind.since if kind.builds else max(kind.since, min(level, len(LEVELS)))
-    how = LEVELS[level - 1]
-    question = kind.draw(Random(seed), Level(max(kind.least, how.rank), how.most))
+    difficulty = LEVELS[level - 1]
+    question = kind.draw(Random(seed), Level(max(kind.least, difficulty.rank), difficulty.most))
     return Exercise(kind, level, Task(question, builds=kind.builds))
 
 
 def _kind(name: str, topic: str, since: int, rule: Rule, *, least: int = 2) -> Callable[[Draw], Draw]:
-    """Make a function a kind of exercise: it draws the requests in which a rule acts."""
+    """Register a function as a kind of exercise.
+
+    The function draws requests to which `rule` applies.
+    """
 
     def add(draw: Draw) -> Draw:
         KINDS[name] = Kind(name, topic, since, rule, least, draw)
@@ -156,70 +203,76 @@ def _shape(random: Random, level: Level) -> list[int]:
 
 
 def _line(op: str, shape: Sequence[object], *words: object) -> str:
-    """Return a command line: the op, the input, and words, of which lists are written as shapes."""
+    """Format a command line from an op, an input shape and further words.
+
+    Lists are formatted as shapes.
+    """
     texts = (",".join(map(str, word)) if isinstance(word, list) else str(word) for word in words)
     return " ".join([op, ",".join(map(str, shape)) or "[]", *texts])
 
 
 def _cut(random: Random, shape: Shape) -> list[int]:
-    """Return a shape of the same element count: an axis split in two, or merged with the next if it is a prime."""
-    at = random.randrange(len(shape) - 1)
-    factors = [part for part in range(2, shape[at]) if shape[at] % part == 0]
+    """Split a random axis of a shape in two.
+
+    An axis of prime size is merged with the next one instead.
+    """
+    axis = random.randrange(len(shape) - 1)
+    factors = [factor for factor in range(2, shape[axis]) if shape[axis] % factor == 0]
     if not factors:
-        return [*shape[:at], shape[at] * shape[at + 1], *shape[at + 2 :]]
-    part = random.choice(factors)
-    return [*shape[:at], part, shape[at] // part, *shape[at + 1 :]]
+        return [*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]]
+    factor = random.choice(factors)
+    return [*shape[:axis], factor, shape[axis] // factor, *shape[axis + 1 :]]
 
 
 def _uneven(random: Random, shape: Shape, level: Level) -> int:
-    """Return a number that does not divide the element count."""
+    """Return a random number that does not divide the element count."""
     return random.choice([dim for dim in range(2, prod(shape)) if prod(shape) % dim][: level.most])
 
 
 def _perm(random: Random, rank: int, suits: Callable[[list[int]], bool]) -> list[int]:
-    """Return a permutation that suits."""
+    """Return a random permutation for which `accept` is true."""
     while not suits(perm := random.sample(range(rank), rank)):
         pass
     return perm
 
 
 def _cycle(random: Random, rank: int) -> list[int]:
-    """Return a permutation that is not its own inverse, for three axes or more."""
+    """Return a random permutation of at least three axes that is not its own inverse."""
     return _perm(random, rank, lambda perm: any(perm[perm[axis]] != axis for axis in range(rank)))
 
 
 @_kind("copied", "zero", 1, rules.COPIED_ZERO)
 def copied(random: Random, level: Level) -> str:
-    """Draw a reshape whose 0s copy dims, while a dim behind them is split."""
+    """Draw a reshape with copied dims and a split last dim."""
     shape = [*_shape(random, level), 2 * random.randint(2, level.most)]
-    kept = random.randrange(level.rank)
-    target = [0 if at == kept or random.random() < 0.3 else dim for at, dim in enumerate(shape[:-1])]
+    copied_axis = random.randrange(level.rank)
+    target = [0 if axis == copied_axis or random.random() < 0.3 else dim for axis, dim in enumerate(shape[:-1])]
     return _line("reshape", shape, [*target, 2, shape[-1] // 2])
 
 
 @_kind("from-the-left", "zero", 1, rules.COPIED_ZERO, least=3)
 def copied_from_the_left(random: Random, level: Level) -> str:
-    """Draw a reshape to fewer dims, whose 0s stand behind a -1."""
+    """Draw a reshape to fewer dims with 0s after a -1."""
     return _line("reshape", shape := _shape(random, level), [-1, *[0] * random.randint(1, len(shape) - 2)])
 
 
 @_kind("out-of-range", "zero", 2, rules.ZERO_OUT_OF_RANGE)
 def copied_from_nowhere(random: Random, level: Level) -> str:
-    """Draw a reshape with a 0 at the input's rank."""
+    """Draw a reshape with a 0 at an index equal to the input rank."""
     return _line("reshape", shape := _shape(random, level), [*random.sample(shape, level.rank), 0])
 
 
 @_kind("copied-too-much", "zero", 2, rules.VOLUME_MISMATCH, least=3)
 def copied_too_much(random: Random, level: Level) -> str:
-    """Draw a reshape that swaps two dims, and whose 0 copies another dim than the one that is missing."""
+    """Draw a reshape that swaps two dims with a 0 that copies the wrong one."""
     shape = _shape(random, level)
-    at = random.randrange(len(shape) - 1)
-    return _line("reshape", shape, [*shape[:at], shape[at + 1], 0, *shape[at + 2 :]])
+    axis = random.randrange(len(shape) - 1)
+    return _line("reshape", shape, [*shape[:axis], shape[axis + 1], 0, *shape[axis + 2 :]])
 
 
 @_kind("literal", "zero", 3, rules.LITERAL_ZERO)
 def literal_zero(random: Random, level: Level) -> str:
-    """Draw a reshape of an empty tensor whose 0 is a dim."""
+    """Draw a reshape of an empty tensor with a literal 0."""
     return _line("reshape", shape := [0, *_shape(random, level)], random.sample(shape, len(shape)), "--allowzero")
 
 
@@ -240,7 +293,7 @@ def inferred(random: Random, level: Level) -> str:
 
 @_kind("indivisible", "infer", 1, rules.INDIVISIBLE)
 def indivisible(random: Random, level: Level) -> str:
-    """Draw a reshape whose -1 would be no whole number."""
+    """Draw a reshape whose inferred dim is not an integer."""
     return _line("reshape", shape := _shape(random, level), random.sample([_uneven(random, shape, level), -1], 2))
 
 
@@ -254,20 +307,20 @@ def two_inferred(random: Random, level: Level) -> str:
 def inferred_beside_copies(random: Random, level: Level) -> str:
     """Draw a reshape with a 0 and a -1."""
     shape = _shape(random, level)
-    kept = random.randrange(len(shape) - 1)
-    target: list[int] = [0 if at == kept else dim for at, dim in enumerate(shape[:-2])]
-    return _line("reshape", shape, [*target, 0, -1] if kept == len(shape) - 2 else [*target, -1])
+    copied_axis = random.randrange(len(shape) - 1)
+    target: list[int] = [0 if axis == copied_axis else dim for axis, dim in enumerate(shape[:-2])]
+    return _line("reshape", shape, [*target, 0, -1] if copied_axis == len(shape) - 2 else [*target, -1])
 
 
 @_kind("below-minus-one", "infer", 3, rules.BELOW_MINUS_ONE)
 def below_minus_one(random: Random, level: Level) -> str:
-    """Draw a reshape with a negative number that means nothing."""
+    """Draw a reshape with a number below -1."""
     return _line("reshape", shape := _shape(random, level), [-random.randint(2, 4), *shape[1:]])
 
 
 @_kind("with-names", "infer", 4, rules.INFERRED, least=3)
 def inferred_with_names(random: Random, level: Level) -> str:
-    """Draw a reshape of a batch of any size, with a -1."""
+    """Draw a reshape with a named batch dim and a -1."""
     first, *rest = _shape(random, level)
     known = random.choice(rest)
     target: list[int] = random.choice([[0, -1], [0, -1, known], [-1, first * known], [-1, known]])
@@ -276,7 +329,7 @@ def inferred_with_names(random: Random, level: Level) -> str:
 
 @_kind("of-nothing", "infer", 4, rules.ZERO_VOLUME_INFER)
 def inferred_of_nothing(random: Random, level: Level) -> str:
-    """Draw a reshape of an empty tensor whose 0 copies the empty dim beside a -1."""
+    """Draw a reshape of an empty tensor with a 0 that copies the empty dim, and a -1."""
     return _line("reshape", [0, *_shape(random, level)], [0, -1])
 
 
@@ -297,41 +350,41 @@ def cycled(random: Random, level: Level) -> str:
 
 @_kind("no-permutation", "perm", 2, rules.NOT_A_PERMUTATION, least=3)
 def no_permutation(random: Random, level: Level) -> str:
-    """Draw a transpose that names an axis twice, or too few axes."""
+    """Draw a transpose with a repeated or a missing axis."""
     perm = _cycle(random, level.rank)
     return _line("transpose", _shape(random, level), random.choice([[*perm[:-1], perm[0]], perm[:-1]]))
 
 
 @_kind("negative", "perm", 3, TAKEN_AXIS, least=3)
 def negative_axes(random: Random, level: Level) -> str:
-    """Draw a transpose with a negative axis, in a framework that has these."""
+    """Draw a transpose with a negative axis in NumPy or PyTorch."""
     return f"{refused_axes(random, level)} --dialect {random.choice(['numpy', 'torch'])}"
 
 
 @_kind("negative-in-onnx", "perm", 4, rules.NEGATIVE_AXIS, least=3)
 def refused_axes(random: Random, level: Level) -> str:
-    """Draw a transpose with a negative axis in ONNX, which has none."""
+    """Draw a transpose with a negative axis in ONNX, which refuses it."""
     perm = [axis - level.rank if axis == level.rank - 1 else axis for axis in _cycle(random, level.rank)]
     return _line("transpose", _shape(random, level), perm)
 
 
 @_kind("shuffled", "shuffle", 1, rules.COPIED_ZERO, least=3)
 def shuffled(random: Random, level: Level) -> str:
-    """Draw a Shuffle whose 0 copies a dim that its first transpose has moved."""
+    """Draw a Shuffle with a 0 that copies a dim moved by its first transpose."""
     shape, perm = _shape(random, level), _perm(random, level.rank, lambda perm: perm[0] != 0)
     return _line("shuffle", shape, "--first", perm, "--to", [0, -1])
 
 
 @_kind("shuffled-second", "shuffle", 2, TAKEN_AXIS, least=3)
 def shuffled_second(random: Random, level: Level) -> str:
-    """Draw a Shuffle that reshapes first and transposes then."""
+    """Draw a Shuffle with a reshape and the second transpose."""
     shape = _shape(random, level)
     return _line("shuffle", shape, "--to", [0, 0, -1], "--second", random.choice([[1, 2, 0], [2, 0, 1]]))
 
 
 @_kind("shuffled-twice", "shuffle", 3, rules.INFERRED, least=3)
 def shuffled_twice(random: Random, level: Level) -> str:
-    """Draw a Shuffle of all three stages."""
+    """Draw a Shuffle with all three stages."""
     shape, perm = _shape(random, level), _cycle(random, level.rank)
     second = random.choice([[1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0]])
     target = [0, shape[perm[1]], -1]
@@ -340,21 +393,21 @@ def shuffled_twice(random: Random, level: Level) -> str:
 
 @_kind("shuffled-unevenly", "shuffle", 3, rules.INDIVISIBLE, least=3)
 def shuffled_unevenly(random: Random, level: Level) -> str:
-    """Draw a Shuffle whose -1 would be no whole number."""
+    """Draw a Shuffle whose inferred dim is not an integer."""
     shape = _shape(random, level)
     known = _uneven(random, shape, level)
     return _line("shuffle", shape, "--first", _cycle(random, level.rank), "--to", [known, -1])
 
 
 def _with_ones(random: Random, shape: Shape) -> list[int]:
-    """Return a shape with 1 in place of some of its dims, and not of all."""
+    """Replace some but not all dims of a shape by 1."""
     ones = {*random.sample(range(len(shape)), random.randint(1, len(shape) - 1))}
-    return [1 if at in ones else dim for at, dim in enumerate(shape)]
+    return [1 if axis in ones else dim for axis, dim in enumerate(shape)]
 
 
 @_kind("stretched", "broadcast", 1, rules.STRETCHED)
 def stretched(random: Random, level: Level) -> str:
-    """Draw an expand that repeats dims of 1."""
+    """Draw an expand that repeats dims of size 1."""
     return _line("expand", _with_ones(random, shape := _shape(random, level)), shape)
 
 
@@ -366,65 +419,65 @@ def new_dims(random: Random, level: Level) -> str:
 
 @_kind("no-broadcast", "broadcast", 2, rules.NOT_BROADCASTABLE)
 def no_broadcast(random: Random, level: Level) -> str:
-    """Draw an expand of a dim that is neither 1 nor what is asked for."""
+    """Draw an expand of a dim that is neither 1 nor the requested size."""
     target = _shape(random, level)
-    at = random.randrange(len(target))
-    return _line("expand", [*target[:at], target[at] + 1, *target[at + 1 :]], target)
+    axis = random.randrange(len(target))
+    return _line("expand", [*target[:axis], target[axis] + 1, *target[axis + 1 :]], target)
 
 
 @_kind("both-ways", "broadcast", 2, rules.STRETCHED, least=3)
 def both_ways(random: Random, level: Level) -> str:
-    """Draw an expand in which a 1 of the target gives way, too."""
+    """Draw an expand in ONNX with a 1 in the input and a 1 in the target."""
     shape = _shape(random, level)
-    at = random.randrange(len(shape))
-    given = [1 if place == at else dim for place, dim in enumerate(shape)]
-    target = [dim if place == at else 1 for place, dim in enumerate(shape)]
-    return _line("expand", given, target)
+    stretched_axis = random.randrange(len(shape))
+    input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
+    target = [dim if axis == stretched_axis else 1 for axis, dim in enumerate(shape)]
+    return _line("expand", input_shape, target)
 
 
 @_kind("one-way", "broadcast", 3, rules.NOT_BROADCASTABLE)
 def one_way(random: Random, level: Level) -> str:
-    """Draw an expand in PyTorch or NumPy whose target has a 1 beside a larger dim."""
+    """Draw an expand in PyTorch or NumPy with a 1 for a larger input dim."""
     shape = _shape(random, level)
     return _line("expand", shape, _with_ones(random, shape), "--dialect", random.choice(["torch", "numpy"]))
 
 
 @_kind("kept-by-minus-one", "broadcast", 3, rules.KEPT_DIM, least=3)
 def kept_by_minus_one(random: Random, level: Level) -> str:
-    """Draw an expand in PyTorch, where -1 keeps a dim."""
+    """Draw an expand in PyTorch with a -1, which keeps a dim."""
     target = _shape(random, level)
-    given = _with_ones(random, target)
-    kept = next(at for at, dim in enumerate(given) if dim != 1)
-    asked = [-1 if at == kept else dim for at, dim in enumerate(target)]
-    return _line("expand", given, asked, "--dialect torch")
+    input_shape = _with_ones(random, target)
+    kept_axis = next(axis for axis, dim in enumerate(input_shape) if dim != 1)
+    requested = [-1 if axis == kept_axis else dim for axis, dim in enumerate(target)]
+    return _line("expand", input_shape, requested, "--dialect torch")
 
 
 @_kind("negative-size", "broadcast", 4, rules.NEGATIVE_SIZE)
 def negative_size(random: Random, level: Level) -> str:
-    """Draw an expand in ONNX with a -1, which means nothing there."""
+    """Draw an expand in ONNX with a -1, which ONNX refuses."""
     shape = _shape(random, level)
     return _line("expand", [1, *shape[1:]], [shape[0], *[-1] * (level.rank - 1)])
 
 
 @_kind("aligned", "operands", 1, ALIGNED)
 def aligned(random: Random, level: Level) -> str:
-    """Draw a broadcast in which each operand has a 1 where the other has none, or is shorter."""
-    at, shape = random.randrange(1, level.rank), _shape(random, level)
-    given = [1 if place == at else dim for place, dim in enumerate(shape)]
-    other = [dim if place == at else random.choice([1, dim]) for place, dim in enumerate(shape)]
-    return _line("broadcast", given, other[random.randint(0, at) :])
+    """Draw a broadcast of operands with 1s on different axes."""
+    stretched_axis, shape = random.randrange(1, level.rank), _shape(random, level)
+    input_shape = [1 if axis == stretched_axis else dim for axis, dim in enumerate(shape)]
+    other = [dim if axis == stretched_axis else random.choice([1, dim]) for axis, dim in enumerate(shape)]
+    return _line("broadcast", input_shape, other[random.randint(0, stretched_axis) :])
 
 
 @_kind("product", "operands", 1, CONTRACTED)
 def multiplied(random: Random, level: Level) -> str:
-    """Draw a product of a stack of matrices and a matrix."""
+    """Draw a matmul of a stack of matrices and a matrix."""
     *front, inner = _shape(random, level)
     return _line("matmul", [*front, inner], [inner, random.randint(2, level.most)])
 
 
 @_kind("end-to-end", "operands", 1, END_TO_END)
 def laid_end_to_end(random: Random, level: Level) -> str:
-    """Draw a concat of operands that differ along its axis."""
+    """Draw a concat of operands that differ along the concatenated axis."""
     shape, axis = _shape(random, level), random.randrange(level.rank)
     other = [*shape[:axis], random.randint(2, level.most), *shape[axis + 1 :]]
     return _line("concat", shape, other, "--axis", axis)
@@ -432,7 +485,7 @@ def laid_end_to_end(random: Random, level: Level) -> str:
 
 @_kind("summed", "operands", 2, SUMMED)
 def summed(random: Random, level: Level) -> str:
-    """Draw an einsum of two operands that share letters."""
+    """Draw an einsum of two operands with shared labels."""
     pattern = random.choice(["ij,jk->ik", "ij,kj->ki", "bij,bjk->bik", "bij,bij->b", "bhqd,bhkd->bhqk"])
     sizes = dict(zip(sorted({*pattern} - {*",->"}), random.sample(range(2, level.most + 1), 5), strict=False))
     one, other = ([sizes[letter] for letter in term] for term in pattern.partition("->")[0].split(","))
@@ -441,27 +494,27 @@ def summed(random: Random, level: Level) -> str:
 
 @_kind("not-aligned", "operands", 2, rules.NOT_BROADCASTABLE)
 def not_aligned(random: Random, level: Level) -> str:
-    """Draw a broadcast that would fit if shapes were aligned at the left."""
+    """Draw a broadcast that is valid only if the shapes are aligned at the left."""
     return _line("broadcast", shape := _shape(random, level), shape[:-1])
 
 
 @_kind("transposed-weight", "operands", 2, INNER_DIFFERS)
 def transposed_weight(random: Random, level: Level) -> str:
-    """Draw a product whose second operand holds its columns as rows."""
+    """Draw a matmul whose second operand is transposed."""
     *_, rows, inner = shape = _shape(random, level)
     return _line("matmul", shape, [rows, inner])
 
 
 @_kind("differing", "operands", 2, DIMS_DIFFER)
 def differing(random: Random, level: Level) -> str:
-    """Draw a concat of operands that differ along another axis, too."""
+    """Draw a concat of operands that differ along other axes."""
     shape, axis = _shape(random, level), random.randrange(level.rank)
-    return _line("concat", shape, [dim + (at != axis) for at, dim in enumerate(shape)], "--axis", axis)
+    return _line("concat", shape, [dim + (other != axis) for other, dim in enumerate(shape)], "--axis", axis)
 
 
 @_kind("stacked-matrices", "operands", 3, FROM_OPERAND)
 def stacked_matrices(random: Random, level: Level) -> str:
-    """Draw a product of two stacks of matrices, of which one is repeated."""
+    """Draw a matmul of two stacks of matrices, one of which is broadcast."""
     rows, inner, columns, count = random.sample(range(2, level.most), 4)
     stacks = random.choice([([count, 1], [count]), ([1], [count]), ([count], [])])
     return _line("matmul", [*stacks[0], rows, inner], [*stacks[1], inner, columns])
@@ -469,7 +522,7 @@ def stacked_matrices(random: Random, level: Level) -> str:
 
 @_kind("windows", "operands", 3, SLIDES, least=4)
 def pooled(random: Random, level: Level) -> str:
-    """Draw a pool whose windows may leave positions over, or reach into padding."""
+    """Draw a pool with windows that may extend into padding."""
     kernel, stride = random.choice([(2, 2), (3, 1), (3, 2), (4, 2), (5, 3)])
     shape = [*random.sample(range(2, level.most), 2), *random.sample(range(kernel, kernel + level.most), 2)]
     return _line("pool", shape, kernel, "--stride", stride, *random.choice([(), ("--padding", kernel // 2)]))
@@ -477,7 +530,7 @@ def pooled(random: Random, level: Level) -> str:
 
 @_kind("filters", "operands", 3, SLIDES, least=4)
 def filtered(random: Random, level: Level) -> str:
-    """Draw a convolution, whose filters have as many channels as its input."""
+    """Draw a convolution without groups."""
     kernel, stride = random.choice([(1, 1), (3, 1), (3, 2), (5, 2)])
     batch, channels, filters = random.sample(range(2, level.most), 3)
     shape = [batch, channels, *random.sample(range(kernel + 1, kernel + level.most), 2)]
@@ -486,32 +539,21 @@ def filtered(random: Random, level: Level) -> str:
 
 @_kind("too-large-windows", "operands", 4, WINDOW_TOO_LARGE, least=4)
 def too_large_windows(random: Random, level: Level) -> str:
-    """Draw a pool whose window, which leaves positions out, is longer than an axis."""
+    """Draw a pool with a dilated window that is longer than an axis."""
     dilation = random.choice([1, 2, 3])
     shape = [*random.sample(range(2, level.most), 2), *random.sample(range(4, 4 + 3 * dilation), 2)]
     return _line("pool", shape, max(shape[2:]) // dilation + 2, "--dilation", dilation)
 
 
-# A run of exercises
-
-
-class Card(Record):
-    """What is known of how well somebody knows a kind."""
-
-    box: int
-    due: int
-    """The number of the exercise from which on it is to come again."""
-
-
 def new_seed() -> str:
-    """Return a seed that nobody can foresee."""
+    """Return a random seed."""
     return str(SystemRandom().randrange(MOST_SEED))
 
 
 class Drill:
-    """A run of exercises of some topics. Two runs with the same seed and the same answers are the same.
+    """A sequence of exercises, determined by the seed and the answers.
 
-    What a kind asks when it comes for the nth time depends on the answers by its level alone.
+    The nth exercise of a kind depends on the answers only through its level.
 
     >>> drill = Drill("infer", "monday")
     >>> first = drill.exercise
@@ -522,9 +564,9 @@ class Drill:
     """
 
     def __init__(self, topics: str, seed: str, boxes: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Begin with the first exercise. `boxes` say how well the kinds are known.
+        """Draw the first exercise; `boxes` are the saved Leitner boxes of the kinds.
 
-        Raises `ShapeError` (usage) if there is no such topic.
+        Raises `ShapeError` (usage) for an unknown topic.
         """
         self._kinds = {kind.name: kind for kind in kinds_of(topics)}
         self._cards = {name: card for name, card in cards_of(boxes).items() if name in self._kinds}
@@ -540,18 +582,22 @@ class Drill:
         self._times[kind.name] += 1
         level = kind.since + (card.box if card else 0)
         seed = f"{self._seed}/{kind.name}/{self._times[kind.name]}"
-        asked, forms = exercise(kind, level, seed), self._forms[kind.name]
-        if forms[asked.task.form] >= ALIKE:
+        drawn, forms = exercise(kind, level, seed), self._forms[kind.name]
+        if forms[drawn.task.form] >= ALIKE:
             others = (exercise(kind, level + number // 10, f"{seed}/{number}") for number in range(TRIES))
-            asked = min((asked, *others), key=lambda each: forms[each.task.form])
-        forms[asked.task.form] += 1
-        return asked
+            drawn = min((drawn, *others), key=lambda candidate: forms[candidate.task.form])
+        forms[drawn.task.form] += 1
+        return drawn
 
     def mark(self, *, right: bool) -> int:
-        """Note how the exercise was answered and go on to the next; return the box that its kind is in now."""
+        """Record the answer and draw the next exercise.
+
+        Returns the new box of the answered kind.
+        """
         name = self.exercise.kind.name
-        known = Card(len(GAPS), 0) if self.exercise.kind.builds else self._cards.get(name)  # one puzzle is always alike
-        card = self._cards[name] = card_after(known, self.answered, right=right)
+        # A puzzle is the same each time, so a solved one returns after the longest interval.
+        previous = Card(len(GAPS), 0) if self.exercise.kind.builds else self._cards.get(name)
+        card = self._cards[name] = card_after(previous, self.answered, right=right)
         self.answered += 1
         self.right += right
         self.streak = self.streak + 1 if right else 0
@@ -563,10 +609,10 @@ class Drill:
 
 
 def judge_exercise(asked: Exercise, typed: str) -> Judgement:
-    """Say whether an answer is right; if it is not, name the mistake and the rule, and show the arithmetic.
+    """Judge an answer.
 
-    An answer that cannot be read is not right. An empty one is not, either: it asks for the answer, and gets what each
-    dim comes from.
+    For a wrong one, return the mistake, the right answer and its derivation. An invalid answer is wrong. So is an empty
+    one, which requests the right answer.
 
     >>> judge_exercise(Exercise(KINDS["inferred"], 1, Task("reshape 2,3,4 2,-1")), "2,6").said
     'it is 2,12: -1 = 24 / 2 = 12 [infer]'
@@ -574,49 +620,49 @@ def judge_exercise(asked: Exercise, typed: str) -> Judgement:
     'it is 2,12: the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12 [infer]'
     """
     answer = judging.answer_line(asked.task.question)
-    told = f"{'one way is' if asked.task.builds else 'it is'} {_answer_text(asked, answer, 'refused')}"
+    solution = f"{'one way is' if asked.task.builds else 'it is'} {_answer_text(asked, answer, 'refused')}"
     if not typed.strip():
-        return Judgement(False, told)
+        return Judgement(False, solution)
     if problem := judging.unread(asked.task, typed):
-        return Judgement(False, f"{problem}; {told}")
+        return Judgement(False, f"{problem}; {solution}")
     if asked.task.builds:
         mistake = judging.misbuilt(asked.task, typed)
-        return Judgement(mistake is None, f"{mistake.said}; {told}" if mistake else "")
+        return Judgement(mistake is None, f"{mistake.said}; {solution}" if mistake else "")
     prediction = judging.read_prediction(typed)
     if prediction == judging.prediction_of(asked.task, answer):
         return Judgement(True, "")
     mistake = judging.mistake_in(asked.task, answer, prediction)
-    return Judgement(False, f"{mistake.said}; {told}" if mistake else told)
+    return Judgement(False, f"{mistake.said}; {solution}" if mistake else solution)
 
 
 def exercises(topics: str, seed: str, count: int) -> Iterator[Exercise]:
-    """Yield exercises of each topic in turn, each topic's those of a run in which all answers are right.
+    """Yield exercises of the topics in turn.
 
-    Raises `ShapeError` (usage) if there is no such topic.
+    Each is from a drill in which all answers are right. Raises `ShapeError` (usage) for an unknown topic.
     """
-    runs = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of(topics))]
-    for _, drill in zip(range(count), cycle(runs), strict=False):
+    drills = [Drill(topic, seed) for topic in dict.fromkeys(kind.topic for kind in kinds_of(topics))]
+    for _, drill in zip(range(count), cycle(drills), strict=False):
         yield drill.exercise
         drill.mark(right=True)
 
 
 def next_name(names: Sequence[str], cards: Mapping[str, Card], number: int) -> str:
-    """Return the name that exercise `number` is about.
+    """Return the name of the kind of exercise `number`.
 
-    That is the one that is due longest; if none is due, the first that has never come; if all have, the next due.
+    It is the one that has been due longest; if none is due, the first without a card; otherwise the next due.
 
     >>> cards = {"copied": Card(1, 4), "inferred": Card(0, 3)}
     >>> [next_name(["copied", "inferred", "literal"], cards, number) for number in (2, 3)]
     ['literal', 'inferred']
     """
-    known = sorted((name for name in names if name in cards), key=lambda name: cards[name].due)
-    if known and cards[known[0]].due <= number:
-        return known[0]
-    return next((name for name in names if name not in cards), known[0] if known else names[0])
+    by_due = sorted((name for name in names if name in cards), key=lambda name: cards[name].due)
+    if by_due and cards[by_due[0]].due <= number:
+        return by_due[0]
+    return next((name for name in names if name not in cards), by_due[0] if by_due else names[0])
 
 
 def card_after(card: Card | None, number: int, *, right: bool) -> Card:
-    """Return the card of a kind after exercise `number` about it.
+    """Return the card of a kind after exercise `number`.
 
     >>> card_after(Card(2, 5), 7, right=True), card_after(Card(2, 5), 7, right=False)
     (Card(box=3, due=23), Card(box=0, due=9))
@@ -626,64 +672,29 @@ def card_after(card: Card | None, number: int, *, right: bool) -> Card:
 
 
 def cards_of(boxes: Mapping[str, int]) -> dict[str, Card]:
-    """Return the cards to begin with, of boxes that were kept: what was missed last comes at once.
+    """Return the initial cards for saved boxes; a kind in box 0 is due at once.
 
     >>> cards_of({"copied": 0, "literal": 2})
     {'copied': Card(box=0, due=0), 'literal': Card(box=2, due=8)}
     """
-    kept = {name: max(0, min(box, len(GAPS) - 1)) for name, box in boxes.items()}
-    return {name: Card(box, GAPS[box] if box else 0) for name, box in kept.items()}
-
-
-# Exercises for paper: a worksheet as text or HTML
-
-
-ASKED = "Write the output shape, or error if the request is refused."
-BUILT = "Where a task stands in words, write the ops that do it: transpose 1,0 | reshape 6."
-USUAL = "onnx"
-"""The dialect of most ops, where none is named."""
-BLANK = "________________"
-BOX = "[      ]"
-"""What stands in a picture for a dim that is to be written there."""
-STYLE = """\
-@page { margin: 12mm; }
-body { font: 12pt/1.5 sans-serif; max-width: 48em; margin: 2em auto; padding: 0 1em; color: #000; background: #fff; }
-code { font: 11pt ui-monospace, Menlo, Consolas, monospace; }
-li { break-inside: avoid; margin-bottom: 0.8em; }
-svg { display: block; max-width: 100%; height: auto; }
-.blank { display: inline-block; min-width: 10em; border-bottom: 1px solid; }
-.answers { break-before: page; }"""
-
-
-class Sheet(Record):
-    """What stands on a worksheet."""
-
-    title: str
-    note: str
-    """How the same sheet is made again."""
-    questions: tuple[str, ...]
-    answers: tuple[str, ...]
-    """The answers with their reasons; none if they are not to be printed."""
-    rules: str = ""
-    """Whose rules the questions are asked under."""
-    asked: tuple[Trace | Chain | None, ...] = ()
-    """The answers that pictures to complete are made of; None for a question without one."""
+    valid = {name: max(0, min(box, len(GAPS) - 1)) for name, box in boxes.items()}
+    return {name: Card(box, GAPS[box] if box else 0) for name, box in valid.items()}
 
 
 def sheet_of(exercises: Iterable[Exercise], topics: str, seed: str, *, answers: bool) -> Sheet:
     """Return the worksheet of some exercises."""
-    asked = [*exercises]
-    note = f"shapecalc drill {topics} --print {len(asked)} --seed {seed}"
-    right = tuple(answer_line(each.task.question) for each in asked)
-    told = tuple(_answer_text(*each) for each in zip(asked, right, strict=True) if answers)
-    questions = tuple(each.task.shown for each in asked)
-    whose = rules_of([each.task.question for each in asked])
-    drawn = tuple(None if each.task.builds else answer for each, answer in zip(asked, right, strict=True))
-    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, told, whose, drawn)
+    tasks = [*exercises]
+    note = f"shapecalc drill {topics} --print {len(tasks)} --seed {seed}"
+    right = tuple(answer_line(one.task.question) for one in tasks)
+    texts = tuple(_answer_text(*pair) for pair in zip(tasks, right, strict=True) if answers)
+    questions = tuple(one.task.shown for one in tasks)
+    dialects = rules_of([one.task.question for one in tasks])
+    pictured = tuple(None if one.task.builds else answer for one, answer in zip(tasks, right, strict=True))
+    return Sheet(f"Shapes: {', '.join(topics.split())}", note, questions, texts, dialects, pictured)
 
 
 def rules_of(questions: Sequence[str]) -> str:
-    """Return the sentences that say under whose rules questions are asked, and how dims are counted.
+    """Return the note on the dialects of the questions and on the numbering of dims.
 
     >>> rules_of(["reshape 2,3 0,-1", "shuffle 2,3 --to -1", "transpose 2,3 1,0 --dialect torch"])
     'Rules of ONNX (opset 25), for shuffle of tensorrt, of torch where it is named. Dims are counted from 0.'
@@ -698,16 +709,19 @@ def rules_of(questions: Sequence[str]) -> str:
 
 
 def _answer_text(asked: Exercise, answer: Trace | Chain, refused: str = judging.REFUSED[0]) -> str:
-    """Return an answer with what acts in it; of a puzzle, the chain."""
+    """Return the text of an answer with its explanation and its rule.
+
+    For a puzzle it is the chain.
+    """
     if asked.task.builds:
         return chain_text(answer)
     rule = answer.problem.rule if answer.problem else asked.kind.rule
-    said = refused if answer.output is None else shape_text(answer.output)
-    return visible(f"{said}: {account(answer)} [{rule}]")
+    output = refused if answer.output is None else shape_text(answer.output)
+    return visible(f"{output}: {account(answer)} [{rule}]")
 
 
 def text_of(sheet: Sheet) -> str:
-    """Return a worksheet as plain text.
+    """Format a worksheet as plain text.
 
     >>> print(text_of(Sheet("Shapes: infer", "shapecalc drill", ("reshape 2,3 -1",), ("6",))))
     Shapes: infer
@@ -723,36 +737,39 @@ def text_of(sheet: Sheet) -> str:
     """
     width = max(2, len(str(len(sheet.questions))))
     indent = " " * (width + 2)
-    asked = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
-    told = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
-    told = ["Answers", *told, ""] if told else []
-    return "\n".join([sheet.title, *_head(sheet), "", *asked, *told, sheet.note])
+    questions = [f"{number:>{width}}. {text}\n{indent}{BLANK}\n" for number, text in enumerate(sheet.questions, 1)]
+    answers = [f"{number:>{width}}. {text}" for number, text in enumerate(sheet.answers, 1)]
+    answers = ["Answers", *answers, ""] if answers else []
+    return "\n".join([sheet.title, *_head(sheet), "", *questions, *answers, sheet.note])
 
 
 def _head(sheet: Sheet) -> list[str]:
-    """Return what is said above the questions, a sentence each."""
-    builds = None in sheet.asked
-    said = ((ASKED, not builds or any(sheet.asked)), (BUILT, builds), (sheet.rules, sheet.rules))
-    return [sentence for sentence, stands in said if stands]
+    """Return the sentences above the questions."""
+    has_puzzles = None in sheet.asked
+    sentences = ((ASKED, not has_puzzles or any(sheet.asked)), (BUILT, has_puzzles), (sheet.rules, sheet.rules))
+    return [sentence for sentence, is_needed in sentences if is_needed]
 
 
 def html_of(sheet: Sheet) -> str:
-    """Return a worksheet as a page of HTML that needs nothing else; the answers begin a page when it is printed."""
+    """Format a worksheet as a self-contained HTML page.
+
+    The answers are printed on a new page.
+    """
     blank = '<span class="blank">&nbsp;</span>'
-    asked = [
+    questions = [
         f"<li><code>{escape(text)}</code> &rarr; {blank}{_picture_of(text, answer)}</li>"
         for text, answer in zip_longest(sheet.questions, sheet.asked)
     ]
-    told = [f"<li>{escape(text)}</li>" for text in sheet.answers]
-    answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *told, "</ol>", "</section>"] if told else []
+    items = [f"<li>{escape(text)}</li>" for text in sheet.answers]
+    answers = ['<section class="answers">', "<h2>Answers</h2>", "<ol>", *items, "</ol>", "</section>"] if items else []
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">',
             f'<head><meta charset="utf-8"><title>{escape(sheet.title)}</title>',
             f"<style>\n{STYLE}\n</style></head>",
             f"<body>\n<h1>{escape(sheet.title)}</h1>\n<p>Name {blank} Date {blank}</p>",
-            *(f"<p>{escape(said)}</p>" for said in _head(sheet)),
-            *("<ol>", *asked, "</ol>"),
+            *(f"<p>{escape(sentence)}</p>" for sentence in _head(sheet)),
+            *("<ol>", *questions, "</ol>"),
             *answers,
             f"<footer><code>{escape(sheet.note)}</code></footer>\n</body>\n</html>",
         ]
@@ -760,7 +777,10 @@ def html_of(sheet: Sheet) -> str:
 
 
 def _picture_of(question: str, answer: Trace | Chain | None) -> str:
-    """Return the picture to complete of an exercise, black on white; nothing where there is none."""
+    """Return the picture to complete as a black-on-white SVG.
+
+    Returns an empty text without an answer.
+    """
     from rich.text import Text
 
     from shapecalc.view.files import svg
@@ -770,6 +790,6 @@ def _picture_of(question: str, answer: Trace | Chain | None) -> str:
 
 
 WRITERS: Mapping[str, Callable[[Sheet], str]] = {"text": text_of, "html": html_of}
-"""What writes a worksheet, by the name of the format."""
+"""The formatters of worksheets, by format."""
 ENDINGS = {".txt": "text", ".html": "html", ".htm": "html"}
-"""The format of a file, by its ending."""
+"""The format of a worksheet file, by its suffix."""

@@ -1,6 +1,6 @@
-"""What is to be predicted, what is typed as a prediction, and what is said to a wrong one.
+"""Tasks, the parsing of predictions, and the feedback on wrong ones.
 
-It is said as a hint, which gives no answer away, or with the arithmetic and the answer.
+The feedback is either a hint without the answer, or the answer with its derivation.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
 PERMUTING = ("transpose", "--first", "--second")
-"""The words after which a permutation comes; after an op alone, its input comes first."""
+"""The words before a permutation; between an op and its permutation is the input."""
 REFUSED = ("error", "refused")
-"""What to type for a request that is refused."""
+"""The words that predict a refusal."""
 
 BUILDING = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
-"""A shape or an index; None if the request is predicted to be refused."""
+"""A predicted shape or index; None if the request is predicted to be refused."""
 COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
 FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
 NAME = re.compile(r"[^\W\d]\w*|\?")
-"""The names of sizes, and the sign of one that nobody knows."""
+"""A named size or the sign of an unknown one."""
 TRIED = {
     Kind.PERMUTE: TAKEN_AXIS,
     Kind.EXPAND: STRETCHED,
@@ -57,25 +57,30 @@ TRIED = {
     Kind.JOIN: SAME_DIM,
     Kind.WINDOW: SLIDES,
 }
-"""The rule that settles each dim of a stage, where that is the same for all."""
+"""The rule that determines every dim of a stage, for the kinds of stages that have a single one."""
 COPIES, INFERS = 0, -1
 
 
 class Task(Record):
-    """One thing to predict; the right prediction is the resolver's."""
+    """A shape or an index to predict, or a chain to build.
+
+    The resolver computes the right answer.
+    """
 
     question: str
-    """A command line without `shapecalc`."""
+    """A command line without `shapecalc`; in a puzzle, a chain that solves it."""
     stage: str = ""
-    """The stage after which the shape is asked for; empty for the output."""
+    """The stage whose output shape is requested; empty for the last one."""
     follow: str = ""
-    """The index of the input element whose place in the output is asked for; empty for a shape."""
+    """The index of the input element whose output index is requested; empty for a shape."""
     builds: str = ""
-    """What is to be built of an input, in words; the question is then a chain that does it. Empty to predict."""
+    """The description of the chain to build in a puzzle; empty for a prediction."""
 
     @property
     def shown(self) -> str:
-        """What is asked about: the question, or what is to be built.
+        """The text of the task.
+
+        It is the question, or the description of the chain with its input and output.
 
         >>> Task("chain '2,3 | transpose'", builds="turn the table").shown
         'turn the table: 2,3 -> 3,2'
@@ -86,18 +91,20 @@ class Task(Record):
 
     @property
     def form(self) -> str:
-        """The question with a sign in place of each size: what it has in common with those that differ in sizes alone.
+        """The question with `#` for each size.
+
+        Questions that differ only in their sizes have equal forms.
 
         >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
         ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
         """
         words = self.question.split(" ")
-        perms = {at + 1 + (at == 0) for at, word in enumerate(words) if word in PERMUTING}
-        return " ".join(word if at in perms else SIZE.sub("#", word) for at, word in enumerate(words))
+        perms = {i + 1 + (i == 0) for i, word in enumerate(words) if word in PERMUTING}
+        return " ".join(word if i in perms else SIZE.sub("#", word) for i, word in enumerate(words))
 
     @property
     def asks(self) -> str:
-        """The sentence that asks for the prediction, or the chain."""
+        """The prompt for the prediction or the chain."""
         if self.builds:
             return f"Type {BUILDING}:"
         if self.follow:
@@ -106,16 +113,16 @@ class Task(Record):
 
 
 class Judgement(Record):
-    """What is said to a prediction."""
+    """The verdict on a prediction, with the feedback to show."""
 
     right: bool
     said: str
 
 
 def answer_line(question: str) -> Trace | Chain:
-    """Return the answer to a command line without `shapecalc`.
+    """Answer a command line without `shapecalc`.
 
-    Raises `ShapeError` (usage) if it cannot be read, or if its input is a file.
+    Raises `ShapeError` (usage) if it is invalid, or if its input is a file or `-`.
 
     >>> answer_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
@@ -124,27 +131,30 @@ def answer_line(question: str) -> Trace | Chain:
     if words[:1] == ["chain"]:
         shape, stages = read_chain(" ".join(words[1:]))
         return answer_chain(_written(shape), stages, {})
-    typed = read_stage(words, with_input=True)
-    return answer_request(ask(typed.op, _written(typed.input or ""), typed.options))
+    stage = read_stage(words, with_input=True)
+    return answer_request(ask(stage.op, _written(stage.input or ""), stage.options))
 
 
 def _written(shape: str) -> str:
-    """Return an input that is written out; raise `ShapeError` (usage) for one that is to be read from elsewhere."""
+    """Return the text of an input shape.
+
+    Raises `ShapeError` (usage) if it is a file or `-`.
+    """
     if text.is_file(shape) or shape.strip() == "-":
         raise misuse("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 
 def prediction_of(task: Task, answer: Trace | Chain) -> Prediction:
-    """Return what a task asks for, of any answer."""
+    """Return the shape or index of an answer that a task requests."""
     if task.follow and answer.output is not None:
         return follow(answer, read_axes(task.follow))[-1][1]
-    named = (stage.after for stage in answer.stages if stage.finished and stage.label == task.stage)
-    return next(named, answer.output)
+    shapes = (stage.after for stage in answer.stages if stage.finished and stage.label == task.stage)
+    return next(shapes, answer.output)
 
 
 def right_prediction(task: Task) -> Prediction:
-    """Return the right prediction.
+    """Return the right prediction for a task.
 
     >>> right_prediction(Task("transpose 2,3,4 1,2,0"))
     (3, 4, 2)
@@ -153,12 +163,12 @@ def right_prediction(task: Task) -> Prediction:
 
 
 def read_prediction(typed: str) -> Prediction:
-    """Return the prediction that a text makes; raise `ShapeError` (usage) if it makes none."""
+    """Parse a prediction; raise `ShapeError` (usage) if it is invalid."""
     return None if typed.strip().lower() in REFUSED else text.read_dims(typed, "prediction")
 
 
 def prediction_text(prediction: Prediction) -> str:
-    """Return a prediction as it is typed.
+    """Format a prediction as the user would type it.
 
     >>> prediction_text((2, 12)), prediction_text(None)
     ('2,12', 'error')
@@ -167,65 +177,68 @@ def prediction_text(prediction: Prediction) -> str:
 
 
 def unread(task: Task, typed: str) -> str:
-    """Return why a text is no prediction, in a sentence; empty if it is one.
+    """Return the reason why a text is not a valid prediction for a task.
+
+    Returns an empty text if it is.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
     >>> unread(task, "2,?,2"), unread(task, "2,6,2")
     ('that is not an answer yet: ? is not a size; type the sizes with commas between them, or error', '')
     """
-    how = "type a number for each axis" if task.follow else "type the sizes with commas between them, or error"
-    how = f"type {BUILDING}" if task.builds else how
+    advice = "type a number for each axis" if task.follow else "type the sizes with commas between them, or error"
+    advice = f"type {BUILDING}" if task.builds else advice
     try:
         if task.builds:
-            return "" if chain_built(task, typed) else how
+            return "" if chain_built(task, typed) else advice
         dims = read_prediction(typed) or ()
     except ShapeError as error:
-        return f"that is not an answer yet: {error.problem.message}; {how}"
+        return f"that is not an answer yet: {error.problem.message}; {advice}"
     names = (name for dim in dims for name in NAME.findall(str(dim)) if name not in NAME.findall(task.question))
-    strange = next(names, None)
+    unknown = next(names, None)
     kind = "number" if task.follow else "size"
-    return "" if strange is None else f"that is not an answer yet: {strange} is not a {kind}; {how}"
+    return "" if unknown is None else f"that is not an answer yet: {unknown} is not a {kind}; {advice}"
 
 
 def chain_built(task: Task, typed: str) -> Chain:
-    """Return the chain that was typed for the input of a task, perhaps after that input.
+    """Answer the chain that the user typed for a puzzle, with or without its input.
 
-    Raises `ShapeError`: usage if it cannot be read, the problem if it is refused.
+    Raises `ShapeError`: usage if the chain is invalid, its problem if it is refused.
     """
-    asked = answer_line(task.question)
-    stages = typed.strip().removeprefix(shape_text(asked.input)).lstrip(" |")
-    built = answers_of(chain_text(asked), f"| {stages}", {})[1]
+    solution = answer_line(task.question)
+    stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
+    built = answers_of(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
-    moves_of(built)  # op shape moves no elements
+    moves_of(built)  # raises for op shape, which moves no elements
     return built
 
 
 def misbuilt(task: Task, typed: str) -> Mistake | None:
-    """Return what is wrong with a chain that was typed; None if it does what is asked for, at all sizes.
+    """Return the mistake of a typed chain.
 
-    Raises `ShapeError` as `chain_built` does.
+    Returns None if it solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
 
     >>> misbuilt(Task("chain '2,3 | transpose'", builds="turn it"), "reshape 3,2").said
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
     answer, built = answer_line(task.question), chain_built(task, typed)
-    found = equivalence(answer, built)
-    if found.verdict is Verdict.SAME:
+    comparison = equivalence(answer, built)
+    if comparison.verdict is Verdict.SAME:
         return None
-    said, differs = "; ".join(found.reasons), found.counterexample
-    if found.conditions:
-        said = f"it is the {found}, not always"
+    message, example = "; ".join(comparison.reasons), comparison.counterexample
+    if comparison.conditions:
+        message = f"it is the {comparison}, not always"
     elif built.output != answer.output:
-        said = f"it gives {shape_text(built.output or ())}, and {shape_text(answer.output or ())} is asked for"
-    elif differs and differs.elements and differs.index is not None:
-        right, wrong = differs.elements
-        said = f"at [{shape_text(differs.index)}] is element {wrong} of the input, where element {right} is asked for"
-    return Mistake("built", said, built)
+        message = f"it gives {shape_text(built.output or ())}, and {shape_text(answer.output or ())} is asked for"
+    elif example and example.elements and example.index is not None:
+        right, wrong = example.elements
+        position = shape_text(example.index)
+        message = f"at [{position}] is element {wrong} of the input, where element {right} is asked for"
+    return Mistake("built", message, built)
 
 
 def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
-    """Return what is wrong with a prediction and where to look, without the answer.
+    """Return a hint on a wrong prediction that does not reveal the answer.
 
     >>> hint(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
@@ -245,7 +258,9 @@ def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
 
 
 def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
-    """Return the mistake that a wrong prediction shows; None if it shows none that is known.
+    """Return the known mistake that explains a wrong prediction.
+
+    Returns None if there is none.
 
     >>> mistake_in(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).said
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
@@ -254,15 +269,16 @@ def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mis
         return None
     if not task.follow:
         return mistake_of(answer, prediction)
-    if answer.output is None or prediction is None or not all(isinstance(at, int) for at in prediction):
+    if answer.output is None or prediction is None or not all(isinstance(dim, int) for dim in prediction):
         return None
     return misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
 
 
 def task_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
-    """Return the picture of what is asked, with holes for what is to be found; the input's elements where it has none.
+    """Draw the picture of a task, with holes for the dims to predict.
 
-    A request of one op is drawn as far as it says the sizes itself, so that nothing tells whether it is refused.
+    Without holes it shows the elements of the input. A request of one op is drawn only up to the sizes in the request
+    itself, which hides whether it is refused.
     """
     from shapecalc.view.canvas import UNICODE
     from shapecalc.view.flow import flow
@@ -273,7 +289,7 @@ def task_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else opened(answer)
     holes = dict.fromkeys(unsettled(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
-    with suppress(ShapeError):  # there may be no elements
+    with suppress(ShapeError):  # raised for tensors whose elements cannot be drawn
         if task.follow or task.builds:
             return asked_grid(answer, read_axes(task.follow) if task.follow else None, width=width, height=height)
         if not holes and drawn.stages[0].kind not in COMBINING:
@@ -286,28 +302,32 @@ def task_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> 
 
 
 def beside_truth(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
-    """Return the truth beside what was typed, if that is a chain, or the right answer to another question."""
-    from shapecalc.view.grid import beside  # who only judges draws nothing
+    """Draw the right answer next to the typed one.
 
-    with suppress(ShapeError):  # what was typed may be no answer, and its elements may be none
+    Returns None unless that is a chain or the answer to another question.
+    """
+    from shapecalc.view.grid import beside  # judging alone needs no pictures
+
+    with suppress(ShapeError):  # raised for invalid answers, and for tensors whose elements cannot be drawn
         answer = answer_line(task.question)
-        found = misbuilt(task, typed) if task.builds else mistake_in(task, answer, read_prediction(typed))
-        return beside(answer, found.answer, width=width, height=height) if found else None
+        mistake = misbuilt(task, typed) if task.builds else mistake_in(task, answer, read_prediction(typed))
+        return beside(answer, mistake.answer, width=width, height=height) if mistake else None
     return None
 
 
 def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
-    """Return the helps for a task, each telling more than the one before, and none the answer.
+    """Return hints for a task, each more specific than the one before.
 
-    They are about the first dim that a prediction has wrong; without a shape, about the first that a rule settles.
+    None reveals the answer. They are about the first wrong dim of the prediction, or without one about the first dim
+    determined by a rule.
 
     >>> rungs(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
     if task.builds:
         ops = [trace.op for trace in answer.traces]
-        told = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
-        return f"{number_text(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), told
+        first_shape = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
+        return f"{number_text(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
     stage, right = _stage_of(task, answer), prediction_of(task, answer)
     if stage is None or task.follow:
         return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
@@ -320,9 +340,10 @@ def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> t
 
 
 def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
-    """Return helps for a stage as a whole: one that is refused, or that settles no dim by itself.
+    """Return hints for a whole stage.
 
-    They look like those for any other stage, so that they do not say which it is.
+    It is refused, or has no step for a single dim. Both cases have the same form, so that the hints do not reveal a
+    refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.finished else None]
     if not rules and stage.kind in TRIED:
@@ -336,7 +357,9 @@ def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
 
 
 def account(answer: Trace | Chain) -> str:
-    """Return what each dim of an answer comes from, in a line; why it is refused if it is.
+    """Return the derivation of an answer in one line.
+
+    For a refused request it is the problem's message.
 
     >>> account(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
@@ -347,10 +370,10 @@ def account(answer: Trace | Chain) -> str:
 
 
 def _stage_account(stage: Stage) -> list[str]:
-    """Return what each dim of a stage comes from, but for those that the request itself names."""
+    """Return the derivation of each dim of a stage that is not given in the request."""
     if stage.kind is Kind.PERMUTE:
-        taken = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
-        shapes = (tuple(taken), stage.before, stage.after or ())
+        axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
+        shapes = (tuple(axes), stage.before, stage.after or ())
         return ["{} takes dims {} of {}: {}".format(stage.label, *map(shape_text, shapes))]
     return [_step_account(step) for step in stage.steps if step.out is not None and step.rule != GIVEN]
 
@@ -365,27 +388,27 @@ def _step_account(step: Step) -> str:
 
 
 def _miscount(answer: Trace | Chain, shape: Shape) -> str:
-    """Say how many elements there are and how many a shape has, if these differ and the ops keep the count."""
+    """Return a message on a wrong element count, or an empty text."""
     if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):
         return ""
-    have, wants = text.count_text((), product(answer.input)), brief(shape_text(shape))
-    return f"the input has {have}, the answer {wants} has {text.dim_text(product(shape))}"
+    count, predicted = text.count_text((), product(answer.input)), brief(shape_text(shape))
+    return f"the input has {count}, the answer {predicted} has {text.dim_text(product(shape))}"
 
 
 def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:
-    """Say which element is at the place that was named instead."""
+    """Return a message with the input element at the predicted output index."""
     if len(index) != len(right):
         axes, numbers = number_text(len(right), "axis", "axes"), number_text(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
     try:
-        came_from = follow_back(answer, read_axes(shape_text(index)))[-1][1]
+        source = follow_back(answer, read_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
         return error.problem.message
-    return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(came_from)}] of the input"
+    return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"
 
 
 def _misfit(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
-    """Say whether the count, the rank or the order is wrong, and which rule settles the first dim that differs."""
+    """Return a message on a wrong count, rank or order, and on the first wrong dim."""
     faults = [count] if (count := _miscount(answer, shape)) else []
     if len(shape) != len(right):
         faults.append(f"{number_text(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
@@ -400,18 +423,24 @@ def _misfit(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> st
 
 
 def _differences(right: Prediction, shape: Prediction) -> list[int]:
-    """Return the indices of the dims that differ, as far as both have any."""
+    """Return the indices of the dims that differ, up to the shorter rank."""
     pairs = zip(right or (), shape or (), strict=False)
-    return [out for out, (mine, yours) in enumerate(pairs) if mine != yours]
+    return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
 def _settling(stage: Stage | None, out: int) -> Step | None:
-    """Return the step that settles a dim; the last of the stage if none does alone, None if there is none."""
+    """Return the step that determines a dim, otherwise the last step of the stage.
+
+    Returns None without steps.
+    """
     steps = stage.steps if stage else ()
     return next((step for step in steps if step.out == out), steps[-1] if steps else None)
 
 
 def _stage_of(task: Task, answer: Trace | Chain) -> Stage | None:
-    """Return the stage that a task asks about, the last if it names none; None if nothing was done."""
+    """Return the stage that a task is about, by default the last.
+
+    Returns None without stages.
+    """
     stages = answer.stages
     return next((stage for stage in stages if stage.label == task.stage), stages[-1] if stages else None)

@@ -1,4 +1,4 @@
-"""The lessons: questions to predict, with what they teach; a teacher's own, and what is wrong in a file of these."""
+"""Lessons, and the parsing and validation of a teacher's lesson files."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ PATH = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
     *("reshape-is-not-transpose", "shuffle-stages", "names"),
 )
-"""The lessons of the first ten minutes, in their order."""
+"""The ids of the lessons of the introductory path, in order."""
 PASSED = "path"
-"""What is noted as done once that path is at its end, or was left."""
+"""The id recorded in the progress once the path is completed or left."""
 LARGEST = 1 << 16
-"""Bytes of the largest file that is read."""
+"""The maximum size of a lesson file, in bytes."""
 REQUIRED = ("id", "title", "text", "question", "point")
 OPTIONAL = ("stage", "follow", "notes", "wrong")
 REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
 OF_LINES = ("text", "point", "notes", "said")
 """The keys whose texts may have several lines."""
 LONGEST = 2000
-"""Characters of the longest text."""
+"""The maximum length of a text, in characters."""
 ID = re.compile(r"[a-z0-9-]{1,40}")
 TYPES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
 AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-"""Where Python's reader says that a text is no TOML."""
+"""The position at the end of a message of `tomllib`."""
 STRINGS = re.compile(
     r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
 )
-"""Texts and comments of TOML; a key in quotes is the group."""
+"""The strings and comments of TOML; the group is a quoted key."""
 PLACES = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
-"""Where tables, keys and the entries of a list begin, in a text without texts."""
+"""The starts of tables, keys and list entries in TOML whose strings were removed."""
 
 Keys = tuple[str, ...]
 KeyPath = tuple[str | int, ...]
-"""The keys and numbers that lead to a value: `("lesson", 0, "wrong", 1, "typed")`."""
+"""The path of keys and indices to a value, such as `("lesson", 0, "wrong", 1, "typed")`."""
 
 
 class Wrong(Record):
-    """A wrong answer that people give, and what went wrong."""
+    """A common wrong answer, with the feedback on it."""
 
     typed: str
     said: str
     same_as: str = ""
-    """A question whose right answer this is; empty if there is none."""
+    """A question to which this is the right answer; empty if there is none."""
 
 
 class Lesson(Record):
-    """One question to predict; the right answer is the resolver's."""
+    """One question to predict; the resolver computes the right answer."""
 
     id: str
     title: str
@@ -70,37 +70,38 @@ class Lesson(Record):
     point: str
     wrong: tuple[Wrong, ...] = ()
     stage: str = ""
-    """The stage after which the shape is asked for; empty for the output."""
+    """The stage whose output shape is requested; empty for the last one."""
     follow: str = ""
-    """The index of the input element whose place in the output is asked for; empty for a shape."""
+    """The index of the input element whose output index is requested; empty for a shape."""
     notes: str = ""
-    """What the speaker wants to say, or to be reminded of; not for the class."""
+    """The speaker's notes, which the class does not see."""
 
     @property
     def task(self) -> Task:
-        """What is to be predicted."""
+        """The task of the lesson."""
         return Task(self.question, self.stage, self.follow)
 
 
 class Course(Record):
-    """Lessons in their order, and whether the speaker's notes are shown from the start."""
+    """A sequence of lessons, with the settings of their presentation."""
 
     lessons: tuple[Lesson, ...]
     notes: bool = False
+    """Whether the speaker's notes are shown at the start."""
     path: bool = False
-    """Whether they are gone through one after the other, without a list."""
+    """Whether the lessons are presented one after another, without a list."""
 
     def without_notes(self) -> Course:
-        """Return the course as the class gets it."""
+        """Return the course without the speaker's notes."""
         return Course(tuple(replace(lesson, notes="") for lesson in self.lessons))
 
     def as_json(self) -> list[dict[str, Any]]:
-        """Return the lessons as JSON has them."""
+        """Return the lessons as JSON objects."""
         return [fields(lesson) | {"wrong": [*map(fields, lesson.wrong)]} for lesson in self.lessons]
 
     @classmethod
     def of_json(cls, lessons: list[dict[str, Any]]) -> Course:
-        """Return the course that `as_json` was made of.
+        """Return the course with the lessons of `as_json`.
 
         >>> Course.of_json(Course(lessons()).as_json()) == Course(lessons())
         True
@@ -109,7 +110,7 @@ class Course(Record):
 
 
 class Fault(Record):
-    """One thing that is wrong in a file of lessons."""
+    """An error in a lesson file."""
 
     line: int
     said: str
@@ -117,22 +118,25 @@ class Fault(Record):
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    """Return all lessons, in the order in which they are best taken."""
+    """Return the built-in lessons, in the recommended order."""
     return lessons_of(files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8"))
 
 
 def path_lessons() -> tuple[Lesson, ...]:
-    """Return the lessons of the first ten minutes, in their order.
+    """Return the lessons of the introductory path, in order.
 
     >>> [lesson.id for lesson in path_lessons()][:3]
     ['dim', 'order', 'plain-zero']
     """
-    known = {lesson.id: lesson for lesson in lessons()}
-    return tuple(known[name] for name in PATH)
+    by_id = {lesson.id: lesson for lesson in lessons()}
+    return tuple(by_id[name] for name in PATH)
 
 
 def first_course() -> Course | None:
-    """Return the path for those who have learnt nothing but what is on it; None once it is done or left."""
+    """Return the introductory path for a new user.
+
+    Returns None after the path, another lesson or an exercise.
+    """
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
@@ -140,7 +144,7 @@ def first_course() -> Course | None:
 
 
 def lessons_of(text: str) -> tuple[Lesson, ...]:
-    """Return the lessons of a text in TOML that has nothing wrong with it."""
+    """Parse the lessons of a valid TOML text."""
     return tuple(_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
 
@@ -149,7 +153,7 @@ def _lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str) -> L
 
 
 def judge(lesson: Lesson, typed: str) -> Judgement:
-    """Say whether a prediction is right; if it is not, what went wrong and where to look, without the answer.
+    """Judge a prediction; the feedback on a wrong one does not reveal the answer.
 
     >>> lesson = next(lesson for lesson in lessons() if lesson.id == "hole")
     >>> judge(lesson, "2,6,2").right, judge(lesson, "2,4,2").said.partition(": ")[2]
@@ -165,23 +169,27 @@ def judge(lesson: Lesson, typed: str) -> Judgement:
 
 
 def read_lesson_file(name: str) -> str:
-    """Return the text of a file of lessons; raise `ShapeError` (file) if it cannot be read."""
+    """Return the text of a lesson file.
+
+    Raises `ShapeError` (file) if it cannot be read.
+    """
     try:
-        read, size = first_bytes(name, LARGEST)
+        content, size = first_bytes(name, LARGEST)
         if size > LARGEST:
             raise Unreadable(f"it holds more than {LARGEST} bytes, too many for lessons")
-        return read.decode("utf-8-sig").replace("\r\n", "\n")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
-        said = "it is not UTF-8"
+        reason = "it is not UTF-8"
     except (OSError, Unreadable) as error:
-        said = reason_of(error)
-    raise ShapeError(Problem(FILE, f"{name}: {said}"))
+        reason = reason_of(error)
+    raise ShapeError(Problem(FILE, f"{name}: {reason}"))
 
 
 def own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
-    """Return the lessons of a teacher's file, their ids led by the file's name.
+    """Parse a teacher's lesson file.
 
-    Raises `ShapeError` (usage) with the first thing that is wrong in it.
+    The ids of its lessons are prefixed with the name of the file. Raises `ShapeError` (usage) with the first fault in
+    the text.
     """
     _, faults = faults_in(text)
     if faults:
@@ -191,7 +199,7 @@ def own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
 
 
 def faults_in(text: str) -> tuple[int, list[Fault]]:
-    r"""Return how many lessons a text holds, and what is wrong in it, in the order of its lines.
+    r"""Return the number of lessons in a text, and its faults sorted by line.
 
     >>> faults_in("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [Fault(line=6, said='point is a text, not an integer')])
@@ -200,22 +208,22 @@ def faults_in(text: str) -> tuple[int, list[Fault]]:
         table, lines = tomllib.loads(text), lines_in(text)
     except tomllib.TOMLDecodeError as error:
         return 0, [syntax_fault(str(error), text)]
-    except ValueError:  # Python reads no number of more digits than `sys.get_int_max_str_digits`
+    except ValueError:  # a number has more digits than `sys.get_int_max_str_digits` allows
         return 0, [Fault(1, "it has a number with too many digits")]
     except RecursionError:
         return 0, [Fault(1, "it is nested too deeply")]
     lessons = table.get("lesson")
     if not isinstance(lessons, list) or not lessons or not all(isinstance(lesson, dict) for lesson in lessons):
         return 0, [Fault(1, "there is no [[lesson]]")]
-    found = [*_faults_beside(table, lessons)]
+    messages = [*_faults_beside(table, lessons)]
     for number, lesson in enumerate(lessons):
-        found += [(("lesson", number, *path), said) for path, said in _faults_of(lesson)]
-    faults = [Fault(_line_of(path, lines), said) for path, said in found]
+        messages += [(("lesson", number, *path), message) for path, message in _faults_of(lesson)]
+    faults = [Fault(_line_of(path, lines), message) for path, message in messages]
     return len(lessons), sorted(faults, key=lambda fault: fault.line)
 
 
 def _faults_beside(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong beside the lessons, and the ids that come twice."""
+    """Yield the faults at the top level of the table, and repeated ids."""
     for name in table:
         if name != "lesson":
             yield (name,), f"there is no key '{brief(name)}' beside [[lesson]]"
@@ -227,22 +235,25 @@ def _faults_beside(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iter
 
 
 def _faults_of(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong in one lesson, with its keys there: its form first, and if that is right, what it asks."""
+    """Yield the faults of one lesson, with their paths.
+
+    The question is checked only if the keys have no faults.
+    """
     wrong = lesson.get("wrong", [])
     form = [*_faults_of_form(lesson, REQUIRED, OPTIONAL)]
-    if not isinstance(wrong, list) or not all(isinstance(each, dict) for each in wrong):
+    if not isinstance(wrong, list) or not all(isinstance(entry, dict) for entry in wrong):
         form.append((("wrong",), "wrong answers are written as [[lesson.wrong]]"))
     else:
-        for number, each in enumerate(wrong):
-            inner = _faults_of_form(each, REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG)
-            form += [(("wrong", number, *path), said) for path, said in inner]
+        for number, entry in enumerate(wrong):
+            inner = _faults_of_form(entry, REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG)
+            form += [(("wrong", number, *path), message) for path, message in inner]
     if not ID.fullmatch(str(lesson.get("id", "-"))) and not form:
         form.append((("id",), "an id is made of small letters, digits and hyphens, 40 at most"))
     yield from form or _faults_of_question(lesson)
 
 
 def _faults_of_form(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the keys that are missing, that nobody knows, or that hold what is no text to show."""
+    """Yield the faults of missing keys, unknown keys and unprintable values."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
@@ -251,12 +262,15 @@ def _faults_of_form(table: dict[str, Any], required: Keys, optional: Keys) -> It
             yield (name,), f"there is no key '{brief(name)}': there are {', '.join((*required, *optional))}"
         elif name != "wrong" and not isinstance(value, str):
             yield (name,), f"{name} is a text, not {TYPES.get(type(value), 'a date')}"
-        elif name != "wrong" and (said := _unshown(name, value)):
-            yield (name,), said
+        elif name != "wrong" and (reason := _unshown(name, value)):
+            yield (name,), reason
 
 
 def _unshown(name: str, text: str) -> str:
-    """Return why a text cannot be shown; empty if it can."""
+    """Return the reason why a text is empty, too long or not printable.
+
+    Returns an empty text if it is valid.
+    """
     most = 60 if name == "title" else LONGEST
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
         return f"{name} is empty"
@@ -269,7 +283,7 @@ def _unshown(name: str, text: str) -> str:
 
 
 def _faults_of_question(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is wrong with what a lesson asks, and with the wrong answers that it foresees."""
+    """Yield the faults of the question of a lesson and of its wrong answers."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
         answer = judging.answer_line(task.question)
@@ -285,12 +299,12 @@ def _faults_of_question(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]
             yield (name,), f"{name} gives the answer away, which is {right}"
     foreseen: set[object] = set()
     for number, wrong in enumerate(lesson.get("wrong", [])):
-        for name, said in _faults_of_wrong(task, wrong, right, foreseen):
-            yield ("wrong", number, name), said
+        for name, message in _faults_of_wrong(task, wrong, right, foreseen):
+            yield ("wrong", number, name), message
 
 
 def _faults_of_task(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
-    """Yield why what is to be predicted does not exist."""
+    """Yield the reasons why the task has no answer."""
     labels = [stage.label for stage in answer.stages if stage.finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
@@ -306,7 +320,10 @@ def _faults_of_task(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath
 
 
 def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: set[object]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a wrong answer, with the key that is at fault; it joins those that are `foreseen`."""
+    """Yield the faults of a wrong answer, with their keys.
+
+    The prediction is added to `foreseen`.
+    """
     try:
         typed = judging.read_prediction(wrong["typed"])
     except ShapeError as error:
@@ -331,7 +348,9 @@ def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: se
 
 
 def gives_away(said: str, right: str) -> bool:
-    """Say whether a text holds an answer as such: not as a part of another shape, nor as an index of the input.
+    """Return whether a text reveals the answer.
+
+    Occurrences within a longer shape or as an index of the input do not count.
 
     >>> gives_away("24 / 4 = 6", "6"), gives_away("it becomes 2,6,2", "2,6,2"), gives_away("2,6,2,1 is longer", "2,6,2")
     (True, True, False)
@@ -342,44 +361,46 @@ def gives_away(said: str, right: str) -> bool:
 
 
 def lines_in(text: str) -> dict[KeyPath, int]:
-    r"""Return the line of every lesson, wrong answer and key of a text that is TOML: Python's reader tells none.
+    r"""Return the line numbers of the lessons, wrong answers and keys of a TOML text.
+
+    `tomllib` does not report them.
 
     >>> lines_in("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")[("lesson", 0, "wrong", 0, "said")]
     5
     """
-    plain = STRINGS.sub(lambda found: found[1] if found[1] else "\n" * found[0].count("\n"), text)
+    plain = STRINGS.sub(lambda match: match[1] if match[1] else "\n" * match[0].count("\n"), text)
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     key, lesson, wrong, entry = "", -1, -1, -1
-    for found in PLACES.finditer(plain):
-        if name := found["table"]:
+    for match in PLACES.finditer(plain):
+        if name := match["table"]:
             lesson, wrong = lesson + (name == "lesson"), -1 if name == "lesson" else wrong + 1
-            own = {"lesson": ("lesson", lesson), "lesson.wrong": ("lesson", lesson, "wrong", wrong)}
-            table = place = own.get(name, (name,))
-        elif found["key"]:
-            key, entry = found["key"], -1
-            place = (*table, key)
+            paths = {"lesson": ("lesson", lesson), "lesson.wrong": ("lesson", lesson, "wrong", wrong)}
+            table = path = paths.get(name, (name,))
+        elif match["key"]:
+            key, entry = match["key"], -1
+            path = (*table, key)
         else:
             entry += 1
-            place = (*table, key, entry)
-        lines[place] = plain.count("\n", 0, found.end()) + 1
+            path = (*table, key, entry)
+        lines[path] = plain.count("\n", 0, match.end()) + 1
     return lines
 
 
 def _line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
-    """Return the line of a value, or of what it stands in."""
+    """Return the line number of a value, or of its closest known parent."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
 def syntax_fault(said: str, text: str) -> Fault:
-    """Return what a sentence of Python's reader says, in the line that it names at its end.
+    """Convert a message of `tomllib` to a fault.
 
     >>> syntax_fault("Invalid value (at line 3, column 5)", "")
     Fault(line=3, said='it is not TOML: invalid value')
     """
-    place = AT.search(said)
-    line = int(place[1]) if place and place[1] else text.count("\n") + 1
+    position = AT.search(said)
+    line = int(position[1]) if position and position[1] else text.count("\n") + 1
     said = AT.sub("", said)
     return Fault(line, f"it is not TOML: {said[:1].lower()}{said[1:]}")

@@ -1,4 +1,7 @@
-"""Which lessons are done, and the score of exercises, in a file of the user's. Losing it loses nothing else."""
+"""The progress of the user: completed lessons and the exercise score.
+
+It is stored in the user's data folder.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +17,26 @@ from shapecalc.core.text import visible
 from shapecalc.engine.whole_files import whole_file
 
 LARGEST = 1 << 20
-"""Bytes of the largest file that is read."""
+"""The maximum size of a progress file, in bytes."""
 
 
 def progress_file() -> Path:
-    """Return where progress is kept: `shapecalc/lessons.json` under XDG_DATA_HOME, or what the platform has for it."""
+    """Return the path of the progress file in the user's data folder."""
     return user_data_path("shapecalc", appauthor=False) / "lessons.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many exercises were answered, how well, and how well each kind is known."""
+    """The counts of answered exercises, and the Leitner box of each kind."""
 
     asked: int = 0
     right: int = 0
     streak: int = 0
-    """How many of the last were right, one after the other."""
+    """The number of right answers since the last wrong one."""
     best: int = 0
     """The longest streak."""
     boxes: Mapping[str, int] = field(default_factory=dict)
-    """The box of each kind; see `drill.GAPS`."""
+    """The box of each kind; see `exercises.REVIEW_INTERVALS`."""
 
     def after(self, kind: str, box: int, *, right: bool) -> Tally:
         """Return the tally with one more answer.
@@ -51,7 +54,9 @@ class Tally:
 
 @dataclass(slots=True)
 class Score:
-    """What was asked since the program was opened, and how much of it was right as first answered. A hint is no answer.
+    """The score since the start of the program.
+
+    Only the first answer to a task counts, and a hint is not an answer.
 
     >>> score = Score()
     >>> score.mark(right=True), score.mark(right=False), str(score)
@@ -62,7 +67,7 @@ class Score:
     asked: int = 0
 
     def mark(self, *, right: bool) -> None:
-        """Note one more answer; one that was shown is not right."""
+        """Record one more answer; a revealed one is not right."""
         self.right, self.asked = self.right + right, self.asked + 1
 
     def __str__(self) -> str:
@@ -70,7 +75,9 @@ class Score:
 
 
 class Progress:
-    """The lessons that are done, and the score. If the file cannot be used, they are kept until the program ends.
+    """The completed lessons and the score.
+
+    If the file is unusable, they last until the program ends.
 
     >>> from os import devnull
     >>> progress = Progress(Path(devnull, "lessons.json"))
@@ -80,33 +87,33 @@ class Progress:
     """
 
     done: frozenset[str] = frozenset()
-    """The ids of the lessons that are done."""
+    """The ids of the completed lessons."""
     tally = Tally()
     """The score of all exercises so far."""
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read what is done: nothing if there is no file, or if it cannot be read."""
+        """Load the file; the progress is empty if it does not exist or is unusable."""
         self.file = progress_file() if file is None else file
         self.today = Score()
-        """The score since the program was opened."""
+        """The score since the start of the program."""
         self._complaint = ""
         self._told = False
         self.done, self.tally = self._read()
 
     def mark(self, lesson: str) -> None:
-        """Note that a lesson is done."""
+        """Record that a lesson is completed."""
         self._catch_up()
         self.done |= {lesson}
         self._keep()
 
     def score(self, kind: str, box: int, *, right: bool) -> None:
-        """Note an answer to an exercise, and the box that its kind is in now."""
+        """Record an answer to an exercise, with the new box of its kind."""
         self._catch_up()
         self.tally = self.tally.after(kind, box, right=right)
         self._keep()
 
     def _catch_up(self) -> None:
-        """Take over what another program has noted in the meantime."""
+        """Merge the progress that another process has written in the meantime."""
         done, tally = self._read()
         self.done |= done
         self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
@@ -118,7 +125,7 @@ class Progress:
             self._complain(f"cannot be written: {error.strerror}")
 
     def complaint(self) -> str:
-        """Return why progress is not kept, if it is asked for the first time; nothing otherwise."""
+        """Return the reason why progress is not saved, once; empty afterwards."""
         if self._told or not self._complaint:
             return ""
         self._told = True
@@ -128,7 +135,7 @@ class Progress:
         self._complaint = self._complaint or visible(f"progress is not kept: {self.file} {reason}")
 
     def _read(self) -> tuple[frozenset[str], Tally]:
-        """Return what the file holds; nothing, with a complaint, if that is not what is written there."""
+        """Load the file; return empty progress and set the complaint if it is unusable."""
         try:
             if not self.file.exists():
                 return frozenset(), Tally()
@@ -149,7 +156,10 @@ class Progress:
 
 
 def _done_and_tally(read: Any) -> tuple[frozenset[str], Tally]:
-    """Return what was kept, from its JSON; raise the error that Python raises of anything else."""
+    """Parse the JSON of a progress file.
+
+    Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if it is malformed.
+    """
     done, drill = read["done"], dict(read.get("drill", {}))
     boxes = drill.pop("boxes", {})
     if not isinstance(done, list) or not all(isinstance(lesson, str) for lesson in done):
@@ -160,14 +170,14 @@ def _done_and_tally(read: Any) -> tuple[frozenset[str], Tally]:
 
 
 class VisitorProgress(Progress):
-    """What a visitor of a served app has done: known while the app runs, and kept nowhere."""
+    """The progress of a visitor of a served app, which is not stored."""
 
     def __init__(self) -> None:
-        """Begin with nothing done."""
+        """Start with empty progress."""
         super().__init__(Path())
 
     def _read(self) -> tuple[frozenset[str], Tally]:
         return self.done, self.tally
 
     def _write(self) -> None:
-        """Write nothing."""
+        """Do nothing."""

@@ -1,1 +1,1 @@
-"""The Textual app."""
+"""The terminal app, built with Textual."""

@@ -1,4 +1,7 @@
-"""The terminal app, what its palette finds, and the file of what it remembers. Losing that file loses nothing else."""
+"""The terminal app, its palette commands, and the file with the user's state.
+
+Losing that file has no other consequences.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +46,17 @@ from shapecalc.tui.widgets import KEYS, Room
 
 CHAIN_HELP = "several operations in a row, each with its own options"
 MODES = "work", "learn"
-"""The names under which the modes are remembered."""
+"""The stored names of the modes."""
 LEAST_SCORE = 0.01
-"""The rank of a command that has the words of what is typed, but not side by side."""
+"""The rank of a command that has all words of the query, but not side by side."""
 LARGEST = 1 << 20
-"""Bytes of the largest file that is read."""
+"""The maximum size in bytes of the user file."""
 MOST_QUESTIONS, LONGEST_QUESTION = 20, 1000
-"""How many questions are kept, and the characters of the longest of them."""
+"""The maximum number of stored questions, and of characters in each."""
 
 
 def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield what can be done at the main screen; `asked` are the command lines of questions to ask again."""
+    """Yield the commands of the main screen. `command_lines` are earlier questions."""
     yield from _keys(explore)
     if explore.state.offers("equiv"):
         about = "say whether it is the same function, and show where they differ"
@@ -77,7 +80,7 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
 
 
 def _keys(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield the keys; those that would do nothing now are found only by who looks for them."""
+    """Yield the commands of keys. Keys without effect are only found by a search."""
     for key in KEYS:
         works = explore.state.works(key.action)
         if not key.action.endswith("palette") and explore.state.offers(key.action) is works:
@@ -87,7 +90,7 @@ def _keys(explore: Explore) -> Iterator[SystemCommand]:
 
 
 def _questions(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
-    """Yield the questions that were asked before, as far as they can still be read."""
+    """Yield the earlier questions that can still be read."""
     for line in asked:
         try:
             program, *words = split(line)
@@ -96,35 +99,42 @@ def _questions(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand
             continue
         if program != "shapecalc" or not words:
             continue
-        shown = escape(visible(line.removeprefix("shapecalc ")))
-        yield SystemCommand(f"asked before: {shown}", "ask it again", partial(explore.ask_anew, question))
+        visible_line = escape(visible(line.removeprefix("shapecalc ")))
+        yield SystemCommand(f"asked before: {visible_line}", "ask it again", partial(explore.ask_anew, question))
 
 
 def _settings(explore: Explore) -> Iterator[SystemCommand]:
-    """Yield the ops, the dialects, the settings of the switch, the settings that are typed, and the fields."""
+    """Yield the ops, dialects, switch values, typed settings and fields."""
     question = explore.state.question
     for name in ASKABLE:
-        about, asking = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
-        yield SystemCommand(f"operation: {name}", escape(about), partial(explore.ask_anew, asking), False)
+        about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
+        yield SystemCommand(f"operation: {name}", escape(about), partial(explore.ask_anew, changed_question), False)
     for row in dialects_with(OPS[question.op]) if question.op in OPS else ():
-        asking = question.with_setting("dialect", row.name)
-        yield SystemCommand(f"dialect: {row.name}", escape(row.source), partial(explore.ask_anew, asking), False)
+        changed_question = question.with_setting("dialect", row.name)
+        yield SystemCommand(
+            f"dialect: {row.name}", escape(row.source), partial(explore.ask_anew, changed_question), False
+        )
     for setting in (True, False, None) if question.switch else ():
-        name, asking = str(question.switch), question.with_setting(str(question.switch), setting)
+        name, changed_question = str(question.switch), question.with_setting(str(question.switch), setting)
         about = f"how {question.dialect} reads a 0"
-        yield SystemCommand(f"{name}: {SWITCH_WORDS[setting]}", about, partial(explore.ask_anew, asking), False)
+        yield SystemCommand(
+            f"{name}: {SWITCH_WORDS[setting]}", about, partial(explore.ask_anew, changed_question), False
+        )
     for name, about in SETTINGS.items():
         yield SystemCommand(f"setting: {name}", about, partial(explore.action_choose, name), False)
     for name in question.fields:
-        go = explore.query_one(f"#field-{name}").focus
-        yield SystemCommand(f"field: {name.replace('_', '-')}", "go there", go, False)
+        focus_field = explore.query_one(f"#field-{name}").focus
+        yield SystemCommand(f"field: {name.replace('_', '-')}", "go there", focus_field, False)
 
 
 class Palette(CommandPalette):
-    """The palette. A key may come before its list is laid out, and Textual's own then raises."""
+    """The command palette.
+
+    Textual's own raises `KeyError` if a key arrives before the list is laid out.
+    """
 
     def on_mount(self) -> None:
-        """Show a sign that every font has before the field."""
+        """Replace the icon by a character that every font has."""
         self.query_one(SearchIcon).icon = "?"
 
     def _action_command_list(self, action: str) -> None:
@@ -133,10 +143,10 @@ class Palette(CommandPalette):
 
 
 class WholeWords(SystemCommandsProvider):
-    """Finds the commands that have every word of what is typed; letters strewn over a name do not find it."""
+    """A provider of commands whose names contain every word of the query."""
 
     async def search(self, query: str) -> Hits:
-        """Yield the commands, those first that have the words side by side."""
+        """Yield the matching commands, those with the words side by side first."""
         words, matcher = query.casefold().split(), self.matcher(query)
         for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
@@ -144,16 +154,21 @@ class WholeWords(SystemCommandsProvider):
 
 
 NOWHERE = Path(devnull, "app.json")
-"""The file of those of whom nothing is kept longer than the app runs."""
+"""The path of a user file that is never written."""
 
 
 def app_file() -> Path:
-    """Return where it is: `shapecalc/app.json` under XDG_DATA_HOME, or what the platform has for it."""
+    """Return the default path of the user file.
+
+    It is `shapecalc/app.json` under XDG_DATA_HOME, or in the data folder of the platform.
+    """
     return user_data_path("shapecalc", appauthor=False) / "app.json"
 
 
 class UserFile:
-    """The theme, the mode, the questions, the last one first. If the file cannot be used, they last as long as the app.
+    """The stored theme, mode and questions, the latest question first.
+
+    If the file cannot be used, they last as long as the app.
 
     >>> kept = UserFile(NOWHERE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
@@ -163,58 +178,58 @@ class UserFile:
     """
 
     def __init__(self, file: Path | None = None) -> None:
-        """Read what is kept: nothing if there is no file, or if it cannot be read."""
+        """Read the file. The state is empty if there is none, or if it cannot be read."""
         self.file = app_file() if file is None else file
-        kept = self._read()
-        self.theme = str(kept.get("theme", ""))
-        self.mode = str(kept.get("mode", ""))
-        self.questions = _questions_in(kept)
+        state = self._read()
+        self.theme = str(state.get("theme", ""))
+        self.mode = str(state.get("mode", ""))
+        self.questions = _questions_in(state)
 
     def keep_theme(self, name: str) -> None:
-        """Remember a theme."""
+        """Store a theme."""
         if name != self.theme:
             self.theme = name
             self._write()
 
     def keep_mode(self, name: str) -> None:
-        """Remember a mode."""
+        """Store a mode."""
         self.mode = name
         self._write()
 
     def add_question(self, line: str) -> None:
-        """Remember a question by its command line; what another app has asked in the meantime is kept."""
+        """Store a question by its command line, and keep those of other running apps."""
         if self.questions[:1] != (line,):
             self.questions = _kept((line, *_questions_in(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
-        """Return what the file holds; nothing if that is no object."""
+        """Return the contents of the file. Empty if they are not a JSON object."""
         with suppress(OSError, ValueError, RecursionError):
             if self.file.is_file() and self.file.stat().st_size <= LARGEST:
-                kept = json.loads(self.file.read_text("utf-8"))
-                return kept if isinstance(kept, dict) else {}
+                state = json.loads(self.file.read_text("utf-8"))
+                return state if isinstance(state, dict) else {}
         return {}
 
     def _write(self) -> None:
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            kept = {"theme": self.theme, "questions": self.questions} | ({"mode": self.mode} if self.mode else {})
-            write_whole(self.file, json.dumps(kept).encode(), force=True)
+            state = {"theme": self.theme, "questions": self.questions} | ({"mode": self.mode} if self.mode else {})
+            write_whole(self.file, json.dumps(state).encode(), force=True)
 
 
 def _questions_in(kept: dict[str, Any]) -> tuple[str, ...]:
-    """Return the questions that a file holds; none if they are no list of texts."""
+    """Return the questions in the contents of a file. Empty if they are malformed."""
     lines = kept.get("questions")
     return _kept([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
 def _kept(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some lines that are kept, each once."""
+    """Return the lines that are short enough, each once, up to the maximum number."""
     return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_QUESTION))[:MOST_QUESTIONS]
 
 
 class ShapecalcApp(App[Result]):
-    """Opens at a question, or at the lessons; ends with the answer if it is asked for."""
+    """The app. It opens at a question or at the lessons, and returns the answer."""
 
     TITLE = "shapecalc"
     COMMANDS = {WholeWords}
@@ -227,7 +242,10 @@ class ShapecalcApp(App[Result]):
         Binding("shift+tab", "focus_previous", show=False, priority=True),
         Binding("f1", "help", show=False, priority=True),
     ]
-    """What moves the focus, before the next key is handed on, which may come at once; and the help of every room."""
+    """The keys that every screen shares.
+
+    The focus keys have priority, so that the focus moves before the next key is handled, which may follow at once.
+    """
 
     theme = Reactive(OURS)
 
@@ -243,19 +261,21 @@ class ShapecalcApp(App[Result]):
         user_file: UserFile | None = None,
         model: Screen[None] | None = None,
     ) -> None:
-        """Open with a question, at one of its steps or past the last, and with the lessons over it if `lesson` is set.
+        """Open a question at one of its steps, or past the last one if `step` is None.
 
-        If `big` is set, the step is drawn in large figures. A `model` is shown in place of the question.
+        `lesson` opens the lessons over it, and `big` draws the step in large figures. `model_screen` replaces
+        the main screen.
 
-        If it `learns`, it asks. If that is None, it is as it was left; the first time, it asks about its own example.
+        `learns` selects learning mode. By default it is the stored mode, and at the first start it depends on
+        whether the question is the app's own example.
 
-        `progress` says which lessons are done, and `user_file` what else is kept; where one is None, it is the user's.
+        `progress` has the completed lessons, and `user_file` the stored state. By default they are the user's.
         """
         super().__init__()
         self.user_file = user_file or UserFile()
         self._opened = False
         self.model = model
-        if question.second_chain and not step:  # the outputs of both chains are shown
+        if question.second_chain and not step:  # a comparison shows the outputs of both chains
             step = None
         if learns is None:
             learns = step is not None and (self.user_file.mode or MODES[question == FIRST]) == MODES[True]
@@ -264,34 +284,34 @@ class ShapecalcApp(App[Result]):
         self._shown: Explore.QuestionShown | None = None
 
     def run(self, **options: Any) -> Result | None:
-        """Run the app and return what it was left with; raise what it could not go on after."""
+        """Run the app and return its result. Re-raise the exception that ended it."""
         result = super().run(**options)
         if self._exception is not None:
             raise self._exception
         return result
 
     def _fatal_error(self) -> None:
-        """End the app as Textual does, without a report on the screen: the fault is told where everything ends."""
+        """End the app without a report on the screen; `run` raises the exception."""
         self._close_messages_no_wait()
 
     @property
     def available_themes(self) -> dict[str, Theme]:
-        """The themes that are offered, by name."""
+        """All themes, by name."""
         return THEMES
 
     def watch_theme(self, before: str, after: str) -> None:
-        """Remember a theme that is chosen, not the one that the app opens in."""
+        """Store a theme that the user selects, but not the initial one."""
         if after != before and self._opened:
             self.user_file.keep_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what every line goes through before it is shown."""
-        filters = (each for each in super().get_line_filters() if not isinstance(each, Monochrome))
+        """Return the filters of every line, with those of the theme last."""
+        filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
         return (*filters, *filters_of(self.theme, colour=not self.no_color))
 
     @on(Explore.QuestionShown)
     def note_question(self, shown: Explore.QuestionShown) -> None:
-        """Remember a question once it is stepped through, or another is asked in its place."""
+        """Store a question once the user steps through it or replaces it."""
         before, self._shown = self._shown, shown
         if before is not None and before.learns != shown.learns:
             self.user_file.keep_mode(MODES[shown.learns])
@@ -299,27 +319,27 @@ class ShapecalcApp(App[Result]):
             self._remember()
 
     def _remember(self) -> None:
-        """Remember the question at hand, but the one that the app opens with by itself."""
+        """Store the current question, unless it is the app's own example."""
         if self._shown is not None and self._shown.line != command(FIRST, None):
             self.user_file.add_question(self._shown.line)
 
     def exit(self, result: Result | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, and remember the last question."""
+        """Exit, and store the last question."""
         self._remember()
         super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
-        """Return what the palette offers at the main screen."""
+        """Yield the palette commands of the main screen."""
         if screen is self.explore:
             yield from commands(self.explore, self.user_file.questions)
 
     def on_click(self, event: events.Click) -> None:
-        """Close a dialog by a click beside it, as its escape key does."""
+        """Close a dialog if the click is outside of it."""
         if isinstance(self.screen, ModalScreen) and event.widget is self.screen:
             self.simulate_key("escape")
 
     def action_help(self) -> None:
-        """Explain the room one is in, or close the help."""
+        """Open the help on the current screen, or close it."""
         from shapecalc.tui.dialogs import Help
 
         if isinstance(self.screen, Help):
@@ -328,7 +348,7 @@ class ShapecalcApp(App[Result]):
             self.push_screen(Help(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
-        """Save the screen as a picture or as text in the folder one is in; a browser keeps it with its downloads."""
+        """Save the screen as a picture or as text to the current folder, or download it."""
         from shapecalc.tui.files import save_screen
 
         save_screen(self.screen, as_text=kind == "text")
@@ -339,7 +359,10 @@ class ShapecalcApp(App[Result]):
             self.push_screen(Palette())
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the dialog on top, but never the main screen: a key that closes a dialog may come twice."""
+        """Close the top dialog, but never the main screen.
+
+        A key that closes a dialog may arrive twice.
+        """
         return AwaitComplete() if self.screen in (self.explore, self.model) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
@@ -347,7 +370,7 @@ class ShapecalcApp(App[Result]):
         return self.model or self.explore
 
     def on_mount(self) -> None:
-        """Open what was asked for over the main screen."""
+        """Set the theme, and open the requested dialog over the main screen."""
         self.animation_level = "none"
         self.theme = opening_theme(self.user_file.theme, colour=not self.no_color)
         self._opened = True
@@ -356,10 +379,10 @@ class ShapecalcApp(App[Result]):
         elif not self.model and self.explore.state.question.second_chain and self.explore.state.works("equiv"):
             self.explore.action_equiv()
         if not self.is_headless:
-            self.call_after_refresh(gc.freeze)  # what is loaded stays: to look through it for garbage delays a key
-            gc.set_threshold(50_000)  # about every hundredth key; with 700, every second key waited
+            self.call_after_refresh(gc.freeze)  # scanning the loaded modules for garbage delays a key
+            gc.set_threshold(50_000)  # a collection about every 100 keys; the default of 700 delayed every second key
         if sys.platform != "win32" and not (self.is_headless or self.is_web):
-            # this leaves the terminal as it was; with a handler the loop also wakes for every other signal, and without
-            # one a resize that comes just before the loop sleeps would wait for a key
-            end = signal.SIGTERM
-            asyncio.get_running_loop().add_signal_handler(end, self.exit, None, 128 + end)
+            # The exit restores the terminal. A handler also wakes the loop for all other signals: without it, a resize
+            # just before the loop sleeps is handled only at the next key.
+            signal_number = signal.SIGTERM
+            asyncio.get_running_loop().add_signal_handler(signal_number, self.exit, None, 128 + signal_number)

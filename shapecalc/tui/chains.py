@@ -1,4 +1,4 @@
-"""A second chain beside the one on the screen: whether it is the same function, and the shortest that is."""
+"""Dialogs for the comparison and the short form of a chain."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, KeyWords, Pane
 from shapecalc.view.grid import output_grids
 
 MOST_COMPARED = 1 << 18
-"""The most elements that are compared one by one at a key stroke."""
+"""The maximum number of elements that are compared at a key stroke."""
 MARKS = {
     Verdict.SAME: ("✓", "green"),
     Verdict.SAME_WHEN: ("✓", "yellow"),
     Verdict.DIFFERENT: ("≠", "red"),
     Verdict.UNDECIDED: ("?", "yellow"),
 }
-"""What stands before a verdict, and in which colour."""
+"""The mark and the colour of each verdict."""
 MORE = "the command below compares more elements"
 GAP = 4
-"""The blanks between two columns."""
+"""The number of blanks between two columns."""
 SHORTEST = "It is as short as shapecalc can make it."
 PROVED = "Proved to be the same, wherever the chain is defined."
 UNPROVED = "Not proved to be the same."
 LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
-"""What the counts are called."""
+"""The labels of the counts."""
 GOALS = (*Goal,)
 
 
 class Pair(Record):
-    """A second chain beside the first, and the verdict on the two; or why there is none."""
+    """Two chains with the verdict on them, or the problem that prevents one."""
 
     first: Trace | Chain
     second: Trace | Chain | None
     text: str
-    """The second as the command line takes it."""
+    """The second chain as the command line takes it."""
     equivalence: Equivalence | None = None
     problem: Problem | None = None
     typing: bool = False
-    """Whether the second can still become right by typing on."""
+    """Whether typing more text can make the second chain valid."""
 
 
 def pair_of(first: Trace | Chain, text: str) -> Pair:
-    """Return the verdict on an answer and the chain that is typed, which may be stages alone.
+    """Compare an answer with a typed chain, which may be stages alone.
 
     >>> import shapecalc as sc
     >>> print(pair_of(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
@@ -83,7 +83,7 @@ def pair_of(first: Trace | Chain, text: str) -> Pair:
 
 
 def verdict_text(pair: Pair) -> Text:
-    """Return the verdict in words, with its reasons; or what is wrong with a chain and what would help."""
+    """Return the verdict with its reasons, or the problem of a chain with its hint."""
     if pair.typing:
         return Text("...", "dim")
     if pair.problem is not None:
@@ -98,7 +98,7 @@ def verdict_text(pair: Pair) -> Text:
 
 
 def equiv_line(pair: Pair) -> str:
-    """Return the command line that asks for the same verdict.
+    """Return the command line of the comparison.
 
     >>> import shapecalc as sc
     >>> equiv_line(pair_of(sc.transpose("2,3", "1,0"), "reshape 3,2"))
@@ -108,18 +108,18 @@ def equiv_line(pair: Pair) -> str:
 
 
 class Equiv(Dialog[str]):
-    """The first chain, a field for the second, the verdict, and both outputs where they differ."""
+    """A dialog that compares the chain with a second one."""
 
     BINDINGS = [Binding("escape", "leave", "close"), Binding("f7", "copy", "copy")]
 
     def __init__(self, answer: Trace | Chain, text: str) -> None:
-        """Hold the chain that `text` writes against an answer."""
+        """Compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
         self.pair = pair_of(answer, text)
 
     def contents(self) -> ComposeResult:
-        """Put the two chains over the verdict, and the outputs under it."""
+        """Yield the two chains, the verdict and the outputs."""
         with Horizontal(id="first"):
             yield Label("first ")
             yield Static(visible(chain_text(self.answer)), markup=False)
@@ -130,26 +130,26 @@ class Equiv(Dialog[str]):
         yield KeyWords("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
-        """Begin in the field."""
+        """Focus the field."""
         self.query_one(Pane).can_focus = False
         self.query_one(Input).focus()
         self.show()
 
     @on(Input.Changed)
     def take_text(self, event: Input.Changed) -> None:
-        """Hold what is typed against the first."""
+        """Compare the typed chain with the first."""
         self.text = event.value
         self.pair = pair_of(self.answer, self.text)
         self.show()
 
     def show(self) -> None:
-        """Draw the verdict and the outputs."""
+        """Update the verdict and the outputs."""
         self.query_one("#verdict", Static).update(verdict_text(self.pair))
         self.query_one("#line", Static).update(visible(f"$ {equiv_line(self.pair)}"))
         self.query_one(Pane).draw(self._outputs)
 
     def _outputs(self, width: int, height: int) -> Text:
-        """Return both outputs where they differ."""
+        """Return both outputs if they differ."""
         pair = self.pair
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
@@ -160,26 +160,23 @@ class Equiv(Dialog[str]):
             return Text(visible(error.problem.message), "dim")
 
     def action_copy(self) -> None:
-        """Copy the command line that asks for the same verdict."""
+        """Copy the command line of the comparison."""
         copy(self, equiv_line(self.pair))
 
     def action_leave(self) -> None:
-        """Close, and leave the text to be opened with again."""
+        """Close, and return the text for the next time."""
         self.dismiss(self.text)
 
 
-# The short form
-
-
 def chains_shown(answer: Trace | Chain, found: Simplification) -> Table:
-    """Return a chain beside its short form if there is one, a line for every stage; what is too wide is wrapped."""
-    shown = Table.grid(padding=(0, GAP, 0, 0))
-    shown.add_row(_column("as it is", answer), *([_column("short form", found.chain)] if found.shorter else []))
-    return shown
+    """Return a table of a chain and its short form, if any, with one line a stage."""
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    table.add_row(_column("as it is", answer), *([_column("short form", found.chain)] if found.shorter else []))
+    return table
 
 
 def _column(title: str, answer: Trace | Chain) -> Group:
-    """Return the stages of a chain under its title, each with the shape after it."""
+    """Return the stages of a chain under its title, each with its output shape."""
     stages = Table.grid(padding=(0, 2, 0, 0))
     for trace in answer.traces:
         stages.add_row(Text(visible(stage_line(trace.request))), Text(f"→ {shape_text(trace.output or ())}", "dim"))
@@ -188,19 +185,19 @@ def _column(title: str, answer: Trace | Chain) -> Group:
 
 
 def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
-    """Return what there is of one thing in a chain and in its short form."""
-    have, left = (str(getattr(cost, goal.value)) for cost in (before, after))
-    line = Text(f"{LABELS[goal].ljust(max(map(len, LABELS.values())))}  {have}")
-    return line.append(f" → {left}", "bold") if have != left else line
+    """Return the count of a goal in a chain and in its short form."""
+    count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
+    line = Text(f"{LABELS[goal].ljust(max(map(len, LABELS.values())))}  {count}")
+    return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
 def conclusion_text(found: Simplification) -> Text:
-    """Return in words whether there is a shorter chain, and whether it is proved to be the same."""
+    """Return whether there is a shorter chain and whether it is proved."""
     return Text(SHORTEST if not found.shorter else PROVED if found.proved else UNPROVED, "bold")
 
 
 def simplify_line(answer: Trace | Chain, goal: Goal) -> str:
-    """Return the command line that looks for the short form.
+    """Return the command line that finds the short form.
 
     >>> import shapecalc as sc
     >>> simplify_line(sc.transpose("2,3", "1,0"), Goal.BYTES)
@@ -210,7 +207,7 @@ def simplify_line(answer: Trace | Chain, goal: Goal) -> str:
 
 
 class Simplify(Dialog[str | None]):
-    """Two chains, what there is to be the fewest of with the counts, and whether the short form is proved."""
+    """A dialog with a chain, its short form and the counts by goal."""
 
     BINDINGS = [
         Binding("escape,ctrl+l", "dismiss", "close"),
@@ -220,14 +217,14 @@ class Simplify(Dialog[str | None]):
     ]
 
     def __init__(self, answer: Trace | Chain) -> None:
-        """Look for the short form of an answer."""
+        """Create the dialog for an answer."""
         super().__init__()
         self.answer = answer
         self.goal = GOALS[0]
         self.found: Simplification | None = None
 
     def contents(self) -> ComposeResult:
-        """Put the counts under the chains."""
+        """Yield the chains, and the counts below them."""
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
         yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
@@ -236,32 +233,32 @@ class Simplify(Dialog[str | None]):
         yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
-        """Begin at the first goal."""
+        """Start at the first goal."""
         goals = self.query_one(Choices)
         goals.highlighted = 0
         goals.focus()
 
     @on(OptionList.OptionHighlighted)
     def look(self, event: OptionList.OptionHighlighted) -> None:
-        """Look for the chain that has the fewest of what the cursor is at."""
+        """Find the short form for the highlighted goal."""
         self.goal = GOALS[event.option_index]
         self.show()
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
+        """Update for the new size."""
         self.call_after_refresh(self.show)
 
     def show(self) -> None:
-        """Draw the chains and their counts, or why there is no short form."""
-        shown = self.query_one("#pair", Static)
+        """Update the chains and their counts, or the problem."""
+        pair_view = self.query_one("#pair", Static)
         self.query_one("#line", Static).update(visible(f"$ {simplify_line(self.answer, self.goal)}"))
         try:
             self.found = found = simplify(self.answer, self.goal)
         except ShapeError as error:
             self.query_one(Choices).display = False
-            shown.update(problem_text(error.problem))
+            pair_view.update(problem_text(error.problem))
             return
-        shown.update(chains_shown(self.answer, found))
+        pair_view.update(chains_shown(self.answer, found))
         goals = self.query_one(Choices)
         for goal in GOALS:
             goals.replace_option_prompt(goal.value, count_line(goal, found.before, found.after))
@@ -274,7 +271,7 @@ class Simplify(Dialog[str | None]):
             self.dismiss(chain_text(self.found.chain))
 
     def action_copy(self) -> None:
-        """Copy the command line that looks for the short form."""
+        """Copy the command line that finds the short form."""
         copy(self, simplify_line(self.answer, self.goal))
 
     def action_scroll(self, by: int) -> None:

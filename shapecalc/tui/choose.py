@@ -1,4 +1,4 @@
-"""Another question chosen: F2 from lists of operators, dialects and settings, F4 from what every dialect answers."""
+"""The dialogs that change the question: choices (F2) and comparison (F4)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from shapecalc.view.hints import verdict_text
 from shapecalc.view.story import setting_text
 
 HEADS = ("dialect", "setting", "answer")
-"""The heads of the columns, after that of the mark."""
+"""The headings of the columns after the mark column."""
 LEAST_SETTING, LEAST_ANSWER = 8, 14
-"""The cells that these columns keep where there is little room."""
+"""The minimum widths of the setting and answer columns."""
 
 
 class Choose(Dialog[Question | None]):
@@ -37,7 +37,7 @@ class Choose(Dialog[Question | None]):
     def __init__(self, question: Question, setting: str = "", hidden: str = "") -> None:
         """Start from a question, in the field of a setting if one is named.
 
-        `hidden` is what stands in place of the answer, if that is not to be seen.
+        `hidden_text` is shown instead of the answer, if it is not empty.
         """
         super().__init__()
         self.question = question
@@ -45,7 +45,7 @@ class Choose(Dialog[Question | None]):
         self.hidden = hidden
 
     def contents(self) -> ComposeResult:
-        """Put the lists side by side, the settings and the answer under them."""
+        """Place the lists side by side, the settings and the answer below them."""
         with Horizontal(id="lists"):
             yield Choices(*(Option(name, id=name) for name in ASKABLE), id="op")
             yield Choices(id="dialect")
@@ -56,7 +56,7 @@ class Choose(Dialog[Question | None]):
         yield KeyWords("tab goes on, enter takes it, escape changes nothing")
 
     def on_mount(self) -> None:
-        """Start at what is chosen now."""
+        """Select the entries of the current question."""
         ops = self.query_one("#op", Choices)
         with self.prevent(OptionList.OptionHighlighted):
             ops.highlighted = ASKABLE.index(self.question.op)
@@ -66,23 +66,23 @@ class Choose(Dialog[Question | None]):
 
     @on(OptionList.OptionHighlighted)
     def take_choice(self, event: OptionList.OptionHighlighted) -> None:
-        """Ask it of another operator, whose dialects are listed, under another dialect, or set the switch otherwise."""
-        listed, chosen, switch = event.option_list, str(event.option_id), self.question.switch
-        if listed.highlighted != event.option_index:
-            return  # the list has moved on since it told so, as a held key makes it
-        if listed.id == "op" and chosen != self.question.op:
+        """Change the operator, dialect or switch to the highlighted entry."""
+        choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
+        if choices.highlighted != event.option_index:
+            return  # a held key has moved the highlight on since this message was posted
+        if choices.id == "op" and chosen != self.question.op:
             self.question = self.question.with_op(chosen)
             self._list_dialects()
-        elif listed.id == "dialect" and chosen != self.question.dialect:
+        elif choices.id == "dialect" and chosen != self.question.dialect:
             self.question = self.question.with_setting("dialect", chosen)
             self._list_switch()
-        elif listed.id == "switch" and switch is not None:
+        elif choices.id == "switch" and switch is not None:
             self.question = self.question.with_setting(switch, [*SWITCH_WORDS][event.option_index])
         self._preview()
 
     @on(Input.Changed)
     def take_setting(self, event: Input.Changed) -> None:
-        """Take a typed setting."""
+        """Change a typed setting."""
         name = str(event.input.id).removeprefix("field-")
         self.question = self.question.with_setting(name, event.value.strip() or None)
         self._preview()
@@ -90,27 +90,27 @@ class Choose(Dialog[Question | None]):
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)
     def action_take(self) -> None:
-        """Close with the question as it is now."""
+        """Close with the current question."""
         self.dismiss(self.question)
 
     def _list_dialects(self) -> None:
         op = self.question.op
-        having = [row.name for row in dialects_with(OPS[op])] if op in OPS else []
-        listed = self.query_one("#dialect", Choices)
+        dialects = [row.name for row in dialects_with(OPS[op])] if op in OPS else []
+        choices = self.query_one("#dialect", Choices)
         with self.prevent(OptionList.OptionHighlighted):
-            listed.clear_options().add_options([Option(name, id=name) for name in having])
-            if self.question.dialect in having:
-                listed.highlighted = having.index(self.question.dialect)
-        listed.disabled = not having
+            choices.clear_options().add_options([Option(name, id=name) for name in dialects])
+            if self.question.dialect in dialects:
+                choices.highlighted = dialects.index(self.question.dialect)
+        choices.disabled = not dialects
         self._list_switch()
 
     def _list_switch(self) -> None:
-        name, listed = self.question.switch, self.query_one("#switch", Choices)
-        listed.disabled = name is None
-        listed.border_title = name or "no switch"
+        name, choices = self.question.switch, self.query_one("#switch", Choices)
+        choices.disabled = name is None
+        choices.border_title = name or "no switch"
         chosen = None if name is None else self.question.settings.get(name)
         with self.prevent(OptionList.OptionHighlighted):
-            listed.highlighted = [*SWITCH_WORDS].index(chosen)  # type: ignore[arg-type]
+            choices.highlighted = [*SWITCH_WORDS].index(chosen)  # type: ignore[arg-type]
 
     def _preview(self) -> None:
         op = self.question.op
@@ -122,11 +122,8 @@ class Choose(Dialog[Question | None]):
         self.query_one("#preview", Static).update(text)
 
 
-# The same question under every dialect
-
-
 class Row(Record):
-    """One dialect with one setting of its switch, and what it says."""
+    """The answer of one dialect with one setting of its switch."""
 
     question: Question
     setting: str
@@ -134,26 +131,26 @@ class Row(Record):
 
     @property
     def options(self) -> Mapping[str, object]:
-        """The settings in force; empty if the question could not be read."""
+        """The settings in force. Empty if the question could not be read."""
         return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """What its columns show."""
+        """The texts of its columns."""
         return self.question.dialect, self.setting, visible(self.answer_text)
 
     @property
     def answer_text(self) -> str:
-        """The answer in a word: the output shape with its conditions, or the rule that refuses."""
+        """The output shape with its conditions, or the refusing rule."""
         if self.result.answer is not None:
             return verdict_text(self.result.answer)
         return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
 
 
 def rows(question: Question) -> list[Row]:
-    """Return the question under every dialect that has its op, and under both settings if there is a switch.
+    """Return a row for each dialect with the op, and for each setting of its switch.
 
-    A setting that is the default is left out of the question.
+    A default setting is omitted from the question.
 
     >>> from shapecalc.tui.question import question_of
     >>> for row in rows(question_of(["reshape", "0,3", "0,-1"]))[:2]:
@@ -161,32 +158,39 @@ def rows(question: Question) -> list[Row]:
     onnx allowzero off refused: zero-volume-infer {}
     onnx allowzero on refused: zero-beside-infer {'allowzero': True}
     """
-    found = []
+    result = []
     for dialect in dialects_with(OPS[question.op]):
-        asking = question.with_setting("dialect", dialect.name)
-        switch = dialect.switch if asking.switch else None
-        for on_ in dialect.settings() if switch else (None,):
-            setting = f"{switch.name} {setting_text(on_)}" if switch else ""
-            given = asking.with_setting(switch.name, None if on_ is switch.default else on_) if switch else asking
-            found.append(Row(given, setting, answer_question(given)))
-    return found
+        dialect_question = question.with_setting("dialect", dialect.name)
+        switch = dialect.switch if dialect_question.switch else None
+        for value in dialect.settings() if switch else (None,):
+            setting = f"{switch.name} {setting_text(value)}" if switch else ""
+            row_question = (
+                dialect_question.with_setting(switch.name, None if value is switch.default else value)
+                if switch
+                else dialect_question
+            )
+            result.append(Row(row_question, setting, answer_question(row_question)))
+    return result
 
 
 def nearest(rows: list[Row], here: Row) -> int:
-    """Return the place of the row with the dialect and the settings of `here`; if there is none, with the dialect."""
-    places = [place for place, row in enumerate(rows) if row.question.dialect == here.question.dialect]
-    return next((place for place in places if rows[place].options == here.options), places[0])
+    """Return the index of the row that matches `current`.
+
+    It has the same dialect and, if possible, the same settings.
+    """
+    candidates = [index for index, row in enumerate(rows) if row.question.dialect == here.question.dialect]
+    return next((index for index in candidates if rows[index].options == here.options), candidates[0])
 
 
 class Rows(DataTable[Text], Finding):
-    """A table in which a slash finds."""
+    """A table that can be searched with a slash."""
 
     def entries(self) -> list[str]:
         """Return the texts of the rows."""
         return [" ".join(cell.plain for cell in self.get_row(key)) for key in self.rows]
 
     def go_to(self, place: int) -> None:
-        """Go to a row."""
+        """Move the cursor to a row."""
         self.move_cursor(row=place)
 
 
@@ -196,49 +200,52 @@ class Compare(Dialog[Question | None]):
     BINDINGS = [Binding("escape,f4", "dismiss", "close")]
 
     def __init__(self, question: Question) -> None:
-        """Ask the question everywhere."""
+        """Answer the question in every dialect."""
         super().__init__()
         self.question = question
         self.rows = rows(question)
 
     def contents(self) -> ComposeResult:
-        """Put the table under a line that says what to do with it."""
+        """Place the table below a line of key hints."""
         yield KeyWords("enter opens a row, at the step where the two differ; escape closes")
         yield Rows(cursor_type="row", zebra_stripes=True)
         yield Static("", id="row", markup=False)
 
     def on_mount(self) -> None:
-        """Fill the table, with the answers marked that differ from the present one."""
+        """Fill the table, and mark the answers that differ from the current one."""
         table: DataTable[Text] = self.query_one(DataTable)
         table.add_columns("", *HEADS)
-        here = Row(self.question, "", answer_question(self.question))
+        current = Row(self.question, "", answer_question(self.question))
         for row in self.rows:
-            differs = row.answer_text != here.answer_text
+            differs = row.answer_text != current.answer_text
             *texts, answer = map(Text, row.texts)
             answer.style = "bold" if differs else ""
             table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
-        table.move_cursor(row=nearest(self.rows, here))
+        table.move_cursor(row=nearest(self.rows, current))
         table.focus()
 
     def on_resize(self) -> None:
-        """Fit the table into the room that it will have."""
+        """Fit the table once its new size is known."""
         for table in self.query(DataTable):
             self.call_after_refresh(self._fit, table)
 
     def _fit(self, table: DataTable[Text]) -> None:
-        """End with dots what has no room in its column."""
+        """Truncate the texts that do not fit their columns."""
         _, _, setting, answer = (column.key for column in table.ordered_columns)
         longest = [max(map(len, column)) for column in zip(HEADS, *(row.texts for row in self.rows), strict=True)]
-        room = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
-        shown = min(longest[1], max(LEAST_SETTING, room - min(longest[2], LEAST_ANSWER)))
+        available = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
+        setting_width = min(longest[1], max(LEAST_SETTING, available - min(longest[2], LEAST_ANSWER)))
         for key, row in zip([*table.rows], self.rows, strict=True):
-            for column, text, cells in ((setting, row.texts[1], shown), (answer, row.texts[2], room - shown)):
-                cell = Text(clip(text, cells, UNICODE), table.get_cell(key, column).style)
+            for column, text, width in (
+                (setting, row.texts[1], setting_width),
+                (answer, row.texts[2], available - setting_width),
+            ):
+                cell = Text(clip(text, width, UNICODE), table.get_cell(key, column).style)
                 table.update_cell(key, column, cell, update_width=True)
 
     @on(DataTable.RowHighlighted)
     def tell_row(self, event: DataTable.RowHighlighted) -> None:
-        """Write the row under the cursor out, which may have no room in the table."""
+        """Show the full texts of the row under the cursor."""
         dialect, setting, answer = self.rows[event.cursor_row].texts
         self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
 

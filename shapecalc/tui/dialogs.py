@@ -1,4 +1,4 @@
-"""Dialogs that show a text: the help, the code of an answer, and what a pasted error message means."""
+"""Dialogs that show text: help, code of an answer, diagnosis of a pasted error."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ SIGNS = (
     ("* →", "times; becomes"),
     ("…", "more than there is room for"),
 )
-"""Every sign that the pictures are drawn with, and what it says."""
+"""Every sign of the pictures, with its meaning."""
 FIELDS = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is a dim nobody knows.",
     "stages": "What happens to it, one op after the other: reshape 0,0,12,64 | transpose 0,2,1,3. "
     "Each takes the options of its own command.",
 }
-"""What is said of the fields that are no parameters of an op."""
+"""The help on fields that are not parameters of an op."""
 PLACES = {
     "picture": "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of "
     "them through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it "
@@ -64,13 +64,13 @@ PLACES = {
     "flow": "The flow: what becomes of each dim. Type what is asked: whether the request works, then the size for the "
     "hole that is lit; enter helps, three times. The arrow keys light another dim, and what it comes from.",
 }
-"""What is said of what is no field."""
+"""The help on widgets that are not fields."""
 MORE = (
     ("tab", "go on to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows what it comes from, a step opens, a key is pressed"),
     ("^P /", "also what has no key: a second chain, a link to share, settings, what was asked before"),
 )
-"""What is more to be known of the main screen."""
+"""Further help on the main screen."""
 
 
 class Help(Dialog[None]):
@@ -79,12 +79,12 @@ class Help(Dialog[None]):
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
 
     def __init__(self, about: str, keys: list[tuple[str, str]]) -> None:
-        """Say something of a room, and what its keys do."""
+        """Show the description of a screen and its keys."""
         super().__init__()
         self.about, self.keys = about, keys
 
     def contents(self) -> ComposeResult:
-        """Say what the room is, then list the keys and the signs."""
+        """List the description, the keys and the signs."""
         keys = Table.grid(padding=(0, 2))
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
@@ -99,7 +99,7 @@ class Help(Dialog[None]):
 
 
 def focus_help(focused: str, op: str) -> str:
-    """Return what is said of the widget of the main screen that has the focus, by its id.
+    """Return the help on the widget of the main screen with an id.
 
     >>> focus_help("field-to", "shuffle")
     'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
@@ -112,7 +112,7 @@ def focus_help(focused: str, op: str) -> str:
 
 
 def _param_help(param: Param) -> str:
-    """Return what is said of a parameter, with the words that can be typed if they are few."""
+    """Return the help on a parameter, with its allowed words."""
     words = ("0", "1") if param.holds is Holds.FLAG else param.words
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
@@ -128,7 +128,7 @@ class CodeScreen(Dialog[None]):
         self.answer = answer
 
     def contents(self) -> ComposeResult:
-        """Put the list beside the code."""
+        """Place the list of targets beside the code."""
         with Horizontal():
             yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
             with VerticalScroll():
@@ -137,25 +137,25 @@ class CodeScreen(Dialog[None]):
 
     @on(OptionList.OptionHighlighted)
     def show(self, event: OptionList.OptionHighlighted) -> None:
-        """Show the code for the framework under the cursor."""
+        """Show the code for the highlighted framework."""
         self.query_one("#code", Static).update(self.code_text(str(event.option_id)))
 
     @on(OptionList.OptionSelected)
     def copy(self, event: OptionList.OptionSelected) -> None:
-        """Copy the code for the framework."""
+        """Copy the code for the selected framework."""
         try:
             copy(self, code(self.answer, str(event.option_id)).text)
         except ShapeError as error:
             self.notify(visible(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
-        """Return the code, and under it what to know before it is used; or why there is none."""
+        """Return the code with its warnings, or the reason why there is none."""
         try:
-            found = code(self.answer, target)
+            result = code(self.answer, target)
         except ShapeError as error:
             return Text(visible(error.problem.message), "red")
-        text = Text(found.text)
-        for warning in found.warnings:
+        text = Text(result.text)
+        for warning in result.warnings:
             text.append(f"\n\n! {warning}", "yellow")
         return text
 
@@ -166,17 +166,17 @@ class DoctorScreen(Dialog[Question | None]):
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
     def __init__(self, found: Diagnosis) -> None:
-        """Show what was found in a text."""
+        """Show the diagnosis of a text."""
         super().__init__()
         self.found = found
         self.commands = [advised.command for _, advised in found.found if advised.command]
 
     def contents(self) -> ComposeResult:
-        """Put the lines into a box that scrolls."""
+        """Place the lines of the diagnosis in a scrollable box."""
         with VerticalScroll():
             yield Static("\n".join(self.found.lines()), markup=False)
         yield KeyWords("enter asks it, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
-        """Close, and ask the first request that the text tells of."""
+        """Close with the first request that the diagnosis suggests."""
         self.dismiss(question_of(split(self.commands[0])[1:]) if self.commands else None)

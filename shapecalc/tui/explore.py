@@ -1,4 +1,4 @@
-"""The main screen: the question in fields, the flow, and the picture of the step at hand."""
+"""The main screen: the fields of the question, the flow, the picture of a step."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
 
 CALM = 0.05
-"""Seconds without a picture after which the next key is drawn at once; a held key is drawn as often as it can be."""
+"""The seconds since the last drawing after which a key is drawn at once."""
 BESIDE_PICTURES = 12
-"""Lines of the screen that are neither the flow nor the picture."""
+"""The lines of the screen that are neither flow nor picture."""
 LINES = 2
-"""Those of them that are drawn across, where the screen is not low."""
+"""The border lines among them, which a low screen does not have."""
 
 
 class Explore(widgets.Room[None]):
-    """One question, answered at every key stroke, and stepped through."""
+    """A question that is answered after every key, and its steps."""
 
     BLANK = True
     AUTO_FOCUS = ""
@@ -50,39 +50,40 @@ class Explore(widgets.Room[None]):
 
     @dataclass
     class QuestionShown(Message):
-        """A question is on the screen, or was there until now."""
+        """A message: a question is on the screen, or leaves it."""
 
         line: str
         """Its command line."""
         at: int
-        """The step of its answer that is stood at."""
+        """The current step of its answer."""
         learns: bool
-        """Whether it is asked before it is shown."""
+        """Whether the screen is in learning mode."""
         for_good: bool = False
-        """Whether nothing more is typed in it."""
+        """Whether the question is not edited any more."""
 
     def __init__(
         self, question: Question, step: int | None, progress: Progress | None, *, big: bool, learns: bool
     ) -> None:
-        """Open with a question, at one of its steps; past the last if it is None.
+        """Open a question at a step, or past the last step for None.
 
-        If it is `big`, the step is drawn in large figures. If it `learns`, it asks before it shows.
+        `big` draws the step in large figures. `learns` is the learning mode, in which the user predicts dims before
+        they are shown.
         """
         super().__init__()
         self.progress = progress or Progress()
         self.state = State(question, step, learns=learns, score=self.progress.today)
         self.state.big = big
         self.course: Course | None = None
-        """The lessons that it was opened with; None for those of the program."""
+        """The lessons of the user's file; None for those of the program."""
         self._lesson = ""
-        """The id of the lesson whose question was taken to the main screen; empty if none was."""
+        """The id of the lesson that the question is from; empty for other questions."""
         self._due = False
         self._shown = 0.0
         self._in_use: Widget | None = None
-        """What had the focus when the terminal became too small."""
+        """The widget that had the focus when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
-        """Lay the screen out from top to bottom."""
+        """Compose the screen from top to bottom."""
         yield widgets.Enlarge(id="enlarge")
         yield widgets.ClickableText("title", "choose")
         yield widgets.Fields(*self._fields())
@@ -95,19 +96,22 @@ class Explore(widgets.Room[None]):
         yield widgets.ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Show everything, with the cursor in the first hole, or in the first field."""
+        """Draw the screen, and focus the first hole or the first field."""
         self.focus_first()
         self.show_soon()
 
     def focus_first(self) -> None:
-        """Give the focus to the first hole, or to the first field."""
+        """Focus the first hole or the first field."""
         self.set_class(self.state.big, "-big")
         asks = self.state.opening or self.state.askable
         focused = self.query_one(widgets.Pane if self.state.big else "#flow") if asks or self.state.big else None
         (focused or self.query(Input).first()).focus()
 
     def _fields(self) -> list[widgets.Field]:
-        """Return the fields of the question; a key typed in one is in the question before the field itself is drawn."""
+        """Return the fields of the question.
+
+        Their values are watched instead of `Input.Changed`, so that a key is in the question before its field is drawn.
+        """
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
@@ -116,22 +120,20 @@ class Explore(widgets.Room[None]):
             field.disable_messages(Input.Changed)  # its value is watched
         return fields
 
-    # What the user does
-
     def take_text(self, name: str, value: str) -> None:
-        """Take a key stroke in a field into the question."""
+        """Update a field of the question."""
         if self.state.question.texts.get(name, "") != value:
             self.state.ask(self.state.question.with_text(name, value), name)
             self.show_soon()
 
     def move_carets(self) -> None:
-        """Keep the carets under what they are about."""
+        """Redraw the carets after a field was scrolled."""
         if self.state.result.problem is not None:
             self.show_soon()
 
     @on(widgets.TextField.CodePasted)
     async def ask_code(self, event: widgets.TextField.CodePasted) -> None:
-        """Ask the chain that a pasted line of code is, of the input that stands there."""
+        """Open a pasted line of code as a chain of the current input."""
         from shapecalc.tui.question import chain_of
 
         try:
@@ -143,7 +145,7 @@ class Explore(widgets.Room[None]):
         self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False, timeout=3)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Take what is pasted outside of the fields into the first of them."""
+        """Paste into the first field if no field has the focus."""
         field = self.query(widgets.TextField).first()
         if not isinstance(self.focused, widgets.TextField) and field.focusable and event.control is not field:
             field.focus()
@@ -151,12 +153,12 @@ class Explore(widgets.Room[None]):
 
     @on(Input.Submitted)
     def go_to_next_field(self) -> None:
-        """Go on to the next field."""
+        """Focus the next field."""
         self.focus_next(Input)
 
     @on(widgets.MarkClicked)
     async def follow_click(self, event: widgets.MarkClicked) -> None:
-        """Follow a click on a dim of the flow, a step of the rail, a key or an element of the grid."""
+        """Handle a click on a dim of the flow, a step of the rail, a key or an element."""
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
@@ -168,7 +170,7 @@ class Explore(widgets.Room[None]):
         self.show_soon()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size, or ask for a larger one."""
+        """Draw for the new size, or show that the terminal is too small."""
         small = widgets.Enlarge.is_needed(event.size)
         if small and not self.has_class("-small"):
             self._in_use = self.focused
@@ -178,19 +180,19 @@ class Explore(widgets.Room[None]):
         self.show_soon()
 
     def on_screen_resume(self) -> None:
-        """Show the score that there is after a lesson or a film."""
+        """Update the score after a lesson or a film."""
         self.show_soon()
 
     def on_descendant_focus(self) -> None:
-        """Say what is wrong with a field once it is left."""
+        """Report the problem of a field when the focus leaves it."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
         self.state.ask(self.state.question, focused and focused.removeprefix("field-"))
         self.show_soon()
 
     def on_key(self, event: events.Key) -> None:
-        """Move the cursor of the grid if the picture has the focus, or type into a hole if the flow has it.
+        """Send a key to the grid or the hole, whichever has the focus.
 
-        Escape leaves the large figures, which hide the line of keys.
+        Escape closes the large figures, which hide the line of keys.
         """
         if event.key == "escape" and self.state.big:
             self.action_big()
@@ -204,7 +206,7 @@ class Explore(widgets.Room[None]):
             event.stop()
 
     def _take_key_of_grid(self, key: str) -> bool:
-        """Take a key for the grid; say whether it means anything there."""
+        """Handle a key of the grid; return whether it has an effect."""
         if key == widgets.BESIDE and self.state.twin is not None:
             self.state.beside = not self.state.beside
         elif key in ARROWS:
@@ -214,7 +216,7 @@ class Explore(widgets.Room[None]):
         return True
 
     def _take_key(self, event: events.Key) -> bool:
-        """Take a key for the flow; say whether it means anything there."""
+        """Handle a key of the flow; return whether it has an effect."""
         state = self.state
         if event.key in ARROWS:
             state.choose_beside(event.key)
@@ -228,20 +230,18 @@ class Explore(widgets.Room[None]):
             return False
         return True
 
-    # What the keys do
-
     def action_step(self, by: int) -> None:
-        """Go a step back, show the step at hand if it is hidden, or go a step on."""
+        """Go a step back or on; a hidden step is first shown."""
         self.state.step(by)
         self.show_soon()
 
     def action_go(self, at: int) -> None:
-        """Go to a step, past the last if it is below 0."""
+        """Go to a step; a negative number means past the last."""
         self.state.go(self.state.last if at < 0 else at)
         self.show_soon()
 
     def action_grid(self) -> None:
-        """Show the elements in place of the picture, and with them the answer, or the picture again."""
+        """Toggle between the elements and the picture."""
         if self._answer_to_show() is None:
             return
         self.state.gridded, self.state.beside = not self.state.gridded, False
@@ -249,40 +249,40 @@ class Explore(widgets.Room[None]):
         self.show_soon()
 
     def action_mistake(self) -> None:
-        """Show the elements beside those of the mistake that gives the same sizes."""
+        """Show the elements next to those of a common mistake with the same sizes."""
         if not self.state.gridded:
             self.action_grid()
         self.state.beside = self.state.gridded
         self.show_soon()
 
     def action_mode(self) -> None:
-        """Go over from work to learning, or back."""
+        """Toggle the learning mode."""
         self.state.switch_mode()
         self.focus_first()
         self.show_soon()
 
     def action_big(self) -> None:
-        """Draw the step in large figures and hide all else, or show everything again."""
+        """Toggle the large figures, which hide everything else."""
         self.state.big = not self.state.big
         self.focus_first()
         self.show_soon()
 
     async def action_undo(self) -> None:
-        """Ask the question before."""
+        """Undo the last change of the question."""
         self.state.turn(back=True)
         await self._show_fields()
 
     async def action_redo(self) -> None:
-        """Ask the question that was taken back."""
+        """Redo the last undone change."""
         self.state.turn(back=False)
         await self._show_fields()
 
     async def action_fix(self) -> None:
-        """Apply the fix that is suggested."""
+        """Apply the suggested fix."""
         await self.ask_anew(self.state.question_with_fix())
 
     def action_hint(self) -> None:
-        """Give a help with the hole at hand."""
+        """Give a hint for the current hole."""
         self.state.enter()
         self.show_soon()
 
@@ -297,15 +297,15 @@ class Explore(widgets.Room[None]):
         widgets.copy(self, f"shapecalc tui {step}{line}")
 
     def action_theme(self) -> None:
-        """Go on to the next theme."""
+        """Switch to the next theme."""
         self.app.theme = theme_after(self.app.theme)
 
     def action_done(self) -> None:
-        """Quit, and leave the answer to be printed."""
+        """Quit, and print the answer."""
         self.app.exit(self.state.result)
 
     async def ask_anew(self, question: Question) -> None:
-        """Ask a question that other fields may belong to."""
+        """Open a question, which may have other fields."""
         if self.state.result.answer is not None:
             line = command(self.state.question, self.state.result.answer)
             self.post_message(self.QuestionShown(line, self.state.at, self.state.learns, for_good=True))
@@ -313,33 +313,33 @@ class Explore(widgets.Room[None]):
         await self._show_fields()
 
     async def _show_fields(self) -> None:
-        """Show the fields of the question; those that are there already keep the focus."""
+        """Update the fields; replace them if the question has others."""
         question, shown = self.state.question, {field.field_name: field for field in self.query(widgets.Field)}
         if (*shown,) == question.fields:
             for name, field in shown.items():
                 field.value = question.texts.get(name, "")
             self.show_soon()
             return
-        for fields in self.query(widgets.Fields):  # there are none any more if the app is about to end
+        for fields in self.query(widgets.Fields):  # none if the app is closing
             await fields.show_others(self._fields())
             self.query(Input).first().focus()
             self.show_soon()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let only those keys act that would do something."""
+        """Enable only the keys that have an effect."""
         return self.state.works(f"{action}({parameters[0]})" if action in ("step", "go") else action)
 
-    # The dialogs. Each is imported when it is asked for, so that the first picture is there sooner.
+    # Each dialog is imported when it is opened: together, their imports delay the first drawing.
 
     @on(widgets.TextField.Diagnosed)
     def show_diagnosis(self, event: widgets.TextField.Diagnosed) -> None:
-        """Show what a pasted error message means."""
+        """Show the diagnosis of a pasted error message."""
         from shapecalc.tui.dialogs import DoctorScreen
 
         self.app.push_screen(DoctorScreen(event.diagnosis), self._take_question)
 
     def action_choose(self, setting: str = "") -> None:
-        """Choose the operator, the dialect and its settings, beginning with a setting if one is named."""
+        """Choose operator, dialect and settings, beginning with `setting` if given."""
         from shapecalc.tui.choose import Choose
 
         hidden = explore_text.hidden_text(self.state)
@@ -359,34 +359,37 @@ class Explore(widgets.Room[None]):
             await self.ask_anew(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
-        """Ask the same under every dialect."""
+        """Compare the answers of every dialect."""
         from shapecalc.tui.choose import Compare
 
         if self.state.result.answer is None or self._answer_to_show() is not None:
             self.app.push_screen(Compare(self.state.question), self._take_row)
 
     def action_equiv(self) -> None:
-        """Compare with another chain, once the answer is not hidden."""
+        """Compare with another chain, unless the answer is hidden."""
         from shapecalc.tui.chains import Equiv
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
     def action_simplify(self) -> None:
-        """Show the shortest chain that does the same, once the answer is not hidden."""
+        """Show the shortest equivalent chain, unless the answer is hidden."""
         from shapecalc.tui.chains import Simplify
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(Simplify(answer), self._take_chain)
 
     def _answer_to_show(self) -> Trace | Chain | None:
-        """Return the answer; None if there is none, or, with a word to the user, if it is hidden."""
+        """Return the answer; None if there is none or it is hidden.
+
+        A hidden answer is reported to the user.
+        """
         if self.state.hides:
             self.notify(explore_text.WOULD_SHOW, markup=False)
         return None if self.state.hides else self.state.answer
 
     def action_film(self) -> None:
-        """Play the request as a film, from the step at hand; it asks about the dims that are hidden."""
+        """Play the film from the current step; it asks for hidden dims."""
         from shapecalc.tui.film import FilmScreen
 
         state = self.state
@@ -398,14 +401,14 @@ class Explore(widgets.Room[None]):
             self.app.push_screen(FilmScreen(answer, None if state.settled else state.at, hidden, state.score))
 
     def action_save(self, kind: str) -> None:
-        """Write the film or the picture of the step into a file; a browser gets it where it keeps its downloads."""
+        """Save the film or the picture of the step; a browser downloads it."""
         from shapecalc.tui.files import save
 
         if (answer := self._answer_to_show()) is not None:
             save(self.app, kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
 
     def action_lessons(self) -> None:
-        """Take a lesson."""
+        """Open the lessons."""
         from shapecalc.tui.lessons import Lessons
 
         screen = Lessons(self.progress, self.course, self._lesson)
@@ -419,34 +422,32 @@ class Explore(widgets.Room[None]):
         self.app.push_screen(screen, take)
 
     def action_drill(self) -> None:
-        """Take exercises of all topics."""
+        """Open exercises of all topics."""
         from shapecalc.tui.lessons import Drilling
 
         self.app.push_screen(Drilling(progress=self.progress), self._take_question)
 
     def action_code(self) -> None:
-        """Show code that does the same."""
+        """Show equivalent code."""
         from shapecalc.tui.dialogs import CodeScreen
 
         if (answer := self._answer_to_show()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return what is said of the widget that has the focus, and the keys of the mode, with what each does."""
+        """Return the help of the focused widget, and the keys with their effects."""
         from shapecalc.tui.dialogs import MORE, focus_help
 
         about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
         keys = widgets.LEARNING if self.state.learns else widgets.KEYS
         return about, [*((key.shown, key.help) for key in keys), *MORE, *widgets.EVERYWHERE]
 
-    # What is taken from them
-
     async def _take_question(self, question: Question | None) -> None:
         if question is not None:
             await self.ask_anew(question)
 
     async def _take_chain(self, text: str | None) -> None:
-        """Ask about the short form of a chain, held against what the chain was held against."""
+        """Open the simplified chain, and keep the second chain of the comparison."""
         if text is not None:
             await self.ask_anew(replace(question_of([CHAIN, text]), second_chain=self.state.question.second_chain))
 
@@ -454,7 +455,7 @@ class Explore(widgets.Room[None]):
         self.state.question = replace(self.state.question, second_chain=text or "")
 
     async def _take_row(self, question: Question | None) -> None:
-        """Switch to a row of the comparison, at the first step that differs from the answer before."""
+        """Open a row of the comparison at the first step that differs."""
         before = self.state.answer
         if question is None:
             return
@@ -463,30 +464,28 @@ class Explore(widgets.Room[None]):
             self.state.go(first_difference(before, self.state.answer))
             self.show_soon()
 
-    # What is shown
-
     def show_soon(self) -> None:
-        """Have the screen drawn soon: once for all keys that are pressed until then."""
+        """Schedule one drawing for all keys that are pressed until then."""
         if not self._due:
             self._due = True
             calm = monotonic() - self._shown > CALM
             self.show() if calm and self.is_attached else self.call_after_refresh(self.show)
 
     def show(self) -> None:
-        """Draw the whole screen from the state."""
+        """Draw the screen from the state."""
         self._due = False
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        asked = command(state.question, state.result.answer)
-        line = Text(visible(f"$ {asked}"), no_wrap=True, overflow="ellipsis")
+        line = command(state.question, state.result.answer)
+        line_text = Text(visible(f"$ {line}"), no_wrap=True, overflow="ellipsis")
         shown = widgets.LEARNING if state.learns else widgets.KEYS
         works = frozenset(key.action for key in shown if key.action and state.offers(key.action))
         hidden, score = explore_text.hidden_text(state), str(state.score)
         self._put("title", explore_text.title(state.question, state.result, width, hidden, score))
         self._put("reason", self._reason_text(width))
         self._put("sentence", explore_text.sentence(state, width))
-        self._put("command", line)
+        self._put("command", line_text)
         follows = state.gridded and isinstance(self.focused, widgets.Pane)
         focused = (widgets.FOLLOWING, *([widgets.COMPARING] if state.twin else [])) if follows else ()
         if isinstance(self.focused, widgets.FocusableText) and (state.opening or state.asking):
@@ -495,11 +494,11 @@ class Explore(widgets.Room[None]):
         self.set_class(state.result.answer is None, "-stale")
         self._put_answer(width)
         if state.result.answer is not None:
-            self.app.post_message(self.QuestionShown(asked, state.at, state.learns))
+            self.app.post_message(self.QuestionShown(line, state.at, state.learns))
         self._shown = monotonic()
 
     def _put_answer(self, width: int) -> None:
-        """Draw the flow, the rail and the picture of the last answer there was."""
+        """Draw the flow, the rail and the picture of the last answer."""
         state = self.state
         beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
         height = explore_text.flow_height(state, self.app.size.height - beside)
@@ -513,19 +512,19 @@ class Explore(widgets.Room[None]):
         self.query_one(f"#{name}", widgets.ClickableText).put(text)
 
     def _reason_text(self, width: int) -> Text:
-        """Return what is wrong, with carets under the characters at fault."""
+        """Return the problem, with carets below the characters at fault."""
         state = self.state
         hides = state.result.answer is not None and state.opening
         problem = None if state.result.typing or hides else state.result.problem
         if problem is None:
             return Text()
-        place = caret(state.question, state.result)
-        found = self.query(f"#field-{place[0]}") if place else None
-        if place is None or not found:
+        span = caret(state.question, state.result)
+        fields = self.query(f"#field-{span[0]}") if span else None
+        if span is None or not fields:
             return explore_text.reason_text(problem, 0, 0, width)
-        field = found.first(Input)
+        field = fields.first(Input)
         start, room = field.content_region.x - 1, field.content_region.width
-        ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in place[1:]]
+        ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in span[1:]]
         left, right = (max(0, min(end, room)) for end in ends)
         left = min(left, room - 1)
         return explore_text.reason_text(problem, start + left, max(1, right - left), width)

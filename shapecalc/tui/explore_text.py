@@ -1,4 +1,4 @@
-"""What the main screen shows, as texts of a given width: its title, its sentence, its question, what is wrong."""
+"""The texts of the main screen: title, status, problem, flow and picture."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ GOING_ON = f"{ONWARD} The arrow keys choose a hole to type into."
 RIGHT = "That is right."
 IT_WORKS, IT_FAILS = "no: it works", "no: it is refused"
 WIDEST_TEXT = 12
-"""The most characters of what was typed that a hole shows."""
+"""The most characters of an entered size that a hole shows."""
 WRONG = UNICODE.fail
 HIDDEN = "answer hidden"
 WOULD_SHOW = "this would show the answer, which is hidden: ^G reveals it"
 MOST_LINES = 2
-"""Lines of the sentence, and of what is wrong."""
+"""The most lines of the status and of a problem."""
 LEAST_NAME = 8
-"""The cells below which the operator is not named."""
+"""The least width, in cells, at which the title names the operator."""
 HEAD_AND_NOTE = 3
-"""Lines of the flow that are no axes before a hole: its head, its first axis, and how many axes are left out."""
+"""The lines of the flow above a hole: head, first axis, number of omitted axes."""
 WHERE = 2
-"""The number of the help that is a table."""
+"""The number of the hint that is a table."""
 LEAST_SHARE = 4
-"""Lines that the flow may have in the least terminal."""
+"""The least number of lines of the flow."""
 CARET = "▲"
 FOLLOWING = "The arrow keys follow another element; it is marked at every stage."
 MOVING, CUTTING = "Transpose moves axes.", "Reshape only moves the cuts."
 MESSAGES = {Kind.PERMUTE: (MOVING, CUTTING), Kind.RESHAPE: (MOVING, CUTTING), Kind.MERGE: (CUTTING,)}
-"""What is to be remembered of stages whose kinds are easily taken for each other."""
+"""The lessons of stages that are easily confused."""
 
 
 def title(question: Question, result: Result, width: int, hidden: str = "", score: str = "") -> Text:
-    """Return the operator, the element count, the score and the answer; if there is little room, the answer alone.
+    """Return the operator, the element count, the score and the answer.
 
-    `hidden` is what stands in place of an answer that is not to be seen.
+    If the width is small, only the answer remains. `hidden` replaces an answer that is hidden.
     """
     answer = result.answer
     if answer is None:
@@ -81,7 +81,7 @@ def _answer_text(answer: Trace | Chain) -> str:
 
 
 def reason_text(problem: Problem, left: int, length: int, width: int) -> Text:
-    """Return what is wrong, with carets at `left` and the words beside or below them."""
+    """Return a problem with carets at `left`, and its message next to or below them."""
     words = visible(problem.message)
     left = max(0, min(left, width - 1))
     carets = CARET * min(max(1, length), width - left) if length else ""
@@ -94,13 +94,13 @@ def reason_text(problem: Problem, left: int, length: int, width: int) -> Text:
 
 
 def problem_text(problem: Problem) -> Text:
-    """Return what is wrong, and under it what would help."""
+    """Return the message of a problem, and its hint below."""
     text = Text(visible(problem.message), "red")
     return text.append(f"\n{visible(problem.hint)}" if problem.hint else "", "default")
 
 
 def sentence(state: State, width: int) -> Text:
-    """Return what is asked, what would help with a problem, the sentence of the step, or when a whole answer holds."""
+    """Return the status line: a question, a fix, a step, or the conditions."""
     answer, problem = state.answer, state.result.problem
     if problem is not None and not state.result.typing and not (state.opening and state.result.answer is not None):
         return _help_text(state, problem, width)
@@ -109,8 +109,8 @@ def sentence(state: State, width: int) -> Text:
     if state.gridded:
         return _lines(sentence_of(state.twin) if state.beside and state.twin else FOLLOWING, width)
     if state.opening or state.asking:
-        asked, how = (WHETHER, YES_OR_NO) if state.opening else (_question(state), OPENING)
-        return stack([Text(clip(asked, width, UNICODE), "bold"), Text(clip(how, width, UNICODE))])
+        question, how = (WHETHER, YES_OR_NO) if state.opening else (_question(state), OPENING)
+        return stack([Text(clip(question, width, UNICODE), "bold"), Text(clip(how, width, UNICODE))])
     if state.settled:
         provisos = _provisos(answer) + ([f"F6: {state.fix.said}."] if state.fix and problem is None else [])
         return Text("\n".join([*wrap(" ".join(provisos), width), _message(answer, width)][:MOST_LINES]))
@@ -124,18 +124,20 @@ def sentence(state: State, width: int) -> Text:
 
 
 def _message(answer: Trace | Chain, width: int) -> str:
-    """Return what is to be remembered of a whole answer: what its stages do, in one line.
+    """Return one line about the effect of the stages of an answer.
 
     >>> import shapecalc as sc
     >>> _message(sc.chain("2,1,3", "squeeze", "expand 4,2,3"), 78)
     'Squeeze drops dims of 1. Expand repeats dims of 1.'
     """
-    said = (MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages)
-    return clip(" ".join(dict.fromkeys(chain.from_iterable(said))), width, UNICODE)
+    sentences = (
+        MESSAGES.get(stage.kind, (f"{stage.label.capitalize()} {stage.kind.value}.",)) for stage in answer.stages
+    )
+    return clip(" ".join(dict.fromkeys(chain.from_iterable(sentences))), width, UNICODE)
 
 
 def _help_text(state: State, problem: Problem, width: int) -> Text:
-    """Return what would help with a problem: the fix, the hint, or the command that explains its rule."""
+    """Return the fix of a problem, its hint, or the command that explains its rule."""
     help_ = f"F6: {state.fix.said}" if state.fix else visible(problem.hint)
     why = "" if problem.rule in (USAGE, FILE) else f"shapecalc why {problem.rule}"
     if not state.big:
@@ -144,15 +146,15 @@ def _help_text(state: State, problem: Problem, width: int) -> Text:
 
 
 def _provisos(answer: Trace | Chain) -> list[str]:
-    """Return what an answer with names depends on, and what its new names stand for, a sentence each."""
-    found = [f"{limit}." for limit in answer.limits[: len({*answer.left_out})]]
+    """Return the limits, conditions and assumptions of an answer, and its new names."""
+    sentences = [f"{limit}." for limit in answer.limits[: len({*answer.left_out})]]
     if answer.conditions:
-        found.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
+        sentences.append(f"Holds when {' and '.join(condition.words for condition in answer.conditions)}.")
     if answer.assumes:
-        found.append(f"Assumes that {' and '.join(map(shown_name, answer.assumes))} is not 0.")
-    new = {*names(answer.output or ())} - {*names(answer.input)}
-    made = (step for step in answer.steps if str(step.value) in new and f"= {step.value}" in step.why)
-    return [*found, *(f"{visible(step.why.partition(':')[0])}." for step in made)]
+        sentences.append(f"Assumes that {' and '.join(map(shown_name, answer.assumes))} is not 0.")
+    new_names = {*names(answer.output or ())} - {*names(answer.input)}
+    steps = (step for step in answer.steps if str(step.value) in new_names and f"= {step.value}" in step.why)
+    return [*sentences, *(f"{visible(step.why.partition(':')[0])}." for step in steps)]
 
 
 def _lines(words: str, width: int) -> Text:
@@ -160,31 +162,36 @@ def _lines(words: str, width: int) -> Text:
 
 
 def few_lines(words: str, width: int, most: int) -> list[str]:
-    """Return the lines of some words, of which the last ends with dots if there are more than that many."""
+    """Wrap words to at most `max_lines` lines; the last ends with dots if more remain."""
     lines = wrap(words, width)
     return lines if len(lines) <= most else [*lines[: most - 1], clip(" ".join(lines[most - 1 :]), width, UNICODE)]
 
 
 def flow_height(state: State, room: int) -> int:
-    """Return how many of the lines for flow and picture the flow may have: half, and more if the hole needs it."""
+    """Return the lines of the flow: half of them, or more if the hole needs it."""
     return max(LEAST_SHARE, room // 2, state.hole[1] + HEAD_AND_NOTE if state.hole else 0)
 
 
 def flow_text(state: State, width: int, height: int) -> Text:
-    """Return the flow at the step at hand, in `height` lines at most."""
+    """Return the flow at the current step, in at most `height` lines."""
     if state.drawn is None:
         return Text()
-    at = None if state.settled or state.opening else state.at
-    return flow(state.drawn, at, width=width, height=height, chosen=state.chosen or state.hole, holes=hole_texts(state))
+    step = None if state.settled or state.opening else state.at
+    return flow(
+        state.drawn, step, width=width, height=height, chosen=state.chosen or state.hole, holes=hole_texts(state)
+    )
 
 
 def rail_text(state: State, width: int) -> Text:
-    """Return the stages with the step at hand, over the shapes; what is only asked for has neither steps nor shapes."""
-    answer, at = state.drawn, None if state.settled else state.at
+    """Return the stages with the current step, over the shapes.
+
+    While the request itself is the question, there are no steps and no shapes to show.
+    """
+    answer, step = state.drawn, None if state.settled else state.at
     if answer is None:
         return Text()
     if not state.opening:
-        return stack([rail(answer, at, width=width), strip(answer, at, width=width)])
+        return stack([rail(answer, step, width=width), strip(answer, step, width=width)])
     question = state.question
     ops = question.texts.get("stages", "").split("|") if question.is_chain else [question.op]
     names = ["input", *(words[0] for op in ops if (words := visible(op).split())), "output"]
@@ -193,7 +200,7 @@ def rail_text(state: State, width: int) -> Text:
 
 
 def _pictured(state: State) -> int:
-    """Return the step whose picture is drawn: that of the hole at hand, if there is one."""
+    """Return the step whose picture is drawn: the one of the current hole, if any."""
     if state.hole is not None:
         return state.predictions.cells[state.hole].step
     if state.opening and state.drawn is not None:
@@ -202,16 +209,16 @@ def _pictured(state: State) -> int:
 
 
 def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None, width: int, height: int) -> Text:
-    """Return the picture under the rail: the grid if it was asked for, and that of the step at hand if not.
+    """Return the picture of the current step, or the grid of elements.
 
-    While something is asked, the picture has a hole, and the helps stand under it.
+    In learning mode, the picture has a hole, and the feedback is below it.
     """
     if state.answer is None or state.drawn is None:
         return Text()
     if not state.gridded:
-        told = told_text(state, width, height - _drawing(state, width, height).plain.count("\n") - 1)
-        left = height - told.plain.count("\n") - 1
-        return stack([_drawing(state, width, left), told]) if told else _drawing(state, width, height)
+        feedback = told_text(state, width, height - _drawing(state, width, height).plain.count("\n") - 1)
+        remaining = height - feedback.plain.count("\n") - 1
+        return stack([_drawing(state, width, remaining), feedback]) if feedback else _drawing(state, width, height)
     try:
         if state.beside and state.twin:
             return beside(state.answer, state.twin.answer, width=width, height=height)
@@ -224,24 +231,23 @@ def picture_text(state: State, value: Callable[[tuple[int, ...]], object] | None
 
 
 def _drawing(state: State, width: int, height: int) -> Text:
-    """Return the picture of the step, or of a mistake beside the truth.
+    """Return the picture of a step, or of a mistake next to the right answer.
 
-    If it is to be in large figures and there is no room for any, it is the flow.
+    Large figures that do not fit are replaced by the flow.
     """
-    if (drawn := beside_text(state, width, height)) or state.drawn is None:
-        return drawn
-    at, holes = _pictured(state), hole_texts(state)
+    if (comparison := beside_text(state, width, height)) or state.drawn is None:
+        return comparison
+    step, holes = _pictured(state), hole_texts(state)
     if not state.big:
-        return picture(state.drawn, at, width=width, height=height, holes=holes)
-    found = big(state.drawn, at, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
-    return found or flow_text(state, width, height)
-
-
-# What is asked
+        return picture(state.drawn, step, width=width, height=height, holes=holes)
+    large = big(state.drawn, step, width=width, height=height, holes=holes, chosen=state.chosen or state.hole)
+    return large or flow_text(state, width, height)
 
 
 def hole_texts(state: State) -> dict[Hole, str]:
-    """Return what stands in each hole: what was typed, a cross before what is wrong, a line where nothing is asked yet.
+    """Return the text of each hole: the entry, with a cross if it is wrong.
+
+    A hole that cannot be filled yet is a line.
 
     >>> from shapecalc.tui.question import question_of
     >>> state = State(question_of(["shuffle", "2,3,4", "--first", "1,0,2", "--to", "0,-1"]), 0, learns=True)
@@ -252,49 +258,54 @@ def hole_texts(state: State) -> dict[Hole, str]:
     """
     if state.opening and state.drawn is not None:
         return dict.fromkeys(unsettled(state.drawn, len(state.drawn.steps)), UNICODE.hole)
-    mine, askable, texts = state.predictions, {*state.askable, state.hole}, {}
+    predictions, askable, texts = state.predictions, {*state.askable, state.hole}, {}
     for hole in state.holes:
-        typed = visible(mine.texts.get(hole, ""))[-WIDEST_TEXT:]
-        mark = WRONG if mine.is_wrong(hole) else " "
+        typed = visible(predictions.texts.get(hole, ""))[-WIDEST_TEXT:]
+        mark = WRONG if predictions.is_wrong(hole) else " "
         texts[hole] = f"[{mark}{typed.ljust(3)}]" if hole in askable or typed else UNICODE.hole
     return texts
 
 
 def sentence_of(mistake: Mistake) -> str:
-    """Return the sentence that names a mistake, with the question that it is the right answer to."""
+    """Return the sentence that names a mistake, and the request it would be right for."""
     return f"{mistake.said[0].upper()}{visible(mistake.said[1:])}."
 
 
 def hidden_text(state: State) -> str:
-    """Return what stands in place of a hidden answer."""
+    """Return the text that replaces a hidden answer; empty if the answer is shown."""
     return HIDDEN if state.hides else ""
 
 
 def told_text(state: State, width: int, height: int) -> Text:
-    """Return what is said to the last answer: what is wrong with it, and the last help that was given.
+    """Return the feedback to the last entry: its error, the mistake, the last hint.
 
-    Where there is little room, a help of several lines is its first one: the picture has the others.
+    If `height` is small, only the first line of a table is returned.
     """
-    mine, hole, lines = state.predictions, state.hole, list[Text]()
+    predictions, hole, lines = state.predictions, state.hole, list[Text]()
     if state.opening or not state.learns:
         return Text()
     works = not (state.answer and state.answer.problem)
-    first = min((cell.step for cell in mine.asked.values()), default=state.last)
-    if mine.said is (not works) and not mine.texts and (state.passed <= first or not works):
+    first = min((cell.step for cell in predictions.asked.values()), default=state.last)
+    if predictions.said is (not works) and not predictions.texts and (state.passed <= first or not works):
         lines.append(Text(f"{WRONG} {IT_WORKS if works else IT_FAILS}", "red"))
-    if hole is not None and mine.is_wrong(hole):
+    if hole is not None and predictions.is_wrong(hole):
         lines.append(Text(f"{WRONG} {_wrong(state, hole)}", "red"))
     if state.mistake is not None:
         lines += [Text(line, "red") for line in wrap(sentence_of(state.mistake), width)]
-    given = mine.given_rungs(hole) if hole is not None and state.asking else 0
-    if hole is not None and given and (state.mistake is None or mine.rungs.get(hole)):
-        helps = _wrapped(mine.hint(hole).rungs[given - 1], width)
-        lines += map(Text, helps if given != WHERE or len(helps) + len(lines) <= height else [helps[0].rstrip(":")])
+    hint_count = predictions.given_rungs(hole) if hole is not None and state.asking else 0
+    if hole is not None and hint_count and (state.mistake is None or predictions.rungs.get(hole)):
+        helps = _wrapped(predictions.hint(hole).rungs[hint_count - 1], width)
+        lines += map(
+            Text, helps if hint_count != WHERE or len(helps) + len(lines) <= height else [helps[0].rstrip(":")]
+        )
     return stack(lines) if lines else Text()
 
 
 def beside_text(state: State, width: int, height: int) -> Text:
-    """Return the answer that a whole wrong prediction is right of, beside the asked one, once that is not hidden."""
+    """Return the answer that a wrong prediction belongs to, next to the right answer.
+
+    It is empty while the right answer is hidden.
+    """
     mistake = None if state.hides or None in state.predictions.predicted else state.mistake
     if mistake is None or state.answer is None:
         return Text()
@@ -305,7 +316,7 @@ def beside_text(state: State, width: int, height: int) -> Text:
 
 
 def _question(state: State) -> str:
-    """Return what is asked of the hole at hand, with its number among the steps that ask."""
+    """Return the question of the current hole, numbered among the steps that have one."""
     assert state.hole is not None
     steps = sorted({cell.step for cell in state.predictions.asked.values()})
     number = steps.index(state.predictions.cells[state.hole].step) + 1
@@ -313,15 +324,15 @@ def _question(state: State) -> str:
 
 
 def _wrong(state: State, hole: Hole) -> str:
-    """Return what is wrong with what was typed: the axis that it is the size of, if it is of one alone."""
-    mine, typed = state.predictions, visible(state.predictions.texts[hole])
-    axis = mine.taken_for(hole)
-    if mine.dim(hole) is None:
-        return f"'{typed}' is not a size"
-    return f"{typed} is not it" if axis is None else f"{typed} is dim {axis}"
+    """Return why an entry is wrong: the axis that has this size, if there is only one."""
+    predictions, entry = state.predictions, visible(state.predictions.texts[hole])
+    axis = predictions.taken_for(hole)
+    if predictions.dim(hole) is None:
+        return f"'{entry}' is not a size"
+    return f"{entry} is not it" if axis is None else f"{entry} is dim {axis}"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a help; the lines of a table stay as they are."""
+    """Wrap a hint; the lines of a table stay."""
     lines = [visible(line) for line in text.split("\n")]
     return lines if len(lines) > 1 else wrap(lines[0], width)

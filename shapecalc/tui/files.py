@@ -1,4 +1,4 @@
-"""Files: the arrays that are chosen as the input, and what is saved."""
+"""The file dialogs: arrays to open as the input (^O), and pictures to save."""
 
 from __future__ import annotations
 
@@ -30,48 +30,51 @@ from shapecalc.view.files import ENDINGS, still
 from shapecalc.view.film import FORMATS, film_file
 
 MOST = 1000
-"""The most names that are listed of a folder or a file."""
+"""The maximum number of entries listed in a folder or a file."""
 HOLDS_SEVERAL = (".npz", ".safetensors")
-"""The endings of files that hold several arrays, each with a name."""
+"""The endings of files that contain several named arrays."""
 FILM = "film"
 
 
 class Entry(Record):
-    """A folder, a file, or an array in a file, by the name that an input has for it."""
+    """A folder, a file, or an array in a file, by the name used for an input."""
 
     name: str
     path: str
     opens: bool
-    """Whether there is something to list in it."""
+    """Whether it contains entries itself."""
 
 
 def entries_in(path: str) -> list[Entry]:
-    """Return what a folder or a file of several arrays holds, folders first; raise `OSError` if it cannot be read."""
+    """Return the entries of a folder, folders first, or of a file of several arrays.
+
+    Raises `OSError` if it cannot be read.
+    """
     if path.endswith(HOLDS_SEVERAL):
-        return [Entry(found.name.removeprefix(path), found.name, False) for found in islice(found_in(path), MOST)]
+        return [Entry(array.name.removeprefix(path), array.name, False) for array in islice(found_in(path), MOST)]
     entries = [Entry("..", str(Path(path).resolve().parent), True)]
-    inside = sorted(each for each in Path(path).iterdir() if not each.name.startswith("."))
-    entries += [Entry(f"{each.name}/", str(each), True) for each in inside if _is_folder(each)]
-    files = (each for each in inside if is_file(each.name) and not _is_folder(each))
-    return (entries + [Entry(each.name, str(each), each.name.endswith(HOLDS_SEVERAL)) for each in files])[:MOST]
+    inside = sorted(child for child in Path(path).iterdir() if not child.name.startswith("."))
+    entries += [Entry(f"{child.name}/", str(child), True) for child in inside if _is_folder(child)]
+    files = (child for child in inside if is_file(child.name) and not _is_folder(child))
+    return (entries + [Entry(file.name, str(file), file.name.endswith(HOLDS_SEVERAL)) for file in files])[:MOST]
 
 
 def _is_folder(path: str | Path) -> bool:
-    return isdir(path)  # noqa: PTH112 - it never raises
+    return isdir(path)  # noqa: PTH112 - Path.is_dir can raise
 
 
 def about(entry: Entry) -> str:
-    """Return what is said of an entry: the shape and the type of an array, or how many there are.
+    """Return the description of an entry: an array's shape and type, or a count.
 
     >>> about(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
     """
     if _is_folder(entry.path):
         return "a folder"
-    found = list(islice(found_in(entry.path), MOST))
-    if entry.opens and len(found) != 1:
-        return f"{len(found)} arrays"
-    return found[0].problem or f"{found[0].dtype or 'structured'} {shape_text(found[0].shape)}"
+    arrays = list(islice(found_in(entry.path), MOST))
+    if entry.opens and len(arrays) != 1:
+        return f"{len(arrays)} arrays"
+    return arrays[0].problem or f"{arrays[0].dtype or 'structured'} {shape_text(arrays[0].shape)}"
 
 
 class Files(Dialog[str | None]):
@@ -80,13 +83,13 @@ class Files(Dialog[str | None]):
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "leave", "up")]
 
     def __init__(self, path: str) -> None:
-        """Open at a folder."""
+        """Open a folder."""
         super().__init__()
         self.path = path
         self.entries: list[Entry] = []
 
     def contents(self) -> ComposeResult:
-        """Put the list under the folder's name, and what is said of its lines under it."""
+        """Place the list below the folder, and the description below the list."""
         yield Static("", id="folder", markup=False)
         yield Choices(id="entries")
         yield Static("", id="about", markup=False)
@@ -98,27 +101,27 @@ class Files(Dialog[str | None]):
         self.query_one(Choices).focus()
 
     def show(self, path: str) -> None:
-        """List a folder or a file; where it cannot be read, say why and stay."""
+        """List a folder or a file. If it cannot be read, show the error instead."""
         try:
             entries = entries_in(path)
         except OSError as error:
             self.query_one("#about", Static).update(visible(f"{path}: {error.strerror}"))
             return
         self.path, self.entries = path, entries
-        first = f"the first {MOST} of " if len(entries) == MOST else ""
-        self.query_one("#folder", Static).update(visible(f"{first}{Path(path).resolve()}"))
-        listed = self.query_one(Choices)
-        listed.clear_options().add_options([Option(visible(entry.name)) for entry in entries])
-        listed.highlighted = 0 if entries else None
+        limit_note = f"the first {MOST} of " if len(entries) == MOST else ""
+        self.query_one("#folder", Static).update(visible(f"{limit_note}{Path(path).resolve()}"))
+        choices = self.query_one(Choices)
+        choices.clear_options().add_options([Option(visible(entry.name)) for entry in entries])
+        choices.highlighted = 0 if entries else None
 
     @on(OptionList.OptionHighlighted)
     def look(self, event: OptionList.OptionHighlighted) -> None:
-        """Say what is under the cursor."""
+        """Show the description of the entry under the cursor."""
         self.query_one("#about", Static).update(visible(about(self.entries[event.option_index])))
 
     @on(OptionList.OptionSelected)
     def take(self, event: OptionList.OptionSelected) -> None:
-        """Open what holds something, or close with the shortest name of an array from the folder one is in."""
+        """Open an entry that contains others, or close with the shortest array path."""
         entry = self.entries[event.option_index]
         if entry.opens:
             self.show(entry.path)
@@ -126,17 +129,14 @@ class Files(Dialog[str | None]):
             self.dismiss(min(entry.path, relpath(entry.path), key=len))
 
     def action_leave(self) -> None:
-        """Go to the folder above."""
+        """List the parent folder."""
         self.show(str(Path(self.path).resolve().parent))
 
 
-# What is saved
-
-
 def save(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
-    """Ask for the name of a file, for a film or for the picture of a step, from 1; a browser keeps an SVG with its own.
+    """Ask for a file name, and write a film or the picture of a step to it.
 
-    The step is None for the whole answer.
+    Steps are counted from 1. A step of None is the whole answer. In a browser, an SVG is downloaded instead.
     """
 
     def contents(name: str) -> bytes:
@@ -155,36 +155,36 @@ class Save(Dialog[None]):
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
     def __init__(self, kind: str, make: Callable[[str], bytes]) -> None:
-        """Ask for the name of the file of a `film` or a `picture`, whose contents are made for that name."""
+        """Ask for the name of a file whose contents `make_contents` returns."""
         super().__init__()
         self.kind, self.make = kind, make
         self._writing = False
 
     def contents(self) -> ComposeResult:
-        """Put what names may end in over the field."""
+        """Place the list of endings above the field."""
         endings = FORMATS if self.kind == FILM else ENDINGS
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
         yield Static("enter saves it, escape closes", id="words", markup=False)
 
     def on_mount(self) -> None:
-        """Begin in the field."""
+        """Focus the field."""
         self.query_one(TextField).focus()
 
     @on(Input.Submitted)
     async def save(self, event: Input.Submitted) -> None:
-        """Write the file and close, or say why not."""
+        """Write the file and close, or show the error."""
         if self._writing:
             return
-        name, words = event.value.strip(), self.query_one("#words", Static)
+        name, status = event.value.strip(), self.query_one("#words", Static)
         self._writing = True
-        words.update("writing ...")
+        status.update("writing ...")
         try:
             await asyncio.to_thread(lambda: write_whole(Path(name), self.make(name)))
         except ShapeError as error:
-            words.update(visible(f"{error.problem.message}. {error.problem.hint}".strip()))
+            status.update(visible(f"{error.problem.message}. {error.problem.hint}".strip()))
         except OSError as error:
-            words.update(visible(str(error)))
+            status.update(visible(str(error)))
         else:
             self.dismiss()
             self.app.notify(visible(name), title="saved", markup=False)
@@ -192,18 +192,19 @@ class Save(Dialog[None]):
 
 
 def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Save the screen without notifications, as a picture or as text; from a browser, where it keeps its downloads.
+    """Save the screen as a picture or as text, without notifications.
 
-    The app takes its notifications away in its turn.
+    In a browser it is downloaded. The app removes its notifications in a later callback, so the screen is written
+    after that.
     """
     screen.app.clear_notifications()
     screen.app.call_later(screen.call_after_refresh, partial(_save_screen, screen, as_text=as_text))
 
 
 def _save_screen(screen: Screen[Any], *, as_text: bool) -> None:
-    """Write the screen into a file whose name has the time, and tell that name, or why there is none.
+    """Write the screen to a file named after the time, and report name or error.
 
-    A text is copied, too.
+    A text is copied to the clipboard, too.
     """
     if as_text:
         content = "".join(f"{strip.text.rstrip()}\n" for strip in screen._compositor.render_strips())

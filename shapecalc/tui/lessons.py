@@ -1,4 +1,4 @@
-"""Lessons and exercises: each asks for a prediction before it shows what happens."""
+"""The screens of lessons and exercises, which ask for predictions."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from shapecalc.view.grid import grid
 from shapecalc.view.pictures import explain
 
 LEAST_WIDTH = 20
-"""The cells below which a picture is drawn no narrower."""
+"""The smallest width of a picture, in cells."""
 GRID_HEIGHT = 12
-"""The lines that the elements get over the other pictures."""
+"""The height of the element grid above the other pictures, in lines."""
 SHORT = 30
-"""Lines of the terminal below which the text makes room for the pictures."""
+"""The terminal height below which the text is hidden in favor of the pictures, in lines."""
 LOWEST = 16
-"""Lines of the terminal below which there is none for a border."""
+"""The terminal height below which the border is hidden, in lines."""
 KEYS = (
     Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
     Key("enter", "enter", "go on", "submit()", "go on, once it is answered", 0),
@@ -45,41 +45,44 @@ KEYS = (
     Key("up", "↑↓", "scroll", "scroll(-1)", "scroll up", 9),
     Key("down", "↑↓", "scroll", "scroll(1)", "scroll down", 10),
 )
-"""The keys of every thing to predict."""
+"""The keys of every screen with a task."""
 ABOUT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
 )
 NARROW = 76
-"""The cells of the terminal below which the list is not beside the lesson."""
+"""The terminal width below which the list is not beside the lesson, in cells."""
 HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
 END = (
     "Missed at first: {missed}.\nNext: exercises about {topic}.\n\n^S keeps this screen in a file. "
     "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
 )
-"""What is said at the end of the path."""
+"""The text at the end of a path of lessons."""
 TOPICS_ASKED = "Enter begins. For several topics at once, type them:"
 DRILL = "exercises: "
-"""What the exercises are called in the list, before their topic."""
+"""The prefix of exercise topics in the list."""
 
 
 class TaskPane(Vertical):
-    """A text, what is asked, where it is predicted, and the pictures of the answer. What is asked stays in view."""
+    """A text, a task, the field for the prediction, and the pictures of the answer.
+
+    The task stays visible when the text scrolls.
+    """
 
     def __init__(self) -> None:
-        """Begin with nothing to predict."""
+        """Create a pane without a task."""
         super().__init__(id="task")
         self.asked: Task | None = None
         self.revealed = False
         self.marked = False
-        """Whether it was counted how it was answered first."""
+        """Whether the first answer was scored."""
         self.judged = ""
-        """What was judged last."""
+        """The text that was judged last."""
         self._helped = 0
         self._last: Prediction = None
 
     def compose(self) -> ComposeResult:
-        """Put the field under what is asked, and what is said to it under the field."""
+        """Compose the field below the task, and the feedback below the field."""
         with VerticalScroll(id="lesson", can_focus=False):
             yield Static("", id="text", markup=False)
             yield Static("", id="notes", markup=False)
@@ -91,50 +94,53 @@ class TaskPane(Vertical):
 
     @property
     def field(self) -> AnswerField:
-        """Where the prediction is typed."""
+        """The field for the prediction."""
         return self.query_one(AnswerField)
 
     def ask(self, text: Text, task: Task | None, notes: str = "") -> None:
-        """Show a text and what is to be predicted, with nothing given away; without a task, ask for topics."""
+        """Show a text and an unanswered task; without a task, ask for topics."""
         self.asked, self.revealed, self.marked, self._helped, self._last = task, False, False, 0, None
         self.remove_class("-revealed")
         line = task and (task.shown if task.builds else f"$ shapecalc {task.question}")
-        asked = f"{line}\n{task.asks}" if task else TOPICS_ASKED
-        for name, shown in (("#text", text), ("#asked", asked), ("#judgement", ""), ("#shown", "")):
-            self.query_one(name, Static).update(shown)
+        prompt = f"{line}\n{task.asks}" if task else TOPICS_ASKED
+        for name, content in (("#text", text), ("#asked", prompt), ("#judgement", ""), ("#shown", "")):
+            self.query_one(name, Static).update(content)
         self.put_notes(notes)
         self.field.value = self.judged = ""
-        wanted = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
-        self.field.placeholder = ("" if task.builds else wanted) if task else "topics such as zero perm"
+        example = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
+        self.field.placeholder = ("" if task.builds else example) if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
-        self.call_after_refresh(self.draw)  # the picture has the room that the texts leave
+        self.call_after_refresh(self.draw)  # after the layout, because the height of the picture depends on the texts
 
     def put_notes(self, notes: str) -> None:
-        """Show the notes for the speaker; none if they are empty."""
-        shown = self.query_one("#notes", Static)
-        shown.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
-        shown.display = bool(notes)
+        """Show the notes for the speaker; hide them if they are empty."""
+        widget = self.query_one("#notes", Static)
+        widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
+        widget.display = bool(notes)
 
     def tell(self, text: str, *, right: bool | None = None) -> None:
-        """Say something to the prediction; with a mark if it is right or wrong."""
+        """Show feedback on the prediction, with a mark if it is right or wrong."""
         mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
         if right is False:
-            self.field.action_select_all()  # what is typed next takes its place
+            self.field.action_select_all()  # the next key replaces it
 
     def hint(self) -> None:
-        """Give the next help; they are about the first dim that the field has wrong."""
+        """Show the next hint for the first dim that is wrong in the field."""
         if self.asked is None:
             return
         typed = self.field.value
         prediction = None if self.asked.builds or judging.unread(self.asked, typed) else judging.read_prediction(typed)
         self._helped, self._last = (0 if prediction != self._last else self._helped), prediction
-        helps = judging.rungs(self.asked, answer_line(self.asked.question), prediction)
-        self.tell(helps[min(self._helped, len(helps) - 1)])
+        hints = judging.rungs(self.asked, answer_line(self.asked.question), prediction)
+        self.tell(hints[min(self._helped, len(hints) - 1)])
         self._helped += 1
 
     def is_new(self, typed: str) -> bool:
-        """Say whether what is typed is to be judged; if it was before, or nothing is typed, give a hint."""
+        """Return whether a text must be judged; if not, show a hint.
+
+        An empty text and the text judged last are not judged.
+        """
         if typed.strip() in ("", self.judged):
             self.hint()
             return False
@@ -149,86 +155,89 @@ class TaskPane(Vertical):
             self.draw()
 
     def draw(self) -> None:
-        """Draw what is asked, with a hole; once it is revealed the answer, after the elements or what was mistaken."""
+        """Draw the task with a hole, or the answer if it is revealed.
+
+        An answer is shown below the element grid and beside a wrong prediction.
+        """
         if self.asked is None:
             return
         answer, width = answer_line(self.asked.question), max(LEAST_WIDTH, self.size.width - 2)
-        parts, room = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
+        parts, size = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
         if not self.revealed:
-            room["height"] = self.query_one("#pictures").size.height
-            parts = [judging.task_picture(self.asked, answer, **room)]
+            size["height"] = self.query_one("#pictures").size.height
+            parts = [judging.task_picture(self.asked, answer, **size)]
         else:
             if self.asked.follow:
-                parts = [grid(answer, read_axes(self.asked.follow), **room)]
-            parts += [judging.beside_truth(self.asked, self.field.value, **room), explain(answer, width=width)]
+                parts = [grid(answer, read_axes(self.asked.follow), **size)]
+            parts += [judging.beside_truth(self.asked, self.field.value, **size), explain(answer, width=width)]
         self.query_one("#shown", Static).update(
             stack([line for part in parts if part for line in (Text(""), part)][1:])
         )
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Draw the pictures for the new room, and leave the text out under them if there is little."""
+        """Redraw the pictures for the new size, and hide the text if it is small."""
         self.set_class(self.app.size.height < SHORT, "-short")
         self.draw()
 
 
 class TaskScreen(Dialog[Question | None]):
-    """A screen with a thing to predict. It covers the main screen, whose keys do not act here."""
+    """A screen with a task. It covers the main screen, whose keys are inactive here."""
 
     KEYS: tuple[Key, ...] = KEYS
 
     def __init__(self, progress: Progress | None) -> None:
-        """Note what is done in a progress; where it is None, in the user's."""
+        """Record results in a progress; None is the user's own."""
         super().__init__()
         self.progress = progress or Progress()
         self.answered = False
         """Whether it was answered right, or the answer was shown."""
         self.missed: list[Task | None] = []
-        """What was not right as first answered."""
+        """The tasks whose first answer was not right."""
 
     @property
     def pane(self) -> TaskPane:
-        """What shows the thing to predict."""
+        """The pane of the task."""
         return self.query_one(TaskPane)
 
     def working(self) -> frozenset[str]:
-        """Return the actions that are shown now: one for both ways of scrolling."""
-        idle = {"submit" if self.answered else "submit()"}  # Textual takes both for one action
+        """Return the actions that the line of keys shows; both scroll keys count as one."""
+        idle = {"submit" if self.answered else "submit()"}  # Textual treats both as one action
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
     def mark(self, *, right: bool) -> None:
-        """Count how something was answered first."""
+        """Score the first answer to a task."""
         if not self.pane.marked:
             self.pane.marked = True
             self.progress.today.mark(right=right)
             self.missed += [] if right else [self.pane.asked]
 
     def show_keys(self) -> None:
-        """Show the keys that do something now, and the score over everything."""
+        """Show the active keys below, and the score above everything."""
         self.query_one(".dialog").border_title = str(self.progress.today)
         line = keys_line(self.working(), max(LEAST_WIDTH, self.size.width - 4), self.KEYS)
         self.query_one("#keys", ClickableText).put(line)
 
     def complain(self) -> None:
-        """Tell once why progress is not kept, if it is not."""
+        """Show a warning, once, if progress cannot be saved."""
         if complaint := self.progress.complaint():
             self.notify(complaint, severity="warning", markup=False)
 
     def on_resize(self) -> None:
-        """Leave the border out if there are few lines."""
+        """Hide the border in a low terminal."""
         self.set_class(self.app.size.height < LOWEST, "-lowest")
         self.show_keys()
 
     async def action_submit(self) -> None:
-        """Predict what stands in the field."""
+        """Submit the prediction in the field."""
         await self.pane.field.action_submit()
 
     def action_play(self) -> None:
-        """Close, with the question on the main screen."""
+        """Close, and open the question on the main screen."""
         self.dismiss(question_of(split(self.pane.asked.question)) if self.pane.asked else None)
 
     def action_scroll(self, by: int) -> None:
-        """Scroll the pictures; where there are none, the text."""
+        """Scroll the pictures, or the text if there are none."""
         shown = "#pictures" if self.pane.revealed else "#lesson"
         self.query_one(shown).scroll_relative(y=2 * by, animate=False)
 
@@ -240,28 +249,27 @@ class Drilling(TaskScreen):
     BINDINGS = bindings_of(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
-        """Begin with the first exercise of a topic."""
+        """Start with the first exercise of a topic."""
         super().__init__(progress)
         self.topic = topic
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
         self.exercise = self.drill.exercise
 
     def contents(self) -> ComposeResult:
-        """Show the exercise, and the keys under it."""
+        """Compose the exercise above the keys."""
         yield TaskPane()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Ask the first exercise."""
+        """Show the first exercise."""
         self._ask()
         self.pane.field.focus()
 
     def working(self) -> frozenset[str]:
-        """Return the actions that would do something now."""
+        """Return the actions that have an effect now."""
         return super().working() - {"answer" if self.answered else "next"}
 
     def _ask(self) -> None:
-        """Ask the exercise that is next."""
         self.exercise, self.answered = self.drill.exercise, False
         title = f"Exercise {self.drill.answered + 1}, {self.topic}, level {self.exercise.level}\n"
         self.pane.ask(Text(title, "bold"), self.exercise.task)
@@ -269,7 +277,7 @@ class Drilling(TaskScreen):
 
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
-        """Say whether the prediction is right, and show what happens. If that was said before, go on."""
+        """Judge the prediction and show the answer; if it is answered already, go on."""
         if self.answered:
             self.action_next()
         elif self.pane.is_new(event.value):
@@ -281,16 +289,19 @@ class Drilling(TaskScreen):
             self._judge("")
 
     def _judge(self, typed: str) -> None:
-        """Judge an answer, and note how it was; what is no answer yet is only told. Nothing typed is a miss."""
+        """Judge and score a prediction.
+
+        An unreadable one is only reported; an empty one is a miss.
+        """
         if typed and (problem := judging.unread(self.exercise.task, typed)):
             self.pane.tell(problem, right=False)
             return
-        judged = judge_exercise(self.exercise, typed)
+        judgement = judge_exercise(self.exercise, typed)
         self.answered = True
-        self.mark(right=judged.right)
-        box = self.drill.mark(right=judged.right)
-        self.progress.score(self.exercise.kind.name, box, right=judged.right)
-        self.pane.tell(judged.said or "right", right=judged.right if typed else None)
+        self.mark(right=judgement.right)
+        box = self.drill.mark(right=judgement.right)
+        self.progress.score(self.exercise.kind.name, box, right=judgement.right)
+        self.pane.tell(judgement.said or "right", right=judgement.right if typed else None)
         self.pane.reveal()
         self.show_keys()
         self.complain()
@@ -325,7 +336,7 @@ class Lessons(TaskScreen):
     ]
 
     def __init__(self, progress: Progress | None = None, course: Course | None = None, opens: str = "") -> None:
-        """Open the list, at the lesson of an id; without one, at the first that is not done."""
+        """Open the list at the lesson with an id, or at the first unfinished one."""
         super().__init__(progress)
         self.course = Course(lessons()) if course is None else course
         self.noted = self.course.notes
@@ -334,24 +345,24 @@ class Lessons(TaskScreen):
 
     @property
     def lesson(self) -> Lesson | None:
-        """The lesson under the cursor; None if exercises are."""
+        """The selected lesson; None if exercises are selected."""
         return self.course.lessons[self.at] if self.at < len(self.course.lessons) else None
 
     def contents(self) -> ComposeResult:
-        """Put the list beside the lesson."""
+        """Compose the list beside the lesson."""
         with Horizontal():
             yield Choices(id="list")
             yield TaskPane()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
-        """Stand at the lesson to open, or the first not done; where the list has no room beside it, in that lesson."""
+        """Select the lesson to open; open it directly if the list has no space beside it."""
         done = self.progress.done
-        places = [*enumerate(self.course.lessons)]
-        opened = [place for place, lesson in places if lesson.id == self.opens]
-        if self.course.path and not opened and PASSED not in done:  # what was passed does not come again
-            opened = [max((place + 1 for place, lesson in places if lesson.id in done), default=0)]
-        self.at = next(iter(opened or [place for place, lesson in places if lesson.id not in done]), 0)
+        indexed = [*enumerate(self.course.lessons)]
+        opened = [index for index, lesson in indexed if lesson.id == self.opens]
+        if self.course.path and not opened and PASSED not in done:  # a path continues after the last lesson done
+            opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
+        self.at = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
         self.pane.field.focus()
         self._list()
@@ -360,7 +371,7 @@ class Lessons(TaskScreen):
         self.complain()
 
     def working(self) -> frozenset[str]:
-        """Return the actions that would do something now."""
+        """Return the actions that have an effect now."""
         idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.at + by < self._entries}
         if self.lesson is None:
             return frozenset({"back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
@@ -369,21 +380,24 @@ class Lessons(TaskScreen):
 
     @property
     def _entries(self) -> int:
-        """How many entries can be gone through: the lessons, and in the list the exercises, or the path's end."""
+        """The number of entries.
+
+        These are the lessons, and the exercises in the list or the end of the path.
+        """
         return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._listing)
 
     @property
     def _listing(self) -> bool:
-        """Whether the list is shown."""
+        """Whether the list is visible."""
         return self.has_class("-listing")
 
     def _set_listing(self, listing: bool) -> None:
-        """Show the list, or leave the room to the lesson."""
+        """Show or hide the list."""
         self.set_class(listing, "-listing")
         self.show_keys()
 
     def _show(self) -> None:
-        """Show the lesson at hand, or what the exercises are."""
+        """Show the selected lesson, or a description of the exercises."""
         lesson, self.answered = self.lesson, False
         if lesson is None and self.course.path:
             self.progress.mark(PASSED)
@@ -392,20 +406,25 @@ class Lessons(TaskScreen):
         elif lesson is None:
             self.pane.ask(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
         else:
-            place = f"{self.at + 1} of {len(self.course.lessons)}: " if self.course.path else ""
-            words = f"{HELLO if place and not self.at else ''}{' '.join(lesson.text.split())}\n"
-            text = Text.assemble((f"{place}{lesson.title}\n\n", "bold"), words)
+            position = f"{self.at + 1} of {len(self.course.lessons)}: " if self.course.path else ""
+            words = f"{HELLO if position and not self.at else ''}{' '.join(lesson.text.split())}\n"
+            text = Text.assemble((f"{position}{lesson.title}\n\n", "bold"), words)
             self.pane.ask(text, lesson.task, lesson.notes if self.noted else "")
         self.show_keys()
 
     def _end(self) -> Text:
-        """Return what is said at the end of the path: what was missed, what comes next, and how it is kept."""
-        missed = ", ".join(f"'{each.title}'" for each in self.course.lessons if each.task in self.missed) or "nothing"
+        """Return the text at the end of the path."""
+        missed = (
+            ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed) or "nothing"
+        )
         return Text.assemble(("The end of the path\n\n", "bold"), END.format(missed=missed, topic=self._topic))
 
     @property
     def _topic(self) -> str:
-        """The topic of the exercises at hand; at the end of the path, what was missed most."""
+        """The selected topic of exercises.
+
+        At the end of the path it is the topic that was missed most.
+        """
         if not self.course.path:
             return TOPICS[self.at - len(self.course.lessons)]
         topics = Counter(topic_of(task.question) for task in self.missed if task)
@@ -413,18 +432,18 @@ class Lessons(TaskScreen):
 
     @on(Input.Changed)
     def lead(self, event: Input.Changed) -> None:
-        """Leave the room to the lesson once something is typed for it."""
+        """Hide the list once the user types an answer."""
         if event.value and self.lesson and self._listing:
             self._set_listing(False)
 
     @on(OptionList.OptionSelected)
     def begin(self, event: OptionList.OptionSelected) -> None:
-        """Leave the room to the lesson that was clicked, or go on to exercises."""
+        """Open the lesson or the exercises that were clicked."""
         self.action_go(event.option_index - self.at)
         self._begin()
 
     def _begin(self) -> None:
-        """Leave the room to the lesson, or go on to exercises: of the topics that were typed, or of the one at hand."""
+        """Open the selected lesson, or exercises on the typed or selected topics."""
         if self.lesson is not None:
             self._set_listing(False)
             return
@@ -436,13 +455,16 @@ class Lessons(TaskScreen):
             self.app.push_screen(screen, self._leave)
 
     def _leave(self, question: Question | None) -> None:
-        """Go on to the main screen if exercises were left with a question."""
+        """Close with a question that the exercises were left with."""
         if question is not None:
             self.dismiss(question)
 
     @on(Input.Submitted)
     def check(self, event: Input.Submitted) -> None:
-        """Say whether the prediction is right; if it is, show what happens. If it was right before, go on."""
+        """Judge the prediction, and show the answer if it is right.
+
+        If it was right already, go on.
+        """
         if self.lesson is None or self._listing:
             self._begin()
         elif self.answered:
@@ -464,7 +486,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_answer(self) -> None:
-        """Show the answer, its pictures and the point, which counts as a miss."""
+        """Show the answer, its pictures and the point of the lesson; counts as a miss."""
         if self.lesson is not None:
             self.mark(right=False)
             self.answered = True
@@ -474,7 +496,7 @@ class Lessons(TaskScreen):
         self.show_keys()
 
     def action_go(self, by: int) -> None:
-        """Go to the next lesson, or to the one before."""
+        """Go to the next lesson, or to the previous one."""
         if by and 0 <= self.at + by < self._entries:
             self.at += by
             self.query_one("#list", Choices).highlighted = self.at
@@ -485,23 +507,26 @@ class Lessons(TaskScreen):
         self.action_go(-self.at if by < 0 else self._entries - 1 - self.at)
 
     def action_scroll(self, by: int) -> None:
-        """Go through the list if it is shown; otherwise scroll the text and the pictures."""
+        """Move through the list if it is visible, otherwise scroll."""
         if self._listing:
             self.action_go(by)
         else:
             super().action_scroll(by)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys of the list's ends to the field where there is no list."""
+        """Leave the home and end keys to the field if the list is hidden."""
         return action != "edge" or self._listing
 
     def action_notes(self) -> None:
-        """Show the notes for the speaker, or hide them."""
+        """Toggle the notes for the speaker."""
         self.noted = not self.noted
         self.pane.put_notes(self.lesson.notes if self.lesson and self.noted else "")
 
     def action_back(self) -> None:
-        """Go back to the list, and from there to the main screen; the path is left for good."""
+        """Go back to the list, and from there to the main screen.
+
+        A path has no list, and is not offered again.
+        """
         if self.course.path:
             self.progress.mark(PASSED)
         if self._listing or self.course.path:
@@ -510,9 +535,9 @@ class Lessons(TaskScreen):
         self._set_listing(True)
 
     def _list(self) -> None:
-        """List the lessons, those that are done with a tick, and the exercises."""
-        listed = self.query_one("#list", Choices)
+        """Fill the list with the lessons, ticked if done, and the topics of exercises."""
+        widget = self.query_one("#list", Choices)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
         titles += [f"  {DRILL}{topic}" for topic in TOPICS]
-        listed.clear_options().add_options([Option(title) for title in titles])
-        listed.highlighted = self.at
+        widget.clear_options().add_options([Option(title) for title in titles])
+        widget.highlighted = self.at

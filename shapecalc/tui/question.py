@@ -1,4 +1,4 @@
-"""The question on the screen, and what the core answers to it. Nothing here draws."""
+"""The question on the screen and its answer, without widgets."""
 
 from __future__ import annotations
 
@@ -24,63 +24,71 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 CHAIN = "chain"
-"""What stands in the place of an op if several are asked for in a row."""
+"""The pseudo-op of a chain."""
 EQUIV = "equiv"
-"""What stands there if a chain is held against another."""
+"""The command that compares a chain with another."""
 ASKABLE = (*OPS, CHAIN)
-"""What can be asked."""
+"""The ops and pseudo-ops of questions."""
 SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
-"""The fields that ask for the same under another name."""
+"""Fields of different ops with the same meaning."""
 ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
-"""What may still be typed: a text that any of these completes is no mistake yet."""
+"""Possible completions of a partial text.
+
+If one of them makes it valid, it is not an error yet.
+"""
 MOST_VALUES = 2
-"""The most values that a stage needs."""
+"""The maximum number of required values of a stage."""
 CLOSED = "a served app opens no files and writes none"
 SETTINGS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
     "where": "sizes for names: N=8,C=3",
 }
-"""The settings that are typed, in words."""
+"""Descriptions of the settings that are typed."""
 SWITCH_WORDS = {None: "as the dialect has it", True: "on", False: "off"}
-"""The settings of a switch, in words."""
+"""Descriptions of the settings of a switch."""
 _files_are_open = True
-"""Whether this process opens the files that inputs name."""
+"""Whether this process may open input files."""
 
 
 class Question(Record):
-    """What is asked: an op or `chain`, the texts of its fields, and the settings that were chosen."""
+    """An op or `chain`, the texts of its fields, and its settings."""
 
     op: str
     texts: Mapping[str, str]
     settings: Mapping[str, object] = NONE
-    """The options that every op has, as they were chosen beside the fields."""
+    """The options that every op has, set outside the fields."""
     second_chain: str = ""
-    """The chain that it is held against, as it was typed; empty if there is none."""
+    """The text of the chain to compare with; empty if there is none."""
 
     @property
     def is_chain(self) -> bool:
-        """Whether several ops in a row are asked for."""
+        """Whether the question is a chain of ops."""
         return self.op == CHAIN
 
     @property
     def row(self) -> Dialect:
-        """The dialect that answers; raises `ShapeError` (usage) if the settings name one that does not exist."""
+        """The dialect that applies.
+
+        Raises `ShapeError` (usage) if the settings name an unknown one.
+        """
         return ask.dialect_called(str(self.settings.get("dialect") or ask.default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
-        """The name of the dialect that answers."""
+        """The name of the dialect that applies."""
         return self.row.name
 
     @property
     def switch(self) -> str | None:
-        """The name of the switch that the op has in this dialect; None if it has none."""
+        """The name of the op's switch in this dialect; None if it has none."""
         return None if self.is_chain else ask.switch_name(OPS[self.op], self.row)
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields: the input, what the op takes in this dialect, and what its operator takes beside.
+        """The names of the fields.
+
+        They are the input and the parameters that the op and its operator have in this dialect.
 
         >>> Question("flatten", {}, {"dialect": "torch"}).fields, Question("chain", {}).fields
         (('input', 'start_dim', 'end_dim'), ('input', 'stages'))
@@ -90,12 +98,12 @@ class Question(Record):
         op, row = OPS[self.op], self.row
         operator = operator_of(op, row)
         params = (*op.params, *(operator.params if operator else ()))
-        never = [name for name, since in (operator.since if operator else NONE).items() if since is None]
-        return ("input", *(param.name for param in params if param.is_taken_by(row) and param.name not in never))
+        unsupported = [name for name, since in (operator.since if operator else NONE).items() if since is None]
+        return ("input", *(param.name for param in params if param.is_taken_by(row) and param.name not in unsupported))
 
     @property
     def filled_texts(self) -> dict[str, str]:
-        """The texts of the fields that hold one, by name."""
+        """The texts of the fields that are not blank, by name."""
         return {name: text for name in self.fields if (text := self.texts.get(name, "")).strip()}
 
     def with_text(self, name: str, text: str) -> Question:
@@ -103,9 +111,10 @@ class Question(Record):
         return replace(self, texts={**self.texts, name: text})
 
     def with_op(self, op: str) -> Question:
-        """Return the question about another op: texts stay, also those that only the op before has a field for.
+        """Return the question for another op.
 
-        A shape or a perm that was asked for is asked for again. The dialect stays if it has the op.
+        Texts are kept, also those without a field in the new op. A field of the same meaning takes over a shape or a
+        perm. The dialect is kept if it has the op.
 
         >>> question_of(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
@@ -118,53 +127,57 @@ class Question(Record):
         if changed.is_chain:
             return changed
         dialect = self.settings.get("dialect")
-        has_it = dialect is not None and operator_of(OPS[op], self.row) is not None
-        return changed.with_setting("dialect", dialect if has_it else None)
+        has_op = dialect is not None and operator_of(OPS[op], self.row) is not None
+        return changed.with_setting("dialect", dialect if has_op else None)
 
     def with_setting(self, name: str, value: object) -> Question:
-        """Return the question with one setting changed; None leaves it out.
+        """Return the question with one setting changed; None removes it.
 
-        Another dialect drops the settings that it does not take. The op's default dialect is left out.
+        Another dialect removes the settings that it does not support. The op's default dialect is not stored.
         """
         if name == "dialect" and value == ask.default_dialect(self.op):
             value = None
         others = {key: kept for key, kept in self.settings.items() if key != name}
-        given = {} if value is None else {name: value}
-        settings = ask.with_defaults(self.op, others, given) if name == "dialect" else {**others, **given}
+        setting = {} if value is None else {name: value}
+        settings = ask.with_defaults(self.op, others, setting) if name == "dialect" else {**others, **setting}
         return replace(self, settings=settings)
 
 
 class Result(Record):
-    """What the core says of a question: an answer, perhaps with a problem, or only a problem."""
+    """The result of a question: an answer, a problem, or both."""
 
     __slots__ = ("__dict__",)
 
     answer: Trace | Chain | None
     problem: Problem | None
     typing: bool = False
-    """Whether the field in use can still become right by typing on."""
+    """Whether typing more text in the focused field can make the question valid."""
     source: Source | None = None
-    """The file that the input names; None if it names none."""
+    """The file of the input; None if there is none."""
 
     @cached_property
     def fix(self) -> tuple[int, Fix | None]:
-        """The first small change that makes the request resolve, or hold for every batch, after its op's number."""
+        """The first fix, with the index of its stage; None if there is no small change."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
-        alone = self.answer is not None and self.answer.op != "chain"  # a stage has no input of its own to change
-        found = ((at, fix) for at, trace in traces for fix in fixes(trace) if alone or fix.name != "input")
-        return next(found, (0, None))
+        is_single_op = self.answer is not None and self.answer.op != "chain"  # the input of a stage cannot be changed
+        candidates = (
+            (index, fix) for index, trace in traces for fix in fixes(trace) if is_single_op or fix.name != "input"
+        )
+        return next(candidates, (0, None))
 
 
 FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
-"""The question that is shown if none is asked: a transpose, a copied 0 and a -1."""
+"""The initial question: a transpose, a copied 0 and a -1."""
 
 
 def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> Question:
-    """Return the question that a command line asks; raise `ShapeError` (usage) if it asks none.
+    """Return the question of a command line.
 
-    Of the `defaults` it has those that were not given.
+    Raises `ShapeError` (usage) if it is invalid.
+
+    `defaults` apply to options that the line does not set.
 
     >>> question_of(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).settings
     {'dialect': 'onnxruntime', 'opset': '13'}
@@ -179,17 +192,17 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
         return replace(_chain_question(words[1:2], defaults), second_chain=_with_defaults(words[2], defaults))
     words = commands.respelled(words)
     if words[0] not in OPS and words[0] not in commands.ELSEWHERE:
-        opening = (*ASKABLE, EQUIV)
-        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], opening)):
-            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], opening))
+        first_words = (*ASKABLE, EQUIV)
+        if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
+            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
         words = ["reshape", *words]
     typed = commands.read_stage(words, with_input=True)
     options = ask.with_defaults(typed.op, defaults, typed.options)
     settings = {name: value for name, value in options.items() if name in ask.common_options()}
     if "dialect" in settings:
         settings["dialect"] = ask.dialect_called(str(settings["dialect"])).name
-    own = ((name, value) for name, value in typed.options.items() if name not in ask.common_options())
-    texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in own}
+    op_options = ((name, value) for name, value in typed.options.items() if name not in ask.common_options())
+    texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in op_options}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
 
@@ -201,19 +214,24 @@ def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Que
 
 
 def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
-    """Return a chain with the defaults that its stages take written out; as it was typed if it cannot be read."""
+    """Write the defaults of a chain's stages into its text.
+
+    An invalid text is returned unchanged.
+    """
     try:
         shape, stages = commands.read_chain(text) if defaults else (text, [])
     except ShapeError:
         return text
     if not stages:
         return text
-    written = [commands.stage_text(op, options) for op, options in ask.chain_with_options(stages, {}, defaults)]
-    return " | ".join([shape, *written]).strip()
+    stage_texts = [commands.stage_text(op, options) for op, options in ask.chain_with_options(stages, {}, defaults)]
+    return " | ".join([shape, *stage_texts]).strip()
 
 
 def command(question: Question, answer: Trace | Chain | None) -> str:
-    """Return the command line that asks a question: as shapecalc writes it, or as it was typed if there is no answer.
+    """Return the command line of a question.
+
+    It is as typed if there is no answer, or for a file or named sizes.
 
     >>> command(FIRST, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
@@ -226,28 +244,28 @@ def command(question: Question, answer: Trace | Chain | None) -> str:
     texts: dict[str, object] = {name: text for name in question.fields if (text := question.texts.get(name, ""))}
     if question.is_chain:
         pieces = [str(texts[name]) for name in question.fields if name in texts]
-        where = question.settings.get("where")
-        return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if where is None else ["--where", str(where)])])
-    written = commands.command_pieces(question.op, {**texts, **question.settings})
-    return join(["shapecalc", *(text for _, text in written)])
-
-
-# The files that inputs name
+        sizes = question.settings.get("where")
+        return join(["shapecalc", CHAIN, " | ".join(pieces), *([] if sizes is None else ["--where", str(sizes)])])
+    line_pieces = commands.command_pieces(question.op, {**texts, **question.settings})
+    return join(["shapecalc", *(text for _, text in line_pieces)])
 
 
 def may_open_files() -> bool:
-    """Say whether this process opens files."""
+    """Return whether this process may open files."""
     return _files_are_open
 
 
 def close_files() -> None:
-    """Let this process open no file from now on, wherever its name comes from: typed, pasted or in a question."""
+    """Prevent this process from opening files, wherever their names come from."""
     global _files_are_open
     _files_are_open = False
 
 
 def open_source(text: str) -> Source | None:
-    """Return the array that an input names; None if it names no file. Raises `ShapeError` (file)."""
+    """Return the array file of an input.
+
+    Returns None if the input is not a file. Raises `ShapeError` (file).
+    """
     if not is_file(text):
         return None
     if not _files_are_open:
@@ -261,11 +279,8 @@ def open_source(text: str) -> Source | None:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
-# What the core answers
-
-
 def answer_question(question: Question, focused: str | None = None) -> Result:
-    """Return what the core says of a question while the field `focused` is being typed in.
+    """Return the result of a question; `focused_field` is the field that is being edited.
 
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
     True
@@ -286,7 +301,10 @@ def answer_question(question: Question, focused: str | None = None) -> Result:
 
 
 def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
-    """Return the requests that a question makes: one for each op; raise `ShapeError` (usage) if it makes none."""
+    """Return the requests of a question, one for each op.
+
+    Raises `ShapeError` (usage) if it is invalid.
+    """
     texts = question.filled_texts
     if "input" not in texts:
         raise misuse("an input shape is missing", "write one, such as 2,3,4", argument="input")
@@ -300,15 +318,18 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
 
 
 def _type_of(source: Source | None, question: Question) -> dict[str, object]:
-    """Return the option for a file's element type; none where the dialect that answers does not know the type."""
-    known = element_type(source.dtype, question.row) if source and source.dtype and not question.is_chain else None
-    return {"dtype": known} if known else {}
+    """Return the dtype option of a file's element type.
+
+    It is empty if the dialect does not know the type.
+    """
+    dtype = element_type(source.dtype, question.row) if source and source.dtype and not question.is_chain else None
+    return {"dtype": dtype} if dtype else {}
 
 
 def without_file(question: Question) -> Question:
-    """Return the question with a file's shape and element type in place of its name, so that the file is read once.
+    """Replace a file's name by its shape and element type.
 
-    Raises `ShapeError` (file) if the file cannot be used.
+    The file is then read once. Raises `ShapeError` (file) if the file cannot be used.
     """
     source = open_source(question.texts.get("input", ""))
     if source is None:
@@ -318,7 +339,10 @@ def without_file(question: Question) -> Question:
 
 
 def _is_half_typed(question: Question, focused: str, source: Source | None) -> bool:
-    """Say whether something typed at the end of a field would make the question readable, or the name of a file."""
+    """Return whether more text in a field can make the question valid.
+
+    A text that may become a file name also counts.
+    """
     text = question.texts.get(focused, "")
     if focused == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
         return True
@@ -332,7 +356,7 @@ def _is_half_typed(question: Question, focused: str, source: Source | None) -> b
 
 
 def _words_starting(question: Question, focused: str, text: str) -> list[str]:
-    """Return the texts that a field takes and that start as its own does, where they are made of known words."""
+    """Return the completions of a field's text by ops or choice words."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
         ops = [op for op in OPS if focused == "stages" and op.startswith(word)]
@@ -342,11 +366,16 @@ def _words_starting(question: Question, focused: str, text: str) -> list[str]:
 
 
 def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
-    """Return the field, and the characters in it, that a problem is about; None if no field is at fault."""
+    """Return the field and the span that a problem points at.
+
+    Returns None if it is not about a field.
+    """
     if (problem := result.problem) is None:
         return None
-    if question.is_chain and (place := _caret_in_stages(question.texts.get("stages", ""), result.answer, problem)):
-        return place
+    if question.is_chain and (
+        stages_span := _caret_in_stages(question.texts.get("stages", ""), result.answer, problem)
+    ):
+        return stages_span
     name = "stages" if question.is_chain and problem.argument != "input" else problem.argument
     if name not in question.fields:
         return None
@@ -356,7 +385,10 @@ def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
 
 
 def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
-    """Return the characters in the stages that a problem is about; None if no stage is at fault."""
+    """Return the span in the stages that a problem points at.
+
+    Returns None if it is not about a stage.
+    """
     try:
         number = commands.unreadable_stage(stages) if answer is None else len(answer.traces) - 1
         of_input = problem.argument == "input" and (answer is None or number == 0)
@@ -368,7 +400,10 @@ def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem
 
 
 def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object] | None:
-    """Return a function that gives a file's element at an index, `?` if it cannot be read; None if there is no file."""
+    """Return a function that reads a file's element at an index.
+
+    It returns `?` for an unreadable element. Returns None without a file.
+    """
     if source is None:
         return None
     from shapecalc.engine.arrays import FileError, elements_at
@@ -382,26 +417,24 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
     return element
 
 
-# Pasted code
-
-
 def chain_of(text: str, question: Question) -> tuple[Question, Sequence[str]]:
-    """Return the question of the chain that code is for the input of a question, and what is to be said of it.
+    """Return the chain of pasted code, with notes on its interpretation.
 
-    Raises `ShapeError`: usage if the input or the code cannot be read, file if the input cannot be used.
+    Its input is that of the question. Raises `ShapeError`: usage if the input or the code is invalid, file if the input
+    cannot be used.
 
-    >>> asked, notes = chain_of("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
-    >>> asked.texts["stages"]
+    >>> chain, notes = chain_of("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
+    >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.core.code import cleaned, read_code  # it is slow to import, and only who pastes needs it
+    from shapecalc.core.code import cleaned, read_code  # imported late: it imports Python's parser
 
-    line = cleaned(text)
+    code = cleaned(text)
     typed = question.texts.get("input", "")
     source = open_source(typed)
     shape = source.shape if source else read_shape(typed)
-    read = read_code(line, {"": shape})
-    if not read.stages:
+    code_chain = read_code(code, {"": shape})
+    if not code_chain.stages:
         raise misuse("the code does nothing to the tensor")
-    stages = commands.chain_text(answer_chain(read.shape, read.stages, {})).partition("|")[2].strip()
-    return Question(CHAIN, {"input": typed, "stages": stages}), (brief(line), *read.notes)
+    stages = commands.chain_text(answer_chain(code_chain.shape, code_chain.stages, {})).partition("|")[2].strip()
+    return Question(CHAIN, {"input": typed, "stages": stages}), (brief(code), *code_chain.notes)

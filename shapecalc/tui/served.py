@@ -1,6 +1,7 @@
-"""The app for a visitor: in a process of its own, which opens no files, writes none, and has a limit of memory.
+"""Run the app for one visitor of `serve`, in a sandboxed process of its own.
 
-Textual is imported in that process alone, not by the server that starts it.
+The process opens and writes no files, and its memory and CPU are limited. Textual is imported only there, not in the
+server.
 """
 
 from __future__ import annotations
@@ -18,31 +19,34 @@ from shapecalc.teaching.lessons import Course
 from shapecalc.tui.question import Question, close_files, without_file
 
 LARGEST = 1 << 29
-"""The most bytes of memory that an app may ask the system for."""
+"""The memory limit of an app in bytes."""
 CPU, MINUTE = 30, 60
-"""The most seconds of CPU that an app may take, and in how many seconds."""
+"""The CPU seconds that an app may use per period, and the period in seconds."""
 LONGEST_COURSE = 100_000
-"""The most bytes of a course: systems hand over no longer text to a process."""
+"""The largest course in bytes; systems limit the size of a process argument."""
 
 
 def command_of(question: Question, course: Course | None = None) -> list[str]:
-    """Return the command that opens an app at a question, with what the question's file says in place of its name.
+    """Return the command that opens an app at a question.
 
-    With a course, the app opens with its lessons, without the speaker's notes.
+    The question has the shape in its file instead of the file name. With a course, the app opens with its lessons,
+    without the speaker's notes.
 
-    Raises `ShapeError` (file) if that file cannot be used, or if the course is too long to be handed over.
+    Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for an argument.
     """
-    asked = json.dumps([*fields(without_file(question)).values()])
+    question_json = json.dumps([*fields(without_file(question)).values()])
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
     if len(lessons.encode()) > LONGEST_COURSE:
         raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {LONGEST_COURSE} bytes are the most"))
-    return [sys.executable, "-P", "-m", __name__, asked, lessons]
+    return [sys.executable, "-P", "-m", __name__, question_json, lessons]
 
 
 def limit_process() -> None:
-    """Let the system hold this process to its memory and CPU and keep it from writing to files, where the system can.
+    """Limit the memory and CPU of this process, and forbid writing files.
 
-    Libraries of numbers set memory aside for every core that they may use, so they use one.
+    Systems without `resource` have no limits.
+
+    Numeric libraries reserve memory for every core that they may use, so they are limited to one thread.
     """
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
@@ -56,7 +60,10 @@ def limit_process() -> None:
 
 
 def _allow_cpu() -> None:
-    """Allow this process more CPU every minute; the system ends it if that is used up before."""
+    """Renew the CPU limit of this process every minute.
+
+    The system kills the process at the limit.
+    """
     from resource import RLIMIT_CPU, getrlimit, setrlimit
 
     while True:
@@ -66,7 +73,7 @@ def _allow_cpu() -> None:
 
 
 def main() -> None:
-    """Run the app for one visitor until it is left, or until the server is gone."""
+    """Run the app for one visitor until it exits or the server dies."""
     limit_process()
     close_files()
     from shapecalc.tui.served_app import ServedApp, opening

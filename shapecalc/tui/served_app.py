@@ -1,4 +1,4 @@
-"""The app as it is served: the links to what it shows, and the pipes that it draws on and takes its keys from."""
+"""The app as `serve` runs it: links to its questions, and a pipe driver."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from shapecalc.tui.question import Question, answer_question, question_of
 
 PROGRAM = "shapecalc"
 LONGEST = 2000
-"""The characters of the longest question that is put into a link; servers take addresses of about 8000 bytes."""
+"""The longest question in a link, in characters; servers accept addresses of about 8000 bytes."""
 
 
 def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
-    """Return the question that a link holds, and its step from 0, or None.
+    """Return the question in a link, and its step from 0, or None.
 
-    Raises `ShapeError`: usage if it cannot be read, file if a file is named.
+    Raises `ShapeError`: usage if the question cannot be parsed, file if it names a file.
 
     >>> question, step = linked_question("shapecalc reshape 2,3,4 0,-1", "2")
     >>> question.texts["target"], step
@@ -44,7 +44,7 @@ def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
 
 
 def link_of(line: str, at: int) -> dict[str, str]:
-    """Return what the link to a question holds, for its command line and the place in its answer; nothing if too long.
+    """Return the link to a question and its step; empty if the question is too long.
 
     >>> link_of("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
@@ -53,7 +53,7 @@ def link_of(line: str, at: int) -> dict[str, str]:
 
 
 def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
-    """Return the question and the step to open with, and what is wrong with the link that was followed.
+    """Return the question and step to open with, and the error of an invalid link.
 
     >>> question, step, complaint = opening(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
@@ -66,14 +66,17 @@ def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question,
 
 
 class ServedApp(ShapecalcApp):
-    """The app of a visitor: its address is a link to what is on the screen, and what was kept ends with it."""
+    """The app of a visitor; its address is a link to the shown question.
+
+    Progress is lost at the end.
+    """
 
     def __init__(
         self, question: Question, step: int | None = 0, complaint: str = "", course: Course | None = None
     ) -> None:
-        """Open with a question, at one of its steps, and say what is wrong with the link that was followed.
+        """Open with a question at a step, and show the error of an invalid link.
 
-        If there is a `course`, its lessons are open.
+        With a `course`, its lessons are open.
         """
         super().__init__(
             question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NOWHERE)
@@ -84,13 +87,16 @@ class ServedApp(ShapecalcApp):
         self._link: dict[str, str] = {}
 
     def on_ready(self) -> None:
-        """Say what is wrong with the link."""
+        """Show the error of the link."""
         if self.complaint:
             self.notify(self.complaint, title="the link is not followed", severity="error", markup=False)
 
     @on(Explore.QuestionShown)
     def send_link(self, shown: Explore.QuestionShown) -> None:
-        """Tell the page the link to what is on the screen, if it is another one now; none names a file."""
+        """Send the link to the shown question to the page, if it changed.
+
+        A link names no file.
+        """
         link = link_of(shown.line, shown.at)
         if link and not shown.for_good and link != self._link and isinstance(self._driver, PipeDriver):
             self._link = link
@@ -98,29 +104,39 @@ class ServedApp(ShapecalcApp):
 
 
 class PipeDriver(WebDriver):
-    """Textual's driver for browsers, which ends with the server and trusts no visitor."""
+    """Textual's driver for browsers, which exits when the server dies.
+
+    It ignores page sizes that a visitor sends.
+    """
 
     def start_application_mode(self) -> None:
-        """Show the cursor from the start: Textual opens as if another window had the keyboard."""
+        """Show the cursor from the start.
+
+        Textual opens as if another window had the focus.
+        """
         super().start_application_mode()
         self._app.call_later(self._app.post_message, events.AppFocus())
 
     def run_input_thread(self) -> None:
-        """Take the keys, and end this process when the pipe that they come through does.
+        """Read keys, and exit the process when the input pipe is closed.
 
-        The server's end of it is closed however the server dies. The app may hang or be busy, so it is not shown.
+        The server's end is closed however the server dies. The process exits directly, because the app may hang or be
+        busy.
         """
         super().run_input_thread()
         if not self.exit_event.is_set():
             os._exit(0)
 
     def process_message(self, message: Message) -> None:
-        """Take a message out of what was typed; none of a size, since only the server says how large the page is."""
+        """Handle a message from the input, except for sizes.
+
+        Only the server knows the size of the page.
+        """
         if not isinstance(message, events.Resize):
             super().process_message(message)
 
     def deliver_binary(self, binary: BinaryIO | TextIO, **options: Any) -> None:
-        """Send a picture of the screen to the server, which hands it to the browser."""
+        """Send a screenshot to the server, which passes it to the browser."""
         picture = binary.read()
         data = picture.encode() if isinstance(picture, str) else picture
         self._write(b"P%s%s" % (len(data).to_bytes(4, "big"), data))

@@ -1,4 +1,7 @@
-"""What the main screen is about: a question, its answer, the place in it, and what is predicted. Nothing here draws."""
+"""The state of the main screen, without widgets.
+
+It holds the question, the current step and the predictions.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,27 @@ from shapecalc.view.hints import Hint, hint_of, is_said, is_worth_asking
 from shapecalc.view.layout import Cell, layouts, opened
 
 Hole = tuple[int, int]
-"""A dim of the flow, by column and index."""
+"""A dim of the flow that is hidden, by column and index."""
 
 WHOLE = (0, 0)
-"""What stands for the question whether a request works where holes are counted; no hole is a dim of the input."""
+"""The pseudo-hole of the validity question.
+
+Dims of the input are never holes.
+"""
 YES_NO = {"y": True, "n": False}
-"""What is typed when it is asked whether a request works."""
+"""The answers to the question whether a request is valid, by key."""
 LONGEST = 40
-"""The most characters that a hole takes."""
+"""The maximum number of characters in a hole."""
 ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
-"""The input axis that an arrow key moves along, counted from the back, and which way."""
+"""The axis, counted from the back, and direction of each arrow key."""
 _mistake_of, _twin_of = lru_cache(maxsize=1)(mistake_of), lru_cache(maxsize=1)(twin_of)
 
 
 class Predictions:
-    """What is asked about one answer, and what was said: whether it works, then the dims that are not printed already.
+    """The predictions on one answer.
 
-    A hole is a dim of the flow, by column and index.
+    The user predicts whether the request is valid, then the dims that are not printed yet. A hole is a dim of the flow,
+    by column and index.
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
@@ -46,17 +53,17 @@ class Predictions:
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
-        """Begin with nothing said; mark each first answer in a score."""
+        """Start without predictions; first attempts count in `score`."""
         self.said: bool | None = None
-        """Whether it was said to work; None until that is answered."""
+        """The prediction whether the request is valid; None before it is made."""
         self.texts: dict[Hole, str] = {}
         self.rungs: dict[Hole, int] = {}
-        """How many helps were asked for."""
+        """The number of hints requested for each hole."""
         self._score = score
         self.marked: set[Hole] = set()
-        """What was answered once; it counts no more."""
+        """The holes whose first attempt has been scored."""
         self._entered: dict[Hole, str] = {}
-        """What was entered as it stands."""
+        """The texts that were submitted, by hole."""
         self._made = () if answer is None else layouts(answer)
         self.steps = () if answer is None else answer.steps
         self.cells: Mapping[Hole, Cell] = {
@@ -65,15 +72,15 @@ class Predictions:
             for row, cell in enumerate(layout.cells)
             if cell.step < len(self.steps) and cell.dim is not None
         }
-        """Every dim that a step settles."""
+        """All dims that a step determines."""
 
     @cached_property
     def asked(self) -> Mapping[Hole, Cell]:
-        """Those dims that are asked for."""
-        found = ((hole, cell, self._made[hole[0] - 1].stage) for hole, cell in self.cells.items())
+        """The dims that the user must predict."""
+        candidates = ((hole, cell, self._made[hole[0] - 1].stage) for hole, cell in self.cells.items())
         return {
             hole: cell
-            for hole, cell, stage in found
+            for hole, cell, stage in candidates
             if is_worth_asking(stage, self.steps[cell.step], hole[1], cell.dim or 0)
         }
 
@@ -83,31 +90,32 @@ class Predictions:
         return tuple(filter(self.is_output, self.cells))
 
     def is_output(self, hole: Hole) -> bool:
-        """Say whether a hole is a dim of the output."""
+        """Return whether a hole is a dim of the output."""
         return hole[0] == len(self._made)
 
     def holes(self, passed: int) -> tuple[Hole, ...]:
-        """Return what is still a hole after so many steps: what is neither settled by them nor predicted right.
+        """Return the holes after a number of steps.
 
-        A dim that is not asked for is one as long as the dim that it stays is one.
+        They are dims that are neither determined nor predicted correctly. A dim that is not a question is hidden as
+        long as the dim that it copies.
         """
-        found = dict[Hole, None]()
+        hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
-            if cell.step >= passed and (not self.is_right(hole) if hole in self.asked else self._stays(hole, found)):
-                found[hole] = None
-        return tuple(found)
+            if cell.step >= passed and (not self.is_right(hole) if hole in self.asked else self._stays(hole, hidden)):
+                hidden[hole] = None
+        return tuple(hidden)
 
     def _stays(self, hole: Hole, before: Collection[Hole]) -> bool:
-        """Say whether a dim that is not asked for keeps the size of one of those that are hidden."""
+        """Return whether a dim that is not a question copies one of the hidden dims."""
         (column, out), dim = hole, self.cells[hole].dim or 0
         return (column - 1, out) in before and not is_said(self._made[column - 1].stage, out, dim)
 
     def of_step(self, at: int) -> tuple[Hole, ...]:
-        """Return the dims that are asked for at one step."""
+        """Return the dims to predict at a step."""
         return tuple(hole for hole, cell in self.asked.items() if cell.step == at)
 
     def type(self, hole: Hole, char: str) -> None:
-        """Type a character into a hole; a backspace takes the last one away."""
+        """Append a character to a hole's text; a backspace deletes the last one."""
         text = self.texts.get(hole, "")
         self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:LONGEST]
         self._entered.pop(hole, None)
@@ -115,24 +123,27 @@ class Predictions:
             self.mark(hole, right=self.is_right(hole))
 
     def mark(self, hole: Hole, *, right: bool) -> None:
-        """Count what was said of a hole first."""
+        """Score the first attempt at a hole."""
         if hole not in self.marked:
             self.marked.add(hole)
             self._score.mark(right=right)
 
     def enter(self, hole: Hole) -> None:
-        """Take what stands in a hole as it is, and give one more help with it."""
+        """Submit the text of a hole and show one more hint."""
         self._entered[hole] = self.texts.get(hole, "")
         if self.is_wrong(hole):
             self.mark(hole, right=False)
         self.rungs[hole] = min(3, self.given_rungs(hole) + 1)
 
     def given_rungs(self, hole: Hole) -> int:
-        """Return how many helps are given: those that were asked for, and one for what is wrong."""
+        """Return the number of visible hints.
+
+        A wrong text shows one hint without a request.
+        """
         return max(self.is_wrong(hole), self.rungs.get(hole, 0))
 
     def dim(self, hole: Hole) -> Dim | None:
-        """Return the dim that was typed into a hole; None if that is no dim."""
+        """Return the dim typed into a hole; None if the text is not a dim."""
         try:
             (dim,) = read_dims(self.texts.get(hole, ""))
         except (ShapeError, ValueError):
@@ -140,71 +151,74 @@ class Predictions:
         return dim
 
     def is_right(self, hole: Hole) -> bool:
-        """Say whether what was typed into a hole is its dim."""
+        """Return whether the text of a hole is its dim."""
         return bool(self.texts.get(hole)) and str(self.dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
-        """Say whether what was typed into a hole is not its dim, and can become it by no further character.
+        """Return whether no further character can make a text right.
 
-        Of a size with names, which can be written in many ways, that is said once it is entered.
+        A named size can be written in many ways, so its text is wrong only once it is submitted.
         """
         text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
         if not text or self.is_right(hole):
             return False
-        entered = self._entered.get(hole, "").strip() == text
-        return entered or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
+        is_submitted = self._entered.get(hole, "").strip() == text
+        return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
     def taken_for(self, hole: Hole) -> int | None:
-        """Return the index of the only dim before the stage whose size was typed in place of the right one."""
+        """Return the axis before the stage whose size was typed instead.
+
+        Returns None unless exactly one axis has this size.
+        """
         dim, before = self.dim(hole), self._made[hole[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
-        """Return the question of a hole, and the helps with it."""
+        """Return the question of a hole with its hints."""
         name = "input" if hole[0] == 1 else self._made[hole[0] - 2].stage.label
         return hint_of(self._made[hole[0] - 1].stage, self.steps[self.cells[hole].step], hole[1], name=name)
 
     @property
     def predicted(self) -> list[Dim | None]:
-        """The output with what was typed into its holes, right or wrong; None where nothing was."""
+        """The output with the texts of its holes, right or wrong; None for an empty one."""
         return [self.dim(hole) if hole in self.asked else self.cells[hole].dim for hole in self.output]
 
 
 class History:
-    """The questions before the one that is asked, and those that were taken back.
+    """The undo and redo stacks of questions.
 
-    What is typed at one go in one field, or rubbed out there, is one change.
+    Consecutive insertions or deletions in one field are one change.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing before and nothing after."""
+        """Start with empty stacks."""
         self.past: list[Question] = []
         self.future: list[Question] = []
         self._change: tuple[str, bool] | None = None
 
     def note(self, before: Question, after: Question, field: str | None) -> None:
-        """Note that a question takes the place of another because of a key in a field; None for any other reason."""
+        """Record a change of the question by a key in `field`; None for any other change."""
         if before == after:
             self._change = None
             return
-        grows = field is not None and len(after.texts.get(field, "")) > len(before.texts.get(field, ""))
-        change = None if field is None else (field, grows)
+        is_insertion = field is not None and len(after.texts.get(field, "")) > len(before.texts.get(field, ""))
+        change = None if field is None else (field, is_insertion)
         if change is None or change != self._change:
             self.past.append(before)
         self.future.clear()
         self._change = change
 
     def turned(self, now: Question, *, back: bool) -> Question:
-        """Return the question before the one that is asked now, or the one that was taken back last."""
+        """Return the previous question, or the one that was undone last."""
         self._change = None
-        left, right = (self.past, self.future) if back else (self.future, self.past)
-        right.append(now)
-        return left.pop()
+        source, target = (self.past, self.future) if back else (self.future, self.past)
+        target.append(now)
+        return source.pop()
 
 
 @lru_cache(maxsize=1)
 def has_elements(answer: Trace | Chain | None) -> bool:
-    """Say whether an answer has elements to show at every stage."""
+    """Return whether an answer has elements to show at every stage."""
     try:
         return answer is not None and prod(journey_of(answer).points[0].shape) > 0
     except ShapeError:
@@ -212,7 +226,7 @@ def has_elements(answer: Trace | Chain | None) -> bool:
 
 
 class State:
-    """A question that is being explored.
+    """The state of a question that is being explored.
 
     >>> from shapecalc.tui.question import FIRST
     >>> state = State(FIRST)
@@ -224,45 +238,51 @@ class State:
     def __init__(
         self, question: Question, step: int | None = None, *, learns: bool = False, score: Score | None = None
     ) -> None:
-        """Ask the question, and stand at one of its steps; past the last if none is given.
+        """Answer the question and go to one of its steps; past the last by default.
 
-        If it `learns`, the reader is asked before anything is shown, and what is right is marked in the `score`.
+        In learning mode the user predicts before anything is shown, and correct predictions count in the `score`.
         """
         self.question = question
         self.result = answer_question(question)
         self.answer: Trace | Chain | None = self.result.answer
-        """The last answer there was. It stays while what is typed has no answer."""
+        """The last answer; it stays while the typed text has none."""
         self.wanted = step
-        """The step to stand at, as far as there are so many; None is past the last."""
+        """The requested step, limited by the number of steps; None for past the last."""
         self._looks_back = False
-        """Whether a step before a refusal is stood at, and not the refusal."""
+        """Whether a step before a refusal is shown instead of the refusal."""
         self.learns = learns
-        """Whether dims that are not settled yet are holes, and asked for."""
+        """Whether undetermined dims are holes to predict."""
         self.shown = False
-        """Whether the step at hand is shown although nobody predicted its dim."""
+        """Whether the current step is shown without a prediction."""
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
         self.history = History()
         self.chosen: Hole | None = None
-        """The dim of the flow that is lit up, by column and index."""
+        """The highlighted dim of the flow, by column and index."""
         self._in_use: Hole | None = None
-        """The hole that was typed into last; it stays the one at hand, right or wrong, until it is left."""
+        """The hole that was typed into last.
+
+        It stays current, right or wrong, until the user leaves it.
+        """
         self.gridded = False
         self.beside = False
-        """Whether the elements are drawn beside those of a mistake that gives the same sizes."""
+        """Whether the elements are drawn next to those of a mistake with the same sizes."""
         self.big = False
-        """Whether the step at hand is drawn in large figures."""
+        """Whether the current step is drawn in large figures."""
         self.cursor: tuple[int, ...] | None = None
-        """The element that the grid follows, by its index in the input."""
+        """The element under the cursor of the grid, by its input index."""
 
     @property
     def last(self) -> int:
-        """The place past the last step: the output, or where it failed."""
+        """The step past the last one: the output, or the refusal."""
         return len(self.predictions.steps)
 
     @property
     def at(self) -> int:
-        """The step at hand. A refusal is stood at, and the place is kept for when there is an answer again."""
+        """The current step.
+
+        A refusal overrides the requested step until there is an answer.
+        """
         if self.opening:
             return 0
         if self.wanted is None or (self.answer is not None and self.answer.problem and not self._looks_back):
@@ -275,7 +295,10 @@ class State:
         return self.at >= self.last and not self.opening and not (self.answer and self.answer.problem)
 
     def ask(self, question: Question, focused: str | None = None) -> None:
-        """Ask another question, and stay at the same step if it has that many; go to the problem if it has one."""
+        """Replace the question.
+
+        The step stays if it exists; a problem is shown.
+        """
         self.history.note(self.question, question, focused)
         self._ask(question, focused)
 
@@ -289,11 +312,11 @@ class State:
         self._forget()
 
     def turn(self, *, back: bool) -> None:
-        """Ask the question before, or the one that was taken back."""
+        """Undo or redo a change of the question."""
         self._ask(self.history.turned(self.question, back=back))
 
     def go(self, at: int) -> None:
-        """Stand at a step; those before the one at hand are shown, since they were passed."""
+        """Go to a step; a step before the current one is shown without a prediction."""
         self.shown, self._looks_back = at < self.at, at < self.last
         if at < self.last:
             self.wanted = max(0, at)
@@ -302,7 +325,7 @@ class State:
         self.gridded, self.beside, self.chosen, self._in_use = False, False, None, None
 
     def step(self, by: int) -> None:
-        """Go a step back, or show what is asked, or go on: to what is asked next, if anything is."""
+        """Go back a step, reveal the current one, or go on to the next question."""
         if by > 0 and self.opening:
             self.say_whether(None)
         elif by > 0 and self._asked_now:
@@ -313,32 +336,36 @@ class State:
             self.go(self._next_asked(self.at + 1) if by > 0 else self.at - 1)
 
     def _next_asked(self, first: int) -> int:
-        """Return the first step from a place on at which something is asked; that place if nothing is any more."""
-        open_ = (self.predictions.cells[hole].step for hole in self.holes if hole in self.predictions.asked)
-        return min((step for step in open_ if step >= first), default=first)
+        """Return the next step with an open question.
 
-    # What is hidden
+        Returns `first` if there is none.
+        """
+        question_steps = (self.predictions.cells[hole].step for hole in self.holes if hole in self.predictions.asked)
+        return min((step for step in question_steps if step >= first), default=first)
 
     def switch_mode(self) -> None:
-        """Go over from work to learning, which asks from the beginning, or back, which shows everything."""
+        """Toggle learning mode; it starts at the first step."""
         self.learns = not self.learns
         if self.learns:
             self._forget(self.predictions.marked)
             self.go(0)
 
     def _forget(self, marked: Collection[Hole] = ()) -> None:
-        """Begin with new predictions; what is `marked` counted before, and counts no more."""
+        """Reset the predictions; `scored` holes are not scored again."""
         self.shown, self.predictions = False, Predictions(self.answer, self.score)
         self.predictions.marked |= {*marked}
         self._in_use = None
 
     @property
     def opening(self) -> bool:
-        """Whether it is asked if the request works."""
+        """Whether the current question is if the request is valid."""
         return self.learns and bool(self.answer and self.answer.traces) and self.predictions.said is None
 
     def say_whether(self, works: bool | None) -> None:
-        """Say whether the request works; None to be told. What is asked next is stood at."""
+        """Predict whether the request is valid, None to reveal it.
+
+        Go to the next question.
+        """
         resolves = self.answer is not None and self.answer.problem is None
         self.predictions.mark(WHOLE, right=works is resolves)
         self.predictions.said = resolves if works is None else works
@@ -347,51 +374,54 @@ class State:
 
     @property
     def drawn(self) -> Trace | Chain | None:
-        """What the pictures are drawn of: what is asked for alone, as long as nobody said whether it works."""
+        """The answer to draw: only its request while the validity question is open."""
         return opened(self.answer) if self.opening and self.answer is not None else self.answer
 
     @property
     def passed(self) -> int:
-        """How many steps count as passed."""
+        """The number of steps that are shown."""
         return self.at + self.shown
 
     @property
     def holes(self) -> tuple[Hole, ...]:
-        """The dims that are hidden, by column and index."""
+        """The hidden dims, by column and index."""
         if not self.learns or self.settled or (self.answer is not None and self.answer.problem):
             return ()
         return self.predictions.holes(self.passed)
 
     @property
     def hides(self) -> bool:
-        """Whether the answer, or that there is none, is not to be seen."""
+        """Whether the output, or the fact that there is none, is hidden."""
         return self.opening or any(map(self.predictions.is_output, self.holes))
 
     @property
     def askable(self) -> tuple[Hole, ...]:
-        """The dims that can be typed now: those of the first stage that has holes."""
-        asked = [hole for hole in self.holes if hole in self.predictions.asked]
-        return tuple(hole for hole in asked if hole[0] == asked[0][0])
+        """The dims that can be typed: those of the first stage with holes."""
+        questions = [hole for hole in self.holes if hole in self.predictions.asked]
+        return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
     @property
     def hole(self) -> Hole | None:
-        """The dim that what is typed goes into: that of the last key, the one that is lit, or the one asked for."""
+        """The hole that receives typed text.
+
+        It is the last one typed into, the highlighted one, or the current question.
+        """
         if not self.learns or self.settled or self.opening:
             return None
-        asked = () if self.shown else self.predictions.of_step(self.at)
+        questions = () if self.shown else self.predictions.of_step(self.at)
         if self._in_use in self.predictions.asked:
             return self._in_use
-        return self.chosen if self.chosen in self.askable else next(iter((*self._asked_now, *asked[-1:])), None)
+        return self.chosen if self.chosen in self.askable else next(iter((*self._asked_now, *questions[-1:])), None)
 
     @property
     def _asked_now(self) -> tuple[Hole, ...]:
-        """The hidden dims that the step at hand settles."""
-        asked = () if self.shown or not self.holes else self.predictions.of_step(self.at)
-        return tuple(hole for hole in asked if not self.predictions.is_right(hole))
+        """The hidden dims that the current step determines."""
+        questions = () if self.shown or not self.holes else self.predictions.of_step(self.at)
+        return tuple(hole for hole in questions if not self.predictions.is_right(hole))
 
     @property
     def mistake(self) -> Mistake | None:
-        """The mistake that the predicted dims of the output show, as far as there are any; None if they show none."""
+        """The mistake that explains the predicted output dims; None if there is none."""
         mine = self.predictions
         if not self.learns or self.answer is None or not any(map(mine.is_wrong, filter(mine.is_output, mine.asked))):
             return None
@@ -399,23 +429,26 @@ class State:
 
     @property
     def twin(self) -> Mistake | None:
-        """The mistake that no size shows, since it gives the same sizes; None if there is none."""
+        """The mistake that gives the same sizes as the answer; None if there is none."""
         return None if self.answer is None else _twin_of(self.answer)
 
     @property
     def asking(self) -> bool:
-        """Whether the dim that what is typed goes into is hidden."""
+        """Whether the current hole is still hidden."""
         return self.hole is not None and not self.predictions.is_right(self.hole)
 
     def takes(self, char: str) -> bool:
-        """Say whether a character is text now: all that sizes are written with, if something is asked."""
+        """Return whether a character is input for an open question."""
         if self.opening:
             return char.lower() in YES_NO
-        named = self.answer is not None and not all_known(self.answer.input)
-        return self.hole is not None and char.isprintable() and (named or char not in "?/q")
+        has_names = self.answer is not None and not all_known(self.answer.input)
+        return self.hole is not None and char.isprintable() and (has_names or char not in "?/q")
 
     def type(self, char: str) -> None:
-        """Type a character: yes or no, if it is asked whether the request works, or into the hole at hand."""
+        """Type a character into the current hole.
+
+        The validity question takes yes or no instead.
+        """
         if self.opening:
             if char.lower() in YES_NO:
                 self.say_whether(YES_NO[char.lower()])
@@ -425,7 +458,7 @@ class State:
             self.predictions.type(self.hole, char)
 
     def enter(self) -> None:
-        """Go on if what was typed is right; otherwise give one more help."""
+        """Go on after a correct prediction; otherwise show one more hint."""
         if self.hole is not None and self.asking:
             self.predictions.enter(self.hole)
         elif self._asked_now:
@@ -433,14 +466,12 @@ class State:
         elif not self.opening:
             self.step(1)
 
-    # What is lit
-
     def choose(self, dim: Hole | None) -> None:
-        """Light up a dim of the flow; none if it was lit already."""
+        """Toggle the highlight of a dim of the flow."""
         self.chosen, self._in_use = None if dim == self.chosen else dim, None
 
     def choose_beside(self, key: str) -> None:
-        """Light up the dim that an arrow key leads to from the one that is lit, or from the first."""
+        """Highlight the dim in the direction of an arrow key."""
         if self.answer is None:
             return
         counts = [len(self.answer.input), *(len(layout.cells) for layout in layouts(self.answer))]
@@ -452,14 +483,17 @@ class State:
             self.chosen = column, max(0, min(row + rows, counts[column] - 1))
 
     def move(self, key: str) -> None:
-        """Move the cursor of the grid; past the end of the last axis it goes on in the next row."""
+        """Move the cursor of the grid.
+
+        It carries into the next row at the end of an axis.
+        """
         shape = journey_of(self.answer).points[0].shape if self.answer else ()
-        place, by = ARROWS[key]
-        if len(shape) < -place:
+        axis_offset, direction = ARROWS[key]
+        if len(shape) < -axis_offset:
             return
         cursor = list(self.cursor or (0,) * len(shape))
-        for axis in range(len(shape) + place, -1, -1):
-            cursor[axis] += by
+        for axis in range(len(shape) + axis_offset, -1, -1):
+            cursor[axis] += direction
             if 0 <= cursor[axis] < shape[axis]:
                 self.cursor = tuple(cursor)
                 return
@@ -467,30 +501,30 @@ class State:
 
     @property
     def fix(self) -> Fix | None:
-        """What would make the request resolve, or hold for every batch; None if no small change does."""
+        """The fix that makes the request valid, or valid for every batch, or None."""
         return self.result.fix[1]
 
     def question_with_fix(self) -> Question:
         """Return the question with the fix applied."""
-        (at, fix), answer = self.result.fix, self.result.answer
+        (index, fix), answer = self.result.fix, self.result.answer
         if fix is None or answer is None:
             return self.question
         if self.question.is_chain:
             pieces = split(self.question.texts["stages"], "|")
-            pieces[at] = f" {stage_line(apply(answer.traces[at].request, fix))} "
+            pieces[index] = f" {stage_line(apply(answer.traces[index].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
             return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))
         return self.question.with_setting(fix.name, fix.value)
 
     def works(self, action: str) -> bool:
-        """Say whether a key would do something now."""
+        """Return whether an action has an effect now."""
         return action not in NEEDED or NEEDED[action](self)
 
     def offers(self, action: str) -> bool:
-        """Say whether a key is offered: not one that would tell what is hidden."""
-        tells = action in TELLING or (action == "film" and self.opening)
-        return self.works(action) and not (tells and self.hides)
+        """Return whether an action is available and reveals no hidden answer."""
+        is_revealing = action in TELLING or (action == "film" and self.opening)
+        return self.works(action) and not (is_revealing and self.hides)
 
 
 NEEDED: dict[str, Callable[[State], bool]] = {
@@ -505,20 +539,20 @@ NEEDED: dict[str, Callable[[State], bool]] = {
     "grid": lambda state: has_elements(state.answer),
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
-"""What an action needs to do something; one that is not here always does."""
+"""The conditions of actions; other actions are always available."""
 TELLING = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
-"""The actions that tell the answer."""
+"""The actions that reveal the answer."""
 
 
 def first_difference(before: Trace | Chain, after: Trace | Chain) -> int:
-    """Return the index of the first step that differs in two answers to one request.
+    """Return the first step that differs between answers to one request.
 
     >>> import shapecalc as sc
     >>> copied, literal = (sc.reshape((0, 3), (0, -1), dialect="openvino", special_zero=on) for on in (True, False))
     >>> first_difference(copied, literal)
     0
     """
-    for place, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):
+    for index, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):
         if (ours.rule, ours.out, ours.value) != (theirs.rule, theirs.out, theirs.value):
-            return place
+            return index
     return min(len(before.steps), len(after.steps))

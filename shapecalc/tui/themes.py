@@ -1,4 +1,4 @@
-"""The themes that are offered, and the filter by which every text and line can be read in each of them."""
+"""The themes of the app, and the filters that keep text legible in them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from shapecalc.view.canvas import contrast
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT, LINES = 4.5, 3.0
-"""The least contrast of text with what is behind it, and of lines. Source: WCAG 2.1, 1.4.3 and 1.4.11."""
+"""The minimum contrast of text and of lines. Source: WCAG 2.1, 1.4.3 and 1.4.11."""
 HUE = 40
-"""How far the brightest and the darkest part of a colour are apart, of which it is taken for more than a grey."""
+"""The minimum range of the channels of a coloured text. Less counts as grey."""
 SHADES = 20
-"""How many shades are tried on the way from a colour to white or black."""
+"""The number of shades between a colour and white or black."""
 DRAWN = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 """The characters of lines and blocks."""
 EDGES = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
-"""The characters that continue an area, such as a scroll bar, by a part of a cell: they keep its colour."""
+"""The characters that extend an area, such as a scroll bar, by part of a cell.
+
+They keep the colour of the area.
+"""
 
 NAMES = ("shapecalc", "dark", "light", "without colour")
-"""The names of the themes, in the order in which the key goes through them."""
+"""The names of the themes, in the order in which the theme key cycles."""
 COLOURS = {
     "primary": ("#56B4E9", "#4DA3FF", "#004E8A", "#C8C8C8"),
     "secondary": ("#0072B2", "#8AB4F8", "#0072B2", "#A8A8A8"),
@@ -42,7 +45,7 @@ COLOURS = {
     "surface": ("#18202B", "#121212", "#F4F5F7", "#1A1A1A"),
     "panel": ("#2A3646", "#2B2B2B", "#DDE1E6", "#303030"),
 }
-"""What each theme has for the roles of colours."""
+"""The colour of each role, by theme."""
 
 
 def _theme(column: int) -> Theme:
@@ -51,23 +54,23 @@ def _theme(column: int) -> Theme:
 
 
 THEMES = {name: _theme(column) for column, name in enumerate(NAMES)}
-"""What is offered."""
+"""All themes by name."""
 OURS, *_, PLAIN = NAMES
-"""The theme that the app opens in, and the one without colour."""
+"""The default theme, and the theme without colour."""
 
 
 def opening_theme(kept: str, *, colour: bool) -> str:
-    """Return the name of the theme to open in, for the name that was kept and for whether colours are wanted.
+    """Return the theme to start with: the stored one, unless colours are disabled.
 
     >>> opening_theme("light", colour=True), opening_theme("light", colour=False), opening_theme("", colour=True)
     ('light', 'without colour', 'shapecalc')
     """
-    wanted = kept if colour else PLAIN
-    return wanted if wanted in THEMES else OURS
+    name = kept if colour else PLAIN
+    return name if name in THEMES else OURS
 
 
 def theme_after(name: str) -> str:
-    """Return the name of the theme that follows one.
+    """Return the name of the next theme.
 
     >>> theme_after("shapecalc"), theme_after("without colour"), theme_after("nope")
     ('dark', 'shapecalc', 'shapecalc')
@@ -76,27 +79,27 @@ def theme_after(name: str) -> str:
 
 
 def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
-    """Return what every line of the screen goes through in a theme, the last of all what lets it be read."""
+    """Return the line filters of a theme. The last one makes all text legible."""
     return (READABLE,) if colour and name != PLAIN else (COLOURLESS, READABLE)
 
 
 class _Restyled(LineFilter):
-    """Gives the texts of a line the styles that a function returns for theirs."""
+    """A line filter that maps the style of each segment with a function."""
 
     def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
         super().__init__()
         self.style_of = style_of
 
     def apply(self, segments: list[Segment], background: Background) -> list[Segment]:
-        """Return the segments of a line, in other styles."""
+        """Return the segments of a line with mapped styles."""
         return [Segment(text, style and self.style_of(text, style), control) for text, style, control in segments]
 
 
 @lru_cache(4096)
 def _colourless_style(style: Style) -> Style:
-    """Return a style without hues: white for a coloured text on a dark background, black on a light one.
+    """Return a style in greys.
 
-    Backgrounds are grey, and what steps back keeps its grey.
+    Coloured text becomes white on a dark background and black on a light one. Dimmed text keeps its grey.
     """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
@@ -112,13 +115,13 @@ def _ink(page: ColorTriplet) -> ColorTriplet:
 
 @lru_cache(4096)
 def _least(text: str) -> float:
-    """Return the contrast that a text needs; areas go on in their own colour."""
+    """Return the contrast that a text needs. Areas keep their own colour."""
     return 0 if EDGES.issuperset(text) else LINES if DRAWN.issuperset(text) else TEXT
 
 
 @lru_cache(4096)
 def _readable_style(style: Style, least: float) -> Style:
-    """Return a style with the nearest shade of its colour that can be read on its background."""
+    """Return a style with the nearest shade that is legible on its background."""
     if style.color is None or style.bgcolor is None or style.color.is_default or style.bgcolor.is_default:
         return style
     colour, page = style.color.get_truecolor(), style.bgcolor.get_truecolor()

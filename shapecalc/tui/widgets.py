@@ -1,4 +1,4 @@
-"""What the screens are made of: their keys, texts to click, panes, lists, and lines to type in."""
+"""Widgets and base classes of the screens: keys, texts, lists and fields."""
 
 from __future__ import annotations
 
@@ -30,18 +30,24 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.text import visible
 from shapecalc.view.canvas import UNICODE
 
+if TYPE_CHECKING:
+    from shapecalc.doctor.report import Diagnosis
+
+Drawing = Callable[[int, int], Text]
+"""A function that draws a text for a width and a height."""
+
 
 class Key(Record):
-    """One key of the main screen."""
+    """A key of the main screen."""
 
     key: str
-    """As Textual names it."""
+    """Its name in Textual."""
     shown: str
     label: str
     action: str
     help: str
     rank: int
-    """Its place in the line of keys: what comes last is left out first."""
+    """The order in the line of keys; the highest are omitted first."""
 
 
 KEYS = (
@@ -72,8 +78,6 @@ KEYS = (
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""
-
-
 WHETHER = Key("", "y n", "answer", "", "say whether the request works", -1)
 HINTS = (
     Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
@@ -84,104 +88,61 @@ OF_LEARNING = {
     "mode": "work",
 }
 LEARNING = (*(replace(key, label=OF_LEARNING[key.action]) for key in KEYS if key.action in OF_LEARNING), *HINTS)
-"""The ten keys that are told of while the app asks."""
+"""The keys of the learning mode."""
 FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
-"""The keys of the grid, while it has the focus."""
+"""The key that is listed while the grid has the focus."""
 BESIDE = "m"
 COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
-"""The key of the grid that draws a reshape beside a transpose, and the other way round."""
-
-
-def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
-    """Return what Textual binds for some keys; enter is a field's own, and no list pages itself."""
-    return [
-        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
-        for key in keys
-        if key.key != "enter"
-    ]
-
-
-@lru_cache(maxsize=16)
-def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:
-    """Return the keys of what has the focus and those of a screen whose actions are `working`, as many as fit.
-
-    Each that has an action carries it as the meta data `key`.
-
-    >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
-    'PgDn next  PgUp back'
-    >>> keys_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOWING,)).plain
-    '←→↑↓ follow  PgDn next'
-    """
-    kept = [*focused]
-    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
-        if sum(_width(each) + 2 for each in [*kept, key]) - 2 <= width:
-            kept.append(key)
-    line = Text(no_wrap=True, end="")
-    for key in sorted(kept, key=lambda key: key.rank):
-        line.append("  " if line else "")
-        meta = {"key": key.action} if key.action else {}
-        line.append(key.shown, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
-    return line
-
-
-def _width(key: Key) -> int:
-    return len(key.shown) + 1 + len(key.label)
-
-
-# Texts, panes, lists and fields
-
-
-if TYPE_CHECKING:
-    from shapecalc.doctor.report import Diagnosis
-
-Drawing = Callable[[int, int], Text]
-
+"""The key that is listed while the grid shows a step with a common mistake."""
 LEAST_WIDTH = 4
-"""The cells that the height of a list is reckoned for at least."""
+"""The least width, in cells, for which the height of a list is computed."""
 NAMED = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
-"""The names of keys, as sentences have them."""
+"""The names of keys in sentences."""
 EDITING = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
-"""The actions of the keys that a line to type in takes beside letters."""
+"""The actions of the keys that edit an input."""
 BETWEEN_FIELDS = 2
-"""The blanks before the name of a field."""
+"""The blanks between two fields."""
 EVERYWHERE = (
     ("F1 ?", "explain this"),
     ("/", "find an entry of a list"),
     ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
 )
-"""What some keys mean in every room."""
+"""The keys that every screen has."""
 SENT = "sent to the terminal's clipboard"
-"""What is said of a copy. Whether the terminal takes it is the terminal's own setting."""
+"""The title of the message about a copy.
+
+Whether the terminal accepts it depends on its settings.
+"""
 
 
 @dataclass
 class MarkClicked(Message):
-    """Something that carries meta data was clicked: a dim of the flow, a step of the rail, a key, an element."""
+    """A message: text with metadata was clicked, such as a dim, a step or a key."""
 
     kind: str
-    """The name of the meta data."""
+    """The name of the metadata."""
     value: object
 
 
 class ClickableText(Widget):
-    """A text as high as it has lines, in which the places that carry meta data can be clicked.
+    """A text whose metadata can be clicked, as high as its number of lines.
 
-    Its lines go to the screen as they are. Textual's own texts wrap them and give each run of characters a style of
-    its own, so that the mouse can select it: that took as long as all the rest of a key stroke.
+    Its lines are rendered as they are. Textual's own text widgets wrap them and style each run of characters for the
+    selection, which takes as long as everything else after a key.
     """
 
     KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
     def __init__(self, name: str, action: str = "") -> None:
-        """Make an empty text, never of markup; a click where there is no meta data is that of the key of an action."""
+        """Create an empty text; a click without metadata runs `action`."""
         super().__init__(id=name)
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
 
     def put(self, text: Text) -> None:
-        """Show a text; lay the screen out only if it has more lines than before, or fewer."""
+        """Show a text; lay out the screen only if its number of lines changed."""
         if text == self.text and text.style == self.text.style:
             return
         before, self.text = len(self._lines), text
@@ -193,7 +154,7 @@ class ClickableText(Widget):
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
-        """Return one line; one that is too long ends with dots."""
+        """Return one line, cropped with dots."""
         width, base = self.size.width, self.visual_style.rich_style
         line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
@@ -201,7 +162,7 @@ class ClickableText(Widget):
         return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
-        """Tell what was clicked, if it carries meta data."""
+        """Post the metadata of the clicked text."""
         for kind in self.KINDS:
             if kind in event.style.meta:
                 self.post_message(MarkClicked(kind, event.style.meta[kind]))
@@ -211,101 +172,101 @@ class ClickableText(Widget):
 
 
 class FocusableText(ClickableText, can_focus=True):
-    """A text that keys act on."""
+    """A text that can have the focus."""
 
 
 class Pane(FocusableText):
-    """A picture drawn anew for whatever room there is."""
+    """A picture that is drawn anew for each size."""
 
     drawing: Drawing | None = None
 
     def draw(self, drawing: Drawing) -> None:
-        """Show a drawing from now on."""
+        """Set the renderer, and draw."""
         self.drawing = drawing
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw for the room there is."""
+        """Draw for the current size."""
         if self.drawing and self.size.width and self.size.height:
             self.put(self.drawing(self.size.width, self.size.height))
 
     def on_resize(self) -> None:
-        """Draw for the new room."""
+        """Draw for the new size."""
         self.redraw()
 
 
 class Enlarge(Widget):
-    """What is shown if the terminal is too small for anything else."""
+    """The notice that the terminal is too small."""
 
     LEAST = Size(60, 18)
 
     def render(self) -> str:
-        """Say how large the terminal is, and has to be."""
+        """Return the current and the required size."""
         width, height = self.app.size
         return f"enlarge the terminal to {self.LEAST.width}x{self.LEAST.height}; it is {width}x{height}"
 
     @classmethod
     def is_needed(cls, size: Size) -> bool:
-        """Say whether a terminal of a size is too small."""
+        """Return whether a terminal of a size is too small."""
         return size.width < cls.LEAST.width or size.height < cls.LEAST.height
 
 
 class Room(Screen[ScreenResultType]):
-    """A screen, which F1 explains, and outside of its fields a question mark."""
+    """A screen with help, opened by F1 or outside of fields by a question mark."""
 
     KEYS: tuple[Key, ...] = ()
-    """The keys that its help tells of."""
+    """The keys in its help."""
     BINDINGS = [Binding("question_mark", "app.help", show=False)]
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return what is said of it, and its keys, with what each does."""
+        """Return the description of the screen, and its keys with their effects."""
         about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
         words = (f"{words.sentence}." for words in self.query(KeyWords))
         return " ".join([about, *words]), [*((key.shown, key.help) for key in self.KEYS), *EVERYWHERE]
 
 
 class Dialog(ModalScreen[ScreenResultType], Room[ScreenResultType]):
-    """A screen over the main one. Its contents stand in a box; its styles lie beside the file of its class."""
+    """A box over the main screen. The styles are in the folder of its class."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave_room", show=False)]
 
     def action_leave_room(self) -> None:
-        """Leave it as escape does."""
+        """Close the dialog as escape does."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
-        """Put the contents into a box."""
+        """Compose the box around the contents."""
         with Vertical(classes="dialog"):
             yield from self.contents()
 
     def contents(self) -> ComposeResult:
-        """Return what stands in the box: nothing, unless its class says more."""
+        """Return the contents of the box; subclasses override this."""
         yield from ()
 
     @on(MarkClicked)
     async def follow_click(self, event: MarkClicked) -> None:
-        """Do what a key does that was clicked."""
+        """Run the action of a clicked key."""
         if event.kind == "key":
             await self.run_action(str(event.value))
 
 
 class Finding(Widget):
-    """A list in which a slash finds: what is typed then goes to the first entry that has it."""
+    """A list with a search: a slash, then a part of an entry."""
 
     sought: str | None = None
-    """What is sought; None if nothing is."""
+    """The search text; None if there is no search."""
 
     def entries(self) -> list[str]:
         """Return the texts of the entries."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def go_to(self, place: int) -> None:
-        """Go to an entry."""
+        """Select an entry."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def on_key(self, event: events.Key) -> None:
-        """Take a slash, and what is typed after it up to enter, escape or a key that goes elsewhere."""
+        """Edit the search text until enter, escape or any other key, and select the match."""
         before, self.sought = self.sought, None
         if before is None:
             self.sought = "" if event.key == "slash" else None
@@ -315,16 +276,19 @@ class Finding(Widget):
         if self.sought is not None or (before is not None and event.key in ("enter", "escape")):
             event.prevent_default().stop()
         text = (self.sought or "").casefold()
-        found = (at for at, entry in enumerate(self.entries()) if text and text in entry.casefold())
-        if (place := next(found, None)) is not None:
-            self.go_to(place)
+        matches = (index for index, entry in enumerate(self.entries()) if text and text in entry.casefold())
+        if (index := next(matches, None)) is not None:
+            self.go_to(index)
 
 
 class Choices(OptionList, Finding):
-    """A list that can be paged through before it is laid out, and has no width at times. Textual's own then raises."""
+    """A list of options without the errors of Textual's list before its first layout.
+
+    Textual's list raises if it is paged before it is laid out, or has no width.
+    """
 
     def __init__(self, *options: Option, id: str) -> None:
-        """Make a list of some options. Their texts may be a file's, so they are never read as markup."""
+        """Create a list of options, whose texts are not parsed as markup."""
         super().__init__(*options, id=id, markup=False)
 
     def entries(self) -> list[str]:
@@ -332,11 +296,11 @@ class Choices(OptionList, Finding):
         return [str(option.prompt) for option in self.options]
 
     def go_to(self, place: int) -> None:
-        """Go to an option."""
+        """Highlight an option."""
         self.highlighted = place
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the lines that the options take."""
+        """Return the number of lines of the options."""
         return super().get_content_height(container, viewport, max(LEAST_WIDTH, width))
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
@@ -345,126 +309,174 @@ class Choices(OptionList, Finding):
 
 
 class KeyWords(Static):
-    """What the keys of a dialog do, in words."""
+    """A sentence about the keys of a dialog."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
-        """Show a sentence, with the keys that it names as places to click; without an id it stands apart."""
+        """Show a sentence whose key names can be clicked.
+
+        Without an id, it has a margin.
+        """
         super().__init__(text_with_keys(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key that was clicked."""
+        """Press the clicked key."""
         if key := event.style.meta.get("press"):
             event.stop()
             self.app.simulate_key(key)
 
 
-def text_with_keys(sentence: str) -> Text:
-    """Return a sentence in which the names of keys carry the key as meta data.
-
-    >>> [span.style.meta for span in text_with_keys("F7 copies, escape closes").spans]
-    [{'press': 'f7'}, {'press': 'escape'}]
-    """
-    text = Text(sentence)
-    for found in NAMED.finditer(sentence):
-        text.stylize(Style(bold=True, meta={"press": found[0].lower()}), *found.span())
-    return text
-
-
 class TextField(Input):
-    """A line to type in. A control character is shown escaped, so that it never reaches the terminal."""
+    """A line of input in which control characters are escaped."""
 
     virtual_size = Reactive(Size(0, 0))
-    """The size of its text. The line has a width of its own, so a key does not lay out the screen."""
+    """The size of the text, which does not cause a layout as Textual's own does."""
 
     def __init__(self, value: str = "", **options: Any) -> None:
-        """Make a line that does not select its text when it gets the focus: the first key must not wipe it."""
+        """Create a field that does not select its text on focus.
+
+        Otherwise the first key would replace it.
+        """
         super().__init__(value, compact=True, select_on_focus=False, **options)
         self.cursor_blink = False
 
     def validate(self, value: str) -> None:
-        """Check nothing: what is typed is judged as a question, and styles that tell so are for no use."""
+        """Skip Textual's validation: the question validates its fields."""
 
     @dataclass
     class Diagnosed(Message):
-        """A runtime's error message was pasted."""
+        """A message: a runtime's error message was pasted."""
 
         diagnosis: Diagnosis
 
     @dataclass
     class CodePasted(Message):
-        """A line of code was pasted."""
+        """A message: a line of code was pasted."""
 
         text: str
 
     def validate_value(self, value: str) -> str:
-        """Return what is typed, with what cannot be seen escaped."""
+        """Return the value with control characters escaped."""
         return visible(value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Tell of a pasted error message or line of code in place of typing it; anything else is typed."""
+        """Post a pasted error message or line of code; insert any other text."""
         if self.screen.is_modal:
             return
-        from shapecalc.core.code import is_code  # only who pastes needs them
+        from shapecalc.core.code import is_code  # imported here, as they delay the start
         from shapecalc.doctor.report import diagnosis
 
-        found = diagnosis(event.text) if " " in event.text.strip() else None
-        if found is not None and found.found:
+        report = diagnosis(event.text) if " " in event.text.strip() else None
+        if report is not None and report.found:
             event.prevent_default().stop()
-            self.post_message(self.Diagnosed(found))
+            self.post_message(self.Diagnosed(report))
         elif is_code(event.text):
             event.prevent_default().stop()
             self.post_message(self.CodePasted(event.text))
 
     def on_focus(self) -> None:
-        """Bring the cursor into view: a text that was set before there was any width is not scrolled."""
-        at, self.cursor_position = self.cursor_position, 0
-        self.cursor_position = at
+        """Scroll to the cursor.
+
+        A value that is set before the first layout is not scrolled.
+        """
+        position, self.cursor_position = self.cursor_position, 0
+        self.cursor_position = position
 
 
 class AnswerField(TextField):
-    """A line for an answer, which takes all its keys in their order, however fast they come.
+    """A field that handles all its keys in order.
 
-    On Textual's own way, over the app, those that edit and submit are overtaken by later letters.
+    Textual runs the actions of edit and submit keys through the app, where later letters overtake them.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Take a key that edits or submits."""
+        """Run the action of a key that edits or submits."""
         if action := EDITING.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)
 
 
 class Field(TextField):
-    """One input of a question."""
+    """A field of the question."""
 
     def __init__(self, name: str, value: str = "") -> None:
-        """Make a field of that name."""
+        """Create a field of a name."""
         super().__init__(value, id=f"field-{name}", classes=f"-{name}")
         self.field_name = name
 
 
 class Fields(Horizontal):
-    """Fields in a row, each with its name before it."""
+    """A row of fields, each after its label."""
 
     def __init__(self, *fields: Field) -> None:
-        """Make a row of fields."""
+        """Create a row of fields."""
         super().__init__(*_with_names(fields))
 
     async def show_others(self, fields: Sequence[Field]) -> None:
-        """Show other fields in place of those."""
+        """Replace the fields."""
         await self.remove_children()
         await self.mount(*_with_names(fields))
 
 
+@lru_cache(maxsize=16)
+def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:
+    """Return the keys of the focused widget and those of `working` actions, in a line.
+
+    Keys that do not fit are omitted. A key with an action has it as the metadata `key`.
+
+    >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
+    'PgDn next  PgUp back'
+    >>> keys_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOWING,)).plain
+    '←→↑↓ follow  PgDn next'
+    """
+    shown = [*focused]
+    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
+        if sum(_width(shown_key) + 2 for shown_key in [*shown, key]) - 2 <= width:
+            shown.append(key)
+    line = Text(no_wrap=True, end="")
+    for key in sorted(shown, key=lambda key: key.rank):
+        line.append("  " if line else "")
+        meta = {"key": key.action} if key.action else {}
+        line.append(key.shown, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
+    return line
+
+
+def _width(key: Key) -> int:
+    return len(key.shown) + 1 + len(key.label)
+
+
+def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
+    """Return Textual's bindings of keys.
+
+    Enter has none, since fields handle it. The page keys have priority, since lists handle them too.
+    """
+    return [
+        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
+        for key in keys
+        if key.key != "enter"
+    ]
+
+
+def text_with_keys(sentence: str) -> Text:
+    """Return a sentence in which the names of keys have the key as metadata.
+
+    >>> [span.style.meta for span in text_with_keys("F7 copies, escape closes").spans]
+    [{'press': 'f7'}, {'press': 'escape'}]
+    """
+    text = Text(sentence)
+    for match in NAMED.finditer(sentence):
+        text.stylize(Style(bold=True, meta={"press": match[0].lower()}), *match.span())
+    return text
+
+
 def _with_names(fields: Sequence[Field]) -> list[Widget]:
-    """Return fields with their names before them, and room between them."""
-    names = [" " * BETWEEN_FIELDS * bool(place) + field.field_name for place, field in enumerate(fields)]
+    """Return a label and a field for each field, with blanks between them."""
+    names = [" " * BETWEEN_FIELDS * bool(number) + field.field_name for number, field in enumerate(fields)]
     labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]
 
 
 def copy(screen: Screen[Any], text: str) -> None:
-    """Send a text to the terminal's clipboard and tell so."""
+    """Copy a text to the terminal's clipboard, and notify the user."""
     screen.app.copy_to_clipboard(text)
     screen.notify(visible(text), title=SENT, markup=False, timeout=3)

@@ -1,1 +1,1 @@
-"""Traces as Rich renderables: what the command line prints and the terminal app shows."""
+"""Pictures and texts of answers, for the command line and the terminal app."""

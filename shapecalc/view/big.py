@@ -1,4 +1,4 @@
-"""What a room with a projector is shown: letters and digits as high as several lines, and the stage at hand in them."""
+"""Large figures for a projector: a stage in letters that are several lines high."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ FONT = (
     "W55775 X55255 Y55222 Z71247 -00700 _00007 *05250 /11244 ?71302 ,00024 [64446 ]31113 ~01740 =07070 +02720 ▸46764 "
     "✗55255 …00005 ·00200 .00002"
 )
-"""Each character, and its five rows of three pixels: a row is the digit of its three bits."""
+"""Each character followed by five hexadecimal digits: its rows of three pixels."""
 GLYPHS = {" ": "00000"} | {glyph[0]: glyph[1:] for glyph in FONT.split()}
 BOLD = Style(bold=True)
 GAP = 2
 Dots = dict[tuple[int, int], tuple[int, Style]]
-"""The cells that lines run through, each with the sum of the bits of its dots, two by four, and its style."""
+"""Braille cells by position, each with the sum of its dot bits and its style."""
 DOT_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-"""The bit of each dot of a character, by row and column."""
+"""The bit of each dot of a braille character, by row and column."""
 
 
 class Scale(Enum):
-    """How large a figure is."""
+    """The size of the figures."""
 
     LARGE = 5, 8, 2
-    """A pixel is two cells wide and one high."""
+    """A pixel is two cells wide and one cell high."""
     MEDIUM = 3, 4, 1
     """A pixel is one cell wide and half a cell high."""
 
     def __init__(self, rows: int, columns: int, gap: int) -> None:
-        """Give a figure so many lines, and so many cells with the gap after it."""
+        """Set the height of a figure, its width with the gap after it, and that gap."""
         self.rows, self.columns, self.gap = rows, columns, gap
 
 
 class Side(Record):
-    """One column of dims: the texts, and what they look like."""
+    """A column of texts in large figures, with their styles."""
 
     texts: tuple[str, ...]
     styles: tuple[Style, ...]
 
     def width(self, scale: Scale) -> int:
-        """Return the cells of its widest text."""
+        """Return the width of the widest text in cells."""
         return max((figures_width(text, scale) for text in self.texts), default=0)
 
 
 def figures(text: str, scale: Scale) -> list[str]:
-    r"""Return the lines of a text in large figures, all of one width. Small letters are as large ones.
+    r"""Return the lines of a text in large figures, in upper case and of equal width.
 
     >>> print("\n".join(figures("24", Scale.MEDIUM)))
     ▀▀█ █ █
@@ -70,13 +70,13 @@ def figures(text: str, scale: Scale) -> list[str]:
 
 
 def _pairs(glyph: list[int], row: int) -> str:
-    """Return the characters of two rows of pixels of a glyph."""
+    """Return the half-block characters of two rows of pixels."""
     lower = glyph[row + 1] if row + 1 < len(glyph) else 0
     return "".join(" ▀▄█"[bool(glyph[row] & bit) + 2 * bool(lower & bit)] for bit in (4, 2, 1))
 
 
 def figures_width(text: str, scale: Scale) -> int:
-    """Return the cells of a text in large figures.
+    """Return the width of a text in large figures, in cells.
 
     >>> figures_width("24", Scale.LARGE), len(figures("24", Scale.LARGE)[0])
     (14, 14)
@@ -87,52 +87,51 @@ def figures_width(text: str, scale: Scale) -> int:
 def big(
     answer: Trace | Chain, at: int, *, width: int, height: int, holes: Holes = NO_HOLES, chosen: Hole | None = None
 ) -> Text | None:
-    """Return the stage of step `at` in the largest figures that there is room for; None if there is room for none.
+    """Return the stage of a step in the largest figures that fit; None if none fit.
 
-    `holes` are the dims that are hidden, by column and index, with what stands there; an arrow points to the
-    one that is `chosen`.
+    `holes` are the placeholders of hidden dims, by column and index. A pointer is beside the selected hole.
     """
-    made = layouts(answer)
+    all_layouts = layouts(answer)
     holes = {hole: text.replace(" ", "").replace("[]", "[ ]") for hole, text in holes.items()}
-    if not made:
+    if not all_layouts:
         return None
-    place = place_of(made, at) if made[0].stage.move or made[0].problem else 0
-    layout = with_holes(made[place], rows_of(holes, place + 1))
-    before = _side(layout.before, place, holes, chosen)
+    index = place_of(all_layouts, at) if all_layouts[0].stage.move or all_layouts[0].problem else 0
+    layout = with_holes(all_layouts[index], rows_of(holes, index + 1))
+    before = _side(layout.before, index, holes, chosen)
     tokens = Side(tuple(cell.token for cell in layout.cells), (BOLD,) * len(layout.cells))
-    after = _side(layout.cells, place + 1, holes, chosen)
+    after = _side(layout.cells, index + 1, holes, chosen)
     for scale in Scale:
         picture = _columns(layout, (before, tokens, after), scale)
         if all(len(line) <= width for line in picture) and len(picture) <= height:
-            head, sum_ = _line(layout.title, width), _line(_sum_text(answer, at, holes), width)
-            picture = [*head, *picture] if len(head) + len(picture) <= height else picture
-            return stack([*picture, *sum_] if len(picture) + len(sum_) <= height else picture)
+            heading, division = _line(layout.title, width), _line(_sum_text(answer, at, holes), width)
+            picture = [*heading, *picture] if len(heading) + len(picture) <= height else picture
+            return stack([*picture, *division] if len(picture) + len(division) <= height else picture)
     return None
 
 
 def _side(cells: tuple[Cell, ...], column: int, holes: Holes, chosen: Hole | None) -> Side:
-    """Return a column of dims with their letters; of holes, what stands there."""
+    """Return a column of dims with their marks, or placeholders for hidden dims."""
     texts, styles = [], []
     for row, cell in enumerate(cells):
         hole = holes.get((column, row))
-        marked = f"{label(cell, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}".lstrip()
-        beside = " " if chosen is not None and chosen[0] == column else ""
-        here = UNICODE.arrow if chosen == (column, row) else beside
-        texts.append(here + (marked if hole is None else hole))
+        marked_dim = f"{label(cell, UNICODE)} {UNICODE.unknown if cell.dim is None else cell.dim}".lstrip()
+        indent = " " if chosen is not None and chosen[0] == column else ""
+        prefix = UNICODE.arrow if chosen == (column, row) else indent
+        texts.append(prefix + (marked_dim if hole is None else hole))
         hue = colour(cell.mark) if hole is None else ""
         styles.append(Style(bold=True, color=hue or None))
     return Side(tuple(texts), tuple(styles))
 
 
 def _line(text: str, width: int) -> list[Text]:
-    """Return a text in medium figures, with an empty line after it; nothing if it is empty or too wide."""
+    """Return a text in medium figures and a blank line. Empty if it does not fit."""
     if not text or figures_width(text, Scale.MEDIUM) > width:
         return []
     return [*(Text(line, BOLD) for line in figures(text, Scale.MEDIUM)), Text("")]
 
 
 def _sum_text(answer: Trace | Chain, at: int, holes: Holes) -> str:
-    """Return the division of a -1 at step `at`; empty for other steps."""
+    """Return the division of a -1 at a step, or an empty text for other steps."""
     step = answer.steps[at] if at < len(answer.steps) else None
     if step is None or step.rule not in INFERS:
         return ""
@@ -140,18 +139,18 @@ def _sum_text(answer: Trace | Chain, at: int, holes: Holes) -> str:
 
 
 def _columns(layout: Layout, sides: tuple[Side, Side, Side], scale: Scale) -> list[Text]:
-    """Return the lines of the dims before, the tokens and the dims after, with the lines into the dims."""
+    """Return the lines of the input dims, tokens, output dims and wires."""
     before, tokens, after = sides
-    rows, pitch, middle = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
+    rows, pitch, centre = max(1, *(len(side.texts) for side in sides)), scale.rows + 1, scale.rows // 2
     canvas, lines = Canvas(UNICODE, rows * pitch), Dots()
     left = before.width(scale) + GAP
     right = left + 16
-    sizes = [(out, out) for out in layout.parted] if layout.cuts else []
-    elements = [(axis, out) for out, axes in enumerate(layout.wires) for axis in axes]
-    for axis, out in [*sizes, *elements]:
+    size_wires = [(out, out) for out in layout.parted] if layout.cuts else []
+    element_wires = [(axis, out) for out, axes in enumerate(layout.wires) for axis in axes]
+    for axis, out in [*size_wires, *element_wires]:
         hue = colour(layout.before[axis].mark) or None
-        ends = (left, axis * pitch + middle), (right - GAP, out * pitch + middle)
-        _draw_line(lines, *ends, Style(color=hue), dotted=(axis, out) in sizes and axis not in layout.wires[out])
+        ends = (left, axis * pitch + centre), (right - GAP, out * pitch + centre)
+        _draw_line(lines, *ends, Style(color=hue), dotted=(axis, out) in size_wires and axis not in layout.wires[out])
     for (x, y), (bits, style) in lines.items():
         canvas.put(x, y, chr(0x2800 + bits), style)
     _put(canvas, before, 0, scale)
@@ -161,14 +160,17 @@ def _columns(layout: Layout, sides: tuple[Side, Side, Side], scale: Scale) -> li
 
 
 def _put(canvas: Canvas, side: Side, x: int, scale: Scale) -> None:
-    """Write a column of texts from cell `x`."""
+    """Write a column of texts from cell `x` on."""
     for row, (text, style) in enumerate(zip(side.texts, side.styles, strict=True)):
-        for place, line in enumerate(figures(text, scale) if text else ()):
-            canvas.put(x, row * (scale.rows + 1) + place, line, style)
+        for offset, line in enumerate(figures(text, scale) if text else ()):
+            canvas.put(x, row * (scale.rows + 1) + offset, line, style)
 
 
 def _draw_line(cells: Dots, start: tuple[int, int], end: tuple[int, int], style: Style, *, dotted: bool) -> None:
-    """Draw a straight line from one cell to another, two dots thick: of points, if it is the way of a size alone."""
+    """Draw a straight line between two cells, two braille dots thick.
+
+    It is dotted if only a size is copied along it.
+    """
     (x, y), (to_x, to_y) = start, end
     columns = max(1, 2 * (to_x - x))
     for step in range(columns):

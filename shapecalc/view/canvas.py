@@ -1,4 +1,4 @@
-"""The cells that pictures are drawn on: their characters, their styles, and the canvas that lines are drawn on."""
+"""The canvas of all pictures: character cells, glyphs, styles and text helpers."""
 
 from __future__ import annotations
 
@@ -14,65 +14,68 @@ from shapecalc.core.record import Record
 
 Colour = tuple[int, int, int]
 Place = tuple[str, Style | str, int]
-"""A cell: its character, its style, and the directions in which lines leave it."""
+"""A character cell: its character, its style and the sum of its line directions."""
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
-"""The directions in which a line leaves a character cell; their sum is its place in `Strokes.lines`."""
+"""The directions in which a line leaves a cell.
+
+Their sum is an index into `GlyphSet.box_lines`.
+"""
 WORD = 16
-"""What stands among the directions of lines for a cell of a word."""
+"""The flag of a cell that holds text. It replaces the line directions."""
 BLANK: Place = (" ", "", 0)
 NOTE_GAP = 3
-"""The blanks between two notes on one line."""
+"""The number of blanks between two notes on one line."""
 
 
 class Strokes(Record):
-    """A set of characters, each named by what it means: those of Unicode, or others in their place."""
+    """The characters of a picture, named by meaning: Unicode or ASCII."""
 
     lines: str = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
-    """Sixteen characters: the index is the sum of the directions in which lines leave the cell."""
+    """The 16 box-drawing characters, indexed by the sum of their directions."""
     size: str = "┄"
-    """The line along which a size is copied, but no element moves."""
+    """The dotted line of a copied size, along which no element moves."""
     falling: str = "╲"
-    """The line of an axis that goes down."""
+    """The line of an axis that moves down."""
     rising: str = "╱"  # noqa: RUF001
-    """The line of an axis that goes up."""
+    """The line of an axis that moves up."""
     crossing: str = "╳"  # noqa: RUF001
-    """The cell in which both meet."""
+    """The cell in which a falling and a rising line cross."""
     joint: str = "•"
-    """The cell in which ways of axes meet from all four sides."""
+    """The cell in which wires meet from all four sides."""
     arrow: str = "▸"
     wall: str = "┤"
-    """The end of the line of an axis that is dropped."""
+    """The end of the wire of a dropped axis."""
     block: str = "█"
     shade: str = "░"
-    """What stands for cuts that are too close to each other to be drawn."""
+    """The fill of a ruler whose cuts are too close together to be drawn."""
     over: str = "▒"
-    """The block of elements that are left over or too many."""
+    """The block of an element that is left over or missing."""
     hole: str = "_"
     unknown: str = "?"
     fail: str = "✗"
     to: str = "→"
     none: str = "·"
-    """The mark of a dim that no input axis became."""
+    """The mark of an output dim that comes from no input axis."""
     dots: str = "…"
 
     @property
     def level(self) -> str:
-        """The line from left to right."""
+        """The horizontal line."""
         return self.lines[LEFT | RIGHT]
 
     @property
     def upright(self) -> str:
-        """The line from top to bottom."""
+        """The vertical line."""
         return self.lines[UP | DOWN]
 
 
 UNICODE = Strokes()
 ASCII = Strokes(" '.|-'.+-'.+-+++", ":", "\\", "/", "X", "*", ">", "|", "#", "=", "!", "_", "?", "x", "->", ".", "...")
-"""The same signs, in the same order."""
+"""The glyphs of terminals without Unicode."""
 
 
 def strokes_for(encoding: str | None) -> Strokes:
-    """Return the strokes that a stream of `encoding` can show.
+    """Return the glyphs that an output stream with this encoding can show.
 
     >>> strokes_for("utf-8") is UNICODE, strokes_for("ascii") is ASCII, strokes_for(None) is ASCII
     (True, True, True)
@@ -85,15 +88,15 @@ def strokes_for(encoding: str | None) -> Strokes:
 
 
 def clip(text: str, room: int, strokes: Strokes) -> str:
-    """Return `text`. If it is longer than `room`, it is cut there and ends with dots.
+    """Return `text`, truncated to `width` characters with an ellipsis at the end.
 
     >>> clip("C*H*W/64", 6, ASCII), clip("12", 6, ASCII)
     ('C*H...', '12')
     """
     if len(text) <= room:
         return text
-    kept = max(0, room - len(strokes.dots))
-    return (text[:kept] + strokes.dots)[: max(0, room)]
+    length = max(0, room - len(strokes.dots))
+    return (text[:length] + strokes.dots)[: max(0, room)]
 
 
 @lru_cache(maxsize=1024)
@@ -105,7 +108,9 @@ def ink(
     reverse: bool = False,
     mark: tuple[str, object] | None = None,
 ) -> Style:
-    """Return a style in a colour, in that of the terminal if it is empty; `mark` is one item of meta data.
+    """Return a cached style.
+
+    An empty colour is the default colour of the terminal. `meta_item` is one entry of the style's metadata.
 
     >>> ink("#D55E00", bold=True) is ink("#D55E00", bold=True)
     True
@@ -114,7 +119,7 @@ def ink(
 
 
 def contrast(one: Colour, other: Colour) -> float:
-    """Return the contrast of two colours, from 1 to 21. Source: WCAG 2.1, contrast ratio.
+    """Return the contrast ratio of two colours, from 1 to 21. Source: WCAG 2.1.
 
     >>> contrast((0, 0, 0), (255, 255, 255))
     21.0
@@ -130,37 +135,52 @@ def _luminance(colour: Colour) -> float:
 
 
 class Canvas:
-    """Character cells by column and row. Lines are drawn in any order; words stand over lines. None as style hides."""
+    """A grid of styled character cells, addressed by column `x` and row `y`.
+
+    Lines can be drawn in any order and join where they meet. Text covers lines. A style of None draws nothing.
+    """
 
     def __init__(self, strokes: Strokes, rows: int) -> None:
-        """Start with `rows` empty rows. What is drawn below the last row is lost."""
+        """Create empty rows. Drawing below the last row has no effect."""
         self.strokes = strokes
         self._rows: list[dict[int, Place]] = [{} for _ in range(rows)]
 
     def draw_across(self, y: int, left: int, right: int, style: Style | str | None = "") -> None:
-        """Draw a line on row `y` from the left edge of cell `left` to the left edge of cell `right`."""
+        """Draw a horizontal line on row `y`.
+
+        It runs from the left edge of cell `left` to the left edge of cell `right`.
+        """
         for x in range(left, right if y < len(self._rows) else left):
             self.join(x, y, LEFT | RIGHT, style)
 
     def join(self, x: int, y: int, directions: int, style: Style | str | None = "") -> None:
-        """Add directions in which lines leave a cell: a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`."""
+        """Add line directions to a cell, unless it holds text.
+
+        `directions` is a sum of `UP`, `DOWN`, `LEFT` and `RIGHT`.
+        """
         if y < len(self._rows) and style is not None:
-            ways = self._rows[y].get(x, BLANK)[2]
-            if ways != WORD:
-                self._rows[y][x] = self.strokes.lines[ways | directions], style, ways | directions
+            old_directions = self._rows[y].get(x, BLANK)[2]
+            if old_directions != WORD:
+                self._rows[y][x] = self.strokes.lines[old_directions | directions], style, old_directions | directions
 
     def draw_into(self, y: int, left: int, middle: int, style: Style | str | None = "") -> None:
-        """Draw a line on row `y` from the left edge of cell `left` to the middle of cell `middle`."""
+        """Draw a horizontal line on row `y`.
+
+        It runs from the left edge of cell `left` to the centre of cell `middle`.
+        """
         self.draw_across(y, left, middle, style)
         self.join(middle, y, LEFT, style)
 
     def draw_down(self, x: int, top: int, bottom: int, style: Style | str | None = "") -> None:
-        """Draw a line in column `x` from the middle of row `top` to the middle of row `bottom`."""
+        """Draw a vertical line in column `x`.
+
+        It runs from the centre of row `top` to the centre of row `bottom`.
+        """
         for y in range(top, bottom + 1):
             self.join(x, y, (UP if y > top else 0) | (DOWN if y < bottom else 0), style)
 
     def draw_ruler(self, y: int, cuts: Sequence[int], style: Style | str | None = "") -> None:
-        """Draw a line on row `y` from the first of some cells to the last, with a tick at each of them."""
+        """Draw a horizontal line from the first cut to the last, with a tick at each cut."""
         first, *between, last = cuts
         self.draw_across(y, first + 1, last, style)
         self.join(first, y, RIGHT | UP | DOWN, style)
@@ -169,36 +189,42 @@ class Canvas:
             self.join(x, y, UP | DOWN, style)
 
     def put(self, x: int, y: int, text: str, style: Style | str | None = "") -> None:
-        """Write words to the right from cell `x` of row `y`, one character in each cell."""
+        """Write text from cell `x` of row `y`, one character per cell."""
         if style is not None:
             self.put_cells(x, y, text, [style] * len(text))
 
     def put_cells(self, x: int, y: int, text: str, styles: Sequence[Style | str]) -> None:
-        """Write characters to the right from cell `x` of row `y`, each in a style of its own."""
+        """Write text from cell `x` of row `y`, with one style per character."""
         if y < len(self._rows):
             self._rows[y] |= {
                 at: (char, style, WORD) for at, (char, style) in enumerate(zip(text, styles, strict=True), x)
             }
 
     def dash(self, left: int, right: int) -> None:
-        """Turn the level lines from cell `left` to cell `right` into lines along which sizes are copied."""
+        """Replace the horizontal lines between two columns by size lines."""
         for row in self._rows:
             for x, (_, style, ways) in row.items():
                 if left <= x < right and ways == LEFT | RIGHT:
                     row[x] = self.strokes.size, style, WORD
 
     def text(self, width: int, kept: Sequence[int] | None = None) -> Text:
-        """Return the rows that are `kept`, all if it is None. A row that is wider than `width` ends with dots."""
-        shown = range(len(self._rows)) if kept is None else kept
-        return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._line(y, width) for y in shown])
+        """Return the given rows as text, all of them if `rows` is None.
+
+        A row that is wider than `width` ends with an ellipsis.
+        """
+        indices = range(len(self._rows)) if kept is None else kept
+        return Text("\n", no_wrap=True, overflow="ignore", end="").join([self._line(y, width) for y in indices])
 
     def _line(self, y: int, width: int) -> Text:
-        """Return one row. Blanks have the style of what is before them, if that is not lit."""
+        """Return one row as text.
+
+        A blank takes the style of the cell before it, unless it is reversed.
+        """
         row, line, cells = self._rows[y], Text(), list[tuple[Style | str, str]]()
         style: Style | str = ""
         for x in range(max(row, default=-1) + 1):
-            char, own, _ = row.get(x, BLANK)
-            style = own if char != " " or (isinstance(style, Style) and style.reverse) else style
+            char, cell_style, _ = row.get(x, BLANK)
+            style = cell_style if char != " " or (isinstance(style, Style) and style.reverse) else style
             cells.append((style, char))
         for style, run in groupby(cells, itemgetter(0)):
             line.append("".join([char for _, char in run]), style)
@@ -206,7 +232,7 @@ class Canvas:
 
 
 def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
-    """Return a line without blanks at its end. A line that is wider than `width` ends with dots."""
+    """Strip trailing blanks from a line, and truncate it to `width` with an ellipsis."""
     line.rstrip()
     if len(line) > width:
         dots = clip(strokes.dots, width, strokes)
@@ -216,7 +242,7 @@ def clip_line(line: Text, width: int, strokes: Strokes) -> Text:
 
 
 def rows_around(here: int, count: int, room: int) -> range:
-    """Return which of `count` rows are shown: as many as there is room for, around the row `here`.
+    """Return the range of at most `limit` of `row_count` rows around row `focus`.
 
     >>> rows_around(6, 8, 4), rows_around(0, 3, 9)
     (range(4, 8), range(0, 3))
@@ -227,17 +253,19 @@ def rows_around(here: int, count: int, room: int) -> range:
 
 
 def pitch_for(rows: int, height: int, spare: int, tallest: int = 20) -> int:
-    """Return how many lines apart `rows` stand, so that they and `spare` lines take `height` lines at most.
+    """Return the distance in lines between rows, from 1 to 3, that fits a height.
+
+    The rows and `other_lines` further lines together take at most `height` lines.
 
     >>> [pitch_for(3, height, 2) for height in (7, 14, 30)]
     [1, 2, 3]
     """
-    fitting = (min(height, tallest) - spare - 1) // max(1, rows - 1)
-    return max(1, min(3, fitting, height // 7))  # rows further apart are slower to draw, and no clearer
+    largest = (min(height, tallest) - spare - 1) // max(1, rows - 1)
+    return max(1, min(3, largest, height // 7))  # a larger pitch is slower to draw and no clearer
 
 
 def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
-    """Return notes on as few lines as they fit on, each line as `clip_line` does."""
+    """Return the notes joined into as few lines as fit `width`."""
     lines = list[Text]()
     for note in notes:
         if lines and len(lines[-1]) + NOTE_GAP + len(note) <= width:
@@ -248,7 +276,7 @@ def packed(notes: list[Text], width: int, strokes: Strokes) -> list[Text]:
 
 
 def stack(parts: list[Text]) -> Text:
-    """Return texts one under another; one that has no line's end is returned itself."""
+    """Join texts with line breaks. A single text without an end is returned as is."""
     if len(parts) == 1 and not parts[0].end:
         return parts[0]
     return Text("\n", no_wrap=True, overflow="ignore", end="").join(parts)

@@ -1,7 +1,7 @@
-"""The pictures of an answer as files: SVG for light and dark pages, pixels, and pages of their own.
+"""Picture files of an answer: SVG for light and dark pages, PNG and HTML.
 
-Pixels are what resvg makes of an SVG with the package's own font, which is given as a file: by its name alone resvg
-would draw no text on most machines, and say nothing.
+resvg renders the PNG from an SVG with the package's own font, which is passed as a file: if resvg does not find a font
+by name, it draws no text and reports no error.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from shapecalc.view.story import story
 
 SVG = "image/svg+xml"
 CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
-"""The size of a character cell and the margin, in pixels."""
+"""The size of a character cell, and the margin, in pixels."""
 WHOLE_CELLS = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
-"""What keeps lines joined and columns straight, whatever the font."""
+"""The attributes that keep lines joined and columns aligned in any font."""
 FONTS = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
-"""The fonts that are asked for; the first is the package's own, which pictures in pixels are made with."""
+"""The CSS font list. PNGs use the first font, which the package contains."""
 MOST_LINES = 400
-"""The most lines of a picture; of more, the last says how many are left out."""
+"""The maximum number of lines of a picture. A longer one ends with a note."""
 PAPERS: dict[str, tuple[Colour, Colour, Colour]] = {
     "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
     "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
 }
-"""The pages by theme: the colour of each, that of its text, and that of text that steps back."""
+"""The colours of page, text and dimmed text, by theme."""
 CONTRAST = 4.5
-"""The least contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
+"""The minimum contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
 FONT = files("shapecalc.view") / "fonts" / "DejaVuSansMono.ttf"
-"""DejaVu Sans Mono, with the letters, lines and arrows that pictures are made of."""
+"""The font file. DejaVu Sans Mono has all glyphs of the pictures."""
 FAMILY = "DejaVu Sans Mono"
 ENDINGS = (".svg", ".png", ".html")
 WIDTH, NARROWEST, WIDEST = 80, 40, 400
-"""How many characters wide a picture is, and may be."""
+"""The default, minimum and maximum width of a picture in characters."""
 ASKED = -1
-"""The step of which nothing is settled yet: the question."""
+"""The step index of the question, before any dim is settled."""
 HEIGHT = 40
-"""The most lines of the picture under the rail."""
+"""The maximum height of the picture below the rail."""
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
@@ -65,7 +65,7 @@ PAGE = """<!doctype html>
 
 
 def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8", *, everything: bool = False) -> str:
-    """Return the story of an answer, as SVG or as text with the characters of an encoding.
+    """Return the story of an answer as SVG, or as text in the glyphs of an encoding.
 
     >>> import shapecalc as sc
     >>> print(shown_as(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
@@ -76,9 +76,9 @@ def shown_as(answer: Trace | Chain, kind: str, encoding: str | None = "utf-8", *
 
 
 def svg(text: Text, label: str, theme: str | None = None) -> str:
-    """Return a text as an SVG picture with the colours of its styles, in the shades of the page of a theme.
+    """Return a text as an SVG picture, in legible shades for the page of a theme.
 
-    Without a theme it has those of both, and its reader's system says which are shown.
+    Without a theme the picture has both, and follows the colour scheme of the viewer's system.
     """
     lines = list(text.split("\n"))
     if len(lines) > MOST_LINES:
@@ -103,30 +103,36 @@ def svg(text: Text, label: str, theme: str | None = None) -> str:
 def _line_elements(
     line: Text, row: int, name: str, styles: dict[tuple[Colour | None, bool, bool], str]
 ) -> Iterator[str]:
-    """Yield the elements of one line; a style that is met for the first time gets a class."""
+    """Yield the elements of a line. Each new style is added to `styles` with a class."""
     column, y = 0, MARGIN + row * CELL_HEIGHT + 13
     for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
         cells = segment.cell_length
         if segment.text.strip():
-            kind = styles.setdefault(_looks(segment.style), f"{name}-{len(styles)}")
-            place = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
-            yield f'<text class="{name} {kind}" {place} {WHOLE_CELLS}>{escape(segment.text)}</text>'
-            if uprights := "".join(_uprights(segment.text, MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)):
-                yield f'<path class="{kind}" d="{uprights}"/>'
+            class_name = styles.setdefault(_looks(segment.style), f"{name}-{len(styles)}")
+            attributes = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
+            yield f'<text class="{name} {class_name}" {attributes} {WHOLE_CELLS}>{escape(segment.text)}</text>'
+            if path := "".join(_uprights(segment.text, MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)):
+                yield f'<path class="{class_name}" d="{path}"/>'
         column += cells
 
 
 def _uprights(text: str, left: int, top: int) -> Iterator[str]:
-    """Yield the upright parts of the lines in a text, as high as a row: a font's own leave gaps between rows."""
-    for place, char in enumerate(text):
-        ways = UNICODE.lines.find(char) & (UP | DOWN) if char in UNICODE.lines else 0
-        if ways:
-            start, height = top + (0 if ways & UP else CELL_HEIGHT / 2), CELL_HEIGHT / (1 if ways == UP | DOWN else 2)
-            yield f"M{left + (place + 0.5) * CELL_WIDTH - 0.5} {start}h1v{height}h-1z"
+    """Yield the vertical parts of the box-drawing lines in a text as SVG paths.
+
+    They are as high as a row, since the glyphs of fonts leave gaps between rows.
+    """
+    for column, char in enumerate(text):
+        directions = UNICODE.lines.find(char) & (UP | DOWN) if char in UNICODE.lines else 0
+        if directions:
+            start, height = (
+                top + (0 if directions & UP else CELL_HEIGHT / 2),
+                CELL_HEIGHT / (1 if directions == UP | DOWN else 2),
+            )
+            yield f"M{left + (column + 0.5) * CELL_WIDTH - 0.5} {start}h1v{height}h-1z"
 
 
 def _looks(style: Style | None) -> tuple[Colour | None, bool, bool]:
-    """Return the colour of a style, and whether it is bold or steps back."""
+    """Return the colour of a style, and whether it is bold and dimmed."""
     if style is None:
         return None, False, False
     colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
@@ -134,7 +140,7 @@ def _looks(style: Style | None) -> tuple[Colour | None, bool, bool]:
 
 
 def _sheet(name: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
-    """Return the style sheet: every colour as a shade that can be read on the page of a theme, or on both pages."""
+    """Return the style sheet, with legible shades for one page or for both."""
     font = f"text.{name} {{ font: 13px {FONTS}; white-space: pre; }}"
     bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
     light, dark = (
@@ -143,14 +149,14 @@ def _sheet(name: str, styles: dict[tuple[Colour | None, bool, bool], str], theme
             f".{kind} {{ fill: {hexadecimal(readable(colour or (quiet if is_dim else ink), page, ink))}; }}"
             for (colour, _, is_dim), kind in styles.items()
         ]
-        for page, ink, quiet in (PAPERS[each] for each in (theme or "light", theme or "dark"))
+        for page, ink, quiet in (PAPERS[page_theme] for page_theme in (theme or "light", theme or "dark"))
     )
     media = [] if theme else ["@media (prefers-color-scheme: dark) {", *dark, "}"]
     return "\n".join(["<style>", font, *bold, *light, *media, "</style>"])
 
 
 def readable(colour: Colour, page: Colour, ink: Colour) -> Colour:
-    """Return the shade of a colour nearest to it that can be read on a page, on the way to the colour of its text."""
+    """Return the nearest legible shade between a colour and the ink of a page."""
     shades = (_mixed(colour, ink, part / 20) for part in range(20))
     return next((shade for shade in shades if contrast(shade, page) >= CONTRAST), ink)
 
@@ -161,47 +167,49 @@ def _mixed(one: Colour, other: Colour, part: float) -> Colour:
 
 
 def hexadecimal(colour: Colour) -> str:
-    """Return a colour as style sheets write it."""
+    """Return a colour in the notation of CSS."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def png(svg: str, zoom: int = 2) -> bytes:
-    """Return an SVG as PNG, `zoom` times as large; raise `ShapeError` (file) if resvg-py is not installed."""
+    """Return an SVG as PNG. Raises `ShapeError` (file) if resvg-py is not installed."""
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
         raise not_installed(error) from None
     with as_file(FONT) as font:
-        own = [str(font)]
-        made = svg_to_bytes(svg_string=svg, zoom=zoom, skip_system_fonts=True, font_files=own, font_family=FAMILY)
-    return bytes(made)
+        font_files = [str(font)]
+        image = svg_to_bytes(
+            svg_string=svg, zoom=zoom, skip_system_fonts=True, font_files=font_files, font_family=FAMILY
+        )
+    return bytes(image)
 
 
 def not_installed(error: ModuleNotFoundError) -> ShapeError:
-    """Return the error to raise if a package of the extra `film` is not there."""
+    """Return the error to raise if a package of the extra `film` is missing."""
     return ShapeError(Problem(FILE, missing(str(error.name), "film")))
 
 
 def ending_of(name: str, endings: Iterable[str], kind: str) -> str:
-    """Return which of the endings a file's name has; raise `ShapeError` (usage) if it has none of them.
+    """Return the ending of a file name. Raises `ShapeError` (usage) for all others.
 
     >>> ending_of("a/B.SVG", ENDINGS, "picture")
     '.svg'
     """
-    found = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
-    if not found:
-        shown = visible(brief(name))
-        raise misuse(f"'{shown}' is not a {kind}", f"end it in {', '.join(endings)}")
-    return found[0]
+    matches = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
+    if not matches:
+        visible_name = visible(brief(name))
+        raise misuse(f"'{visible_name}' is not a {kind}", f"end it in {', '.join(endings)}")
+    return matches[0]
 
 
 def check_theme(name: str) -> None:
-    """Raise `ShapeError` (usage) if there is no theme of that name."""
+    """Raise `ShapeError` (usage) if there is no theme with that name."""
     lookup(name, PAPERS, "theme")
 
 
 def check_step(answer: Trace | Chain, step: int | None) -> None:
-    """Raise `ShapeError` (usage) if an answer has no step of that number, counted from 1."""
+    """Raise `ShapeError` (usage) if the answer has no step with that number, from 1."""
     if step is not None and step > len(answer.steps):
         steps = number_text(len(answer.steps), "step", "steps")
         raise misuse(f"there is no step {step}", f"the answer has {steps}", argument="step")
@@ -210,48 +218,48 @@ def check_step(answer: Trace | Chain, step: int | None) -> None:
 def still(
     answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = WIDTH
 ) -> bytes:
-    """Return the contents of a file of that name: the picture of a step, counted from 1; without one, of the answer.
+    """Return the contents of a picture file: of one step, or of the whole answer.
 
-    Step 0 is the question, whose sizes are left open. Without a theme an SVG and a page have the colours that their
-    reader's system asks for, pixels those of `light`. Raises `ShapeError`: usage if there is no such ending, step or
-    theme, file if what draws pixels is not installed.
+    Steps are counted from 1. Step 0 is the question, with holes for all sizes. Without a theme an SVG or a page
+    follows the colour scheme of the viewer's system, and a PNG is `light`. Raises `ShapeError`: usage for an
+    unknown ending, step or theme, file if the renderer is not installed.
     """
     ending = ending_of(name, ENDINGS, "picture")
     check_step(answer, step)
     if theme is not None:
         check_theme(theme)
     text = still_text(answer, None if step is None else step - 1, width)
-    made = svg(text, str(answer), theme or ("light" if ending == ".png" else None))
+    picture_svg = svg(text, str(answer), theme or ("light" if ending == ".png" else None))
     if ending == ".png":
-        return png(made)
-    return (made if ending == ".svg" else _page(made, command_line(answer), theme)).encode()
+        return png(picture_svg)
+    return (picture_svg if ending == ".svg" else _page(picture_svg, command_line(answer), theme)).encode()
 
 
 def still_text(answer: Trace | Chain, at: int | None, width: int) -> Text:
-    """Return what is seen of step `at`, with holes for what is settled later; of None, the whole answer.
+    """Return the picture of a step with holes for later dims, or of the answer.
 
-    The whole answer has the picture that shows most. Step `ASKED` is the question alone.
+    The whole answer has its most informative picture. The step `QUESTION_STEP` has only the question.
     """
-    place = main_step(answer, width) if at is None else max(at, 0)
-    here = at if at is not None or answer.problem is None else len(answer.steps)
+    picture_step = main_step(answer, width) if at is None else max(at, 0)
+    flow_step = at if at is not None or answer.problem is None else len(answer.steps)
     holes = {} if at is None else dict.fromkeys(unsettled(answer, at + 1), UNICODE.hole)
-    drawn = picture(answer, place, width=width, height=HEIGHT, holes=holes)
-    told = any(step.rule in INFERS for step in answer.steps[place : place + 1])
-    divisions = sums(layouts(answer)) if at is None and not told else ()
+    step_picture = picture(answer, picture_step, width=width, height=HEIGHT, holes=holes)
+    has_division = any(step.rule in INFERS for step in answer.steps[picture_step : picture_step + 1])
+    divisions = sums(layouts(answer)) if at is None and not has_division else ()
     parts = [
         clip_line(Text(visible(command_line(answer)), "bold"), width, UNICODE),
         Text(""),
-        flow(answer, here, width=width, holes=holes, hides_refusal=at is not None),
+        flow(answer, flow_step, width=width, holes=holes, hides_refusal=at is not None),
     ]
     if at != ASKED:
         parts += [*packed([Text(text, "dim") for text in divisions], width, UNICODE), Text("")]
-        parts += [rail(answer, here, width=width), strip(answer, here, width=width), Text(""), drawn]
+        parts += [rail(answer, flow_step, width=width), strip(answer, flow_step, width=width), Text(""), step_picture]
     parts += [Text(""), *_sentence(answer, at, width)]
     return stack(parts)
 
 
 def _sentence(answer: Trace | Chain, at: int | None, width: int) -> list[Text]:
-    """Return what is said of a step, or of the whole answer, in as many lines as it takes."""
+    """Return the wrapped caption of a step, or of the whole answer."""
     from textwrap import wrap
 
     problem = answer.problem
@@ -268,7 +276,7 @@ def _sentence(answer: Trace | Chain, at: int | None, width: int) -> list[Text]:
 
 
 def _page(made: str, title: str, theme: str | None) -> str:
-    """Return an SVG picture in a page of its own."""
-    light, dark = (hexadecimal(PAPERS[each][0]) for each in (theme or "light", theme or "dark"))
+    """Return an SVG picture as an HTML page."""
+    light, dark = (hexadecimal(PAPERS[page_theme][0]) for page_theme in (theme or "light", theme or "dark"))
     colours = f"background: {light}; }} @media (prefers-color-scheme: dark) {{ body {{ background: {dark}; }}"
     return PAGE.format(title=escape(visible(title)), colours=colours, svg=made)

@@ -1,4 +1,4 @@
-"""Films as files: SVG that moves, GIF, and a page with a slider; and a moment of one in character cells."""
+"""Film files: animated SVG, GIF and HTML player; and a moment on a terminal."""
 
 from __future__ import annotations
 
@@ -24,29 +24,32 @@ from shapecalc.view.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, fil
 
 BASELINE = 13
 LARGEST = 500_000
-"""The most bytes of a moving picture."""
+"""The maximum size of an animated SVG in bytes."""
 WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
 BARS = {"│": 1, "┃": 3, "║": 5}
-"""The bars of tapes, and how thick they are in pixels: fonts leave gaps between two rows of theirs."""
+"""The bars of tapes and their widths in pixels.
+
+They are drawn as rectangles, since fonts leave gaps between rows.
+"""
 PAGE = resources.files("shapecalc.view") / "film.html"
 ZOOM = 2
-"""How many times as large a GIF is as a page's own picture."""
+"""The scale of a GIF relative to its SVG."""
 STILL = "a still picture: an op's --picture FILE.png"
-"""What to write where a film was to be a picture that does not move."""
+"""The hint for a film name with the ending of a still picture."""
 SAMPLE = "0123456789 │┃║█░ abcdefghijklm"
-"""What is drawn in every look to choose the colours of all pictures from."""
+"""The text that is drawn in every look to derive the palette of a GIF."""
 
 
 class Look(Record):
-    """One look: its ink on every page, what is behind the word, and its style on a terminal."""
+    """The style of words: colour, weight and background, on a page and on a terminal."""
 
     terminal: str
     ink: str = ""
-    """A colour; empty for the page's own."""
+    """The colour. Empty for the text colour of the page."""
     quiet: bool = False
     bold: bool = False
     behind: str = ""
-    """The colour of a bar behind the word; empty for none."""
+    """The colour of a bar behind the word. Empty for none."""
 
 
 LOOKS: Mapping[str, Look] = {
@@ -57,11 +60,11 @@ LOOKS: Mapping[str, Look] = {
     "bad": Look("bold red", "#C00000", bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
-"""Every look by name. Letters and places carry the meaning; colour only helps."""
+"""All looks by name. Colour never carries meaning that letters do not."""
 
 
 def ink_of(look: Look, theme: str) -> str:
-    """Return the colour of a look's words on a page, in hexadecimal, as a shade that can be read there."""
+    """Return the colour of a look on a page, in a legible shade, in hexadecimal."""
     page, ink, quiet = files.PAPERS[theme]
     if look.behind:
         return look.ink
@@ -75,7 +78,7 @@ def _rgb(text: str) -> Colour:
 
 @cache
 def terminal_styles(page: Colour | None) -> Mapping[str, str]:
-    """Return the style of every look on a terminal; if its page is known, in shades that can be read there."""
+    """Return the terminal style of every look, legible on the page if it is known."""
     styles = {name: look.terminal for name, look in LOOKS.items()}
     if page is None:
         return styles
@@ -92,7 +95,7 @@ def page_of(theme: str) -> str:
 
 
 def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
-    """Return words where they stand, each in the nearest cells; if the page is known, in colours to be read there."""
+    """Return the words of a moment as text, each at its nearest cells."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
         canvas.put(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
@@ -100,23 +103,23 @@ def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) ->
 
 
 def moving(film: Film, theme: str | None) -> bytes | None:
-    """Return a film as an SVG that moves by itself, without a script, and begins again at its end.
+    """Return a film as an animated SVG that repeats, without a script.
 
-    It is None if it would be larger than `LARGEST`. Without a theme it has the colours of the page that its reader's
-    system asks for.
+    Returns None if it would be larger than `MAX_SVG_BYTES`. Without a theme it follows the colour scheme of the
+    viewer's system.
     """
-    together: dict[tuple[float, float], list[Track]] = {}
+    groups_by_time: dict[tuple[float, float], list[Track]] = {}
     for track in tracks(film):
         if track.text:
-            together.setdefault((track.start, track.end), []).append(track)
-    groups = [_group(start, end, words, film.seconds) for (start, end), words in together.items()]
-    made = _picture(film, "\n".join(groups), theme).encode()
-    return made if len(made) <= LARGEST else None
+            groups_by_time.setdefault((track.start, track.end), []).append(track)
+    groups = [_group(start, end, words, film.seconds) for (start, end), words in groups_by_time.items()]
+    svg = _picture(film, "\n".join(groups), theme).encode()
+    return svg if len(svg) <= LARGEST else None
 
 
 def moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
-    """Return words where they stand at one moment as an SVG that does not move."""
-    return _picture(film, "".join(_word(each.text, each.look, each.x, each.y) for each in sprites if each.text), theme)
+    """Return the words of a moment as a still SVG."""
+    return _picture(film, "".join(_word(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme)
 
 
 def size_of(film: Film) -> tuple[int, int]:
@@ -135,53 +138,55 @@ def _picture(film: Film, words: str, theme: str | None) -> str:
 
 
 def style_sheet(theme: str | None) -> str:
-    """Return the style sheet of every look, on the page of a theme or on both."""
+    """Return the style sheet of all looks, for the page of a theme or for both."""
     general = f"text{{font:13px {files.FONTS};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
     light = general + _inks(theme or "light")
     return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_inks('dark')}}}"
 
 
 def _inks(theme: str) -> str:
-    """Return the rules that colour every look on a page, and what is behind some."""
+    """Return the CSS rules of the colours of all looks on a page."""
     inks = "".join(f".{name}{{fill:{ink_of(look, theme)}}}" for name, look in LOOKS.items())
     behind = "".join(f".{name}-behind{{fill:{look.behind}}}" for name, look in LOOKS.items() if look.behind)
     return f".page{{fill:{page_of(theme)}}}{inks}{behind}"
 
 
 def _word(text: str, look: str, x: float, y: float, inside: str = "") -> str:
-    """Return a word at a place, over what is behind it; what is `inside` moves both."""
+    """Return the elements of a word and its background, with an animation inside."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
-    wide, left, top = len(text) * files.CELL_WIDTH, _short(x * files.CELL_WIDTH), _short(y * files.CELL_HEIGHT)
-    named = f' class="{look}"' if look != "ink" else ""
+    width, left, top = len(text) * files.CELL_WIDTH, _short(x * files.CELL_WIDTH), _short(y * files.CELL_HEIGHT)
+    class_name = f' class="{look}"' if look != "ink" else ""
     if text in BARS:
-        middle, thick = _short(x * files.CELL_WIDTH + (files.CELL_WIDTH - BARS[text]) / 2), BARS[text]
-        return f'<rect{named} x="{middle}" y="{top}" width="{thick}" height="{files.CELL_HEIGHT}">{inside}</rect>'
-    base, whole = _short(y * files.CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*"█░━"} else ""
-    word = f'<text{named} x="{left}" y="{base}" textLength="{wide}"{whole}>{escape(text)}'
+        middle, thickness = _short(x * files.CELL_WIDTH + (files.CELL_WIDTH - BARS[text]) / 2), BARS[text]
+        return (
+            f'<rect{class_name} x="{middle}" y="{top}" width="{thickness}" height="{files.CELL_HEIGHT}">{inside}</rect>'
+        )
+    baseline, spacing = _short(y * files.CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*"█░━"} else ""
+    word = f'<text{class_name} x="{left}" y="{baseline}" textLength="{width}"{spacing}>{escape(text)}'
     if not LOOKS[look].behind:
         return f"{word}{inside}</text>"
-    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{wide}" height="{files.CELL_HEIGHT}"/>'
+    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{width}" height="{files.CELL_HEIGHT}"/>'
     return f"<g>{inside}{behind}{word}</text></g>" if inside else f"{behind}{word}</text>"
 
 
 def _short(number: float) -> str:
-    """Return a number with as few digits as a picture needs."""
+    """Return a number with at most one decimal."""
     return f"{number:.1f}".removesuffix(".0")
 
 
 def _group(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
-    """Return words that are seen together for a part of the film, each going its way meanwhile."""
-    turns = [(0.0, "visible" if start == 0 else "hidden")]
-    turns += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
-    values, times = ";".join(value for _, value in turns), _key_times([at for at, _ in turns], seconds)
+    """Return the element of words that are visible during the same interval."""
+    changes = [(0.0, "visible" if start == 0 else "hidden")]
+    changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
+    values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
     visibility = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
     hidden = "" if start == 0 else ' visibility="hidden"'
-    drawn = "".join(_word(each.text, each.look, *each.points[0][1:], _way(each, seconds)) for each in words)
-    return f"<g{hidden}>{visibility if len(turns) > 1 else ''}{drawn}</g>"
+    elements = "".join(_word(word.text, word.look, *word.points[0][1:], _way(word, seconds)) for word in words)
+    return f"<g{hidden}>{visibility if len(changes) > 1 else ''}{elements}</g>"
 
 
 def _way(track: Track, seconds: float) -> str:
-    """Return the animation that moves a word; nothing for one that stays."""
+    """Return the animation that moves a word, or an empty text if it does not move."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
@@ -189,23 +194,23 @@ def _way(track: Track, seconds: float) -> str:
     values = ";".join(
         f"{_short((x - first) * files.CELL_WIDTH)} {_short((y - top) * files.CELL_HEIGHT)}" for _, x, y in points
     )
-    times = _key_times([at for at, _, _ in points], seconds)
+    times = _key_times([second for second, _, _ in points], seconds)
     return f'<animateTransform attributeName="transform" type="translate" values="{values}" {times}/>'
 
 
 def _key_times(times: Iterable[float], seconds: float) -> str:
-    shares = ";".join(f"{at / seconds:.4f}".rstrip("0").rstrip(".") for at in times)
+    shares = ";".join(f"{second / seconds:.4f}".rstrip("0").rstrip(".") for second in times)
     return f'keyTimes="{shares}" dur="{seconds:.2f}s" repeatCount="indefinite"'
 
 
 def page(film: Film, theme: str | None) -> bytes:
-    """Return a film as a page of its own: it plays, asks at holes, goes frame by frame, and is light or dark.
+    """Return a film as an HTML page with a player, which can also pause at questions.
 
-    Without a theme it begins with the one that its reader's system asks for.
+    Without a theme it starts with the colour scheme of the viewer's system.
     """
     width, height = size_of(film)
     template = Template(PAGE.read_text("utf-8"))
-    filled = template.substitute(
+    html = template.substitute(
         title=escape(film.title),
         light=style_sheet("light"),
         dark=style_sheet("dark"),
@@ -215,19 +220,19 @@ def page(film: Film, theme: str | None) -> bytes:
         margin=files.MARGIN,
         data=_in_script(_data(film)),
     )
-    return filled.encode()
+    return html.encode()
 
 
 def _data(film: Film) -> dict[str, object]:
-    """Return what the page's script draws: the words with their ways, and the frames with their seconds."""
+    """Return the data of the player's script: tracks, and frames with their times."""
     words = [
         [word.text, word.look, *_rounded((word.start, word.end)), [*map(_rounded, word.points)]]
         for word in tracks(film)
         if word.text
     ]
-    asks = [fields(frame.asks).values() if frame.asks else () for frame in film.frames]
-    framed = zip(film.starts, film.frames, asks, strict=False)
-    frames = [[round(start, 2), frame.sentence, *ask] for start, frame, ask in framed]
+    prompts = [fields(frame.asks).values() if frame.asks else () for frame in film.frames]
+    timed_frames = zip(film.starts, film.frames, prompts, strict=False)
+    frames = [[round(start, 2), frame.sentence, *prompt] for start, frame, prompt in timed_frames]
     behind = [name for name, look in LOOKS.items() if look.behind]
     cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE]
     looks = {"behind": behind, "bars": BARS, "cell": cell}
@@ -235,11 +240,11 @@ def _data(film: Film) -> dict[str, object]:
 
 
 def _rounded(seconds_and_cells: Iterable[float]) -> list[float]:
-    return [round(each, 2) for each in seconds_and_cells]
+    return [round(number, 2) for number in seconds_and_cells]
 
 
 def _in_script(value: object) -> str:
-    """Return a value as JSON that can stand in a script of a page, where no text ends it or begins a tag."""
+    """Return a value as JSON that is safe inside a `script` element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -247,18 +252,19 @@ def _in_script(value: object) -> str:
 
 
 def gif(film: Film, theme: str | None) -> bytes:
-    """Return a film as a GIF that begins again at its end. A word is drawn once, and of a picture only what changes.
+    """Return a film as a GIF that repeats.
 
-    Raises `ShapeError`: file without the extra `film`, usage for more pictures than are made.
+    Each word is drawn once, and each picture has only its changes. Raises `ShapeError`: file without the extra
+    `film`, usage if there are too many pictures.
     """
     try:
         from PIL import Image, ImageChops
         from PIL.GifImagePlugin import getdata, getheader
     except ModuleNotFoundError as error:
         raise files.not_installed(error) from None
-    shown = [*moments(film)]
-    if len(shown) > MOST_PICTURES:
-        raise MOST_PICTURES.passed(f"{len(shown)} pictures in this .gif", "end the film's name in .html")
+    pictures = [*moments(film)]
+    if len(pictures) > MOST_PICTURES:
+        raise MOST_PICTURES.passed(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
 
     def drawn(svg: str) -> Image.Image:
         return Image.open(BytesIO(files.png(svg, ZOOM))).convert("RGB")
@@ -274,30 +280,34 @@ def gif(film: Film, theme: str | None) -> bytes:
 
     @cache
     def word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        made = flat(replace(film, width=len(text), height=1), _word(text, look, 0, 0))
-        return made, made.point(lambda colour: 255 * (colour != paper), "1")
+        image = flat(replace(film, width=len(text), height=1), _word(text, look, 0, 0))
+        return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
-    made, last = getheader(page, info={"loop": 0})[0], None
-    for sprites, hundredths in shown:
-        now = page.copy()
+    chunks, previous = getheader(page, info={"loop": 0})[0], None
+    for sprites, hundredths in pictures:
+        image = page.copy()
         for sprite in sprites:
             if sprite.text:
                 place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
-                now.paste(word(sprite.text, sprite.look)[0], place, word(sprite.text, sprite.look)[1])
-        changed = (last and (ImageChops.difference(now, last).getbbox() or (0, 0, 1, 1))) or (0, 0, *now.size)
-        made += getdata(now.crop(changed), changed[:2], duration=10 * hundredths)
-        last = now
-    return b"".join(made) + b";"
+                image.paste(word(sprite.text, sprite.look)[0], place, word(sprite.text, sprite.look)[1])
+        box = (previous and (ImageChops.difference(image, previous).getbbox() or (0, 0, 1, 1))) or (0, 0, *image.size)
+        chunks += getdata(image.crop(box), box[:2], duration=10 * hundredths)
+        previous = image
+    return b"".join(chunks) + b";"
 
 
 FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {".svg": moving, ".gif": gif, ".html": page}
-"""The endings of files, each with what makes the contents. It returns None of a film that is too large."""
+"""The function that renders a film, by the ending of the file.
+
+It returns None if the film is too large.
+"""
 
 
 def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
-    """Return the film of an answer, and the contents of the file of that name. A film that is too large shows less.
+    """Return the film of an answer, and the contents of a file with the given name.
 
-    Raises `ShapeError`: usage if there is no such theme or no film is written so, file if what draws is not installed.
+    A film that is too large is made again with less height. Raises `ShapeError`: usage for an unknown theme or
+    ending, or if the film is too long; file if the renderer is not installed.
 
     >>> import shapecalc as sc
     >>> film_file(sc.reshape((2, 3), (3, 2)), "x.pdf")
@@ -313,7 +323,7 @@ def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tup
         raise MOST_FILMED.passed(f"{len(answer.stages)} stages to film", "film a part of the chain")
     for height in (HEIGHT, LEAST_HEIGHT):
         film = film_of(answer, height=height)
-        made = write(film, theme)
-        if made is not None:
-            return film, made
+        contents = write(film, theme)
+        if contents is not None:
+            return film, contents
     raise misuse("the film is too long for a moving picture that pages can show", "end its name in .html")

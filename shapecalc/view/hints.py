@@ -1,4 +1,4 @@
-"""What a stage is called and what its steps ask, in words alone, with helps that do not give the answer away."""
+"""The names and titles of stages, and hints that do not give the answer away."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
 GIVEN = "the request gives a {} there"
-"""What is said of a dim that is asked for as it is, in place of the arithmetic that it has none of."""
+"""The arithmetic hint on a dim that is requested literally."""
 CARET = "^"
 
 
 class Hint(Record):
-    """What a step asks, and the helps in their order. No help says the dim itself."""
+    """The question about a dim, and three hints that do not contain the dim."""
 
     asks: str
     """The question, as one sentence."""
     rule: str
-    """The first help: the rule that settles the dim."""
+    """The first hint: the rule that settles the dim."""
     where: str
-    """The second: where to look, the indices counted out under the shape, on several lines."""
+    """The second hint: the shape with its indices and carets, on several lines."""
     arithmetic: str
-    """The third: all but the last number."""
+    """The third hint: the arithmetic without its result."""
 
     @property
     def rungs(self) -> tuple[str, str, str]:
-        """The helps in the order in which they are given."""
+        """The hints in the order in which they are given."""
         return self.rule, self.where, self.arithmetic
 
 
 def stage_name(stage: Stage) -> str:
-    """Return what everybody calls a stage. Its label may be an argument's name, or what an op does with it.
+    """Return the common name of a stage.
+
+    Its label may be the name of an argument, or a step of an op.
 
     >>> import shapecalc as sc
     >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
@@ -50,34 +52,37 @@ def stage_name(stage: Stage) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return a name as it is printed: `?` for a dim that nobody knows."""
+    """Return a name as it is printed: `?` for an unknown dim."""
     return "?" if name.startswith("?") else name
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
-    """Return the sizes that stand for names."""
+    """Return named sizes as text: `N=8, C=3`."""
     return ", ".join(f"{shown_name(name)}={size}" for name, size in sizes.items())
 
 
 def conditions_text(answer: Answer, lead: str) -> str:
-    """Return when an answer holds, behind some words; nothing if it always does."""
-    return f"{lead}{' and '.join(each.words for each in answer.conditions)}" if answer.conditions else ""
+    """Return the conditions of an answer after `lead`, or an empty text."""
+    return f"{lead}{' and '.join(condition.words for condition in answer.conditions)}" if answer.conditions else ""
 
 
 def verdict_text(answer: Answer) -> str:
-    """Return the output shape of an answer with its conditions, or the rule that refuses it."""
+    """Return the output shape of an answer with its conditions, or the refusing rule."""
     if answer.problem:
         return f"refused: {answer.problem.rule}"
     return f"{shape_text(answer.output or ())}{conditions_text(answer, ' when ')}"
 
 
 def stage_title(request: Request, stage: Stage) -> str:
-    """Return a stage with its arguments. An argument is named if its place does not tell which one it is."""
+    """Return the name of a stage with its arguments.
+
+    An argument is named unless its position identifies it.
+    """
     arguments = request.arguments
     if stage.label != request.op:
-        given = arguments.get(stage.argument, "")
-        asked = stage.asked or ("" if isinstance(given, str) else given)  # a pattern names every axis
-        return f"{stage_name(stage)} {_argument_text(asked)}".rstrip()
+        value = arguments.get(stage.argument, "")
+        requested = stage.asked or ("" if isinstance(value, str) else value)  # a pattern already names every axis
+        return f"{stage_name(stage)} {_argument_text(requested)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     operator = operator_of(op, DIALECTS[request.dialect])
     for param in (*op.params, *(operator.params if operator else ())):
@@ -92,12 +97,14 @@ def stage_title(request: Request, stage: Stage) -> str:
 
 def _argument_text(value: object) -> str:
     if shapes_in(value) not in ((), (value,)):
-        return " ".join([each if isinstance(each, str) else shape_text(each) for each in value])  # type: ignore[attr-defined]
+        return " ".join([part if isinstance(part, str) else shape_text(part) for part in value])  # type: ignore[attr-defined]
     return shape_text(value) if isinstance(value, tuple) else str(value)
 
 
 def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "input") -> Hint:
-    """Return what a step asks about dim `out` of its stage, and the helps. `name` is what the stage begins with.
+    """Return the question about an output dim, and its hints.
+
+    The dim is the one that the step settles, unless `out_dim` is given. `name` is the name of the stage's input.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
@@ -112,33 +119,35 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
     """
     out = step.out if out is None else out
     rows = {name: [str(dim) for dim in stage.before]}
-    asked = {"asked": [str(dim) for dim in stage.asked]}
+    requested = {"asked": [str(dim) for dim in stage.asked]}
     marked: Collection[int | None] = step.sources
-    asks, note = f"how large is dim {out} after {stage_name(stage)}?", ""
+    question, note = f"how large is dim {out} after {stage_name(stage)}?", ""
     match step.rule:
         case rules.COPIED_ZERO:
-            asks, heading = f"what does the 0 at index {out} copy?", f"the 0 is at index {out}:"
+            question, heading = f"what does the 0 at index {out} copy?", f"the 0 is at index {out}:"
             note = "count from the left"
         case rules.INFERRED | rules.INFERRED_EMPTY:
-            asks = f"what must the -1 at index {out} be?"
+            question = f"what must the -1 at index {out} be?"
             heading = f"all elements of the {name}, divided by every dim that is known:"
-            rows, marked = rows | asked, ()
+            rows, marked = rows | requested, ()
         case _ if stage.kind is Kind.PERMUTE and stage.asked and step.out is not None:
-            perm = ",".join(asked["asked"])
-            asks = f"how large is dim {out} after {stage_name(stage)} {perm}?"
+            perm = ",".join(requested["asked"])
+            question = f"how large is dim {out} after {stage_name(stage)} {perm}?"
             heading, note = f"index {out} of {perm} says which dim to take:", "this one"
         case rules.GIVEN:
-            asks, heading = f"what is asked for at index {out}?", f"index {out} of what is asked for:"
-            rows, marked, note = asked, (out,), "it stands for itself"
+            question, heading = f"what is asked for at index {out}?", f"index {out} of what is asked for:"
+            rows, marked, note = requested, (out,), "it stands for itself"
         case rule:
-            asks = f"how large is dim {out}, which merges axes?" if rule == rules.MERGED else asks
+            question = f"how large is dim {out}, which merges axes?" if rule == rules.MERGED else question
             heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
-    return Hint(asks, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic(step))
+    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic(step))
 
 
 def is_worth_asking(stage: Stage, step: Step, out: int, dim: Dim) -> bool:
-    """Say whether dim `out` after a stage is to be found out: not if it stays, or if the request names its size there.
+    """Return whether an output dim of a stage is worth a question.
+
+    It is not if the dim stays, or if the request names its size at that index.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
@@ -152,13 +161,13 @@ def is_worth_asking(stage: Stage, step: Step, out: int, dim: Dim) -> bool:
 
 
 def is_said(stage: Stage, out: int, dim: Dim) -> bool:
-    """Say whether a request names the size of dim `out` after a stage there."""
+    """Return whether the request names the size of an output dim of a stage."""
     sized = stage.kind in (Kind.RESHAPE, Kind.VIEW, Kind.EXPAND)
     return sized and out < len(stage.asked) and str(stage.asked[out]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
-    """Return the indices, the rows of dims under them, and carets under the marked indices."""
+    """Return the indices, the dims below them, and carets below the marked indices."""
     count = max(map(len, rows.values()))
     widths = [
         max(len(str(index)), *(len(row[index]) for row in rows.values() if index < len(row))) for index in range(count)
@@ -178,7 +187,9 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int
 
 
 def arithmetic(step: Step, hole: str = "?") -> str:
-    """Return the step's sentence with a hole in place of its dim; of several such numbers, the last one is it.
+    """Return the sentence of a step with a hole instead of its dim.
+
+    If the dim occurs several times in the sentence, the last occurrence is replaced.
 
     >>> import shapecalc as sc
     >>> arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
@@ -187,8 +198,8 @@ def arithmetic(step: Step, hole: str = "?") -> str:
     if step.rule == rules.GIVEN:
         return GIVEN.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
-    found = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]
-    if not found:
+    matches = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]
+    if not matches:
         return sentence
-    start, end = found[-1].span()
+    start, end = matches[-1].span()
     return f"{sentence[:start]}{hole}{sentence[end:]}"

@@ -1,4 +1,7 @@
-"""Manual pages as plain text, for terminals without `man`: the macros of mdoc(7) that the pages in man/ use."""
+"""Manual pages as plain text, for terminals without `man`.
+
+It renders the macros of mdoc(7) that the pages in man/ use.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,22 @@ from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
 
 PLAIN, OPEN, CLOSE, JOIN = "plain", "open", "close", "join"
-"""What a piece of a line is: joined by blanks, without one behind it, without one before it, or the join of two."""
+"""The kinds of pieces of a line.
+
+Blanks separate pieces, except after an opening piece, before a closing piece, and around a join.
+"""
 ENCLOSING = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
 FONTS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
-"""The macros that change only how a word looks."""
+"""The macros that change only the font of a word."""
 CLOSING = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
 BODY, SUBSECTION, OFFSET = 5, 3, 6
-"""How far the text, a subsection's heading and, below it, a display stand in."""
+"""The indents of the text, of a subsection heading, and of a display in the text."""
 KEPT_BLANK = "\0"
 
 
 def page_text(source: str, width: int = 78) -> str:
-    r"""Return the text of a page written in mdoc, `width` characters wide; literal lines keep their length.
+    r"""Return an mdoc page as text. Literal lines are not wrapped at `width`.
 
     >>> print(page_text(".Sh NAME\n.Nm calc\n.Nd shapes\n.Bl -tag -width Ds\n.It Fl -out Ar file\nWrite.\n.El"))
     NAME
@@ -36,31 +42,31 @@ def page_text(source: str, width: int = 78) -> str:
 
 
 def unescaped(text: str) -> str:
-    r"""Return a text without the escapes of roff.
+    r"""Return a text without roff escapes.
 
     >>> print(unescaped(r"\-1 isn\(aqt"))
     -1 isn't
     """
-    return re.sub(r"\\(?:&|-|e|\(..)", lambda found: ESCAPES.get(found[0], found[0]), text)
+    return re.sub(r"\\(?:&|-|e|\(..)", lambda match: ESCAPES.get(match[0], match[0]), text)
 
 
 def phrase(words: list[str], name: str = "") -> str:
-    """Return what a line of macros says on the page of `name`.
+    """Return the text of a line of macros on the page `name`.
 
     >>> phrase("Op Fl d | Fl -dialect Ar name".split()), phrase("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
     """
-    text, joined = "", True
+    text, joins_next = "", True
     for piece, kind in _pieces(words, name):
-        text += piece if joined or kind in (CLOSE, JOIN) else f" {piece}"
-        joined = kind in (OPEN, JOIN)
+        text += piece if joins_next or kind in (CLOSE, JOIN) else f" {piece}"
+        joins_next = kind in (OPEN, JOIN)
     return text
 
 
 def _pieces(words: list[str], name: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line of macros, each with its kind."""
-    for place, word in enumerate(words):
-        rest = words[place + 1 :]
+    for index, word in enumerate(words):
+        rest = words[index + 1 :]
         if word in ENCLOSING:
             yield from _enclosed(word, rest, name)
             return
@@ -79,7 +85,7 @@ def _pieces(words: list[str], name: str) -> Iterator[tuple[str, str]]:
 
 
 def _enclosed(macro: str, words: list[str], name: str) -> Iterator[tuple[str, str]]:
-    """Yield what a macro puts between two signs; punctuation at the end of the line stands behind them."""
+    """Yield the pieces of an enclosing macro. Trailing punctuation follows them."""
     end = len(words)
     while end and words[end - 1] in CLOSING:
         end -= 1
@@ -91,22 +97,22 @@ def _enclosed(macro: str, words: list[str], name: str) -> Iterator[tuple[str, st
 
 
 class _Page:
-    """The lines of a page so far, and where its text stands."""
+    """The lines of a page so far, and the state of the current paragraph."""
 
     def __init__(self, width: int) -> None:
-        """Begin a page."""
+        """Start an empty page."""
         self.width = width
         self.lines: list[str] = []
         self.words: list[str] = []
-        """What the paragraph says that is not filled yet."""
+        """The text of the current paragraph."""
         self.name = self.section = self.tag = ""
         self.places = [(BODY, 0)]
-        """Where the tags of each list around the text stand, and how far the text stands behind them."""
+        """The indent of the tags in each open list, and that of the text after a tag."""
         self.display: int | None = None
-        """Where the lines of a display stand; None outside of one."""
+        """The indent of the current display. None outside of one."""
 
     def read(self, line: str) -> None:
-        """Read one line of the source."""
+        """Process one line of the source."""
         if not line.startswith("."):
             self.words.append(unescaped(line)) if self.display is None else self.put(unescaped(line), self.display)
             return
@@ -124,11 +130,11 @@ class _Page:
             self.words.append(phrase([macro, *words], self.name).replace(" ", KEPT_BLANK))
 
     def put(self, text: str, indent: int) -> None:
-        """Put a line as it is."""
+        """Add a line without wrapping it."""
         self.lines.append(f"{' ' * indent}{text}".rstrip())
 
     def end_paragraph(self) -> None:
-        """Fill what was read since the last paragraph, behind its tag if it has one."""
+        """Wrap the current paragraph, after its tag if it has one."""
         indent, hang = self.places[-1]
         text, tag = " ".join(self.words), self.tag
         self.words, self.tag = [], ""
@@ -143,20 +149,20 @@ class _Page:
         self.lines += wrapper.fill(text).replace(KEPT_BLANK, " ").split("\n")
 
     def leave_blank(self) -> None:
-        """Leave a line blank, but not below a heading or another blank one."""
+        """End the paragraph with a blank line, except after a heading or another one."""
         self.end_paragraph()
         if self.lines and self.lines[-1].startswith(" " * BODY):
             self.lines.append("")
 
     def begin_section(self, words: list[str], indent: int = 0) -> None:
-        """Begin a section or, further in, a part of one."""
+        """Begin a section, or a subsection if it is indented."""
         self.leave_blank()
         self.places = [(BODY, 0)]
         self.section = self.section if indent else " ".join(words)
         self.put(unescaped(" ".join(words)), indent)
 
     def begin_list(self, words: list[str]) -> None:
-        """Begin a list of entries with tags."""
+        """Begin a list of tagged entries."""
         self.end_paragraph()
         width = words[words.index("-width") + 1]
         self.places.append((sum(self.places[-1]), (OFFSET if width == "Ds" else len(width)) + 2))
@@ -167,26 +173,26 @@ class _Page:
         self.tag = phrase(words, self.name)
 
     def end_list(self) -> None:
-        """Go back to the text around a list."""
+        """End a list."""
         self.end_paragraph()
         self.places.pop()
 
     def begin_display(self, words: list[str]) -> None:
-        """Begin lines that stand as they are."""
+        """Begin a display, whose lines are not wrapped."""
         self.leave_blank()
         self.display = sum(self.places[-1]) + (OFFSET if "-offset" in words else 0)
 
     def end_display(self) -> None:
-        """Go back to text that is filled."""
+        """End a display."""
         self.display = None
 
     def put_example(self, words: list[str]) -> None:
-        """Put one line that stands as it is."""
+        """Add a display of one line."""
         self.end_paragraph()
         self.put(unescaped(" ".join(words)), sum(self.places[-1]) + OFFSET)
 
     def describe(self, words: list[str]) -> None:
-        """Go on from the name of the page to what it is about."""
+        """Add the description of the page after its name."""
         self.words += ["-", unescaped(" ".join(words))]
 
 
@@ -203,4 +209,4 @@ BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
     "Ed": lambda page, _words: page.end_display(),
     "Dl": _Page.put_example,
 }
-"""What the macros do that are more than words of a paragraph."""
+"""The handlers of the macros that do more than add words to a paragraph."""

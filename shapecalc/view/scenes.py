@@ -1,11 +1,11 @@
-"""An answer as a film: its stages in turn, the steps of each, and what it does to the elements in memory.
+"""An answer as a film: its stages, the steps of each, and the elements in memory.
 
-A copied 0 glides down from its index, and -1 fills from the budget. A reshape moves only bars; anything else picks
-elements up and writes them anew.
+A copied 0 moves down from its index, and -1 is filled from the budget. A reshape moves only bars. All other stages read
+elements and write them to a second memory.
 
-A film is words at places, frames that hold them, and memory as a tape of cells. The cells stand in one line, or in
-several if there are many. A bar between two of them is as tall as the axis that it cuts is far outside. Of a large
-tensor the first cells are shown, and dots stand for the others.
+A film is a sequence of frames of positioned words, with memory drawn as a tape of cells. The cells are in one line, or
+in several if there are many. The height of a bar between two cells is the layer of the axis that it cuts. Of a large
+tensor only the first cells are shown, followed by dots.
 """
 
 from __future__ import annotations
@@ -36,133 +36,143 @@ from shapecalc.view.pictures import asked_picture, budget_of, division, picture
 
 Shape = tuple[int, ...]
 HUNDREDTHS = 12
-"""How long a picture of a file stands while words move, in hundredths of a second."""
+"""The duration of a picture of a moving word, in hundredths of a second."""
 DOTS, BLANK = "…", "[ ]"
 BARS = "│┃║"
-"""The bars of an axis that has a row of its own, and of those further outside that share the highest row."""
-TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
-"""The rows from the top: of the stage's dims, of a -1 and what it is made of, and over the first tape.
+"""The characters of bars.
 
-The last three are further down if there is room for empty rows before the first and the last of them: see `Board.row`.
+The first is for axes with a row of their own, the others for outer axes that share the top row.
+"""
+TITLE, RAIL, INDEX, BEFORE, ASKED, AFTER, SUM, PART, HEAD = 0, 1, 3, 4, 5, 6, 7, 8, 9
+"""The rows of a film, from the top.
+
+They hold the title, the rail, the dims of the stage, the division of a -1, and the heading of the first tape. The last
+three are further down if there is room for blank rows around them: see `FilmBuilder.row_position`.
 """
 SENTENCE_ROWS, LOW = 3, 20
-"""Lines of what is said, over the note at the bottom; one less where the film has fewer rows than the second number."""
+"""The rows of the sentence, and the height below which it has one row less."""
 LABELS = 8
-"""The cells of the words before the dims."""
+"""The width of the words before the dims."""
 FALLING = 0.35
-"""Seconds in which a piece of the budget falls."""
+"""The seconds in which a piece of the budget falls."""
 MOST_PICKS = 12
-"""The most rows that are picked up one by one; of more, blocks of rows are."""
+"""The most rows of a tape that are written one by one. Longer ones use blocks."""
 MOST_LISTED = 8
 """The most cells that a sentence lists."""
 PICKING, RESTING = 0.55, 0.35
-"""Seconds in which an element is carried, and for which it then stays lit."""
+"""The seconds in which an element moves, and in which it stays highlighted."""
 WIDTH, HEIGHT = 80, 24
-"""The room of a film in character cells: what every terminal has."""
+"""The size of a film in character cells, which fits every terminal."""
 LEAST_HEIGHT = 16
 PICTURED = 8
-"""The rows of the picture of a stage that has several operands or windows."""
+"""The height of the picture of a stage with several operands or windows."""
 LAST = 3.5
-"""Seconds for which the last frame stays."""
+"""The seconds for which the last frame is held."""
 
 
 class Sprite(Record):
-    """A word that stands at a place, which is in character cells and may lie between two of them."""
+    """A word at a position, in character cells or fractions of them."""
 
     x: float
     y: float
     text: str
     look: str = "ink"
-    """Its looks by name: a key of `LOOKS`."""
-
-
-class Frame(Record):
-    """What stands where. Words that the frame before has under the same key glide from their places there."""
-
-    sprites: Mapping[str, Sprite]
-    """The words by key. Later ones stand over earlier ones."""
-    sentence: str
-    step: int | None
-    """The number of the step that it shows; None before the first and after the last."""
-    arrive: float
-    """Seconds in which the words reach their places."""
-    hold: float
-    """Seconds for which they stay there."""
-    asks: Ask | None = None
+    """A key of `LOOKS`."""
 
 
 class Ask(Record):
-    """What can be asked of the reader before a frame is shown, and the answer that the frame gives."""
+    """A question that the viewer can answer before a frame, and its answer."""
 
     question: str
     answer: str
 
 
+class Frame(Record):
+    """The words of a frame and their positions.
+
+    A word glides from its position in the frame before, if that has the same key.
+    """
+
+    sprites: Mapping[str, Sprite]
+    """The words by key. Later ones cover earlier ones."""
+    sentence: str
+    step: int | None
+    """The index of the step. None before the first step and after the last."""
+    arrive: float
+    """The seconds in which the words move to their positions."""
+    hold: float
+    """The seconds for which they stay there."""
+    asks: Ask | None = None
+
+
 class Film(Record):
-    """Frames in order, in a room of character cells."""
+    """A sequence of frames with a title, a size and notes."""
 
     title: str
     width: int
     height: int
     frames: tuple[Frame, ...]
     notes: tuple[str, ...]
-    """What the film leaves out, or takes in place of names."""
+    """The notes on omitted elements and on the sizes of names."""
 
     @property
     def starts(self) -> list[float]:
-        """The second at which each frame begins to arrive, and the one at which the last ends."""
+        """The start of each frame and the end of the last one, in seconds."""
         return [*accumulate((frame.arrive + frame.hold for frame in self.frames), initial=0.0)]
 
     @property
     def seconds(self) -> float:
-        """How long it takes."""
+        """The duration in seconds."""
         return self.starts[-1]
 
 
 class Track(Record):
-    """A word of a film through time, as long as neither it nor its looks change."""
+    """A word over time, for as long as its text and look do not change."""
 
     text: str
     look: str
     start: float
     end: float
     points: tuple[tuple[float, float, float], ...]
-    """Its places: seconds, and x and y. It goes from each to the next in a straight line."""
+    """Its positions as seconds, x and y. It moves in straight lines between them."""
 
 
 class Tape(Record):
-    """The place of every cell and bar of a tensor that lies in memory in C order."""
+    """The positions of the cells and bars of a tensor in C order."""
 
     shape: Shape
     pitch: int
-    """Character cells from one cell to the next."""
+    """The distance between two cells, in character cells."""
     per_line: int
-    """How many cells a line has."""
+    """The number of cells in a line."""
     tall: int
-    """How many rows a line has: bars stand in all of them, numbers in the lowest."""
+    """The height of a line. Bars can use all its rows, numbers are in the lowest."""
     shown: int
-    """How many cells are shown; the others are left out."""
+    """The number of cells that are shown."""
     top: int
 
     @property
     def count(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def bottom(self) -> int:
-        """The row after the last."""
+        """The row after the last one."""
         return self.top + self.tall * max(1, -(-self.shown // self.per_line))
 
     def place(self, cell: int) -> tuple[int, int]:
-        """Return where a cell's number begins; of a cell that is not shown, where the dots are."""
+        """Return the position of a cell's number. A hidden cell has that of the dots."""
         line, column = divmod(cell, self.per_line)
         if cell >= self.shown:
             line, column = (self.shown - 1) // self.per_line, (self.shown - 1) % self.per_line + 1
         return column * self.pitch + 1, self.top + line * self.tall + self.tall - 1
 
     def bar(self, position: int, layer: int) -> Sprite:
-        """Return the bar before a cell, or after the last, of the axis that is the `layer`th from the innermost."""
+        """Return the bar before a cell, or after the last one.
+
+        `layer` is the layer of the axis that it cuts, counted from the innermost axis.
+        """
         line = max(0, position - (position == self.shown)) // self.per_line
         row = min(layer, self.tall - 1)
         x = (position - line * self.per_line) * self.pitch
@@ -171,7 +181,7 @@ class Tape(Record):
 
 
 def frame_at(starts: list[float], second: float) -> int:
-    """Return the number of the frame that is shown at a second.
+    """Return the index of the frame at a time in seconds.
 
     >>> frame_at([0.0, 2.0, 3.0], 2.5), frame_at([0.0, 2.0, 3.0], 9)
     (1, 1)
@@ -180,7 +190,7 @@ def frame_at(starts: list[float], second: float) -> int:
 
 
 def picture_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
-    """Return the words at a second, each on its way to its place in the frame that arrives then."""
+    """Return the words at a time, moved partway to the positions in their frame."""
     number = frame_at(starts, second)
     frame = film.frames[number]
     part = 1.0 if not (number and frame.arrive) else min(1.0, (second - starts[number]) / frame.arrive)
@@ -191,55 +201,56 @@ def picture_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, 
 
 
 def _between(start: Sprite | None, end: Sprite, part: float) -> Sprite:
-    """Return a word when it has come a part of its way."""
+    """Return a word moved a fraction of its way."""
     if start is None or (start.x == end.x and start.y == end.y):
         return end
     return Sprite(start.x + (end.x - start.x) * part, start.y + (end.y - start.y) * part, end.text, end.look)
 
 
 def moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
-    """Yield the pictures of a film, each with the hundredths of a second for which it stands."""
+    """Yield the pictures of a film, each with its duration in hundredths of a second."""
     starts = film.starts
     for number, frame in enumerate(film.frames):
-        whole = round(100 * (frame.arrive + frame.hold))
+        duration = round(100 * (frame.arrive + frame.hold))
         before = film.frames[number - 1].sprites if number else {}
         moves = any(len(_way(before.get(key), sprite, 0, 0)) > 1 for key, sprite in frame.sprites.items())
         steps = round(100 * frame.arrive) // HUNDREDTHS if moves else 0
         for step in range(1, steps):
             yield picture_at(film, starts, starts[number] + step * HUNDREDTHS / 100), HUNDREDTHS
-        yield tuple(frame.sprites.values()), whole - max(0, steps - 1) * HUNDREDTHS
+        yield tuple(frame.sprites.values()), duration - max(0, steps - 1) * HUNDREDTHS
 
 
 def tracks(film: Film) -> list[Track]:
-    """Return every word of a film with its way, in the order in which they come."""
-    starts, found, last = film.starts, list[Track](), dict[str, int]()
+    """Return the track of each word of a film, in order of appearance."""
+    starts, result, last = film.starts, list[Track](), dict[str, int]()
     for number, frame in enumerate(film.frames):
         before = film.frames[number - 1].sprites if number else {}
         for key, sprite in frame.sprites.items():
-            came = before.get(key)
-            way = _way(came, sprite, starts[number], frame.arrive)
-            if came is not None and (came.text, came.look) == (sprite.text, sprite.look):
-                track = found[last[key]]
-                points = track.points if len(way) == 1 else (*track.points, *way)
-                found[last[key]] = Track(track.text, track.look, track.start, starts[number + 1], points)
+            previous = before.get(key)
+            motion = _way(previous, sprite, starts[number], frame.arrive)
+            if previous is not None and (previous.text, previous.look) == (sprite.text, sprite.look):
+                track = result[last[key]]
+                points = track.points if len(motion) == 1 else (*track.points, *motion)
+                result[last[key]] = Track(track.text, track.look, track.start, starts[number + 1], points)
             else:
-                last[key] = len(found)
-                found.append(Track(sprite.text, sprite.look, starts[number], starts[number + 1], way))
-    return found
+                last[key] = len(result)
+                result.append(Track(sprite.text, sprite.look, starts[number], starts[number + 1], motion))
+    return result
 
 
 def _way(start: Sprite | None, end: Sprite, second: float, arrive: float) -> tuple[tuple[float, float, float], ...]:
-    """Return the points between which a word moves to its place in a frame; one point if it stands there."""
+    """Return the points of a word's motion in a frame. One point if it does not move."""
     if start is None or (start.x, start.y) == (end.x, end.y):
         return ((second, end.x, end.y),)
     return (second, start.x, start.y), (second + arrive, end.x, end.y)
 
 
 def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int, layers: int) -> Tape:
-    """Return a tensor's tape in a room of so many rows, from the row `top` on; the longest number is `wide`.
+    """Return the tape of a tensor from row `top_row` on, in at most `row_count` rows.
 
-    Few cells stand further apart. A line has whole blocks of an axis, as large as they fit. It is as tall as bars of
-    so many `layers` need, unless more cells are shown if it is not.
+    `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line consists
+    of complete blocks of an axis, as large as fit. Its height is the number of `layers`, unless a lower line shows
+    more cells.
 
     >>> tape = tape_of((2, 3, 4), 2, 80, 0, 4, 2)
     >>> tape.per_line, tape.pitch, tape.tall, tape.shown, tape.place(23)
@@ -248,7 +259,7 @@ def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int, layers: in
     count, steps = prod(shape), cuts(shape)
     pitch = max(wide + 1, min(wide + 3, (width - 2) // max(1, count)))
     room = max(1, (width - 2) // pitch)
-    # a line of larger blocks would waste too much room
+    # a longer block would leave more than 30 % of the line empty
     block = max((step for step in steps if room // step * step >= 0.7 * room), default=1)
     per_line = max(1, min(count, room // block * block))
     lines = max(1, -(-count // per_line))
@@ -257,7 +268,7 @@ def tape_of(shape: Shape, wide: int, width: int, top: int, rows: int, layers: in
 
 
 def strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return how far apart in memory two neighbours along each axis are, in elements.
+    """Return the stride of each axis in C order, in elements.
 
     >>> strides((2, 3, 4))
     (12, 4, 1)
@@ -266,17 +277,19 @@ def strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def cuts(shape: Shape) -> list[int]:
-    """Return after how many elements each axis is cut, from the innermost axis that has blocks outwards.
+    """Return the distances between the bars of each axis, the innermost axis first.
 
     >>> cuts((2, 3, 4)), cuts((6,)), cuts((2, 1, 3))
     ([4, 12], [], [3])
     """
-    found = [stride for size, stride in zip(shape, strides(shape), strict=True) if size > 1 and stride > 1]
-    return found[::-1]
+    result = [stride for size, stride in zip(shape, strides(shape), strict=True) if size > 1 and stride > 1]
+    return result[::-1]
 
 
 def positions(shape: Shape, layer: int, shown: int) -> list[int]:
-    """Return before which cells the bars of an axis stand; beyond the outermost axis, only at both ends.
+    """Return the cells before which the bars of a layer are.
+
+    Layers beyond the outermost axis have bars at both ends only.
 
     >>> positions((2, 3, 4), 0, 24), positions((2, 3, 4), 1, 24), positions((2, 3, 4), 2, 24)
     ([0, 4, 8, 12, 16, 20, 24], [0, 12, 24], [0, 24])
@@ -287,9 +300,10 @@ def positions(shape: Shape, layer: int, shown: int) -> list[int]:
 
 
 def partners(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
-    """Return from where to where each bar moves, as pairs: those at places of both stay, others take the next way.
+    """Return the moves of bars from old to new positions, as pairs.
 
-    Where there are too few, one bar becomes several; where there are too many, several become one.
+    Bars at positions of both stay. The others move to the new positions in order. A bar splits if there are too
+    few, and several merge if there are too many.
 
     >>> partners([0, 4, 8, 12], [0, 6, 12]), partners([0, 12], [0, 6, 12])
     ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
@@ -308,29 +322,29 @@ def _nearest(places: Sequence[int], place: int) -> int:
 
 
 class Board:
-    """What stands where now, and the frames that were made of it."""
+    """The words at their current positions, and the frames made so far."""
 
     def __init__(self, width: int, height: int, column: int) -> None:
-        """Start empty; a dim has `column` cells."""
+        """Create an empty film. `column_width` is the width of a dim."""
         self.width, self.height, self.column = width, height, column
         self.sentence_rows = SENTENCE_ROWS - (height < LOW)
         self.tape_rows = max(1, (height - HEAD - 2 - (height >= LOW) - self.sentence_rows - 1) // 2)
-        """The rows that each of two tapes may have."""
+        """The height of each of two tapes."""
         self.gaps = self.between = 0
-        """The empty rows over what is made of a -1 and under it, and between two tapes."""
+        """The blank rows around the division of a -1, and those between two tapes."""
         self.sprites: dict[str, Sprite] = {}
         self.frames: list[Frame] = []
         self.asks: Ask | None = None
-        """What is asked before the frame that is made next."""
+        """The question before the next frame."""
         self._last: dict[str, Sprite] = {}
         self.memory = 0
-        """The number of the memory that the elements lie in; another one is written where they move."""
+        """The number of the current memory. Each gather writes a new one."""
         self.tape: Tape
-        """What lies in memory, once something does."""
+        """The tape of the current memory, if any."""
         self.notes: list[str] = []
 
     def fit(self, rows: int, tapes: int) -> None:
-        """Give so many tapes so many rows each, and do with as little height as they need."""
+        """Reserve rows for tapes, and reduce the height to the rows needed."""
         needed = HEAD + tapes * (rows + 1) + 1 + self.sentence_rows + 1
         spare = max(0, self.height - needed)
         self.between = min(tapes - 1, spare) if tapes else 0
@@ -338,26 +352,29 @@ class Board:
         self.tape_rows, self.height = rows, min(self.height, needed + self.between + self.gaps)
 
     def row(self, row: int) -> int:
-        """Return where the row of a -1, of what it is made of or over the first tape is."""
+        """Return the position of `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`."""
         return row + (self.gaps if row == HEAD else self.gaps // 2)
 
     @property
     def columns(self) -> int:
-        """How many dims there is room for."""
+        """The number of dims that fit."""
         return max(1, (self.width - LABELS - 2) // self.column)
 
     def x(self, dim: int) -> int:
-        """Return where a dim's column begins."""
+        """Return the left edge of the column of a dim."""
         return LABELS + dim * self.column
 
     def put(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
-        """Let a word stand at a place, over what stands there."""
+        """Place a word, above all others."""
         self.sprites.pop(key, None)
         if text.strip():
             self.sprites[key] = Sprite(x, y, clip(visible(text), max(1, self.width - int(x)), UNICODE), look)
 
     def put_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
-        """Let a word stand in the column of a dim, if there is room for that column; dots stand for those without."""
+        """Place a word in the column of a dim, if that column fits.
+
+        Dots are placed for the dims that do not fit.
+        """
         if dim < self.columns:
             self.put(key, self.x(dim), y, clip(text, self.column - 1, UNICODE), look)
         elif dim == self.columns:
@@ -365,27 +382,27 @@ class Board:
             self.note(f"dims from {dim} on have no room")
 
     def glide(self, key: str, start: tuple[float, float]) -> None:
-        """Let the word under a key come from a place in the frame that is made next."""
+        """Let a word move from a position in the next frame."""
         if key in self.sprites and key not in self._last:
             self._last[key] = Sprite(*start, "")
 
     def drop(self, *starts: str) -> None:
-        """Take away the words whose keys start so."""
+        """Remove the words whose keys start with one of the prefixes."""
         self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
 
     def light(self, keys: Iterable[str], look: str = "lit") -> None:
-        """Give words other looks."""
+        """Set the look of words."""
         for key in keys:
             if key in self.sprites:
                 self.sprites[key] = replace(self.sprites[key], look=look)
 
     def note(self, text: str) -> None:
-        """Keep what the film leaves out or takes; frames show it at the bottom."""
+        """Add a note, which all further frames show at the bottom."""
         if text not in self.notes:
             self.notes.append(text)
 
     def frame(self, sentence: str, step: int | None, *, arrive: float = 0.8, hold: float | None = None) -> None:
-        """Make a frame of what stands there now, with what is said of it."""
+        """Add a frame of the current words, with a sentence."""
         lines, rows = wrap(visible(sentence), self.width) or [""], self.sentence_rows
         if len(lines) > rows:
             lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
@@ -393,27 +410,28 @@ class Board:
             self.put(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
         self.put("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
         self._last = dict(self.sprites)
-        # 18 characters are read in a second
+        # reading speed: 18 characters per second
         rest = max(0.7, len(sentence) / 18) if hold is None else hold
         self.frames.append(Frame(self._last, sentence, step, arrive, rest, self.asks))
         self.asks = None
 
 
 def cell_text(cell: Cell) -> str:
-    """Return a dim with its mark, if it has one; a hole for one that was not settled."""
+    """Return a dim with its mark, or a hole if it is not settled."""
     marked = label(cell, UNICODE)
     return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
 
 
 def look_of(hue: str) -> str:
-    """Return the looks of what has a hue; without one, the page's own."""
+    """Return the name of the look of a colour, or that of the default ink."""
     return f"axis{HUES.index(hue)}" if hue else "ink"
 
 
 def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None:
-    """Make the frame in which a stage begins: its dims, what is asked for, and holes for what they become.
+    """Add the frame that opens a stage, with its dims, its request, and holes.
 
-    The dims of a stage have its number in their keys; those that it makes have the next, and glide up after it.
+    The keys of the input dims have the index of the stage, those of the output dims the next one. The output dims
+    move up when the next stage opens.
     """
     board.drop("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{number - 1}.")
     ranks = max(len(layout.before), len(layout.cells))
@@ -432,17 +450,17 @@ def open_stage(board: Board, layout: Layout, number: int, sentence: str) -> None
 
 
 def _asked_texts(layout: Layout) -> list[str]:
-    """Return what was asked for each dim of a stage's output, if that is how the stage was asked."""
-    asked = [str(token) for token in layout.stage.asked]
-    return asked if len(asked) == len(layout.cells) else []
+    """Return the requested value of each output dim, if the stage has one for each."""
+    requested = [str(token) for token in layout.stage.asked]
+    return requested if len(requested) == len(layout.cells) else []
 
 
 def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs: list[int]) -> None:
-    """Make the frames of one step that settles some dims or lets one go."""
+    """Add the frames of a step that settles or drops dims."""
     lit = [f"dim{number}.{axis}" for axis in step.sources] + [f"asked{out}" for out in outs]
     if step.rule == COPIED_ZERO or layout.stage.kind is Kind.PERMUTE:
         lit += [f"index{axis}" for axis in step.sources]
-    kept = {key: board.sprites[key].look for key in lit if key in board.sprites}
+    old_looks = {key: board.sprites[key].look for key in lit if key in board.sprites}
     board.light(lit)
     if step.rule in INFERS and outs:
         _infer(board, layout, number, at, step, outs[0])
@@ -453,15 +471,15 @@ def settle(board: Board, layout: Layout, number: int, at: int, step: Step, outs:
             source = min(step.sources[0], board.columns) if step.sources else out
             _fill(board, layout, number, out, (board.x(source), BEFORE if step.sources else ASKED))
         board.asks = question_about(layout, outs)
-        alone = size_alone(layout, outs[0], UNICODE) if outs else ""
-        board.frame(f"{step.why}; {alone}" if alone else step.why, at)
-    kept |= {f"dim{number + 1}.{out}": look_of(colour(layout.cells[out].mark)) for out in outs}
-    for key, look in kept.items():
+        size_note = size_alone(layout, outs[0], UNICODE) if outs else ""
+        board.frame(f"{step.why}; {size_note}" if size_note else step.why, at)
+    old_looks |= {f"dim{number + 1}.{out}": look_of(colour(layout.cells[out].mark)) for out in outs}
+    for key, look in old_looks.items():
         board.light([key], look)
 
 
 def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[float, float]) -> None:
-    """Let a dim come from a place into its hole."""
+    """Move a dim from a position into its hole."""
     cell, key = layout.cells[out], f"dim{number + 1}.{out}"
     board.sprites.pop(f"hole{out}", None)
     board.put_dim(key, out, AFTER, cell_text(cell), "lit")
@@ -469,22 +487,22 @@ def _fill(board: Board, layout: Layout, number: int, out: int, start: tuple[floa
 
 
 def question_about(layout: Layout, outs: list[int]) -> Ask | None:
-    """Return what can be asked before dims are filled; None if they need no finding."""
-    asked, dims = _asked_texts(layout), [str(cell.dim) for cell in layout.cells]
-    sought = [out for out in outs if not (layout.cuts and asked and asked[out] == dims[out])]
-    if not sought:
+    """Return the question about dims. None if all of them are requested literally."""
+    requested, dims = _asked_texts(layout), [str(cell.dim) for cell in layout.cells]
+    unknown = [out for out in outs if not (layout.cuts and requested and requested[out] == dims[out])]
+    if not unknown:
         return None
-    answer = ",".join(dims[out] for out in sought)
-    if len(sought) == 1:
-        token = f", asked for as {asked[sought[0]]}," if asked else ""
-        return Ask(f"What does output dim {sought[0]}{token} become?", answer)
-    run = sought == [*range(sought[0], sought[-1] + 1)]
-    named = f"{sought[0]} to {sought[-1]}" if run else ", ".join(map(str, sought))
-    return Ask(f"What do output dims {named} become?", answer)
+    answer = ",".join(dims[out] for out in unknown)
+    if len(unknown) == 1:
+        token = f", asked for as {requested[unknown[0]]}," if requested else ""
+        return Ask(f"What does output dim {unknown[0]}{token} become?", answer)
+    is_range = unknown == [*range(unknown[0], unknown[-1] + 1)]
+    dims_text = f"{unknown[0]} to {unknown[-1]}" if is_range else ", ".join(map(str, unknown))
+    return Ask(f"What do output dims {dims_text} become?", answer)
 
 
 def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: int) -> None:
-    """Make the frames of a -1: the budget, how often the known dims fit in it, and what that makes."""
+    """Add the frames of a -1: the budget, the multiples of known dims, the result."""
     have = step.facts["have"] if step.rule in INFERS else 0
     factors = " * ".join(str(cell.dim) for cell in layout.before) or "1"
     total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.before) > 1 else ""
@@ -502,7 +520,7 @@ def _infer(board: Board, layout: Layout, number: int, at: int, step: Step, out: 
 
 
 def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
-    """Draw the elements that there are as a bar; return where it begins and how long it is, None if it cannot be."""
+    """Place a bar of all elements, and return its start and length if it fits."""
     start = max(len(board.sprites["sum"].text), len(board.sprites["part"].text)) + 3
     room = min(48, board.width - start)
     if not isinstance(have, int) or have < 1 or room < 8:
@@ -513,23 +531,23 @@ def _put_budget(board: Board, have: Dim) -> tuple[int, int] | None:
 
 
 def _fill_bar(board: Board, bar: tuple[int, int], times: int, at: int) -> None:
-    """Make the frames in which pieces of the budget fall, one for each time that the known dims fit in it."""
+    """Add the frames in which pieces fall, one per multiple of the known dims."""
     start, long = bar
     shown = times if times <= 24 and times <= long else 1
-    each = -(-shown // 8)
-    for first in range(0, shown, each):
-        for piece in range(first, min(shown, first + each)):
+    per_frame = -(-shown // 8)
+    for first in range(0, shown, per_frame):
+        for piece in range(first, min(shown, first + per_frame)):
             left, right = (start + edge * long // shown for edge in (piece, piece + 1))
             block = UNICODE.shade if piece % 2 else UNICODE.block
             board.put(f"piece{piece}", left, board.row(PART), block * (right - left))
             board.glide(f"piece{piece}", (left, board.row(SUM)))
-        count = min(shown, first + each) if shown == times else times
+        count = min(shown, first + per_frame) if shown == times else times
         sentence = f"The known dims fit {number_text(count, 'time', 'times')}."
         board.frame(sentence, at, arrive=FALLING, hold=FALLING / 2)
 
 
 def lay_memory(board: Board, journey: Journey) -> None:
-    """Put the input's elements on the tape, in no more rows than the tapes of the whole journey need."""
+    """Place the input elements on a tape, in no more rows than the journey needs."""
     tapes = [_tape(board, journey, place, 0) for place in range(len(journey.points))]
     gathers = any(not isinstance(move, Reshape) for move in journey.moves)
     board.fit(max(tape.bottom for tape in tapes), 2 if gathers else 1)
@@ -540,16 +558,19 @@ def lay_memory(board: Board, journey: Journey) -> None:
 
 
 def _tape(board: Board, journey: Journey, place: int, top: int) -> Tape:
-    """Return the tape of a point of a journey, as tall as all bars need that it will have."""
-    longest = len(str(max(0, prod(journey.points[0].shape) - 1)))
+    """Return the tape of a point of a journey.
+
+    Its lines are as tall as the bars of all points up to the next gather need.
+    """
+    number_width = len(str(max(0, prod(journey.points[0].shape) - 1)))
     moves = journey.moves[place:]
-    kept = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
-    layers = max(len(cuts(point.shape)) for point in journey.points[place : place + kept + 1])
-    return tape_of(journey.points[place].shape, longest, board.width, top, board.tape_rows, layers)
+    reshape_count = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
+    layers = max(len(cuts(point.shape)) for point in journey.points[place : place + reshape_count + 1])
+    return tape_of(journey.points[place].shape, number_width, board.width, top, board.tape_rows, layers)
 
 
 def _put_head(board: Board, tape: Tape, name: str, more: str) -> None:
-    """Write over a tape what it is: its shape, its strides, and which of its cells are left out."""
+    """Place the heading of a tape: its shape, strides and number of shown cells."""
     name = f"{name} {shape_text(tape.shape)}"
     if tape.shown < tape.count:
         name += f", first {tape.shown} of {tape.count} cells"
@@ -567,7 +588,7 @@ def _cell_text(tape: Tape, value: int) -> str:
 
 
 def _put_bars(board: Board, tape: Tape, name: str = "memory", more: str = "") -> None:
-    """Put the bars of a tensor between the cells of its tape, dots behind the last, and over it what it is."""
+    """Place the bars and the heading of a tape, and dots after its last cell."""
     _put_head(board, tape, name, more)
     if 0 < tape.shown < tape.count:
         board.put(f"dots{board.memory}", *tape.place(tape.count), DOTS, "quiet")
@@ -578,17 +599,21 @@ def _put_bars(board: Board, tape: Tape, name: str = "memory", more: str = "") ->
 
 
 def _recut(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
-    """Make the frames of a move in which bars move between cells that stay where they are."""
+    """Add the frames of a reshape, in which bars move between fixed cells."""
     old, shape = board.tape, journey.points[place + 1].shape
     new = replace(old, shape=shape)
     layers = max(1, len(cuts(old.shape)), len(cuts(shape)))
     board.drop("bar")
     for layer in range(layers):
-        had, get = (positions(each, layer, old.shown) for each in (old.shape, shape))
-        for number, (start, end) in enumerate(partners(had, get)):
-            key, bar, came = f"bar{board.memory}.{layer}.{start}~{number}", new.bar(end, layer), old.bar(start, layer)
+        old_bars, new_bars = (positions(tensor, layer, old.shown) for tensor in (old.shape, shape))
+        for number, (start, end) in enumerate(partners(old_bars, new_bars)):
+            key, bar, old_bar = (
+                f"bar{board.memory}.{layer}.{start}~{number}",
+                new.bar(end, layer),
+                old.bar(start, layer),
+            )
             board.put(key, bar.x, bar.y, bar.text, bar.look)
-            board.glide(key, (came.x, came.y))
+            board.glide(key, (old_bar.x, old_bar.y))
     _put_head(board, new, "memory", ": no element moves")
     board.light([key for key in board.sprites if key.startswith("bar")], "bold")
     board.frame(sentence, step, arrive=1.5)
@@ -598,7 +623,7 @@ def _recut(board: Board, journey: Journey, place: int, sentence: str, step: int 
 
 
 def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int | None) -> None:
-    """Make the frames in which elements are picked up and written to another memory, in its order."""
+    """Add the frames of a move that writes elements to another memory."""
     source = board.tape
     target = _tape(board, journey, place + 1, source.top + board.tape_rows + board.between + 1)
     board.memory += 1
@@ -613,26 +638,26 @@ def _gather(board: Board, journey: Journey, place: int, sentence: str, step: int
 
 
 def _pick(board: Board, journey: Journey, place: int, tapes: tuple[Tape, Tape], cells: range, step: int | None) -> None:
-    """Make the frame in which some elements are carried from one tape to their cells on the other."""
+    """Add the frame that moves some elements from one tape to cells of the other."""
     source, target = tapes
     written = [unravel(cell, target.shape) for cell in cells]
     read: list[Index] = [index_before(index, source.shape, journey.moves[place]) for index in written]
-    froms = [ravel(index, source.shape) for index in read]
-    lit = [f"cell{board.memory - 1}.{cell}" for cell in froms]
+    source_cells = [ravel(index, source.shape) for index in read]
+    lit = [f"cell{board.memory - 1}.{cell}" for cell in source_cells]
     board.light(lit)
-    for cell, index, came in zip(cells, written, froms, strict=True):
+    for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
         value = ravel(journey.source(place + 1, index), journey.points[0].shape)
         board.put(_cell_key(board, cell), *target.place(cell), _cell_text(target, value), "lit")
-        board.glide(_cell_key(board, cell), source.place(came))
+        board.glide(_cell_key(board, cell), source.place(source_cell))
     mapping = f"out{span_text(written, target.shape)} = in{span_text(read, source.shape)}"
     board.put("part", 0, board.row(PART), mapping, "bold")
-    sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(froms)}."
+    sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
     board.frame(sentence.capitalize(), step, arrive=PICKING, hold=RESTING)
     board.light([*lit, *(_cell_key(board, cell) for cell in cells)], "ink")
 
 
 def span_text(indices: Sequence[Index], shape: Index) -> str:
-    """Return the indices of some elements in one: a colon where an axis is passed through whole.
+    """Return several indices as one, with a colon for an axis that they cover.
 
     >>> span_text([(0, 1)], (2, 3)), span_text([(0, 0), (0, 1)], (2, 2)), span_text([(0, 1), (0, 2)], (2, 4))
     ('[0,1]', '[0,:]', '[0,1..2]')
@@ -646,17 +671,17 @@ def span_text(indices: Sequence[Index], shape: Index) -> str:
 
 
 def _cells_text(cells: Sequence[int]) -> str:
-    """Return cells in words: one, a run of them, or the first few."""
+    """Return cells in words: one, a range, or the first few."""
     if len(cells) == 1:
         return f"cell {cells[0]}"
-    if all(after == at + 1 for at, after in pairwise(cells)):
+    if all(after == before + 1 for before, after in pairwise(cells)):
         return f"cells {cells[0]} to {cells[-1]}"
     listed = ", ".join(map(str, cells[:MOST_LISTED]))
     return f"cells {listed}" + (f" {DOTS}" if len(cells) > MOST_LISTED else "")
 
 
 def _lift(board: Board, tapes: tuple[Tape, Tape], sentence: str, step: int | None) -> None:
-    """Make the frame in which the memory that was written takes the place of the one that was read."""
+    """Add the frame in which the written memory replaces the one that was read."""
     board.drop("bar", "part", *(f"{kind}{board.memory - 1}" for kind in ("cell", "head", "dots")))
     board.tape = tape = replace(tapes[1], top=tapes[0].top)
     for cell in range(tape.shown):
@@ -667,7 +692,9 @@ def _lift(board: Board, tapes: tuple[Tape, Tape], sentence: str, step: int | Non
 
 
 def picks(tape: Tape) -> list[range]:
-    """Return the cells that are written together: the first ones one by one, then rows, then blocks if there are many.
+    """Return the groups of cells that are written together.
+
+    The first cells are written one by one, then rows, then blocks if there are many.
 
     >>> picks(tape_of((2, 3), 1, 40, 0, 3, 1))
     [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
@@ -682,39 +709,39 @@ def picks(tape: Tape) -> list[range]:
 
 
 def film_of(answer: Trace | Chain, width: int = WIDTH, height: int = HEIGHT) -> Film:
-    """Return an answer as a film in a room of character cells. A refused request is drawn as far as it got.
+    """Return an answer as a film. A refused request is shown up to its refusal.
 
     >>> import shapecalc as sc
     >>> film = film_of(sc.reshape((2, 3), (0, -1)))
     >>> film.frames[-1].sentence, film.notes
     ('The answer is 2,3.', ())
     """
-    made = layouts(answer)
-    board = Board(width, max(LEAST_HEIGHT, height), _column(answer, made, width))
+    all_layouts = layouts(answer)
+    board = Board(width, max(LEAST_HEIGHT, height), _column(answer, all_layouts, width))
     title = visible(command_line(answer).removeprefix("shapecalc "))
     journey = _journey(board, answer)
     board.put("title", 0, TITLE, title, "bold")
-    _put_rail(board, made, 0)
+    _put_rail(board, all_layouts, 0)
     if journey is None:
-        board.fit(PICTURED, any(layout.stage.kind in COMBINING for layout in made))
+        board.fit(PICTURED, any(layout.stage.kind in COMBINING for layout in all_layouts))
     else:
         lay_memory(board, journey)
     _put_asked(board, answer, journey)
     board.frame(f"The input is {brief(shape_text(answer.input))}. Which shape comes out?", None)
-    moved = 0
-    for number, layout in enumerate(made):
-        _put_rail(board, made, number + 1)
+    move_count = 0
+    for number, layout in enumerate(all_layouts):
+        _put_rail(board, all_layouts, number + 1)
         if layout.stage.kind in COMBINING:
             board.drop("cell", "bar", "head", "dots")
             board.note("elements of several operands, or of windows, are not followed")
             journey = None
-        moved += _play_stage(board, layout, number, journey, moved, answer)
-    _end(board, answer, made)
+        move_count += _play_stage(board, layout, number, journey, move_count, answer)
+    _end(board, answer, all_layouts)
     return Film(title, board.width, board.height, tuple(board.frames), tuple(board.notes))
 
 
 def _column(answer: Trace | Chain, made: tuple[Layout, ...], width: int) -> int:
-    """Return how many character cells a dim gets: as many as the longest needs, if there is room."""
+    """Return the width of a dim's column: that of the longest dim, if it fits."""
     cells = [*input_cells(answer), *(cell for layout in made for cell in (*layout.before, *layout.cells))]
     longest = max((max(len(cell_text(cell)), len(cell.token)) for cell in cells), default=1)
     ranks = max([len(answer.input), *(max(len(layout.before), len(layout.cells)) for layout in made)])
@@ -722,7 +749,10 @@ def _column(answer: Trace | Chain, made: tuple[Layout, ...], width: int) -> int:
 
 
 def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
-    """Return the journey of the elements as far as it goes; None if they have none, which is noted."""
+    """Return the journey of the elements as far as it can be followed.
+
+    Returns None if there is none, with a note about the reason.
+    """
     try:
         journey = journey_of(answer, whole=False)
     except ShapeError as error:
@@ -746,7 +776,10 @@ def _journey(board: Board, answer: Trace | Chain) -> Journey | None:
 
 
 def _put_rail(board: Board, made: tuple[Layout, ...], here: int) -> None:
-    """Put the stages in a row under the title, the one at hand lit; if there is no room for all, that one alone."""
+    """Place the stages in a row below the title, with the current one highlighted.
+
+    If they do not fit, only the current one is shown.
+    """
     names = ["input", *(layout.title for layout in made), "output"]
     if sum(len(name) + 3 for name in names) > board.width:
         names = [f"{at} of {len(made)}: {name}" if 0 < at <= len(made) else name for at, name in enumerate(names)]
@@ -764,37 +797,37 @@ def _put_rail(board: Board, made: tuple[Layout, ...], here: int) -> None:
 def _play_stage(
     board: Board, layout: Layout, number: int, journey: Journey | None, moved: int, answer: Trace | Chain
 ) -> int:
-    """Make the frames of a stage; return how many moves of the journey it made: one, or none if it was refused."""
+    """Add the frames of a stage, and return the number of journey moves it makes."""
     open_stage(board, layout, number, f"{layout.title}: {layout.stage.kind.value}.")
     steps = layout.stage.steps
-    whole = [at for at, step in zip(layout.numbers, steps, strict=False) if isinstance(step.value, tuple)]
+    shape_steps = [at for at, step in zip(layout.numbers, steps, strict=False) if isinstance(step.value, tuple)]
     settled: dict[int, list[int]] = {}
     for out, cell in enumerate(layout.cells):
         settled.setdefault(cell.step, []).append(out)
-    rest = list[int]()
+    remaining = list[int]()
     for at, step in zip(layout.numbers, steps, strict=False):
         outs = settled.get(at, [])
         has_room = min((*outs, *step.sources), default=0) < board.columns or step.rule in INFERS
-        if isinstance(step.value, tuple) or not has_room:  # a -1 has some of its own
-            rest += outs
+        if isinstance(step.value, tuple) or not has_room:  # the frames of a -1 need no column
+            remaining += outs
         else:
             _put_picture(board, answer, layout, at)
             settle(board, layout, number, at, step, outs)
     _put_picture(board, answer, layout, layout.numbers[-1] if steps else len(answer.steps))
-    board.asks = question_about(layout, rest)
-    last = (whole or [*layout.numbers])[-1:]
+    board.asks = question_about(layout, remaining)
+    last = (shape_steps or [*layout.numbers])[-1:]
     sentence, shown = (steps[last[0] - layout.numbers.start].why, last[0]) if last else (layout.title, None)
     move = layout.stage.move
     if move is not None and journey is not None and not isinstance(move, Dims):
         (_recut if isinstance(move, Reshape) else _gather)(board, journey, moved, sentence, shown)
         return 1
-    if whole:
+    if shape_steps:
         board.frame(sentence, shown)
     return 0
 
 
 def _put_picture(board: Board, answer: Trace | Chain, layout: Layout, at: int) -> None:
-    """Put the picture of a step where memory is drawn otherwise, if its stage has several operands or windows."""
+    """Place the picture of a step instead of memory, for several operands or windows."""
     board.drop("picture")
     if layout.stage.kind in COMBINING:
         top = board.row(SUM)
@@ -803,13 +836,13 @@ def _put_picture(board: Board, answer: Trace | Chain, layout: Layout, at: int) -
 
 
 def _put_asked(board: Board, answer: Trace | Chain, journey: Journey | None) -> None:
-    """Put what is asked for, with its holes, over the memory, or where that would be."""
+    """Place the request with its holes above the memory, or instead of it."""
     height = board.row(HEAD) - INDEX - 1 if journey else board.height - INDEX - board.sentence_rows - 2
     _put_text(board, asked_picture(answer, width=board.width, height=height, hole=BLANK), INDEX)
 
 
 def _put_text(board: Board, drawn: Text, top: int) -> None:
-    """Put the lines of a picture, each part in the colour of its axis."""
+    """Place the lines of a picture, each part with the look of its colour."""
     for row, line in enumerate(drawn.split("\n")):
         edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
         for start, part in zip(edges, line.divide(edges[1:]), strict=True):
@@ -819,7 +852,7 @@ def _put_text(board: Board, drawn: Text, top: int) -> None:
 
 
 def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
-    """Make the last frame: the answer and when it holds, or where and why it was refused."""
+    """Add the last frame: the answer with its conditions, or the refusal."""
     problem = answer.problem
     if problem is None:
         _put_rail(board, made, len(made) + 1)
@@ -833,14 +866,14 @@ def _end(board: Board, answer: Trace | Chain, made: tuple[Layout, ...]) -> None:
 
 
 def _put_fault(board: Board, layout: Layout | None) -> None:
-    """Mark the dim that was refused, and what is left over if the element counts are why."""
+    """Mark the refused dim, and the remainder of element counts that differ."""
     if layout is None:
         return
     if layout.fault is not None:
-        asked, hole = f"asked{layout.fault}", f"hole{layout.fault}"
-        board.light([asked, hole], "bad")
-        if hole in board.sprites:
-            board.sprites[hole] = replace(board.sprites[hole], text=UNICODE.fail)
+        token_key, hole_key = f"asked{layout.fault}", f"hole{layout.fault}"
+        board.light([token_key, hole_key], "bad")
+        if hole_key in board.sprites:
+            board.sprites[hole_key] = replace(board.sprites[hole_key], text=UNICODE.fail)
     budget = budget_of(layout) if layout.cuts and layout.cells else None
     have, known = budget.counts if budget else (None, None)
     if budget and isinstance(have, int) and isinstance(known, int) and known > 0:

@@ -1,4 +1,4 @@
-"""What is told of answers in words: every step, reports and tables, and the story of an answer on one screen."""
+"""Answers in text: all steps, error reports, tables, and the story on one screen."""
 
 from __future__ import annotations
 
@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 
     from shapecalc.core.compare import Compared, Comparison
 
+LEAST_FLOW = 6
+"""The minimum height of a flow that is shortened to leave room for the steps.
+
+With even more steps, the story fits no screen in any case.
+"""
 WIDEST_ARGUMENT = 30
 """The most characters of an argument that are shown around its token."""
 
 
 def steps_text(answer: Trace | Chain) -> Text:
-    """Return every step of an answer, stage by stage, then its conditions and the sources of its rules.
+    """Return all steps of an answer, its conditions and the sources of its rules.
 
     >>> import shapecalc as sc
     >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
@@ -40,21 +45,21 @@ def steps_text(answer: Trace | Chain) -> Text:
     text = Text()
     for trace in answer.traces:
         text.append(f"{operator(trace)}\n", "bold")
-        labelled = [("input", step) for step in trace.given]
-        labelled += [(stage.label, step) for stage in trace.stages for step in stage.steps]
-        rows = [_cells(label, step) for label, step in labelled]
+        labelled_steps = [("input", step) for step in trace.given]
+        labelled_steps += [(stage.label, step) for stage in trace.stages for step in stage.steps]
+        rows = [_cells(label, step) for label, step in labelled_steps]
         widths = [max((len(row[at]) for row in rows if len(row[at]) <= 60), default=0) for at in range(4)]
-        for (_, step), row in zip(labelled, rows, strict=True):
+        for (_, step), row in zip(labelled_steps, rows, strict=True):
             cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             text.append(f"{cells}  {visible(step.why)}")
             text.append(f"  [{step.rule}]\n", "dim")
-    limits = list(answer.limits)
-    if limits:
-        from shapecalc.core.fixing import lasting_hint  # most answers have no conditions
+    conditions = list(answer.limits)
+    if conditions:
+        from shapecalc.core.fixing import lasting_hint  # only answers with conditions need it
 
-        limits += filter(None, [visible(lasting_hint(answer))])
-    for limit in limits:
-        text.append(f"{limit}\n", "yellow")
+        conditions += filter(None, [visible(lasting_hint(answer))])
+    for condition in conditions:
+        text.append(f"{condition}\n", "yellow")
     if answer.assumes:
         verb = "is" if len(answer.assumes) == 1 else "are"
         text.append(f"assumes that {' and '.join(map(shown_name, answer.assumes))} {verb} not 0\n", "dim")
@@ -65,9 +70,9 @@ def steps_text(answer: Trace | Chain) -> Text:
 
 
 def operator(trace: Trace) -> str:
-    """Return the dialect and its operator, the operator's version, and the settings in force."""
-    named = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
-    name = f"{trace.dialect} {named.name if named else trace.op}"
+    """Return the dialect, the operator, its version and the settings in force."""
+    operator_row = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
+    name = f"{trace.dialect} {operator_row.name if operator_row else trace.op}"
     version = "" if trace.version is None else f" {trace.version}"
     settings = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
     return ", ".join([f"{name}{version}", *settings])
@@ -79,24 +84,20 @@ def setting_text(value: object) -> str:
 
 
 def _cells(label: str, step: Step) -> tuple[str, str, str, str]:
-    """Return the stage, the output dim, where it comes from, and its value."""
-    whole = isinstance(step.value, tuple)
+    """Return the columns of a step: stage, output dim, sources and value."""
+    is_shape = isinstance(step.value, tuple)
     sources = f"from {','.join(map(str, step.sources))}" if step.sources else ""
     value = shape_text(step.value) if isinstance(step.value, tuple) else str(step.value)
-    return label, "" if step.out is None else f"dim {step.out}", "all" if whole else sources, value
-
-
-LEAST_FLOW = 6
-"""The fewest lines that a flow is cut to for the sake of the steps under it; more steps fit no screen anyhow."""
+    return label, "" if step.out is None else f"dim {step.out}", "all" if is_shape else sources, value
 
 
 def story(
     answer: Trace | Chain, *, width: int = 78, strokes: Strokes = UNICODE, below: int = 0, more: str = ""
 ) -> Text:
-    """Return the flow of an answer, a picture and every step: what a screen has room for, with `below` lines under it.
+    """Return the flow of an answer, a picture and all steps, for 24 lines.
 
-    `width` is in character cells. Steps are never left out. `more` is how every picture is asked for, which is said if
-    there are others; without it, all are drawn.
+    `lines_below` lines are left free. `width` is in character cells. Steps are never omitted. `more_command` is the
+    option that draws all pictures, which is mentioned if some are omitted. Without it, all are drawn.
 
     >>> import shapecalc as sc
     >>> answer = sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
@@ -106,29 +107,30 @@ def story(
     steps = steps_text(answer)
     if not more:
         return stack([explain(answer, width=width, strokes=strokes), Text(""), steps])
-    room = 24 - below - _height(steps, width) - 1
-    drawn = flow(answer, width=width, strokes=strokes)
-    if _height(drawn, width) > room >= LEAST_FLOW:
-        drawn = flow(answer, width=width, height=room, strokes=strokes)
+    free_lines = 24 - below - _height(steps, width) - 1
+    flow_text = flow(answer, width=width, strokes=strokes)
+    if _height(flow_text, width) > free_lines >= LEAST_FLOW:
+        flow_text = flow(answer, width=width, height=free_lines, strokes=strokes)
     steps_drawn = steps_to_draw(answer, width)
-    room -= _height(drawn, width) + 1 + (len(steps_drawn) > 1)
-    each_drawn = (picture(answer, at, width=width, strokes=strokes) for at in steps_drawn)
-    shown = next((each for each in each_drawn if _height(each, width) <= room), None)
-    others = len(steps_drawn) - (shown is not None)
-    note = Text(f"{number_text(others, 'more picture', 'more pictures')}: {more}", "dim")
-    middle = [] if shown is None else [Text(""), shown]
-    return stack([drawn, *middle, *([note] if others else []), Text(""), steps])
+    free_lines -= _height(flow_text, width) + 1 + (len(steps_drawn) > 1)
+    pictures = (picture(answer, at, width=width, strokes=strokes) for at in steps_drawn)
+    shown = next((text for text in pictures if _height(text, width) <= free_lines), None)
+    omitted = len(steps_drawn) - (shown is not None)
+    note = Text(f"{number_text(omitted, 'more picture', 'more pictures')}: {more}", "dim")
+    picture_lines = [] if shown is None else [Text(""), shown]
+    return stack([flow_text, *picture_lines, *([note] if omitted else []), Text(""), steps])
 
 
 def _height(text: Text, width: int) -> int:
-    """Return how many lines of a terminal a text takes."""
+    """Return the number of terminal lines that a text takes."""
     return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
 
 
 def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
-    """Return the report of a problem: its message, the command line with a caret under the token, and its hint.
+    """Return the report of a problem: message, command line with a caret, and hint.
 
-    `pieces` are the words of the command line, each with the name of its argument.
+    The caret is below the token at fault. `pieces` are the words of the command line, each with the name of its
+    argument.
 
     >>> from rich import print
     >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
@@ -150,14 +152,14 @@ def caret_report(problem: Problem, pieces: list[tuple[str | None, str]]) -> Grou
 
 
 def _request(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
-    """Return the command line, and the caret under its token. Neither is ever wrapped."""
+    """Return the command line, with a caret below the token at fault."""
     line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
     for argument, text in pieces:
         at_fault = argument is not None and argument == problem.argument
-        shown, place = _window(text, (problem.span or (0, len(text))) if at_fault else None)
-        if place:
-            caret = (len(line) + place[0], len(line) + place[1])
-        line.append(f"{shown} ")
+        visible_text, visible_span = _window(text, (problem.span or (0, len(text))) if at_fault else None)
+        if visible_span:
+            caret = (len(line) + visible_span[0], len(line) + visible_span[1])
+        line.append(f"{visible_text} ")
     line.rstrip()
     if caret:
         line.append("\n" + " " * caret[0])
@@ -166,57 +168,64 @@ def _request(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
 
 
 def _window(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
-    """Return the part of an argument that is shown, and the span of its token in it."""
+    """Return the visible part of an argument, and the span of its token in it."""
     if span is None:
-        shown = text if len(text) <= WIDEST_ARGUMENT else f"{text[:WIDEST_ARGUMENT]}..."
-        return visible(shown) or "''", None
+        shortened = text if len(text) <= WIDEST_ARGUMENT else f"{text[:WIDEST_ARGUMENT]}..."
+        return visible(shortened) or "''", None
     start, end = span[0], min(span[1], span[0] + WIDEST_ARGUMENT)
     first = max(0, start - WIDEST_ARGUMENT // 2) if len(text) > WIDEST_ARGUMENT else 0
     last = min(len(text), max(end, first + WIDEST_ARGUMENT))
     before, token, after = (visible(part) for part in (text[first:start], text[start:end], text[end:last]))
     left, right = "..." if first else "", "..." if last < len(text) else ""
-    place = len(left) + len(before)
-    return f"{left}{before}{token}{after}{right}" or "''", (place, place + len(token))
+    offset = len(left) + len(before)
+    return f"{left}{before}{token}{after}{right}" or "''", (offset, offset + len(token))
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return a row for every dialect and setting: its answer, or the rule that refuses.
+    """Return a table of the answer or refusing rule of each dialect and setting.
 
-    `*` marks the rows that differ from the most common answer.
+    `*` marks rows that differ from the most common answer.
     """
     answers = [row.verdict for row in comparison.rows if row.default]
     common = max(dict.fromkeys(answers), key=answers.count)
     table = _table("", "dialect", "setting", "answer")
     for row in comparison.rows:
-        odd = row.verdict != common
+        differs = row.verdict != common
         table.add_row(
-            "*" if odd else "", row.dialect, _setting(row), Text(verdict_text(row.trace)), style="yellow" if odd else ""
+            "*" if differs else "",
+            row.dialect,
+            _setting(row),
+            Text(verdict_text(row.trace)),
+            style="yellow" if differs else "",
         )
     return table
 
 
 def _setting(row: Compared) -> str:
     setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
-    switch, given = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
-    if not setting and switch and given is not None:
-        setting = f"{switch.name} {setting_text(given)}"
+    switch, switch_value = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
+    if not setting and switch and switch_value is not None:
+        setting = f"{switch.name} {setting_text(switch_value)}"
     return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
 
 
 def dialects_table() -> Table:
-    """Return a row for every dialect and setting: the four questions of reshape, and the rank limit."""
+    """Return a table with a row per dialect and setting.
+
+    It has the rules for 0 and -1 in a reshape, and the maximum rank.
+    """
     table = _table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
     for row in DIALECTS.values():
-        for on in row.settings():
-            reading, default = row.readings[on], row.switch is not None and row.switch.default is on
-            switch = f"{row.switch.name} {setting_text(on)}{'*' * default}" if row.switch else "-"
+        for value in row.settings():
+            reading, default = row.readings[value], row.switch is not None and row.switch.default is value
+            switch = f"{row.switch.name} {setting_text(value)}{'*' * default}" if row.switch else "-"
             answers = (reading.zero, reading.infers, reading.zero_beside, reading.empty)
             table.add_row(row.name, switch, *(answer.value for answer in answers), str(row.max_rank or "any"))
     return table
 
 
 def operators_table() -> Table:
-    """Return a row for every dialect: its operators, the source of its rules, and a note."""
+    """Return a table of the operators, rule sources and note of each dialect."""
     table = _table("dialect", "operators", "source")
     for row in DIALECTS.values():
         operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
@@ -225,7 +234,7 @@ def operators_table() -> Table:
 
 
 def versions_table() -> Table:
-    """Return a row for every ONNX operator: its versions."""
+    """Return a table of the versions of each ONNX operator."""
     table = _table("ONNX operator", "versions")
     for operator in operators_of(DIALECTS["onnx"]).values():
         table.add_row(operator.name, " ".join(map(str, operator.versions)))
@@ -233,7 +242,7 @@ def versions_table() -> Table:
 
 
 def _table(*columns: str) -> Table:
-    from rich.table import Table  # only a comparison and the tables of dialects need it
+    from rich.table import Table  # only tables need it
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

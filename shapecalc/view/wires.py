@@ -1,11 +1,11 @@
-"""The wires of a stage: how they run from the dims before it to the dims after it, and how they are drawn.
+"""The wires of a stage: their routes between two columns of dims.
 
 Permuted axes cross in pairs, one crossing after another, so that the eye can follow each. Other axes keep their order.
-Axes that all become the same dims meet at one upright line. Where each dim depends on other axes, such a line would
-join what does not belong together. Then each part of an axis has a wire of its own with its name on it: it comes from
-the axis at the left of the name, and goes into dims at the right.
+Axes that all become the same dims meet at one vertical line. If each dim depends on different axes, such a line would
+join unrelated wires. Then each part of an axis has a wire of its own with its name on it, which runs from the axis at
+the left of the name to the dims at the right.
 
-Where lines only cross, they do so in a plain cross. Where they meet from four sides, there is a dot.
+A plain cross marks lines that only cross, a dot marks lines that meet from four sides.
 """
 
 from __future__ import annotations
@@ -25,65 +25,68 @@ from shapecalc.view.layout import Layout, part_text
 
 Styles = Sequence[Style | str]
 StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
-"""Returns the style of the wires from some axes into some dims, both by their indices; None hides them."""
+"""Returns the style of the wires from some axes to some dims. None hides them."""
 
 
 class Trunk(Record):
-    """Wires that meet at one upright line: all its ends at the left lead to all its ends at the right."""
+    """Wires that meet at one vertical line.
+
+    All its ends at the left lead to all its ends at the right.
+    """
 
     sources: tuple[int, ...]
-    """The lines at which they come in from the left, counted from the first dim."""
+    """The lines of its left ends, counted from the first dim."""
     outs: tuple[int, ...]
-    """The lines at which they go out to the right; none if an axis is dropped."""
+    """The lines of its right ends. Empty if an axis is dropped."""
     axes: tuple[int, ...]
-    """The dims that they come from."""
+    """The dims at its left ends."""
     dims: tuple[tuple[int, ...], ...]
-    """The dims that each of `outs` leads to."""
+    """The dims that each of its right ends leads to."""
     track: int = 0
-    """Its place among those that have to stand beside each other."""
+    """Its position among trunks that are drawn side by side."""
 
     @property
     def lines(self) -> range:
-        """The lines that it reaches over."""
+        """The lines that it spans."""
         ends = (*self.sources, *self.outs)
         return range(min(ends), max(ends) + 1)
 
     @property
     def is_straight(self) -> bool:
-        """Whether it is a level line, or ends at once."""
+        """Whether it is a horizontal line, or a dropped axis."""
         return not self.outs or (len(self.lines) == 1)
 
 
 class Part(Record):
-    """A wire of its own between an axis and a dim, with its name on it."""
+    """A named wire of a part of an axis."""
 
     line: int
     text: str
-    """Its name; empty for a wire that needs none."""
+    """Its name. Empty if the wire needs none."""
     axes: tuple[int, ...]
     dims: tuple[int, ...]
 
 
 class Wiring(Record):
-    """The paths of the lines between two columns."""
+    """The routes of the wires between two columns."""
 
     pitch: int = 1
-    """How many lines apart the dims stand."""
+    """The distance in lines between two dims."""
     trunks: tuple[Trunk, ...] = ()
     parts: tuple[Part, ...] = ()
-    """The wires behind the trunks, if some have a name."""
+    """The named wires after the trunks, if there are any."""
     joins: tuple[Trunk, ...] = ()
-    """The trunks behind these."""
+    """The trunks after the named wires."""
     lanes: tuple[int, ...] = ()
-    """For axes that cross: the dim that each of them becomes."""
+    """The output dim of each axis, if axes cross."""
     layers: tuple[tuple[int, ...], ...] = ()
-    """The upper row of each pair, for the pairs that cross at the same time."""
+    """The upper rows of the pairs that cross in each layer."""
     knot: bool = False
-    """Whether the lines have no room."""
+    """Whether there is not enough room for the wires."""
 
     @property
     def width(self) -> int:
-        """How many cells the lines need."""
+        """The width of the wires in cells."""
         if self.knot:
             return 4
         if self.layers:
@@ -92,12 +95,12 @@ class Wiring(Record):
 
     @property
     def names_width(self) -> int:
-        """How many cells the names of the parts need, with a blank at each side."""
+        """The width of the names, with a blank at each side."""
         return 2 + max((len(part.text) for part in self.parts), default=0)
 
     @property
     def height(self) -> int:
-        """How many lines the parts need."""
+        """The number of lines that the named wires need."""
         return 1 + max((part.line for part in self.parts), default=0)
 
 
@@ -106,29 +109,29 @@ def _width(trunks: Iterable[Trunk]) -> int:
 
 
 def _walls(trunks: Iterable[Trunk]) -> int:
-    """Return how many cells the ends of dropped axes need before the trunks."""
+    """Return the number of cells before the trunks that dropped axes need."""
     return 2 * any(not trunk.outs for trunk in trunks)
 
 
 def wiring(
     layout: Layout, pitch: int = 1, size: tuple[int, int] = (78, 16), free: int = 0, strokes: Strokes = UNICODE
 ) -> Wiring:
-    """Return the paths of the wires of a stage in so many cells and lines.
+    """Return the routes of the wires of a stage within a size in cells and lines.
 
-    Two crossings one right above the other look like a diamond. If `free` cells are enough, none stand so.
+    Two crossings directly above each other look like a diamond. They are kept apart if `free_width` cells suffice.
     """
-    links, (room, lines) = [link for link in layout.links if link.sources], size
+    links, (width, lines) = [link for link in layout.links if link.sources], size
     outs = tuple([axes.outs[0] for axes in links if axes.outs])
     if outs != tuple(sorted(outs)) and len(outs) == len(layout.before) == len(layout.cells):
-        layers = _layers(outs, (free - 1) // 3, 3) or _layers(outs, (room - 1) // 3, 2)
+        layers = _layers(outs, (free - 1) // 3, 3) or _layers(outs, (width - 1) // 3, 2)
         return Wiring(pitch, lanes=outs, layers=layers or (), knot=layers is None)
     if not any(is_knot(layout, link) for link in links):
-        made = [_trunk(link.sources, link.outs, pitch) for link in links]
-        trunks = _beside_each_other(made)
+        link_trunks = [_trunk(link.sources, link.outs, pitch) for link in links]
+        trunks = _beside_each_other(link_trunks)
         return Wiring(pitch, trunks or (), knot=trunks is None)
-    found = _with_parts(layout, pitch, strokes)
-    fits = found is not None and found.width <= room and found.height <= lines
-    return found if found and fits else Wiring(pitch, knot=True)
+    wires = _with_parts(layout, pitch, strokes)
+    fits = wires is not None and wires.width <= width and wires.height <= lines
+    return wires if wires and fits else Wiring(pitch, knot=True)
 
 
 def _trunk(axes: tuple[int, ...], outs: tuple[int, ...], pitch: int) -> Trunk:
@@ -137,30 +140,30 @@ def _trunk(axes: tuple[int, ...], outs: tuple[int, ...], pitch: int) -> Trunk:
 
 
 def is_knot(layout: Layout, link: Group) -> bool:
-    """Say whether dims of a link depend on some of its axes only."""
+    """Return whether some dims of a link depend on only a part of its axes."""
     return any(layout.wires[out] != link.sources for out in link.outs)
 
 
 def _with_parts(layout: Layout, pitch: int, strokes: Strokes) -> Wiring | None:
-    """Return the paths of wires of which those in knots have names; None if some would touch."""
-    found = list[Part]()
+    """Return the routes with named wires for parts of axes; None if some would touch."""
+    wires = list[Part]()
     for link in layout.links:
         reached = {axis: tuple([out for out in link.outs if axis in layout.wires[out]]) for axis in link.sources}
         for axes in dict.fromkeys(layout.wires[out] for out in link.outs if link.sources):
             outs = tuple([out for out in link.outs if layout.wires[out] == axes])
-            ways = dict.fromkeys(reached[axis] for axis in axes)
-            for way in ways:
-                group = tuple([axis for axis in axes if reached[axis] == way])
-                row = outs[0] if len(ways) == 1 else group[0] if way == outs else 0
+            dim_groups = dict.fromkeys(reached[axis] for axis in axes)
+            for dims_of_axis in dim_groups:
+                group = tuple([axis for axis in axes if reached[axis] == dims_of_axis])
+                row = outs[0] if len(dim_groups) == 1 else group[0] if dims_of_axis == outs else 0
                 text = part_text(layout, group, outs, strokes) if is_knot(layout, link) else ""
-                found.append(Part(pitch * row, text, group, outs))
+                wires.append(Part(pitch * row, text, group, outs))
     parts = list[Part]()
-    for part in sorted(found, key=lambda part: part.dims):
+    for part in sorted(wires, key=lambda part: part.dims):
         parts.append(replace(part, line=max(part.line, parts[-1].line + 1 if parts else 0)))
     trunks = [_trunk(link.sources, (), pitch) for link in layout.links if not link.outs]
     for axes in dict.fromkeys(part.axes for part in parts):
-        ends = [part for part in parts if part.axes == axes]
-        lines, dims = tuple([part.line for part in ends]), tuple([part.dims for part in ends])
+        own_parts = [part for part in parts if part.axes == axes]
+        lines, dims = tuple([part.line for part in own_parts]), tuple([part.dims for part in own_parts])
         trunks.append(replace(_trunk(axes, (), pitch), outs=lines, dims=dims))
     joins = list[Trunk]()
     for outs in dict.fromkeys(part.dims for part in parts):
@@ -171,32 +174,32 @@ def _with_parts(layout: Layout, pitch: int, strokes: Strokes) -> Wiring | None:
 
 
 def _beside_each_other(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
-    """Return trunks with their places beside each other, so that few lines cross; None if some would touch."""
+    """Return the trunks with tracks that reduce crossings; None if some would touch."""
     upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.lines.start)
     before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
-    """For each, those that have to stand at its left."""
-    near = list[int]()
+    """The trunks that must be at the left of each trunk."""
+    overlapping = list[int]()
     for place, trunk in enumerate(upright):
-        near = [other for other in near if upright[other].lines.stop > trunk.lines.start]
-        for other in near:
-            here, there = _crossings(trunk, upright[other]), _crossings(upright[other], trunk)
-            first, last = (other, place) if there < here else (place, other)
+        overlapping = [other for other in overlapping if upright[other].lines.stop > trunk.lines.start]
+        for other in overlapping:
+            as_right, as_left = _crossings(trunk, upright[other]), _crossings(upright[other], trunk)
+            first, last = (other, place) if as_left < as_right else (place, other)
             before[last].append(first)
-            if here == there == inf:
+            if as_right == as_left == inf:
                 return None
-        near.append(place)
+        overlapping.append(place)
     tracks: dict[int, int] = {}
     try:
         for place in TopologicalSorter(before).static_order():
             tracks[place] = max([tracks[other] + 1 for other in before[place]], default=0)
     except CycleError:
         return None
-    places = {id(trunk): tracks[place] for place, trunk in enumerate(upright)}
-    return tuple([replace(trunk, track=places.get(id(trunk), 0)) for trunk in trunks])
+    track_of = {id(trunk): tracks[place] for place, trunk in enumerate(upright)}
+    return tuple([replace(trunk, track=track_of.get(id(trunk), 0)) for trunk in trunks])
 
 
 def _crossings(left: Trunk, right: Trunk) -> float:
-    """Return how often two trunks cross if one stands at the left of the other; no number if they would touch."""
+    """Return how often two adjacent trunks cross; infinity if they would touch."""
     if {*left.outs} & {*right.sources}:
         return inf
     return sum(line in right.lines for line in left.outs) + sum(line in left.lines for line in right.sources)
@@ -204,21 +207,21 @@ def _crossings(left: Trunk, right: Trunk) -> float:
 
 @lru_cache(maxsize=32)
 def _layers(start: tuple[int, ...], most: int, distance: int) -> tuple[tuple[int, ...], ...] | None:
-    """Return the neighbours that change places, layer by layer, until all are in order; None after `most` layers.
+    """Return the swaps of neighbours that sort an order, layer by layer.
 
-    The pairs of a layer are at least so many rows `distance`.
+    The pairs of a layer are at least `min_distance` rows apart. Returns None if more than `max_layers` are needed.
 
     >>> _layers((2, 0, 1), 9, 2)
     ((0,), (1,))
     """
-    order, layers = list(start), list[tuple[int, ...]]()
-    while order != sorted(order):
+    current, layers = list(start), list[tuple[int, ...]]()
+    while current != sorted(current):
         if len(layers) >= most:
             return None
         layer, row = list[int](), 0
-        while row < len(order) - 1:
-            if order[row] > order[row + 1]:
-                order[row], order[row + 1] = order[row + 1], order[row]
+        while row < len(current) - 1:
+            if current[row] > current[row + 1]:
+                current[row], current[row + 1] = current[row + 1], current[row]
                 layer.append(row)
                 row += distance - 1
             row += 1
@@ -227,9 +230,9 @@ def _layers(start: tuple[int, ...], most: int, distance: int) -> tuple[tuple[int
 
 
 def draw_wires(canvas: Canvas, wired: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
-    """Draw the wires between two cells, with line 0 under the heading of the canvas.
+    """Draw the wires between two columns of cells, with line 0 below the heading row.
 
-    A knot is not drawn: the marks at both sides tell what became of each axis.
+    Nothing is drawn if there is no room; the marks at both sides still show the mapping.
     """
     left, right = ends
     if wired.layers:
@@ -240,15 +243,15 @@ def draw_wires(canvas: Canvas, wired: Wiring, ends: tuple[int, int], style_of: S
         _draw_trunks(canvas, wired.joins, middle + wired.names_width, right, style_of)
         for part in wired.parts:
             style = style_of(part.axes, part.dims)
-            named = f" {part.text} " if part.text else ""
-            canvas.put(middle, 1 + part.line, named, style)
-            canvas.draw_across(1 + part.line, middle + len(named), middle + wired.names_width, style)
+            name = f" {part.text} " if part.text else ""
+            canvas.put(middle, 1 + part.line, name, style)
+            canvas.draw_across(1 + part.line, middle + len(name), middle + wired.names_width, style)
     elif not wired.knot:
         _draw_trunks(canvas, wired.trunks, left, right, style_of)
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
-    """Draw trunks between two cells. A dropped axis ends in a wall."""
+    """Draw trunks between two columns of cells. A dropped axis ends in a wall."""
     first = left + 1 + _walls(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
@@ -268,33 +271,33 @@ def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int,
 def _draw_trunk(
     canvas: Canvas, trunk: Trunk, xs: tuple[int, int, int], style: Style | None, styles: Sequence[Style | None]
 ) -> None:
-    """Draw a trunk and what leads to it and away from it, but for ends that are hidden."""
+    """Draw a trunk and its visible ends."""
     left, bar, right = xs
-    outs = {line: each for line, each in zip(trunk.outs, styles, strict=True) if each is not None}
+    outs = {line: out_style for line, out_style in zip(trunk.outs, styles, strict=True) if out_style is not None}
     if not outs:
         return
     rows = [*trunk.sources, *outs]
     canvas.draw_down(bar, 1 + min(rows), 1 + max(rows), style)
     for line in trunk.sources:
         canvas.draw_into(1 + line, left, bar, style)
-    for line, each in outs.items():
+    for line, out_style in outs.items():
         canvas.join(bar, 1 + line, RIGHT, style)
-        canvas.draw_across(1 + line, bar + 1, right, each)
+        canvas.draw_across(1 + line, bar + 1, right, out_style)
     for line in {*trunk.sources} & {*outs} - {min(rows), max(rows)}:
         canvas.put(bar, 1 + line, canvas.strokes.joint, style)
 
 
 def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, style_of: StyleOf) -> None:
-    lanes = [style_of((axis,), (out,)) for axis, out in enumerate(wired.lanes)]
+    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wired.lanes)]
     pitch, strokes = wired.pitch, canvas.strokes
-    hidden = frozenset(axis for axis, style in enumerate(lanes) if style is None)
-    shown: list[Style | str] = [*(style or "" for style in lanes), ""]
-    glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
-    axes, lines = _braided(wired.layers, len(lanes), pitch, glyphs, hidden)
+    hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
+    styles: list[Style | str] = [*(style or "" for style in lane_styles), ""]
+    line_glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
+    axes, lines = _braided(wired.layers, len(lane_styles), pitch, line_glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
-        canvas.put_cells(left, y, text, styles_of(shown))
+        canvas.put_cells(left, y, text, styles_of(styles))
     for row, axis in enumerate(axes):
-        canvas.draw_across(1 + pitch * row, left + (pitch + 2) * len(wired.layers), right, lanes[axis])
+        canvas.draw_across(1 + pitch * row, left + (pitch + 2) * len(wired.layers), right, lane_styles[axis])
 
 
 @lru_cache(maxsize=32)
@@ -305,10 +308,10 @@ def _braided(
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
 ) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
-    """Return the axis on each row after all crossings; and of each line, the characters, and what picks their styles.
+    """Return the axis order after all crossings, and text and styles of each line.
 
-    It picks them from the styles of the axes and, at the end, that of a blank. No size changes any of it, so it is the
-    same while sizes are typed.
+    A style getter selects the styles of the characters from the styles of the axes, with that of a blank last. The
+    result does not depend on sizes, so it stays cached while the user types sizes.
     """
     level, rising, falling, crossing = glyphs
     axes, lines = [*range(count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (count - 1))]
@@ -320,12 +323,12 @@ def _braided(
                 lines[pitch * row] |= dict.fromkeys(range(x, end), (level, axis))
         for row in layer:
             upper, lower = axes[row : row + 2]
-            for down in range(pitch + 1):
-                line = lines[pitch * row + down]
+            for offset in range(pitch + 1):
+                line = lines[pitch * row + offset]
                 if lower not in hidden:
-                    line[x + 1 + pitch - down] = rising, lower
+                    line[x + 1 + pitch - offset] = rising, lower
                 if upper not in hidden:
-                    line[x + 1 + down] = crossing if 2 * down == pitch else falling, upper
+                    line[x + 1 + offset] = crossing if 2 * offset == pitch else falling, upper
             axes[row : row + 2] = lower, upper
     cells = [[line.get(x, (" ", -1)) for x in range((pitch + 2) * len(layers))] for line in lines]
     return axes, [("".join(char for char, _ in row), itemgetter(*(axis for _, axis in row))) for row in cells]

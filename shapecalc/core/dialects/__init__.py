@@ -1,4 +1,4 @@
-"""The dialects: one file for each framework, listed here."""
+"""The dialects: a table of one row a framework, each in its own file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DIALECTS: Table[Dialect] = Table(__name__, *NAMES.split())
 
 
 def dialect_named(name: str) -> Dialect | None:
-    """Return the dialect of that name or alias, in any case; None if there is none.
+    """Return the dialect with a name or alias, ignoring case; None if there is none.
 
     >>> dialect_named("ORT").name, dialect_named("nope")
     ('onnxruntime', None)
     """
     name = name.lower()
-    return DIALECTS.get(name) or next((row for row in DIALECTS.values() if name in row.aliases), None)
+    return DIALECTS.get(name) or next((dialect for dialect in DIALECTS.values() if name in dialect.aliases), None)

@@ -1,4 +1,7 @@
-"""What a dialect is made of: the questions that frameworks answer differently, element types, limits and counts."""
+"""The dialect model: parameters of ops, rules of frameworks, and element types.
+
+A difference between frameworks is a field of `Dialect`; shared behaviour is a function here or in the package `ops`.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 
-# `Param`: one parameter of an op, by the name that every front end gives it.
-
-
 class Holds(Choice):
-    """What a parameter holds."""
+    """The kind of value of a parameter."""
 
     TARGET = "a requested shape"
     AXES = "a list of axes"
@@ -40,75 +40,73 @@ class Holds(Choice):
 
 
 class Param(Record):
-    """One parameter of an op."""
+    """One parameter of an op, with the name that every front end uses."""
 
     name: str
     holds: Holds
     help: str
     positional: bool = False
     placed: bool = False
-    """Whether it may be given by its place, too, behind those that are positional."""
+    """Whether it may also be given by position, after the positional parameters."""
     required: bool = False
     words: tuple[str, ...] = ()
-    """The words that a parameter of words takes."""
+    """The allowed words of a parameter that takes a word."""
     taken_by: Callable[[Any], bool] | None = None
-    """Which dialects' operators have the parameter, by the dialect's row; None if all do."""
+    """The predicate for dialects that have the parameter; None if all have it."""
     twin: str = ""
-    """The parameter that it means in dialects that have that one in its place."""
+    """The parameter that replaces it in dialects whose operators lack it."""
 
     def is_taken_by(self, row: Any) -> bool:
-        """Say whether the operator of a dialect has the parameter."""
+        """Return whether the operator of a dialect has the parameter."""
         return self.taken_by is None or self.taken_by(row)
-
-
-# The questions that frameworks answer differently, and `Dialect`, one framework's row of answers.
-#
-# Behaviour that differs is an answer here; behaviour that is shared is a function in the room `ops`. A switch of a
-# framework selects a whole `Reading`, because it never changes one answer alone: ONNX's `allowzero=1` also forbids 0
-# beside -1.
 
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
 Refuses: TypeAlias = "Callable[..., ShapeError | None]"
-"""Called as `Op.steps` is; returns the error for a request that is refused."""
+"""A check with the signature of `Op.resolve`; returns an error or None."""
 Settles: TypeAlias = "Callable[..., Step]"
-"""Settles a dim of a requested shape: a 0, given its index, or -1, given what `inferred` is."""
+"""A resolver of a 0, given its index, or of a -1, as `infer_dim` is."""
 Ends: TypeAlias = "tuple[int, int]"
+"""How many dims at the start and at the end of a shape."""
 
 
 class Zero(Choice):
-    """What does 0 mean in a requested shape?"""
+    """The meaning of 0 in a requested shape."""
 
     COPIES = "copies"
     LITERAL = "is zero"
 
 
 class Infers(Choice):
-    """Which negative values ask for a dim to be inferred?"""
+    """The negative values that mark a dim to infer."""
 
     MINUS_ONE = "-1"
     ANY_NEGATIVE = "any < 0"
 
 
 class ZeroBeside(Choice):
-    """May a literal 0 stand beside -1?"""
+    """Whether a requested shape may have a literal 0 and -1 together."""
 
     ALLOWED = "yes"
     REFUSED = "no"
 
 
 class EmptyInfer(Choice):
-    """What is -1 if the product of the known dims is zero?"""
+    """The value of -1 if the product of the known dims is zero."""
 
     REFUSED = "refused"
     WITHOUT_ZEROS = "no zeros"
-    """The zeros are left out of the products of both sides."""
+    """Both products leave out dims of size zero."""
     WITHOUT_COPIES = "no copies"
-    """The dims that 0 copies are left out of the products of both sides, and 0/0 is 1."""
+    """Both products leave out the dims that a 0 copies, and 0/0 is 1."""
 
 
 class Reading(Record):
-    """How a framework reads a requested shape, at one setting of its switch."""
+    """The meaning of a requested shape in a framework, at one setting of its switch.
+
+    A switch selects all fields at once, because it never changes one alone: ONNX's `allowzero=1` also forbids 0 beside
+    -1.
+    """
 
     zero: Zero
     infers: Infers = Infers.MINUS_ONE
@@ -116,8 +114,14 @@ class Reading(Record):
     empty: EmptyInfer = EmptyInfer.REFUSED
 
 
+COPIES = Reading(Zero.COPIES)
+"""Semantics in which 0 copies a dim, and -1 is refused if a known dim is 0."""
+LITERAL = Reading(Zero.LITERAL, zero_beside=ZeroBeside.REFUSED)
+"""Semantics in which 0 is a dim of size zero, and is refused together with -1."""
+
+
 class NoPerm(Choice):
-    """What does transpose do if no permutation is given?"""
+    """The result of transpose without a permutation."""
 
     REVERSES = "reverses the dims"
     KEEPS = "keeps the dims as they are"
@@ -125,23 +129,26 @@ class NoPerm(Choice):
 
 
 class NotOne(Choice):
-    """What happens to an axis named for squeeze whose size is not 1?"""
+    """The result of squeeze for a named axis whose size is not 1."""
 
     REFUSED = "refused"
     LEFT_ALONE = "left alone"
 
 
 class Repeats(Choice):
-    """May the same axis be named twice?"""
+    """The meaning of an axis that is named twice."""
 
     REFUSED = "refused"
     DROPPED = "counted once"
     EACH = "counted each time"
-    """Each names a dim of its own. Ops have no way for this: the operator brings its steps."""
+    """Each occurrence names its own dim.
+
+    The ops do not support this: an operator that does has a resolver of its own.
+    """
 
 
 class Flattens(Choice):
-    """What does flatten take?"""
+    """The parameters of flatten, and the dims that it merges."""
 
     AXIS = "one axis; always two dims"
     RANGE = "a first and a last dim to merge"
@@ -150,7 +157,7 @@ class Flattens(Choice):
 
 
 class Broadcast(Choice):
-    """Which side may grow in expand?"""
+    """The sides that may grow in expand."""
 
     BOTH_WAYS = "input and target"
     ONE_WAY = "the input only"
@@ -159,7 +166,7 @@ class Broadcast(Choice):
 
 
 class TileRepeats(Choice):
-    """How many repeats does tile take?"""
+    """The number of repeats that tile accepts."""
 
     EACH = "one for each dim"
     AT_LEAST = "one for each dim, or more in front"
@@ -167,7 +174,7 @@ class TileRepeats(Choice):
 
 
 class Outside(Choice):
-    """What happens to a start and a stop of a slice that lie outside of the dim?"""
+    """The meaning of a slice's start or stop outside of the dim."""
 
     CLAMPED = "moved to its ends, as in Python"
     CLAMPED_INSIDE = "moved to its ends; a start with a step below 0 to its first position"
@@ -175,7 +182,7 @@ class Outside(Choice):
 
 
 class LeftOver(Choice):
-    """What happens if a count of parts does not divide the size that is split?"""
+    """The result of split if the size is not a multiple of the number of parts."""
 
     REFUSED = "refused"
     LAST = "the last part is smaller"
@@ -183,7 +190,7 @@ class LeftOver(Choice):
 
 
 class Rolls(Choice):
-    """How do the shifts and the axes of roll go together?"""
+    """The accepted combinations of shifts and axes in roll."""
 
     ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
     PAIRED = "one shift for each axis; without axes all elements roll as one row"
@@ -191,70 +198,83 @@ class Rolls(Choice):
 
 
 class Switch(Record):
-    """A framework's own switch over what 0 means."""
+    """A framework's own switch for the meaning of 0."""
 
     name: str
     default: bool | None
-    """None if the framework requires it to be given."""
+    """The default setting; None if the framework requires the switch."""
     since: int = 1
-    """The first version of the operator that has it."""
+    """The first version of the operator that has the switch."""
 
 
 class Windows(Record):
-    """What a framework says of windows: those of convolutions and pools."""
+    """A framework's rules for the windows of convolutions and pools."""
 
     padding: str = "numbers same same-lower valid"
-    """The paddings that it takes; behind a colon what takes one: `conv`, `transposed`, `max`, `average`."""
+    """The accepted paddings, separated by spaces.
+
+    After a colon are the operators that accept one: `conv`, `transposed`, `max`, `average`.
+    """
     spatial: tuple[int, int] = (1, 62)
-    """The least and the most spatial dims."""
+    """The smallest and the largest number of spatial dims."""
     layout: str = "nchw"
-    """Where the channels are if nothing is said: behind the batch, or last."""
+    """The default layout: channels after the batch, or last."""
     layouts: bool = False
-    """Whether the layout can be chosen."""
+    """Whether the layout is a parameter."""
     filters_last: bool = False
-    """Whether a weight is k...,IN,OUT, transposed k...,OUT,IN."""
+    """Whether a weight is k...,IN,OUT, or k...,OUT,IN if transposed."""
     unbatched: bool = False
-    """Whether an input without a batch is taken."""
+    """Whether an input without a batch axis is accepted."""
     symmetric: bool = False
-    """Whether padding is one number for both ends, at most half of a pool's kernel, and `same` for strides of 1."""
+    """Whether both ends are padded equally.
+
+    Then a pool is padded by at most half of its kernel, and `same` needs a stride of 1.
+    """
     kernel_steps: bool = False
-    """Whether the stride of a pool is its kernel if nothing is said; otherwise it is 1."""
+    """Whether the default stride of a pool is its kernel size; otherwise it is 1."""
     counts_outside: bool = False
-    """Whether windows count that begin in the padding at the end, if sizes are rounded up."""
+    """Whether windows that begin in the end padding count if sizes are rounded up."""
     dilates_steps: bool = True
-    """Whether stride and dilation may both be above 1."""
+    """Whether stride and dilation may both exceed 1."""
     crops: bool = True
-    """Whether a pad below 0 takes positions away."""
+    """Whether negative padding is accepted, which removes positions."""
     empty: bool = True
     """Whether a dim may be scaled to 0."""
 
 
 class Operator(Record):
-    """What a dialect calls an op, and what its operator takes."""
+    """A dialect's operator for an op, with the parameters that it accepts."""
 
     name: str
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
-    """The element types of each version, by the version's number; empty if operators have no versions."""
+    """The element types by version; empty if operators are not versioned."""
     since: Mapping[str, int | None] = NONE
-    """The op's parameters that not every version has: the first version with each, None if the operator has it in
-    none. To give one that it lacks is a problem, not usage."""
+    """The first version with a parameter that some versions lack; None if all do.
+
+    A request with a missing parameter is a problem, not a usage error.
+    """
     required: Mapping[str, int] = NONE
-    """The op's parameters that it requires, although the op does not: the first version that does, by parameter."""
+    """The first version that requires a parameter, although the op does not."""
     params: tuple[Param, ...] = ()
-    """The parameters that it has beside those of the op."""
+    """The parameters that it has in addition to those of the op."""
     steps: Callable[..., Reasons | None] | None = None
-    """What resolves requests that the op does not resolve as this operator does; called as `Op.steps` is. It returns
-    None for a request that is left to the op, and decides that before it begins."""
+    """Its own resolver, as `Op.resolve` is; None if the op resolves every request.
+
+    It returns None, before its first step, for a request that the op resolves.
+    """
     refuses: Refuses | None = None
-    """What it refuses of the requests that the op resolves, as soon as the op has begun its first stage."""
+    """The check of requests that the op accepts.
+
+    Its error is raised after the first stage has begun.
+    """
     scalar_axis: bool = True
     """Whether a scalar counts as having an axis here, if it does in the dialect."""
     variant: Callable[[Mapping[str, Any]], Operator] | None = None
-    """What is the operator in its place for some arguments, given those by name."""
+    """The function from arguments, by name, to the operator for them."""
 
 
 def named(same: str = "", **others: str) -> dict[str, Operator]:
-    """Return operators by op: those that are called as their ops, and the names of others.
+    """Return operators by op: those with the op's own name, and those with another.
 
     >>> [operator.name for operator in named("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
@@ -264,19 +284,19 @@ def named(same: str = "", **others: str) -> dict[str, Operator]:
 
 
 class Dialect(Record):
-    """One framework's row: its operators, its answers, its limits, and where they are written down."""
+    """One framework: its operators, its rules, its limits, and their sources."""
 
     name: str
     source: str
     readings: Mapping[bool | None, Reading]
-    """How it reads a requested shape, by the setting of the switch; under None if there is no switch."""
+    """The meaning of a requested shape by switch setting; None is its absence."""
     operators: Mapping[str, Operator] = NONE
-    """Its operators, by shapecalc's name of the op. An op that came later names the operators itself."""
+    """Its operators by op. An op that was added later lists its operators itself."""
     follows: Dialect | None = None
-    """The dialect whose operators it has, unless it names its own."""
+    """The dialect whose operators it has where it lists none of its own."""
     switch: Switch | None = None
     newest_opset: int | None = None
-    """The newest opset it knows; None if operators are not versioned."""
+    """The newest supported opset; None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
     no_perm: NoPerm = NoPerm.REVERSES
@@ -288,92 +308,94 @@ class Dialect(Record):
     inserts_one: bool = False
     """Whether unsqueeze takes exactly one axis."""
     no_axes_is_all: bool = False
-    """Whether squeeze with an empty list of axes takes every dim of 1, as if none were given."""
+    """Whether squeeze with an empty list of axes drops every dim of 1."""
     negative_axes_since: int = 1
-    """The first version whose flatten, squeeze and unsqueeze take negative axes."""
+    """The first version in which flatten, squeeze and unsqueeze accept negative axes."""
     scalar_axis: bool = False
     """Whether a scalar counts as having one axis if axes are named."""
     flattens: Flattens = Flattens.ALL
     flattens_from: int = 0
-    """The first dim that flatten merges if a range can be given and none is."""
+    """The default first dim that flatten merges, if flatten takes a range."""
     broadcast: Broadcast = Broadcast.ONE_WAY
     equal_ranks: bool = False
-    """Whether operators of several operands add no dims of 1 in front, and take no vectors."""
+    """Whether operators of several operands require equal ranks.
+
+    They add no dims of 1 in front, and accept no vectors.
+    """
     tile_repeats: TileRepeats = TileRepeats.ANY
     windows: Windows = Windows()
     slices_shape: bool = True
-    """Whether shape takes a start and an end."""
+    """Whether shape accepts a start and an end."""
     index_outside: StepRule | None = None
-    """The rule that moves an index outside of its dim to the nearest position; None if it is refused."""
+    """The rule that moves an index outside of its dim to the nearest position.
+
+    None if such an index is refused.
+    """
     outside: Outside = Outside.CLAMPED
     slices_backwards: bool = True
-    """Whether a slice takes a step below 0."""
+    """Whether a slice accepts a negative step."""
     takes_from_the_end: bool = True
-    """Whether take counts indices below 0 from the end."""
+    """Whether take counts negative indices from the end."""
     rolls: Rolls = Rolls.PAIRED
     left_over: LeftOver = LeftOver.REFUSED
     splits_by_size: bool = False
-    """Whether split takes the size of a part in place of a count."""
+    """Whether split accepts the size of a part instead of the number of parts."""
     splits_unevenly: bool = False
-    """Whether split makes the first parts longer by one, if it is asked to."""
+    """Whether split can make the first parts longer by one."""
     infers_part: bool = False
-    """Whether one of the sizes that split takes may be -1."""
+    """Whether one of the sizes of split may be -1."""
     types: frozenset[str] = frozenset()
-    """The element types that its operators accept, if they have no versions."""
+    """The element types that its operators accept, if they are not versioned."""
     lacks_types: Mapping[str, frozenset[str]] = NONE
-    """The element types that an operator lacks of those that `types` or its version lists, by op."""
+    """The element types that an operator does not accept, by op.
+
+    They are exceptions to those that `types` or the version lists.
+    """
     spellings: Mapping[str, str] = NONE
-    """Its own spellings of element types, if they are not NumPy's, each with the name it stands for."""
+    """NumPy's names of element types, by the dialect's own spelling."""
     prefix: str = ""
-    """What may stand before the name of an element type: `torch.`"""
+    """The optional prefix of element types, such as `torch.`."""
     aliases: tuple[str, ...] = ()
     """Other names of the dialect."""
     note: str = ""
     rules: tuple[Rule, ...] = ()
-    """The rules that only this dialect has: those of its steps, and those that it refuses by."""
+    """The rules of this dialect alone: those of its steps and of its refusals."""
 
     def settings(self) -> tuple[bool | None, ...]:
-        """Return the settings of the switch, the default first; `(None,)` without a switch."""
+        """Return the switch settings, the default first; `(None,)` without a switch."""
         default = self.switch and self.switch.default
         return tuple(sorted(self.readings, key=lambda setting: setting is not default))
 
     @property
     def defaults(self) -> tuple[bool | None, ...]:
-        """The settings that count as the dialect's own: the default; both if the switch is required."""
+        """The default settings of the switch.
+
+        They are all settings if the switch is required, as the framework has no default then.
+        """
         required = self.switch is not None and self.switch.default is None
         return self.settings() if required else self.settings()[:1]
 
     def reading_as_json(self, on: bool | None) -> dict[str, object]:
-        """Return how it reads a requested shape at one setting, as the JSON object of `shapecalc dialects`."""
+        """Return its `ReshapeSemantics` at one setting, as JSON for `shapecalc dialects`."""
         return {"setting": on} | {name: answer.value for name, answer in fields(self.readings[on]).items()}
 
 
 class Setting(Record):
-    """The rules under which one request is answered."""
+    """The rules for one request: dialect, operator, version and switch."""
 
     row: Dialect
     operator: Operator
     steps: Callable[..., Reasons]
-    """What resolves the request: the operator's own way, or the op's."""
+    """The resolver of the request: the operator's own, or that of the op."""
     version: int | None
-    """The operator's version; None if operators have no versions."""
+    """The operator's version; None if operators are not versioned."""
     reading: Reading
-    """How 0 and -1 are read in a requested shape."""
+    """The meaning of 0 and -1 in a requested shape."""
     options: FrozenDict
-    """The switch in force, by the framework's own name."""
+    """The setting of the switch, by the framework's own name."""
 
 
-COPIES = Reading(Zero.COPIES)
-"""0 copies, -1 beside an empty dim is refused."""
-LITERAL = Reading(Zero.LITERAL, zero_beside=ZeroBeside.REFUSED)
-"""0 is a dim of size zero, and may not stand beside -1."""
-
-
-# Element types: the sets that operators accept, and how each framework spells them.
-#
-# The names are NumPy's and ml_dtypes'. `SINCE_n` is what the ONNX operator documents list from version n on.
-
-
+# Element types have the names of NumPy and ml_dtypes. `SINCE_n` are those that ONNX operators list from version n on.
 INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATS = frozenset({"float16", "float32", "float64"})
 COMPLEX = frozenset({"complex64", "complex128"})
@@ -384,7 +406,7 @@ SUB_BYTE = frozenset({"float4_e2m1fn", "float8_e8m0fnu", "int2", "uint2"})
 UP_TO_12 = INTEGERS | FLOATS | COMPLEX | {"bool", "string"}
 SINCE_13 = UP_TO_12 | {"bfloat16"}
 WIDE = FLOATS | {"int32", "int64", "uint32", "uint64"}
-"""The element types of older arithmetic."""
+"""The element types of arithmetic operators in older versions."""
 NUMBERS = FLOATS | INTEGERS
 SINCE_19 = SINCE_13 | FLOAT8
 SINCE_21 = SINCE_19 | INT4
@@ -392,11 +414,14 @@ SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
 SINCE_24 = SINCE_23 | {"float8_e8m0fnu"}
 SINCE_25 = SINCE_24 | {"int2", "uint2"}
 NEWEST = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
-"""The element types of the newest versions of most operators, by version."""
+"""The element types of the newest versions of most ONNX operators, by version."""
 
 KNOWN = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
 KNOWN |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
 """Every element type that NumPy and ml_dtypes name."""
+
+OTHERS = "the other dims multiply to 0"
+"""The default reason why -1 could be any size, as the message has it."""
 
 
 def element_type(text: str, row: Dialect) -> str | None:
@@ -416,7 +441,7 @@ def element_type(text: str, row: Dialect) -> str | None:
 
 
 def spelled(dtype: str, row: Dialect) -> str:
-    """Return how a dialect spells an element type.
+    """Return a dialect's spelling of an element type.
 
     >>> from shapecalc.core.dialects.onednn import ONEDNN
     >>> from shapecalc.core.dialects.onnx import ONNX
@@ -427,9 +452,9 @@ def spelled(dtype: str, row: Dialect) -> str:
 
 
 def bytes_of(dtype: str) -> int:
-    """Return how many bytes NumPy and ml_dtypes keep an element of a type in.
+    """Return the size in bytes of an element in NumPy and ml_dtypes.
 
-    Raises `ShapeError` (usage) for a type whose elements have no size of their own, and for what is no type.
+    Raises `ShapeError` (usage) for a type without a fixed element size, and for an unknown name.
 
     >>> bytes_of("bfloat16"), bytes_of("int4"), bytes_of("bool")
     (2, 1, 1)
@@ -444,18 +469,18 @@ def bytes_of(dtype: str) -> int:
     return max(1, int(digits) // 8)
 
 
-# Limits on rank and size, and the errors for what is over them.
-
-
 def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
-    """Raise `ShapeError` (rank-limit) if the dialect does not take that many dims."""
+    """Raise `ShapeError` (rank-limit) if `dims` exceed the dialect's maximum rank."""
     if row.max_rank is not None and len(dims) > row.max_rank:
         message = f"{len(dims)} dims, and {row.name} takes at most {row.max_rank}"
         raise refusal(rules.RANK_LIMIT, message, argument=argument, index=row.max_rank)
 
 
 def check_sizes(dims: Shape, argument: str) -> None:
-    """Raise `ShapeError` (overflow) if a dim is over int64 whatever the names are."""
+    """Raise `ShapeError` (overflow) if a dim exceeds int64.
+
+    A dim with names exceeds it if it does for every value of the names.
+    """
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
             message = f"{dim_text(dim)} is too large for int64, whose limit is {INT64_MAX}"
@@ -463,7 +488,7 @@ def check_sizes(dims: Shape, argument: str) -> None:
 
 
 def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "input") -> ShapeError | None:
-    """Return the error (rank-limit) for more dims than an operator takes or gives, if there are more."""
+    """Return the error (rank-limit) for a rank above an operator's limit, or None."""
     if rank <= most:
         return None
     message = f"{rank} dims, and this operator of {row.name} {verb} at most {most}"
@@ -471,14 +496,14 @@ def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "i
 
 
 def at_most(most: int) -> Refuses:
-    """Return what refuses tensors of more dims (rank-limit)."""
-    return lambda shape, at, **_: over(most, len(shape), at.row)
+    """Return the check that refuses tensors of more dims (rank-limit)."""
+    return lambda shape, rules, **_: over(most, len(shape), rules.row)
 
 
 def checked_volume(dims: Shape, argument: str) -> Dim:
     """Return the element count of `dims`.
 
-    Raises `ShapeError` (overflow) if a dim or the count is over int64 whatever the names are.
+    Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
     """
     volume = product(dims)
     if isinstance(volume, int) and 0 < volume <= INT64_MAX:
@@ -490,13 +515,11 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
     return volume
 
 
-# What every requested shape is held to, in whatever way it is read: one dim to infer, and the same element count.
-
-
 def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str) -> Conditions:
-    """Return the conditions under which an input of `have` elements fills the requested shape, which holds `want`.
+    """Return the conditions for equal element counts of input and requested shape.
 
-    Raises `ShapeError`: volume-mismatch. Source: ONNX Reshape ("required to have the same number of elements").
+    Raises `ShapeError` (volume-mismatch) if the counts never are equal. Source: ONNX Reshape ("required to have the
+    same number of elements").
     """
     if have == want:
         return ()
@@ -511,11 +534,11 @@ def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str
     raise refusal(rules.VOLUME_MISMATCH, message, argument=argument)
 
 
-OTHERS = "the other dims multiply to 0"
-
-
 def check_hole(out: int, dim: int, hole: int | None, argument: str = "target") -> None:
-    """Refuse a second dim to infer, and what is below -1. Raises `ShapeError`: two-infers, below-minus-one."""
+    """Check a negative dim of a requested shape.
+
+    Raises `ShapeError`: two-infers, below-minus-one.
+    """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
         raise refusal(rules.BELOW_MINUS_ONE, message, argument=argument, index=out)
@@ -525,23 +548,24 @@ def check_hole(out: int, dim: int, hole: int | None, argument: str = "target") -
 
 
 def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
-    """Keep the elements in order and cut them into `after`: the last step and the move of a stage that began."""
+    """Yield the step and the move that regroup the elements, which end a stage."""
     yield Step(rules.REGROUPED, None, tuple(range(len(shape))), after, conditions, FrozenDict(before=shape))
     yield Reshape(after)
     return after
 
 
 def stretched(shape: Shape, after: Shape) -> Reasons:
-    """Repeat the elements until they fill `after`: the last step and the move of a stage that began."""
+    """Yield the step and the move that broadcast to a shape, which end a stage."""
     yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), after)
     yield Expand(after)
     return after
 
 
 def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = None) -> Reasons:
-    """Put the input's axes in the places of a longer shape, and 1 where there is None, in a stage that began.
+    """Yield the steps and the move that insert dims of 1, which end a stage.
 
-    Raises `ShapeError`: rank-limit, if a dialect is given.
+    `sources` has the input axis of each output dim, or None for a new one. Raises `ShapeError` (rank-limit) if a
+    dialect is given.
     """
     for out, axis in enumerate(sources):
         yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
@@ -552,10 +576,10 @@ def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = 
 
 
 def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, why_any: str = OTHERS) -> Step:
-    """Return the step that infers -1: the elements there are, divided by the product of the known dims.
+    """Return the step that infers -1: the element count over the known product.
 
-    `taken` are the input axes that other dims come from, and `why_any` says why known dims of no
-    elements decide nothing. Raises `ShapeError`: zero-volume-infer, indivisible, both at an `index` of the target.
+    `used_axes` are the input axes that other dims come from. `why_any` is the reason in the message if the known dims
+    multiply to 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `target_index`.
     """
     have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
     if known == 0:
@@ -570,31 +594,32 @@ def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, w
 def reshaped(
     shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), infer: Settles = inferred, argument: str = "target"
 ) -> Reasons:
-    """Settle a requested shape whose zeros `zero` settles, and -1 `infer`: the steps and the move of a begun stage.
+    """Yield the steps and the move for a requested shape, which end a stage.
 
-    `kept` are how many dims at both ends are the input's own, as they are. Raises `ShapeError`: two-infers,
-    below-minus-one, volume-mismatch, overflow, and what `zero` and `infer` raise.
+    `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are the numbers of dims at both ends that
+    are copied from the input. Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow, and the
+    errors of `resolve_zero` and `resolve_infer`.
     """
-    dims, hole, taken, (before, behind) = list(target), None, set[int](), kept
+    dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept
     written, moved = range(before, len(target) - behind), len(shape) - len(target)
     for out, dim in enumerate(target):
         if out not in written:
             step = Step(rules.KEPT_DIM, out, (out if out < before else out + moved,), dim)
         elif isinstance(dim, int) and dim < 0:
-            check_hole(out - before, dim, hole, argument)
-            hole, dims[out] = out, 1
+            check_hole(out - before, dim, infer_index, argument)
+            infer_index, dims[out] = out, 1
             continue
         else:
             step = zero(out) if dim == 0 else Step(rules.GIVEN, out, (), dim)
         dims[out] = step.dim
-        taken.update(step.sources)
+        used_axes.update(step.sources)
         yield step
     conditions: Conditions = ()
     known = checked_volume(tuple(dims), argument)
-    if hole is None:
+    if infer_index is None:
         conditions = same_count(shape, tuple(dims), product(shape), known, argument)
     else:
-        step = infer(shape, known, hole, taken, hole - before)
-        dims[hole] = step.dim
+        step = infer(shape, known, infer_index, used_axes, infer_index - before)
+        dims[infer_index] = step.dim
         yield step
     return (yield from recut(shape, tuple(dims), conditions))

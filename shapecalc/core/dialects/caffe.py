@@ -1,4 +1,4 @@
-"""Caffe: the Reshape layer replaces a part of the shape, from `axis` on, `num_axes` dims."""
+"""Caffe: the Reshape layer replaces `num_axes` dims of the shape from `axis` on."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ BAD_NUM_AXES = Rule(
 def reshape(
     shape: Shape, at: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
 ) -> Reasons | None:
-    """Resolve a reshape that says which part of the shape it replaces. Any other is left to the op."""
+    """Resolve a reshape of a part of the shape; return None for any other."""
     if axis is None and num_axes is None:
         return None
     return _reshape_part(shape, at, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
 def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_axes: int) -> Reasons:
-    """Replace `num_axes` dims from `axis` on by `target`, in which 0 copies the dim at its own index of the output.
+    """Replace `num_axes` dims from `axis` on by `target`.
 
-    Source: caffe.proto, ReshapeParameter ("control the portion of the bottom blob's shape that are replaced"), and
-    ReshapeLayer. Raises `ShapeError`: axis-out-of-range, bad-num-axes, zero-out-of-range, rank-limit, and what
-    `reshaped` raises.
+    A 0 copies the dim at its own index of the output. Source: caffe.proto, ReshapeParameter ("control the portion of
+    the bottom blob's shape that are replaced"), and ReshapeLayer. Raises `ShapeError`: axis-out-of-range, bad-num-axes,
+    zero-out-of-range, rank-limit, and the errors of `resolve_target`.
     """
     rank = len(shape)
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
@@ -44,8 +44,8 @@ def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_
         message = f"{brief(str(num_axes))} dims, and {rank - first} follow axis {first}"
         raise refusal(BAD_NUM_AXES, message, argument="num_axes")
     kept = 0 if num_axes == -1 else rank - first - num_axes
-    whole = (*shape[:first], *target, *shape[rank - kept :])
-    base.check_rank(whole, at.row, "target")
+    full_target = (*shape[:first], *target, *shape[rank - kept :])
+    base.check_rank(full_target, at.row, "target")
 
     def zero(out: int) -> Step:
         if out >= rank:
@@ -53,7 +53,7 @@ def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_
             raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
         return Step(COPIED_ZERO, out, (out,), shape[out])
 
-    return (yield from base.reshaped(shape, whole, zero, (first, kept)))
+    return (yield from base.reshaped(shape, full_target, zero, (first, kept)))
 
 
 AXIS = base.Param(

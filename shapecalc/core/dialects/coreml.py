@@ -1,4 +1,4 @@
-"""Core ML: the operators of MIL since iOS 17. A 0 copies the dim that lines up at the right."""
+"""Core ML: the operators of MIL since iOS 17. A 0 counts dims from the right."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ FILLED_ONE = StepRule(
 
 
 def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
-    """Resolve a 0 in another number of dims than the input has. Any other reshape is left to the op."""
+    """Resolve a reshape with a 0 to another rank; return None for any other."""
     return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
 
 
 def _reshape_from_right(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
-    """Resolve `target` against `shape`, both lined up at the right.
+    """Resolve `target` against `shape`, aligned at the right.
 
-    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and what
-    `reshaped` raises.
+    Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
+    errors of `resolve_target`.
     """
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
     base.check_rank(target, at.row, "target")
-    moved = len(shape) - len(target)
+    offset = len(shape) - len(target)
 
     def zero(out: int) -> Step:
-        axis = out + moved
+        axis = out + offset
         if axis < 0:
             return Step(FILLED_ONE, out, (), 1)
         return Step(COPIED_FROM_RIGHT, out, (axis,), shape[axis])
@@ -67,7 +67,7 @@ def _reshape_from_right(shape: Shape, at: base.Setting, target: Shape) -> Reason
 
 
 def keeps_nothing(shape: Shape, _at: base.Setting, slices: str) -> ShapeError | None:
-    """Return the error for a slice that keeps nothing of a dim."""
+    """Return the error for a slice that keeps no position of a dim, or None."""
     for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
             return refusal(KEEPS_NOTHING, f"no position of dim {axis} is kept", argument="slices", index=axis)

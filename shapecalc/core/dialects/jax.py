@@ -1,4 +1,4 @@
-"""JAX: the functions of jax.numpy. Only -1 is inferred, and an index that lies outside is moved to the end."""
+"""JAX: the functions of jax.numpy. An index outside of its dim is clamped."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from shapecalc.core.text import brief
 
 
 def _clamped_index(step: Step, index: int, place: int) -> str:
-    asked, axis = brief(str(index)), step.sources[0]
-    return f"dim {axis} has no index {asked}: {place}, the nearest, is used, and the dim is dropped"
+    requested, axis = brief(str(index)), step.sources[0]
+    return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 
 
 CLAMPED_INDEX = StepRule(

@@ -1,7 +1,7 @@
-"""MXNet: reshape has the codes 0, -1, -2, -3 and -4, and its operators take no scalar and no empty array.
+"""MXNet: reshape has the codes 0, -1, -2, -3 and -4.
 
-A cursor walks over the input's dims while the requested shape is read. The rules are those of `NDArray.reshape`; where
-the library departs from its documents, the library was followed.
+A cursor moves over the input's dims while the codes are read. The rules are those of `NDArray.reshape`, and those of
+the library where it differs from its documents. Operators accept no scalars and no empty arrays.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from shapecalc.core.text import brief, shape_text
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
 REST, MERGE, SPLIT = -2, -3, -4
-"""The codes of a requested shape beside 0 and -1."""
+"""The codes of a requested shape besides 0 and -1."""
 MOST_TRANSPOSED = 6
-"""The most dims that transpose takes."""
+"""The maximum rank for transpose."""
 
 
 COPIED_NEXT = StepRule(
@@ -137,86 +137,94 @@ UNKNOWN_SHAPE = Rule(
 
 
 class Codes(Record):
-    """The codes of a requested shape, and the input's, in the order in which they are read."""
+    """A requested shape and the input's shape, in reading order.
+
+    A position counts from the end that is read first; an index counts from the left.
+    """
 
     shape: Shape
     codes: Shape
     reverse: bool
-    """Whether that is from the right."""
+    """Whether both are read from the right."""
 
     def refused(self, rule: Rule, message: str, place: int | None = None) -> ShapeError:
-        """Return the error for the entry at a place, or for the whole requested shape."""
+        """Return the error for the code at a position, or for the whole requested shape."""
         index = None if place is None else self.from_left(place, len(self.codes))
         return refusal(rule, message, argument="target", index=index)
 
     def from_left(self, place: int, count: int) -> int:
-        """Return the index, among `count`, of what is read at a place."""
+        """Return the index, among `count`, of the item at a position."""
         return count - 1 - place if self.reverse else place
 
     def in_order(self, items: Shape) -> Shape:
-        """Return items that are in the order in which they are read as they stand, or the other way round."""
+        """Return items from reading order to left-to-right order, or back."""
         return items[::-1] if self.reverse else items
 
 
 def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = False) -> Reasons:
-    """Resolve `target` against `shape`, entry by entry; both are read from the right if it is reversed.
+    """Resolve the codes of `target` one by one, from the right if `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
-    dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most of -1 behind
+    dimensions ..., -4 split one dimension of the input into two"), and the library, which refuses most uses of -1 after
     -2 or -4. Raises `ShapeError`: the dialect's own refusals, two-infers, below-minus-one, zero-out-of-range,
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
-    asked = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
-    read, stopped = _read(asked)
-    dims: Shape = tuple([step.dim for step in read])
-    if stopped is not None:
-        dims += asked.codes[asked.from_left(stopped.problem.index or 0, len(target)) :]
-    requested = asked.in_order(dims)
+    codes = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
+    steps, error = _read(codes)
+    dims: Shape = tuple([step.dim for step in steps])
+    if error is not None:
+        dims += codes.codes[codes.from_left(error.problem.index or 0, len(target)) :]
+    requested = codes.in_order(dims)
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, requested)
-    yield from [_placed(asked, step, place, len(dims)) for place, step in enumerate(read) if step.dim != -1]
-    if stopped is not None:
-        raise stopped
-    hole = requested.index(-1) if -1 in requested else None
-    settled = tuple([1 if out == hole else dim for out, dim in enumerate(requested)])
-    base.checked_volume(settled, "target")
-    taken = {asked.from_left(axis, len(shape)) for step in read for axis in step.sources}
-    given = [step.dim for step in read if not step.sources and step.dim != -1]
-    have, known = product(shape), product([*given, *[shape[axis] for axis in taken]])
+    yield from [
+        _placed(codes, step, step_position, len(dims)) for step_position, step in enumerate(steps) if step.dim != -1
+    ]
+    if error is not None:
+        raise error
+    infer_index = requested.index(-1) if -1 in requested else None
+    output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
+    base.checked_volume(output, "target")
+    used_axes = {codes.from_left(axis, len(shape)) for step in steps for axis in step.sources}
+    new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
+    have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
     conditions: Conditions = ()
-    if hole is not None:
-        index = asked.from_left(asked.from_left(hole, len(read)), len(target))  # as many dims are before it as entries
-        step = base.inferred(shape, known, hole, taken, index, "the known dims multiply to 0: MXNet divides by 0")
+    if infer_index is not None:
+        position = codes.from_left(infer_index, len(steps))  # the same among the codes: SHIFTED_INFER refuses others
+        index = codes.from_left(position, len(target))
+        step = base.inferred(
+            shape, known, infer_index, used_axes, index, "the known dims multiply to 0: MXNet divides by 0"
+        )
         yield step
-        settled = (*settled[:hole], step.dim, *settled[hole + 1 :])
+        output = (*output[:infer_index], step.dim, *output[infer_index + 1 :])
     elif have != known:
-        yield Step(UNCHECKED_COUNT, None, (), settled)
-        conditions = base.same_count(shape, settled, have, known, "target")
-    return (yield from base.recut(shape, settled, conditions))
+        yield Step(UNCHECKED_COUNT, None, (), output)
+        conditions = base.same_count(shape, output, have, known, "target")
+    return (yield from base.recut(shape, output, conditions))
 
 
 def _read(asked: Codes) -> tuple[list[Step], ShapeError | None]:
-    """Return a step for each output dim in the order in which they are read, and the error that stops the reading.
+    """Return the steps in reading order, and the error that ends the reading, if any.
 
-    Axes are counted in this order, too. The dim of -1, which is settled last, is -1.
+    Axes are counted in reading order, too. The dim of a -1, which is inferred last, is -1.
     """
-    read, place, cursor, hole = list[Step](), 0, 0, None
-    while place < len(asked.codes):
-        code = asked.codes[place]
+    steps, position, cursor, infer_position = list[Step](), 0, 0, None
+    while position < len(asked.codes):
+        code = asked.codes[position]
         try:
             if code == -1:
-                _check_hole(asked, place, len(read), hole)
-                hole = place
-            found = _entry(asked, place, cursor)
+                _check_hole(asked, position, len(steps), infer_position)
+                infer_position = position
+            new_steps = _entry(asked, position, cursor)
         except ShapeError as error:
-            return read, error
-        read += found
-        cursor += len(found) if code == REST else 2 if code == MERGE else 1
-        place += 3 if code == SPLIT else 1
-    return read, None
+            return steps, error
+        steps += new_steps
+        cursor += len(new_steps) if code == REST else 2 if code == MERGE else 1
+        position += 3 if code == SPLIT else 1
+    return steps, None
 
 
 def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
-    """Refuse a second -1, and one that MXNet would write to another place."""
+    """Raise `ShapeError` for a second -1, or a -1 that MXNet writes to another index."""
     base.check_hole(asked.from_left(place, len(asked.codes)), -1, hole)
     if place != count:
         order = ", read from the right" if asked.reverse else ""
@@ -225,7 +233,7 @@ def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
 
 
 def _entry(asked: Codes, place: int, cursor: int) -> list[Step]:
-    """Return the output dims that one entry of the requested shape gives; `cursor` is the next input dim."""
+    """Return the steps of one code; `cursor` is the next input dim."""
     code, shape = asked.codes[place], asked.shape
     left = max(0, len(shape) - cursor)
     if code == REST:
@@ -249,7 +257,7 @@ def _entry(asked: Codes, place: int, cursor: int) -> list[Step]:
 
 
 def _split(asked: Codes, place: int, cursor: int) -> list[Step]:
-    """Return the two output dims that -4 and the two entries behind it give."""
+    """Return the steps of the two output dims of a -4 and the two sizes after it."""
     parts = list(asked.codes[place + 1 : place + 3])
     if len(parts) < 2:
         raise asked.refused(SPLIT_INCOMPLETE, "-4 takes the two sizes that follow it, and they are not there", place)
@@ -265,14 +273,14 @@ def _split(asked: Codes, place: int, cursor: int) -> list[Step]:
         message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
         conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
     else:
-        hole = parts.index(-1)
-        parts[hole], conditions = _other_part(asked, parts[1 - hole], dim, place)
+        infer_part = parts.index(-1)
+        parts[infer_part], conditions = _other_part(asked, parts[1 - infer_part], dim, place)
     first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
     return [first, replace(first, value=parts[1], conditions=())]
 
 
 def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
-    """Return the part of a dim that is inferred beside another, and the conditions under which it is whole."""
+    """Return the size that -1 stands for in a split, and its conditions."""
     if part == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
         raise asked.refused(rules.ZERO_VOLUME_INFER, message, place)
@@ -281,7 +289,10 @@ def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Con
 
 
 def _placed(asked: Codes, step: Step, place: int, count: int) -> Step:
-    """Return a step as it is from the left. A 0 that copies the dim at its own index is as everywhere."""
+    """Return a step with its output dim and axes counted from the left.
+
+    A 0 that copies the dim at its own index becomes the general rule.
+    """
     rank, out = len(asked.shape), asked.from_left(place, count)
     axes = tuple(sorted(asked.from_left(axis, rank) for axis in step.sources))
     if step.rule is COPIED_NEXT and axes == (out,):
@@ -291,32 +302,32 @@ def _placed(asked: Codes, step: Step, place: int, count: int) -> Step:
 
 
 def transpose(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
-    """Return the error for what transpose does not take."""
+    """Return the error for an input that transpose does not accept, or None."""
     return unknown(shape, at) or base.over(MOST_TRANSPOSED, len(shape), at.row)
 
 
 def scalar(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
-    """Return the error for a scalar."""
+    """Return the error for a scalar, or None."""
     return None if shape else unknown(shape, at)
 
 
 def unknown(shape: Shape, _at: base.Setting, **_: object) -> ShapeError | None:
-    """Return the error for a shape that means to MXNet's operators that it is not known."""
+    """Return the error for a scalar or an empty array, or None."""
     if not shape:
         return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
     if 0 in shape:
-        place = shape.index(0)
-        message = f"dim {place} is 0, and MXNet reads 0 as a size that is not known"
-        return refusal(UNKNOWN_SHAPE, message, argument="input", index=place)
+        axis = shape.index(0)
+        message = f"dim {axis} is 0, and MXNet reads 0 as a size that is not known"
+        return refusal(UNKNOWN_SHAPE, message, argument="input", index=axis)
     return None
 
 
 def squeeze(shape: Shape, _at: base.Setting, axes: Axes | None = None) -> Reasons | None:
-    """Resolve a squeeze that would drop every dim; the rest is left to the op."""
+    """Resolve a squeeze that would drop every dim; return None for any other."""
     if axes is not None:
         rank = len(shape)
-        every = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
-        return _squeeze_but_one(shape, 0, axes) if every else None
+        names_all = len(axes) == rank and {axis % rank for axis in axes if -rank <= axis < rank} == {*range(rank)}
+        return _squeeze_but_one(shape, 0, axes) if names_all else None
     others = [axis for axis, dim in enumerate(shape) if dim != 1]
     if len(others) > 1 or any(isinstance(shape[axis], int) for axis in others):
         return None
@@ -324,9 +335,9 @@ def squeeze(shape: Shape, _at: base.Setting, axes: Axes | None = None) -> Reason
 
 
 def _squeeze_but_one(shape: Shape, kept: int, axes: Axes = ()) -> Reasons:
-    """Drop every dim but one, which stays whatever it is. If all are named, each must be 1, the one that stays too.
+    """Drop every dim except `kept_axis`.
 
-    Raises `ShapeError`: axis-not-one.
+    If axes are named, all of them must be 1, the kept one included. Raises `ShapeError`: axis-not-one.
     """
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes)
     named = [axis % len(shape) for axis in axes]

@@ -1,4 +1,4 @@
-"""NumPy: any negative number is inferred, 0 is a size."""
+"""NumPy: every negative number marks a dim to infer, and 0 is a size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX: the operator documents. Each op's file lists the versions of its operator."""
+"""ONNX: the operator documents. Each op's file has the versions of its operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ONNX Runtime, measured: it departs from the ONNX text if shapes are unknown when the model is loaded."""
+"""ONNX Runtime, as measured.
+
+It differs from the ONNX specification if shapes are unknown when the model is loaded.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
 
 MOVED = COMPLEX | INT4 | SUB_BYTE | FLOAT8
+"""Element types without kernels for flatten, squeeze and unsqueeze."""
 
 ONNXRUNTIME = replace(
     ONNX,

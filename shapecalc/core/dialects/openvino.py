@@ -1,4 +1,4 @@
-"""OpenVINO: its operator documents. If they are silent, OpenVINO itself was run."""
+"""OpenVINO: its operator documents, or a measurement where they say nothing."""
 
 from __future__ import annotations
 

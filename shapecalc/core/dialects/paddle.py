@@ -1,4 +1,7 @@
-"""PaddlePaddle: 0 copies, but of an empty tensor it is a size; unsqueeze inserts one axis after another."""
+"""PaddlePaddle: 0 copies a dim, except for an empty tensor, where it is a size.
+
+unsqueeze inserts one axis after another.
+"""
 
 from __future__ import annotations
 
@@ -13,37 +16,39 @@ from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.record import FrozenDict
 
 MOST_MADE = 8
-"""The most dims that unsqueeze and expand take and give; the other operators take 9."""
+"""The maximum rank for unsqueeze and expand; that of the other operators is 9."""
 
 
 def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
-    """Resolve the reshape of an empty tensor, where 0 is a size. Any other is left to the op."""
-    return _reshape_empty(shape, at, target) if 0 in shape else None
+    """Resolve a reshape of an empty tensor; return None for any other."""
+    return _reshape_empty(shape, at.row, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
-    """Resolve `target` against a tensor that holds nothing: 0 copies nothing, whatever its index.
+def _reshape_empty(shape: Shape, row: base.Dialect, target: Shape) -> Reasons:
+    """Resolve `target` for an empty tensor, where 0 is a size at every index.
 
-    Source: paddle.reshape, run; its document says of 0 only that it copies. Raises `ShapeError`: two-infers,
-    below-minus-one, zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
+    Source: paddle.reshape, run; its document says only that 0 copies. Raises `ShapeError`: two-infers, below-minus-one,
+    zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
     yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
-    base.check_rank(target, at.row, "target")
+    base.check_rank(target, row, "target")
     literal = partial(Step, rules.LITERAL_ZERO, sources=(), value=0)
     return (yield from base.reshaped(shape, target, literal, infer=partial(_inferred, target)))
 
 
 def _inferred(target: Shape, shape: Shape, known: Dim, hole: int, *_: object) -> Step:
-    """Return the step that infers -1 from a tensor that holds nothing.
+    """Return the step that infers -1 for an empty tensor.
 
-    Beside no 0 it is 0, whatever the other dims are. Beside as many 0s as the input has, these are left out of both
-    products. Beside any other number of 0s Paddle has no answer.
+    Without a 0 in the target, -1 is 0. With as many zeros as in the input, both products leave them out. With any other
+    number of zeros Paddle refuses the request.
     """
     if known != 0:
         return base.inferred(shape, known, hole, set(), hole)
-    zeros, own = target.count(0), shape.count(0)
-    if zeros != own:
-        message = f"-1 beside {zeros} dims of size zero, and the input has {own}: Paddle requires the same number"
+    zeros, input_zeros = target.count(0), shape.count(0)
+    if zeros != input_zeros:
+        message = (
+            f"-1 beside {zeros} dims of size zero, and the input has {input_zeros}: Paddle requires the same number"
+        )
         raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=hole)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
@@ -53,18 +58,18 @@ def _inferred(target: Shape, shape: Shape, known: Dim, hole: int, *_: object) ->
 
 
 def unsqueeze(shape: Shape, _at: base.Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
-    """Resolve an unsqueeze whose order of axes matters. Any other is left to the op."""
+    """Resolve an unsqueeze whose order of axes matters; return None for any other."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
     return None if axes is None or ascending else _insert_in_turn(shape, axes)
 
 
 def over_inserted(shape: Shape, at: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
-    """Return the error for an unsqueeze to too many dims."""
+    """Return the error for an unsqueeze to too many dims, or None."""
     return None if axes is None else base.over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
 
 
 def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
-    """Insert dims of 1 one after another, each at its axis of the shape as it then is.
+    """Insert dims of 1 one by one, each axis relative to the shape so far.
 
     Source: paddle.unsqueeze, run; its document says that the axes are those of the output. Raises `ShapeError`:
     axis-out-of-range, rank-limit.
@@ -81,17 +86,20 @@ def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
 
 
 def expand(shape: Shape, _at: base.Setting, target: Shape) -> Reasons | None:
-    """Resolve an expand to no dims. Any other is left to the op."""
+    """Resolve an expand to an empty target; return None for any other."""
     return None if target else _expand_to_none(shape)
 
 
 def over_expanded(_shape: Shape, at: base.Setting, target: Shape) -> ShapeError | None:
-    """Return the error for an expand to too many dims."""
+    """Return the error for an expand to too many dims, or None."""
     return base.over(MOST_MADE, len(target), at.row, "gives", "target")
 
 
 def _expand_to_none(shape: Shape) -> Reasons:
-    """Keep the tensor as it is if no dims are asked for. Source: paddle.expand, run; its document does not say so."""
+    """Keep the shape, as Paddle does for an empty target.
+
+    Source: paddle.expand, run; its document does not mention it.
+    """
     yield Stage(Kind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
         yield Step(rules.KEPT_DIM, axis, (axis,), dim)
@@ -101,7 +109,7 @@ def _expand_to_none(shape: Shape) -> Reasons:
 FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 NARROW = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
-"""Element types that transpose alone has kernels for."""
+"""Element types whose only kernels are those of transpose."""
 
 PADDLE = base.Dialect(
     name="paddle",

@@ -1,13 +1,16 @@
-"""TensorFlow: 0 is a size, and -1 may stand beside it; expand_dims inserts one dim."""
+"""TensorFlow: 0 is a size and may occur with -1; expand_dims inserts one dim."""
 
 from __future__ import annotations
 
 from shapecalc.core.dialects import base
 
 MOST_PICKED = 8
-"""The most dims of a tensor that indexing and reverse take; some slices of more, such as the whole, it makes (run)."""
+"""The maximum rank of a tensor for indexing and reverse.
+
+TensorFlow runs some slices of higher rank, such as the whole tensor.
+"""
 NARROW = base.INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
-"""Element types that have no kernels but for a change of the shape."""
+"""Element types whose only kernels are those that change the shape."""
 
 
 TENSORFLOW = base.Dialect(

@@ -1,4 +1,4 @@
-"""TensorFlow Lite (LiteRT): the builtin operators. A requested shape is read as TensorFlow reads it."""
+"""TensorFlow Lite (LiteRT): the builtin operators. Reshape is that of TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shapecalc.core.rules import MISSING_ARGUMENT
 from shapecalc.core.text import shape_text
 
 MOST = 8
-"""The most dims of a tensor that TRANSPOSE, SQUEEZE and REVERSE_V2 take."""
+"""The maximum rank of a tensor for TRANSPOSE, SQUEEZE and REVERSE_V2."""
 
 NOT_NEIGHBOURS = Rule(
     "axes-apart",
@@ -21,15 +21,15 @@ NOT_NEIGHBOURS = Rule(
 
 
 def not_reversed(shape: Shape, at: base.Setting, axes: Axes) -> ShapeError | None:
-    """Return the error for a flip of no axes, of axes that are no neighbours, and of a tensor of too many dims.
+    """Return the error for a flip that REVERSE_V2 does not run, or None.
 
-    Source: REVERSE_V2, run.
+    It needs at least one axis, adjacent axes, and at most `MAX_RANK` dims. Source: REVERSE_V2, run.
     """
     rank = len(shape)
     if not axes:
         return refusal(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes")
-    places = sorted({axis % rank for axis in axes if -rank <= axis < rank})
-    if len(places) == len(axes) and places[-1] - places[0] >= len(places):
+    positions = sorted({axis % rank for axis in axes if -rank <= axis < rank})
+    if len(positions) == len(axes) and positions[-1] - positions[0] >= len(positions):
         message = f"{shape_text(axes)} are not neighbours among {rank} axes"
         return refusal(NOT_NEIGHBOURS, message, argument="axes")
     return base.over(MOST, rank, at.row)

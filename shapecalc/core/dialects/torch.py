@@ -1,4 +1,4 @@
-"""PyTorch: 0 is a size, only -1 is inferred."""
+"""PyTorch: 0 is a size, and -1 is the only value that is inferred."""
 
 from __future__ import annotations
 

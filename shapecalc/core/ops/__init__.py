@@ -1,4 +1,4 @@
-"""The ops: one file for each, listed here in the order in which they are shown."""
+"""The ops: a table of one file each, in the order of display."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ FAMILIES = {
     "blocks and windows": ("depth_to_space", "space_to_depth", "conv", "pool", "upsample"),
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
-"""The names of the ops by what they do to a tensor, in the order in which they are shown."""
+"""The names of the ops, grouped by their effect and in the order of display."""
 OPS: Table[Op] = Table(__name__, *(name for names in FAMILIES.values() for name in names))
 
 
 def params_of(op: Op) -> tuple[Param, ...]:
-    """Return every parameter that an op has in some dialect."""
-    own = [operator_of(op, row) for row in DIALECTS.values()]
-    named = {param.name: param for operator in own if operator for param in operator.params}
-    return (*op.params, *named.values())
+    """Return the parameters of an op in all dialects."""
+    operators = [operator_of(op, dialect) for dialect in DIALECTS.values()]
+    by_name = {param.name: param for operator in operators if operator for param in operator.params}
+    return (*op.params, *by_name.values())
 
 
 def operators_of(row: Dialect) -> dict[str, Operator]:
-    """Return the operators of a dialect, by shapecalc's name of the op."""
-    return {name: found for name, op in OPS.items() if (found := operator_of(op, row)) is not None}
+    """Return the operators of a dialect by op."""
+    return {name: operator for name, op in OPS.items() if (operator := operator_of(op, row)) is not None}
 
 
 def dialects_with(op: Op) -> list[Dialect]:
-    """Return the dialects that have an op."""
-    return [row for row in DIALECTS.values() if operator_of(op, row) is not None]
+    """Return the dialects that have an operator for an op."""
+    return [dialect for dialect in DIALECTS.values() if operator_of(op, dialect) is not None]
 
 
 def step_rules() -> dict[str, Rule]:
-    """Return every rule that settles something by its id: the general ones, and those of one op or dialect alone."""
+    """Return every rule of a step by its id."""
     return rules.STEP_RULES | {rule: rule for rule in _own_rules() if isinstance(rule, StepRule)}
 
 
 def refusals() -> dict[str, Rule]:
-    """Return every rule that refuses by its id: the general ones, and those of one op or dialect alone."""
+    """Return every rule of a refusal by its id."""
     return rules.REFUSALS | {rule: rule for rule in _own_rules() if not isinstance(rule, StepRule)}
 
 
@@ -60,4 +60,4 @@ def every_rule() -> dict[str, Rule]:
 
 def _own_rules() -> list[Rule]:
     owners: tuple[Op | Dialect, ...] = (*OPS.values(), *DIALECTS.values())
-    return [rule for own in owners for rule in own.rules]
+    return [rule for owner in owners for rule in owner.rules]

@@ -1,4 +1,4 @@
-"""What ops that name axes share: axes counted from 0, and stages that merge axes or only cut anew."""
+"""Shared parts of ops with axes: axes counted from 0, and merges of neighbours."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from shapecalc.core.text import brief
 
 
 def merge(shape: Shape, parts: list[Axes]) -> Reasons:
-    """Make one dim of each part, which names neighbouring axes: the steps and the move of a stage that began.
+    """Yield the steps and the move that merge groups of axes, which end a stage.
 
-    Raises `ShapeError`: overflow.
+    Each group names neighbouring axes. Raises `ShapeError`: overflow.
     """
     output = tuple([product([shape[axis] for axis in part]) for part in parts])
     for out, part in enumerate(parts):
@@ -26,7 +26,10 @@ def merge(shape: Shape, parts: list[Axes]) -> Reasons:
 
 
 def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Reasons:
-    """Make one dim of as many axes in turn as each of the runs holds, as a stage of its own; raise as `merge` does."""
+    """Merge runs of neighbouring axes in a stage of its own.
+
+    The length of each run is the number of axes to merge. Raises `ShapeError`: overflow.
+    """
     yield Stage(Kind.MERGE, "merge", "", shape)
     axes = iter(range(len(shape)))
     return (yield from merge(shape, [tuple([next(axes) for _ in run]) for run in runs]))
@@ -35,15 +38,15 @@ def merge_runs(shape: Shape, runs: Iterable[Iterable[str | Record]]) -> Reasons:
 def axis_from_zero(
     axis: int, rank: int, at: Setting, argument: str, index: int | None = None, *, past_the_last: bool = False
 ) -> int:
-    """Return `axis` counted from 0, if it is one of `rank` axes (or the place past the last).
+    """Return an axis counted from 0.
 
-    Raises `ShapeError`: negative-axis, axis-out-of-range.
+    With `allow_end` it may also be `rank`. Raises `ShapeError`: negative-axis, axis-out-of-range.
     """
-    row, since = at.row, at.row.negative_axes_since
+    dialect, since = at.row, at.row.negative_axes_since
     if axis < 0 and at.version is not None and at.version < since:
         message = f"axis {axis}: negative axes exist since version {since}, and this is {at.version}"
         raise refusal(NEGATIVE_AXIS, message, argument=argument, index=index)
-    span = 1 if rank == 0 and row.scalar_axis and at.operator.scalar_axis else rank
+    span = 1 if rank == 0 and dialect.scalar_axis and at.operator.scalar_axis else rank
     highest = span if past_the_last else span - 1
     if not -span <= axis <= highest:
         valid = f"axes run from {-span} to {highest}" if span or past_the_last else "a scalar has no axes"
@@ -52,27 +55,27 @@ def axis_from_zero(
 
 
 def axes_from_zero(axes: Axes, rank: int, at: Setting, repeats: Repeats, argument: str = "axes") -> dict[int, int]:
-    """Return the named axes counted from 0, each with its index in `axes`. `repeats` are refused or dropped.
+    """Return the axes counted from 0, each with its index in `axes`.
 
-    Raises `ShapeError`: repeated-axis, and what `axis_from_zero` raises.
+    Repeated axes are refused or dropped. Raises `ShapeError`: repeated-axis, and the errors of `normalize_axis_index`.
     """
-    found: dict[int, int] = {}
+    indices: dict[int, int] = {}
     for index, axis in enumerate(axes):
-        place = axis_from_zero(axis, rank, at, argument, index)
-        if place in found and repeats is Repeats.REFUSED:
+        normalized = axis_from_zero(axis, rank, at, argument, index)
+        if normalized in indices and repeats is Repeats.REFUSED:
             raise refusal(REPEATED_AXIS, f"axis {axis} is named twice", argument=argument, index=index)
-        found.setdefault(place, index)
-    return found
+        indices.setdefault(normalized, index)
+    return indices
 
 
 def no_axis_of_a_scalar(axis: int, argument: str, index: int | None = None) -> ShapeError:
-    """Return the error for an axis of a scalar (axis-out-of-range)."""
+    """Return the error (axis-out-of-range) for an axis of a scalar."""
     message = f"axis {brief(str(axis))} does not exist: a scalar has no axes"
     return refusal(AXIS_OUT_OF_RANGE, message, argument=argument, index=index)
 
 
 def existing_axis(axis: int, shape: Shape, at: Setting) -> int:
-    """Return an axis counted from 0; a scalar has none.
+    """Return an axis of a tensor counted from 0; a scalar has none.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis.
     """

@@ -1,4 +1,4 @@
-"""Broadcast: the shape that operands have together when they are added, multiplied or compared."""
+"""Broadcast: the common shape of operands, as in additions and comparisons."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ from shapecalc.core.ops.operands import ALIGNED, OPERANDS, aligned_step, broadca
 from shapecalc.core.problem import ShapeError, refusal
 from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
 
+BROADCASTS_SINCE = 7
+"""The first version of ONNX's Add that broadcasts both ways."""
+
 
 def broadcast(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reasons:
-    """Align operands at the right; in each column all dims are equal, or 1.
+    """Align operands at the right; aligned dims must be equal, or 1.
 
-    Source: NumPy broadcasting, ONNX broadcasting (multidirectional), TensorRT ElementWise (ranks are equal).
-    Raises `ShapeError`: not-broadcastable, ranks-differ, overflow.
+    Source: NumPy broadcasting, ONNX broadcasting (multidirectional), TensorRT ElementWise (ranks are equal). Raises
+    `ShapeError`: not-broadcastable, ranks-differ, overflow.
     """
     yield Stage(Kind.BROADCAST, "broadcast", "operands", shape)
-    every = in_order(shape, operands)
+    ordered = in_order(shape, operands)
     if at.row.equal_ranks:
-        check_ranks(every, f"{at.row.name} {at.operator.name}")
-    found = [*broadcast_all(every)]
-    for out, agreed in enumerate(found):
-        yield aligned_step(out, agreed)
-    output = tuple([agreed.dim for agreed in found])
+        check_ranks(ordered, f"{at.row.name} {at.operator.name}")
+    aligned = [*broadcast_all(ordered)]
+    for out, aligned_dim in enumerate(aligned):
+        yield aligned_step(out, aligned_dim)
+    output = tuple([aligned_dim.dim for aligned_dim in aligned])
     checked_volume(output, "operands")
     yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Combine(output, shapes_of(every), tuple([agreed.places for agreed in found]))
+    yield Combine(output, shapes_of(ordered), tuple([aligned_dim.places for aligned_dim in aligned]))
     return output
 
 
 def _of_one_shape(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
-    """Return the error for operands of other shapes in Add 1 and 6, which broadcast only if an attribute says so."""
-    if at.version is None or at.version >= BROADCASTS_SINCE or all(each in (HERE, shape) for each in operands):
+    """Return the error for different shapes in Add 1 and 6, or None.
+
+    They broadcast only if the attribute `broadcast` is set.
+    """
+    if at.version is None or at.version >= BROADCASTS_SINCE or all(operand in (HERE, shape) for operand in operands):
         return None
     message = f"{at.operator.name} {at.version} takes operands of one shape, unless its attribute broadcast is 1"
     return refusal(NOT_BROADCASTABLE, message, argument="operands")
 
 
-BROADCASTS_SINCE = 7
-"""The first version of ONNX's Add that broadcasts both ways."""
 BROADCAST = Op(
     name="broadcast",
     summary="Find the shape of several tensors together, as + and * do.",

@@ -1,4 +1,4 @@
-"""Concat: operands are laid end to end along an axis."""
+"""Concat: operands are joined end to end along an axis."""
 
 from __future__ import annotations
 
@@ -48,64 +48,68 @@ SAME_DIM = StepRule(
 
 
 def concat(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Reasons:
-    """Lay operands end to end along an axis, by default the first; all other dims are equal.
+    """Join operands end to end along an axis, by default 0.
 
-    Source: ONNX Concat ("all input tensors must have the same shape, except for the dimension size of the axis to
-    concatenate on"), numpy.concatenate, torch.cat (which leaves out vectors that hold nothing).
-    Raises `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, overflow.
+    All other dims must be equal. Source: ONNX Concat ("all input tensors must have the same shape, except for the
+    dimension size of the axis to concatenate on"), numpy.concatenate, torch.cat (which skips empty vectors). Raises
+    `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, overflow.
     """
-    every = joint.in_order(shape, operands)
-    return _laid(shape, at, every, every, axis)
+    ordered = joint.in_order(shape, operands)
+    return _laid(shape, at, ordered, ordered, axis)
 
 
 def _laid(shape: Shape, at: Setting, every: Sequence[Operand], laid: Sequence[Operand], axis: int | None) -> Reasons:
-    """Lay some of the operands end to end; `every` is all of them."""
+    """Join some of the operands, `joined`, end to end."""
     yield Stage(Kind.JOIN, "concat", "operands", shape)
     joint.check_ranks(laid, f"{at.row.name} {at.operator.name}")
     rank = len(laid[0].shape)
     if rank == 0:
         raise refusal(joint.RANKS_DIFFER, "scalars have no axis to lie along", argument="operands", index=0)
-    along = axis_from_zero(axis or 0, rank, at, "axis")
+    joined_axis = axis_from_zero(axis or 0, rank, at, "axis")
     output = list[Dim]()
     for out in range(rank):
-        step = (yield from _sum_step(out, laid)) if out == along else same_step(out, out, laid)
+        step = (yield from _sum_step(out, laid)) if out == joined_axis else same_step(out, out, laid)
         output.append(step.dim)
         yield step
     checked_volume(tuple(output), "operands")
-    places = [tuple([(each.number, out) for each in laid]) for out in range(rank)]
-    yield Combine(tuple(output), joint.shapes_of(every), tuple(places), along)
+    places = [tuple([(operand.number, out) for operand in laid]) for out in range(rank)]
+    yield Combine(tuple(output), joint.shapes_of(every), tuple(places), joined_axis)
     return tuple(output)
 
 
 def _sum_step(out: int, laid: Sequence[Operand]) -> Generator[Wanted, None, Step]:
-    dims = tuple([each.shape[out] for each in laid])
+    dims = tuple([operand.shape[out] for operand in laid])
     total = yield from joint.sized(dims)
     return Step(END_TO_END, out, (out,), total, (), FrozenDict(dims=dims))
 
 
 def same_step(out: int, axis: int, laid: Sequence[Operand], rule: str = "only the axis may differ") -> Step:
-    """Return the step of a dim that is the same axis of all operands.
+    """Return the step of a dim that is equal in all operands.
 
-    Raises `ShapeError` (dims-differ) if its sizes cannot be equal; `rule` says what is allowed.
+    `requirement` ends the message. Raises `ShapeError` (dims-differ) if the dims never are equal.
     """
-    dims = tuple([each.shape[axis] for each in laid])
+    dims = tuple([operand.shape[axis] for operand in laid])
     conditions: Conditions = ()
-    for each in laid[1:]:
-        message = f"dim {axis} is {brief(str(dims[0]))} and {brief(str(each.shape[axis]))}; {rule}"
-        index = max(each.number - 1, 0)
+    for operand in laid[1:]:
+        message = f"dim {axis} is {brief(str(dims[0]))} and {brief(str(operand.shape[axis]))}; {rule}"
+        index = max(operand.number - 1, 0)
         error = refusal(joint.DIMS_DIFFER, message, argument="operands", index=index)
-        conditions += required(equal, dims[0], each.shape[axis], error)
+        conditions += required(equal, dims[0], operand.shape[axis], error)
     return Step(SAME_DIM, out, (axis,), joint.number_among(dims), conditions, FrozenDict(dims=dims))
 
 
 def _cat(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Reasons | None:
-    """Leave out vectors that hold nothing, as torch.cat does. Source: PyTorch (legacy_cat_wrap_dim), run."""
-    every = joint.in_order(shape, operands)
-    laid = [each for each in every if each.shape != (0,)]
-    return _laid(shape, at, every, laid, axis) if 0 < len(laid) < len(every) else None
+    """Resolve a concat with empty vectors, which torch.cat skips, or return None.
+
+    Source: PyTorch (legacy_cat_wrap_dim), run.
+    """
+    ordered = joint.in_order(shape, operands)
+    joined = [operand for operand in ordered if operand.shape != (0,)]
+    return _laid(shape, at, ordered, joined, axis) if 0 < len(joined) < len(ordered) else None
 
 
 REQUIRED = FrozenDict(axis=1)
+"""The parameters that operators require although the op does not, by first version."""
 AXIS = Param("axis", Holds.INT, "the axis along which they lie; by default 0, required in ONNX")
 CONCAT = Op(
     name="concat",

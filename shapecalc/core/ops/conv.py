@@ -1,4 +1,4 @@
-"""Conv: the filters of a weight move along the spatial dims; transposed, each element is spread over a window."""
+"""Conv: filters of a weight slide along the spatial dims, transposed or not."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OUT_CHANNELS = StepRule(
 
 
 class Filters(Record):
-    """The weight of a convolution: its channels, its filters and their axis, and its kernel."""
+    """The dims of a convolution's weight."""
 
     channels: Dim
     filters: Dim
@@ -49,7 +49,10 @@ class Filters(Record):
 
 
 def _filters_of(weight: Shape, at: Setting, *, transposed: bool) -> Filters:
-    """Read the weight as the dialect has it; raise `ShapeError` (window-rank) if it has no kernel."""
+    """Return the dims of a weight in the dialect's layout.
+
+    Raises `ShapeError` (window-rank) if it has no kernel.
+    """
     rank = len(weight)
     if rank < 3:
         message = f"a weight has filters, channels and a kernel, and this one has {rank_text(rank)}"
@@ -70,56 +73,60 @@ def conv(
     output_padding: Shape | None = None,
     **moved: object,
 ) -> Reasons:
-    """Move the filters of a weight along the spatial dims; transposed, spread each element over a window.
+    """Slide the filters of a weight along the spatial dims.
 
-    Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d, tf.nn.conv2d, keras.layers.Conv2DTranspose.
-    Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding, channels-differ, indivisible.
+    Transposed, each element is spread over a window. Source: ONNX Conv and ConvTranspose, torch.nn.functional.conv2d,
+    tf.nn.conv2d, keras.layers.Conv2DTranspose. Raises `ShapeError`: window-rank, window-values, window-too-large,
+    bad-padding, channels-differ, indivisible.
     """
     yield Stage(Kind.WINDOW, "conv", "weight", shape)
     if output_padding is not None and not transposed:
         raise misuse("output_padding is for a transposed convolution", argument="output_padding")
-    read = _filters_of(weight, at, transposed=transposed)
-    count = len(read.kernel)
+    weight_dims = _filters_of(weight, at, transposed=transposed)
+    count = len(weight_dims.kernel)
     windows.for_each((groups,), (), "groups")
-    windows.for_each(read.kernel, [count], "weight")
+    windows.for_each(weight_dims.kernel, [count], "weight")
     channels, axes = windows.spatial_axes(shape, at, count, layout)
-    yield _summed(shape[channels], channels, read, groups, transposed=transposed)
-    found = windows.windows_of(axes, at, "transposed" if transposed else "conv", read.kernel, moved)
-    settled = {each.axis: windows.slid(shape[each.axis], each, at) for each in found}
+    yield _summed(shape[channels], channels, weight_dims, groups, transposed=transposed)
+    window_list = windows.windows_of(axes, at, "transposed" if transposed else "conv", weight_dims.kernel, moved)
+    steps = {window.axis: windows.slid(shape[window.axis], window, at) for window in window_list}
     if transposed:
         known = output_padding is not None
-        added = windows.for_each(output_padding, [count], "output_padding", 0) if known else (None,) * count
-        pairs = zip(found, added, strict=True)
-        settled = {each.axis: windows.spread(shape[each.axis], each, more, at) for each, more in pairs}
-    settled[channels] = _made(channels, read, groups, transposed=transposed)
-    places = {channels: (*[(0, channels)][: groups > 1], (1, read.axis))}
-    reading = [each.axis for each in found if not each.reads_one]
-    return (yield from windows.along_axes(shape, settled, reading, weight, places=places))
+        paddings = windows.for_each(output_padding, [count], "output_padding", 0) if known else (None,) * count
+        pairs = zip(window_list, paddings, strict=True)
+        steps = {window.axis: windows.spread(shape[window.axis], window, extra, at) for window, extra in pairs}
+    steps[channels] = _made(channels, weight_dims, groups, transposed=transposed)
+    weight_axes = {channels: (*[(0, channels)][: groups > 1], (1, weight_dims.axis))}
+    mixing_axes = [window.axis for window in window_list if not window.reads_one]
+    return (yield from windows.along_axes(shape, steps, mixing_axes, weight, places=weight_axes))
 
 
 def _summed(have: Dim, axis: int, read: Filters, groups: int, *, transposed: bool) -> Step:
-    """Return the step that compares the channels; raise `ShapeError`: channels-differ, indivisible."""
+    """Return the step that compares the channels of input and weight.
+
+    Raises `ShapeError`: channels-differ, indivisible.
+    """
     want = read.channels if transposed else product((groups, read.channels))
-    weighs = brief(str(read.channels)) + (f" in each of {groups} groups" if groups > 1 and not transposed else "")
-    message = f"the input has {brief(str(have))} channels (dim {axis}), and the weight is for {weighs}"
-    place = read.axis ^ 1 if read.axis < 2 else None
-    conditions = required(equal, have, want, refusal(CHANNELS_DIFFER, message, argument="weight", index=place))
-    cut = want if transposed else read.filters
-    message = f"{brief(str(cut))} of the weight make no {groups} equal groups"
-    conditions += required(divides, cut, groups, refusal(INDIVISIBLE, message, argument="groups"))
+    expected = brief(str(read.channels)) + (f" in each of {groups} groups" if groups > 1 and not transposed else "")
+    message = f"the input has {brief(str(have))} channels (dim {axis}), and the weight is for {expected}"
+    index = read.axis ^ 1 if read.axis < 2 else None
+    conditions = required(equal, have, want, refusal(CHANNELS_DIFFER, message, argument="weight", index=index))
+    divided = want if transposed else read.filters
+    message = f"{brief(str(divided))} of the weight make no {groups} equal groups"
+    conditions += required(divides, divided, groups, refusal(INDIVISIBLE, message, argument="groups"))
     return Step(CONTRACTED, None, (axis,), have, conditions, FrozenDict(left=have, right=want))
 
 
 def _made(axis: int, read: Filters, groups: int, *, transposed: bool) -> windows.Settled:
     yield from ()
     facts = FrozenDict(filters=read.filters, axis=read.axis, groups=groups)
-    made = product((groups, read.filters)) if transposed else read.filters
-    return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), made, (), facts)
+    channels = product((groups, read.filters)) if transposed else read.filters
+    return Step(OUT_CHANNELS, axis, (axis,) * (groups > 1), channels, (), facts)
 
 
 def _or_transposed(plain: Operator, transposed: Operator) -> Operator:
-    """Return an operator that is another one if it is transposed."""
-    return replace(plain, variant=lambda given: transposed if given.get("transposed") else plain)
+    """Return an operator with a variant for transposed convolutions."""
+    return replace(plain, variant=lambda arguments: transposed if arguments.get("transposed") else plain)
 
 
 VERSIONS = {1: FLOATS, 11: FLOATS, 22: FLOATS | {"bfloat16"}}

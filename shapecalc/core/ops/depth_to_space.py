@@ -1,4 +1,4 @@
-"""Depth to space: the channels become blocks of rows and columns. Split, move and merge."""
+"""Depth to space: channels become blocks of rows and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from shapecalc.core.rules import INDIVISIBLE, KEPT_DIM
 from shapecalc.core.text import brief, left_over, rank_text
 
 DCR, CRD = "DCR", "CRD"
-"""Which parts of the channels are outermost: the places in a block, or the channels that are left."""
+"""The two orders of the channels.
+
+In DCR the rows and columns of a block are outermost, in CRD the remaining channels.
+"""
 SOURCE = "ONNX DepthToSpace and SpaceToDepth, torch.pixel_shuffle and pixel_unshuffle"
 
 WRONG_RANK = Rule(
@@ -56,27 +59,30 @@ SPLIT_BLOCKS = StepRule(
 
 
 Words = tuple[str, ...]
-"""The last axes, a letter for each part of an axis."""
+"""The last axes, each as the letters of its parts."""
 PLACES = {"r": "rows of a block", "c": "columns of a block"}
+"""The parts that are positions in a block, by letter."""
 PARTS = PLACES | {"k": "channels that are left", "h": "rows of blocks", "w": "columns of blocks"}
+"""All parts of axes, by letter."""
 DEPTH: dict[str, Words] = {DCR: ("rck", "h", "w"), CRD: ("krc", "h", "w")}
-"""The axes while the places of a block are channels, by the order in these."""
+"""The axes with the parts of a block in the channels, by mode."""
 SPACE: Words = ("k", "hr", "wc")
-"""The axes while the places of a block are in height and width."""
+"""The axes with the parts of a block in height and width."""
 
 
 def depth_to_space(shape: Shape, at: base.Setting, block: int, mode: str = DCR, leading: int | None = 1) -> Reasons:
-    """Move the channels into blocks of `block` by `block` places; `leading` dims are in front of them (None: any).
+    """Move channels into blocks of `block` by `block` positions.
 
-    Source: ONNX DepthToSpace ("values from the depth dimension are moved in spatial blocks to the height and width
-    dimensions"), torch.pixel_shuffle ("rearranges elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape
-    (*, C, H x r, W x r)"). Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `leading` is the number of dims before the channels; None allows any. Source: ONNX DepthToSpace ("values from the
+    depth dimension are moved in spatial blocks to the height and width dimensions"), torch.pixel_shuffle ("rearranges
+    elements in a tensor of shape (*, C x r^2, H, W) to a tensor of shape (*, C, H x r, W x r)"). Raises `ShapeError`:
+    wrong-rank, bad-block, indivisible, overflow.
     """
     return moved_blocks(shape, at, block, (DEPTH[mode], SPACE), leading)
 
 
 def _check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | None) -> None:
-    """Refuse a block of no places, and an input with other than `leading` dims before the channels (None: any).
+    """Check the block and the number of leading dims; None allows any number.
 
     Raises `ShapeError`: wrong-rank, bad-block.
     """
@@ -90,9 +96,9 @@ def _check_blocks(shape: Shape, at: base.Setting, block: int, leading: int | Non
 
 
 def moved_blocks(shape: Shape, at: base.Setting, block: int, axes: tuple[Words, Words], leading: int | None) -> Reasons:
-    """Cut the last axes into their parts, move these and merge them, as the axes before and after say.
+    """Split the last axes into parts, transpose the parts and merge them.
 
-    Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `axes` has the axes before and after. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
     """
     _check_blocks(shape, at, block, leading)
     before, after = axes
@@ -100,25 +106,25 @@ def moved_blocks(shape: Shape, at: base.Setting, block: int, axes: tuple[Words, 
     cuts = [(axis, part, word) for axis, word in enumerate((*"." * front, *before)) for part in word]
     dims: list[Dim] = [block] * len(cuts)
     yield Stage(Kind.RESHAPE, "split", "block", shape)
-    for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda each: _is_left(*each[1][1:])):
+    for out, (axis, part, word) in sorted(enumerate(cuts), key=lambda item: _is_left(*item[1][1:])):
         step = _part(out, axis, part, word, shape[axis], block)
         dims[out] = step.dim
         yield step
     base.checked_volume(tuple(dims), "input")
     shape = yield from base.recut(shape, tuple(dims))
-    places = {part: out for out, (_, part, _) in enumerate(cuts)}
-    moved = [places[part] for word in after for part in word]
-    shape = yield from transpose(shape, at, (*range(front), *moved), "move", "")
+    positions = {part: out for out, (_, part, _) in enumerate(cuts)}
+    order = [positions[part] for word in after for part in word]
+    shape = yield from transpose(shape, at, (*range(front), *order), "move", "")
     return (yield from merge_runs(shape, (*"." * front, *after)))
 
 
 def _is_left(part: str, word: str) -> bool:
-    """Say whether a part is what is left of an axis once the places of a block are cut from it."""
+    """Return whether a part is the quotient of an axis by the block."""
     return len(word) > 1 and part not in PLACES
 
 
 def _part(out: int, axis: int, part: str, word: str, dim: Dim, block: int) -> Step:
-    """Return the step that settles one part of an axis."""
+    """Return the step of one part of an axis."""
     if len(word) == 1:
         return Step(KEPT_DIM, out, (axis,), dim)
     if part in PLACES:
@@ -131,7 +137,7 @@ def _part(out: int, axis: int, part: str, word: str, dim: Dim, block: int) -> St
 
 
 def nearest_blocks(_shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the blocks nearest to the one that was refused; last 1, which changes nothing."""
+    """Yield the blocks nearest to the refused one, then 1, which changes nothing."""
     block = arguments["block"]
     yield from (("block", size) for size in (*near(block, 2), 1) if size != block)
 

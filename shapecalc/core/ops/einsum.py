@@ -1,4 +1,4 @@
-"""Einsum: labels name the axes of operands; equal labels are one axis, and what the output lacks is summed."""
+"""Einsum: labels name axes; labels that the output lacks are summed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from shapecalc.core.text import brief, number_text, rank_text
 from shapecalc.core.values import ELLIPSIS, Subscripts, read_subscripts
 
 Label = str | int
-"""A letter, or how far from the right one of the dims is that an ellipsis stands for."""
+"""A letter, or an ellipsis dim's distance from the right."""
 Places = list[tuple[Place, Dim]]
+"""The axes with one label, as pairs of operand and axis, each with its dim."""
 
 SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
 
@@ -70,43 +71,48 @@ def einsum(
     sums_rest: bool = False,
     one_rest: bool = False,
 ) -> Reasons:
-    """Multiply operands along axes with the same labels, and sum along those that the output does not have.
+    """Multiply operands along axes with equal labels, and sum along the others.
 
-    Source: numpy.einsum, ONNX Einsum. PyTorch, JAX and OpenVINO sum the dims of an ellipsis that the output lacks, and
-    TensorFlow repeats no 1 (run). Raises `ShapeError`: label-differs, not-broadcastable, ranks-differ, rest-differs,
-    overflow.
+    Source: numpy.einsum, ONNX Einsum. PyTorch, JAX and OpenVINO sum ellipsis dims that the output lacks
+    (`sums_ellipsis`), and TensorFlow does not broadcast a 1 (run). Raises `ShapeError`: label-differs,
+    not-broadcastable, ranks-differ, rest-differs, overflow.
     """
     yield Stage(Kind.PRODUCT, "einsum", "pattern", shape)
-    every, asked = joint.in_order(shape, operands), read_subscripts(pattern)
-    if len(every) != len(asked.terms):
-        have = number_text(len(asked.terms), "term", "terms")
-        raise misuse(f"the pattern has {have}, and there are {len(every)} operands", argument="pattern")
-    found = dict[Label, Places]()
-    for each, term in zip(every, asked.terms, strict=True):
-        for axis, label in enumerate(_labels(each, term)):
-            found.setdefault(label, []).append(((each.number, axis), each.shape[axis]))
-    _check_rest(every, asked, sums_rest=sums_rest, one_rest=one_rest)
-    rest = sorted([label for label in found if isinstance(label, int)], reverse=True)
-    labels = [label for each in asked.output for label in (rest if each == ELLIPSIS else [each])]
-    agreed = {label: _agreed(label, places, repeats=repeats) for label, places in found.items()}
-    for label, one in agreed.items():
+    ordered, subscripts = joint.in_order(shape, operands), read_subscripts(pattern)
+    if len(ordered) != len(subscripts.terms):
+        have = number_text(len(subscripts.terms), "term", "terms")
+        raise misuse(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
+    label_axes = dict[Label, Places]()
+    for operand, term in zip(ordered, subscripts.terms, strict=True):
+        for axis, label in enumerate(_labels(operand, term)):
+            label_axes.setdefault(label, []).append(((operand.number, axis), operand.shape[axis]))
+    _check_rest(ordered, subscripts, sums_rest=sums_rest, one_rest=one_rest)
+    rest = sorted([label for label in label_axes if isinstance(label, int)], reverse=True)
+    labels = [label for item in subscripts.output for label in (rest if item == ELLIPSIS else [item])]
+    aligned = {label: _agreed(label, axes, repeats=repeats) for label, axes in label_axes.items()}
+    for label, aligned_dim in aligned.items():
         if label not in labels:
-            yield _step(SUMMED, None, label, one)
+            yield _step(SUMMED, None, label, aligned_dim)
     for out, label in enumerate(labels):
-        one = agreed[label]
-        yield joint.aligned_step(out, one) if isinstance(label, int) else _step(LABELLED, out, label, one)
-    output = tuple([agreed[label].dim for label in labels])
+        aligned_dim = aligned[label]
+        yield (
+            joint.aligned_step(out, aligned_dim) if isinstance(label, int) else _step(LABELLED, out, label, aligned_dim)
+        )
+    output = tuple([aligned[label].dim for label in labels])
     checked_volume(output, "operands")
-    yield Combine(output, joint.shapes_of(every), tuple([agreed[label].places for label in labels]))
+    yield Combine(output, joint.shapes_of(ordered), tuple([aligned[label].places for label in labels]))
     return output
 
 
 def _labels(each: Operand, term: tuple[str, ...]) -> list[Label]:
-    """Return the label of each axis of an operand; raise `ShapeError` (ranks-differ) for more or fewer labels."""
+    """Return the label of each axis of an operand.
+
+    Raises `ShapeError` (ranks-differ) if their numbers differ.
+    """
     rest = len(each.shape) - len(term) + 1
     if ELLIPSIS in term and rest >= 0:
-        place = term.index(ELLIPSIS)
-        return [*term[:place], *range(rest, 0, -1), *term[place + 1 :]]
+        start = term.index(ELLIPSIS)
+        return [*term[:start], *range(rest, 0, -1), *term[start + 1 :]]
     if len(term) != len(each.shape) or ELLIPSIS in term:
         message = f"{''.join(term) or 'no label'} is for an operand of {rank_text(len(each.shape))}"
         argument, index = ("operands", each.number - 1) if each.number else ("input", None)
@@ -115,9 +121,12 @@ def _labels(each: Operand, term: tuple[str, ...]) -> list[Label]:
 
 
 def _check_rest(every: Sequence[Operand], asked: Subscripts, *, sums_rest: bool, one_rest: bool) -> None:
-    """Raise `ShapeError` (rest-differs) for dims of an ellipsis that the output lacks, or that differ in number."""
+    """Check the dims of ellipses.
+
+    Raises `ShapeError` (rest-differs) for dims that the output lacks, or for different numbers of them.
+    """
     pairs = zip(every, asked.terms, strict=True)
-    counts = [len(each.shape) - len(term) + 1 for each, term in pairs if ELLIPSIS in term]
+    counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
     if ELLIPSIS not in asked.output and any(counts) and not sums_rest:
         message = f"... stands for {number_text(max(counts), 'dim', 'dims')}, and the output has no ..."
         raise refusal(REST_DIFFERS, message, argument="pattern")
@@ -127,23 +136,28 @@ def _check_rest(every: Sequence[Operand], asked: Subscripts, *, sums_rest: bool,
 
 
 def _agreed(label: Label, found: Places, *, repeats: bool) -> joint.Agreed:
-    """Return the dim of a label; raise `ShapeError` (label-differs, not-broadcastable) if its axes have none."""
+    """Return the aligned dim of a label.
+
+    Raises `ShapeError` (label-differs, not-broadcastable) if its axes differ.
+    """
     if isinstance(label, int):
         return joint.broadcast(found, f"dims {-label} of ...:")
     groups = dict[int, Places]()
-    for place, dim in found:
-        groups.setdefault(place[0] if repeats else 0, []).append((place, dim))
+    for operand_axis, dim in found:
+        groups.setdefault(operand_axis[0] if repeats else 0, []).append((operand_axis, dim))
     conditions: Conditions = ()
     for (_, first), *others in groups.values():
         for (number, _), dim in others:
             message = f"{label} is {brief(str(first))} and {brief(str(dim))}, which are not equal"
             index = number - 1 if number else None
             conditions += required(equal, first, dim, refusal(LABEL_DIFFERS, message, argument="operands", index=index))
-    heads = [(group[0][0], joint.number_among([dim for _, dim in group])) for group in groups.values()]
-    one = joint.broadcast(heads, f"{label}:", LABEL_DIFFERS)
-    places = tuple([place for group in groups.values() if group[0][0] in one.places for place, _ in group])
-    given = tuple([(place[0], dim) for place, dim in found])
-    return replace(one, places=places, conditions=conditions + one.conditions, given=given)
+    operand_dims = [(group[0][0], joint.number_among([dim for _, dim in group])) for group in groups.values()]
+    aligned = joint.broadcast(operand_dims, f"{label}:", LABEL_DIFFERS)
+    axes = tuple(
+        [operand_axis for group in groups.values() if group[0][0] in aligned.places for operand_axis, _ in group]
+    )
+    given = tuple([(operand_axis[0], dim) for operand_axis, dim in found])
+    return replace(aligned, places=axes, conditions=conditions + aligned.conditions, given=given)
 
 
 def _step(rule: StepRule, out: int | None, label: Label, one: joint.Agreed) -> Step:

@@ -14,15 +14,15 @@ from shapecalc.core.rules import KEPT_DIM, NEGATIVE_SIZE, NEW_DIM, NOT_BROADCAST
 from shapecalc.core.text import rank_text
 
 KEEPS = {base.Broadcast.ONE_WAY_KEEPS: -1, base.Broadcast.RANK_STAYS: 0}
-"""What keeps a dim as it is, in the target of frameworks that have a code for it."""
+"""The target value that keeps a dim, in frameworks that have one."""
 
 
 def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
-    """Repeat dims of 1 until the tensor has the requested shape, aligned at the right.
+    """Repeat dims of 1 until the tensor has the requested shape.
 
-    Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO Broadcast (one way), Tensor.expand
-    (one way, -1 keeps a dim), MXNet broadcast_to (one way, of as many dims, 0 keeps a dim).
-    Raises `ShapeError`: not-broadcastable, negative-size, rank-limit, overflow.
+    Shapes are aligned at the right. Source: ONNX Expand (broadcasts both ways), numpy.broadcast_to and OpenVINO
+    Broadcast (one way), Tensor.expand (one way, -1 keeps a dim), MXNet broadcast_to (one way, equal ranks, 0 keeps a
+    dim). Raises `ShapeError`: not-broadcastable, negative-size, rank-limit, overflow.
     """
     yield Stage(Kind.EXPAND, "expand", "target", shape, target)
     base.check_rank(target, at.row, "target")
@@ -35,8 +35,8 @@ def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
     for out in range(max(len(target), len(shape))):
         axis, index = out - max(added, 0), out + min(added, 0)
         dim = shape[axis] if axis >= 0 else None
-        wanted = target[index] if index >= 0 else 1
-        step = _stretched(out, dim, wanted, max(axis, 0), max(index, 0), at)
+        requested = target[index] if index >= 0 else 1
+        step = _stretched(out, dim, requested, max(axis, 0), max(index, 0), at)
         output.append(step.dim)
         yield step
     base.checked_volume(tuple(output), "target")
@@ -44,13 +44,13 @@ def expand(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
 
 
 def _other_rank(shape: Shape, target: Shape, never: str) -> ShapeError:
-    """Return the error for a target of more or fewer dims than the input."""
+    """Return the error for a target whose rank differs from the input's."""
     message = f"the input has {rank_text(len(shape))}, the target {len(target)}: the operator never {never}"
     return refusal(NOT_BROADCASTABLE, message, argument="target")
 
 
 def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at: base.Setting) -> Step:
-    """Return the step that settles one output dim; `dim` is None in front of the input's dims."""
+    """Return the step of one output dim; `dim` is None for a new leading dim."""
     if dim is not None and wanted == KEEPS.get(at.row.broadcast):
         return Step(KEPT_DIM, out, (axis,), dim)
     if isinstance(wanted, int) and wanted < 0:
@@ -64,12 +64,15 @@ def _stretched(out: int, dim: Dim | None, wanted: Dim, axis: int, index: int, at
         message = f"input dim {axis} is {dim}, {wanted} is requested, and only {grown} can grow"
         raise refusal(NOT_BROADCASTABLE, message, argument="target", index=index)
     conditions, value = ways[0]
-    others = tuple([each for conditions, _ in ways[1:] for each in conditions])
-    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim), others)
+    alternatives = tuple([condition for conditions, _ in ways[1:] for condition in conditions])
+    return Step(STRETCHED, out, (axis,), value, conditions, FrozenDict(dim=dim), alternatives)
 
 
 def _ways(dim: Dim, wanted: Dim, *, both: bool) -> list[tuple[Conditions, Dim]]:
-    """Return what an output dim can be with its conditions; of two names first the generic case: neither is 1."""
+    """Return the possible values of an output dim, with their conditions.
+
+    For two different names the first is the generic case, in which neither is 1.
+    """
     if dim in (wanted, 1):
         return [((), wanted)]
     if both and wanted == 1:

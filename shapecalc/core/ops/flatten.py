@@ -1,4 +1,4 @@
-"""Flatten: merge dims."""
+"""Flatten: neighbouring dims are merged."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shapecalc.core.rules import START_AFTER_END
 def flatten(
     shape: Shape, at: base.Setting, axis: int | None = None, start_dim: int | None = None, end_dim: int | None = None
 ) -> Reasons:
-    """Merge dims: into two around `axis` (ONNX), from `start_dim` to `end_dim` into one (PyTorch), or all (NumPy).
+    """Merge dims: into two at `axis`, from `start_dim` to `end_dim`, or all.
 
-    A dialect may also merge all dims behind the first, whatever they are.
-    Source: ONNX Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten.
-    Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end, overflow.
+    ONNX has `axis`, PyTorch the range, NumPy neither; some dialects merge all dims after the first. Source: ONNX
+    Flatten ("the result is a 2D tensor"), torch.flatten, ndarray.flatten. Raises `ShapeError`: axis-out-of-range,
+    negative-axis, start-after-end, overflow.
     """
     argument = "axis" if at.row.flattens is base.Flattens.AXIS else "start_dim"
     yield Stage(Kind.MERGE, "flatten", argument, shape)
@@ -26,7 +26,7 @@ def flatten(
 
 
 def _merged_axes(rank: int, at: base.Setting, axis: int | None, start: int | None, end: int | None) -> list[Axes]:
-    """Return the input axes that each output dim of a flatten is made of.
+    """Return the input axes of each output dim.
 
     Raises `ShapeError`: axis-out-of-range, negative-axis, start-after-end.
     """
@@ -57,7 +57,7 @@ FLATTEN = Op(
         base.Param(
             *("axis", base.Holds.INT, "ONNX: the first axis of the second output dim, by default 1"),
             placed=True,
-            taken_by=lambda row: row.flattens is base.Flattens.AXIS,
+            taken_by=lambda dialect: dialect.flattens is base.Flattens.AXIS,
             twin="start_dim",
         ),
         base.Param("start_dim", base.Holds.INT, "PyTorch: the first dim to merge, by default 0", taken_by=_takes_range),

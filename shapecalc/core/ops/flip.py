@@ -1,4 +1,4 @@
-"""Flip: axes run backwards."""
+"""Flip: the order of the elements along axes is reversed."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ FLIPPED = StepRule(
 
 
 def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
-    """Reverse the named axes; the shape stays as it is.
+    """Reverse the named axes; the shape stays the same.
 
     Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
     Raises `ShapeError`: axis-out-of-range, repeated-axis.
     """
     yield Stage(Kind.FLIP, "flip", "axes", shape)
-    named = axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+    flipped = axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
     for out, dim in enumerate(shape):
-        yield Step(REVERSED_AXIS if out in named else KEPT_DIM, out, (out,), dim)
-    yield Step(FLIPPED, None, tuple(axis for axis in sorted(named) if axis < len(shape)), shape)
-    starts = tuple([-1 if out in named else 0 for out in range(len(shape))])
+        yield Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim)
+    yield Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape)
+    starts = tuple([-1 if out in flipped else 0 for out in range(len(shape))])
     yield Pick(starts, tuple([-1 if start else 1 for start in starts]), shape)
     return shape
 

@@ -1,4 +1,4 @@
-"""Linear: the last axis is multiplied with a weight, whose other dim takes its place."""
+"""Linear: the last axis is multiplied by a weight, as in a dense layer."""
 
 from __future__ import annotations
 
@@ -28,42 +28,46 @@ def linear(
     in_first: bool = False,
     vector: bool = False,
 ) -> Reasons:
-    """Multiply the last axis with a weight OUT,IN, if `in_first` with one IN,OUT; `vector` says whether IN will do.
+    """Multiply the last axis by a weight OUT,IN.
 
-    Source: ONNX MatMul and Gemm (with the weight transposed), torch.nn.functional.linear, paddle.nn.functional.linear
-    and keras.layers.Dense (IN,OUT). Raises `ShapeError`: inner-differs, ranks-differ, overflow.
+    With `in_first` the weight is IN,OUT; with `allows_vector` it may be IN alone. Source: ONNX MatMul and Gemm (with
+    the weight transposed), torch.nn.functional.linear, paddle.nn.functional.linear and keras.layers.Dense (IN,OUT).
+    Raises `ShapeError`: inner-differs, ranks-differ, overflow.
     """
     argument = "out_features" if weight is None else "weight"
     yield Stage(Kind.PRODUCT, "linear", argument, shape)
     if not shape:
         raise refusal(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
     last = len(shape) - 1
-    held = _weight_of(shape, out_features, weight, in_first=in_first)
-    if len(held) != 2 and not (vector and len(held) == 1):
-        message = f"a weight has 2 dims, and {shape_text(held)} has {rank_text(len(held))}"
+    weight_shape = _weight_of(shape, out_features, weight, in_first=in_first)
+    if len(weight_shape) != 2 and not (vector and len(weight_shape) == 1):
+        message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
         raise refusal(RANKS_DIFFER, message, argument=argument)
     if at.row.equal_ranks:
-        check_ranks([Operand(0, shape), Operand(1, held)], f"{at.row.name} {at.operator.name}")
-    summed = 0 if in_first else len(held) - 1
-    inner, across = shape[last], held[summed]
-    message = f"the input ends in {brief(str(inner))}, and the weight {brief(shape_text(held))} takes {across}"
-    conditions = required(equal, inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed))
+        check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{at.row.name} {at.operator.name}")
+    summed_axis = 0 if in_first else len(weight_shape) - 1
+    inner, across = shape[last], weight_shape[summed_axis]
+    message = f"the input ends in {brief(str(inner))}, and the weight {brief(shape_text(weight_shape))} takes {across}"
+    conditions = required(equal, inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed_axis))
     yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))
     for out in range(last):
         yield Step(KEPT_DIM, out, (out,), shape[out])
-    places: list[tuple[Place, ...]] = [((0, axis),) for axis in range(last)]
+    operand_axes: list[tuple[Place, ...]] = [((0, axis),) for axis in range(last)]
     output = shape[:last]
-    for axis in [axis for axis in range(len(held)) if axis != summed]:
-        yield Step(FROM_OPERAND, last, (), held[axis], (), FrozenDict(operand=1, axis=axis))
-        places.append(((1, axis),))
-        output += (held[axis],)
+    for axis in [axis for axis in range(len(weight_shape)) if axis != summed_axis]:
+        yield Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis))
+        operand_axes.append(((1, axis),))
+        output += (weight_shape[axis],)
     checked_volume(output, argument)
-    yield Combine(output, (shape, held), tuple(places))
+    yield Combine(output, (shape, weight_shape), tuple(operand_axes))
     return output
 
 
 def _weight_of(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
-    """Return the weight that was given, or the one that makes so many features of the last axis."""
+    """Return the shape of the weight: the argument, or that of `out_features`.
+
+    Raises `ShapeError` (usage) unless exactly one of the two is given.
+    """
     if (out_features is None) == (weight is None):
         raise misuse("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")
     if weight is not None:

@@ -1,4 +1,4 @@
-"""Matmul: rows of one operand times columns of the other; dims in front broadcast."""
+"""Matmul: matrix products of two operands; leading dims broadcast."""
 
 from __future__ import annotations
 
@@ -41,42 +41,45 @@ FROM_OPERAND = StepRule(
 
 
 def matmul(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reasons:
-    """Multiply matrices: the last dim of the first operand is the last but one of the second; dims in front broadcast.
+    """Multiply matrices; leading dims broadcast.
 
-    A vector as first operand is a row, as second a column, and its 1 is dropped again. Source: numpy.matmul, ONNX
-    MatMul ("matrix product that behaves like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors).
-    Raises `ShapeError`: inner-differs, not-broadcastable, ranks-differ, overflow.
+    The last axis of the first operand and the last but one of the second are summed. A vector as first operand is a
+    row, as second a column, and its 1 is dropped again. Source: numpy.matmul, ONNX MatMul ("matrix product that behaves
+    like numpy.matmul"), torch.matmul, TensorRT MatrixMultiply (no vectors). Raises `ShapeError`: inner-differs,
+    not-broadcastable, ranks-differ, overflow.
     """
     yield Stage(Kind.PRODUCT, "matmul", "operands", shape)
-    every = joint.in_order(shape, operands)
-    if len(every) != 2:
-        raise misuse(f"a product has two operands, and these are {len(every)}", "write several products as a chain")
+    ordered = joint.in_order(shape, operands)
+    if len(ordered) != 2:
+        raise misuse(f"a product has two operands, and these are {len(ordered)}", "write several products as a chain")
     if at.row.equal_ranks:
-        joint.check_ranks(every, f"{at.row.name} {at.operator.name}")
-    left, right = every
-    for each in every:
+        joint.check_ranks(ordered, f"{at.row.name} {at.operator.name}")
+    left, right = ordered
+    for factor in ordered:
         least = 2 if at.row.equal_ranks else 1
-        if len(each.shape) < least:
-            message = f"{shape_text(each.shape)} is no matrix: it needs {number_text(least, 'dim', 'dims')}"
-            raise refusal(joint.RANKS_DIFFER, message, argument="operands" if each.number else "input")
+        if len(factor.shape) < least:
+            message = f"{shape_text(factor.shape)} is no matrix: it needs {number_text(least, 'dim', 'dims')}"
+            raise refusal(joint.RANKS_DIFFER, message, argument="operands" if factor.number else "input")
     inner, across = left.shape[-1], right.shape[-2:][0]
     message = f"{brief(str(inner))} and {brief(str(across))} are summed together, and are not equal"
     conditions = required(equal, inner, across, refusal(joint.INNER_DIFFERS, message, argument="operands", index=0))
-    summed = len(left.shape) - 1
+    summed_axis = len(left.shape) - 1
     facts = FrozenDict(left=inner, right=across)
-    yield Step(CONTRACTED, None, (summed,) * (left.number == 0), inner, conditions, facts)
-    output, places = list[Dim](), list[tuple[Place, ...]]()
-    for agreed in joint.broadcast_all(every, kept=2):
-        yield joint.aligned_step(len(output), agreed)
-        output.append(agreed.dim)
-        places.append(agreed.places)
-    for operand, axis in [(each, len(each.shape) - last) for each, last in ((left, 2), (right, 1)) if each.shape[1:]]:
+    yield Step(CONTRACTED, None, (summed_axis,) * (left.number == 0), inner, conditions, facts)
+    output, operand_axes = list[Dim](), list[tuple[Place, ...]]()
+    for aligned in joint.broadcast_all(ordered, kept=2):
+        yield joint.aligned_step(len(output), aligned)
+        output.append(aligned.dim)
+        operand_axes.append(aligned.places)
+    for operand, axis in [
+        (factor, len(factor.shape) - last) for factor, last in ((left, 2), (right, 1)) if factor.shape[1:]
+    ]:
         dim, facts = operand.shape[axis], FrozenDict(operand=operand.number, axis=axis)
         yield Step(FROM_OPERAND, len(output), (axis,) * (operand.number == 0), dim, (), facts)
         output.append(dim)
-        places.append(((operand.number, axis),))
+        operand_axes.append(((operand.number, axis),))
     checked_volume(tuple(output), "operands")
-    yield Combine(tuple(output), joint.shapes_of(every), tuple(places))
+    yield Combine(tuple(output), joint.shapes_of(ordered), tuple(operand_axes))
     return tuple(output)
 
 

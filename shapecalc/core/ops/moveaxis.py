@@ -1,4 +1,4 @@
-"""Moveaxis: some axes move to new places, and the others keep their order."""
+"""Moveaxis: axes move to new positions; the others keep their order."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ UNPAIRED_AXES = Rule(
 
 
 def moveaxis(shape: Shape, at: Setting, axes: Axes, destination: Axes) -> Reasons:
-    """Move each of the axes to its place in the output; the others keep their order in the places left.
+    """Move each axis to its destination in the output.
 
-    Source: numpy.moveaxis ("other axes remain in their original order"), torch.movedim, paddle.moveaxis.
-    Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
+    The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
+    torch.movedim, paddle.moveaxis. Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
     yield Stage(Kind.PERMUTE, "moveaxis", "", shape)
     return (yield from transpose(shape, at, _order(len(shape), at, axes, destination), "moveaxis", ""))
 
 
 def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
-    """Return the input axis that stands at each place of the output.
+    """Return the input axis of each output axis.
 
     Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
@@ -41,22 +41,22 @@ def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
         shorter = "axes" if len(axes) < len(destination) else "destination"
         raise refusal(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
     moving = axes_from_zero(axes, rank, at, Repeats.REFUSED)
-    taken = dict(zip(axes_from_zero(destination, rank, at, Repeats.REFUSED, "destination"), moving, strict=True))
+    moved_axes = dict(zip(axes_from_zero(destination, rank, at, Repeats.REFUSED, "destination"), moving, strict=True))
     others = iter([axis for axis in range(rank) if axis not in moving])
-    return tuple([taken[place] if place in taken else next(others) for place in range(rank)])
+    return tuple([moved_axes[position] if position in moved_axes else next(others) for position in range(rank)])
 
 
 def _as_many(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the shorter of the two lists with axes that it does not name behind it, then the longer one cut."""
-    (short, few), (long, many) = sorted(arguments.items(), key=lambda each: len(each[1]))
-    named = {axis % max(1, len(shape)) for axis in few}
-    free = [axis for axis in range(len(shape)) if axis not in named]
+    """Yield the shorter list extended by unused axes, then the longer one truncated."""
+    (short, few), (long, many) = sorted(arguments.items(), key=lambda item: len(item[1]))
+    used = {axis % max(1, len(shape)) for axis in few}
+    free = [axis for axis in range(len(shape)) if axis not in used]
     yield short, (*few, *free[: len(many) - len(few)])
     yield long, many[: len(few)]
 
 
 def _others(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield each list with an axis that it does not name in place of each that it names again."""
+    """Yield each list with its repeated axes replaced by unused ones."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
         free = iter([axis for axis in range(len(shape)) if axis not in axes])

@@ -1,4 +1,4 @@
-"""What ops of several operands share: the operands in order, dims that must be equal, and shapes that broadcast."""
+"""Shared parts of ops with several operands: their order and aligned dims."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shapecalc.core.text import brief, rank_text
 
 OPERANDS = Param("operands", Holds.SHAPES, "the shapes of the other operands", positional=True, required=True)
 MORE_OPERANDS = replace(OPERANDS, required=False)
-"""Those of an op that takes one operand, too."""
+"""The parameter of ops that also accept a single operand."""
 
 RANKS_DIFFER = Rule(
     "ranks-differ",
@@ -55,86 +55,92 @@ LABEL_DIFFERS = Rule(
 
 
 class Operand(Record):
-    """One operand: its number, which is 0 for the input, and its shape."""
+    """One operand with its number; that of the input is 0."""
 
     number: int
     shape: Shape
 
     def from_right(self, distance: int) -> tuple[Place, Dim] | None:
-        """Return an axis that is counted from the right, from 1, with its dim; None if there is none."""
+        """Return the axis at a distance from the right with its dim, or None."""
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
 
 def in_order(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
-    """Return all operands as they are written; the input comes first, unless `_` says where it stands.
+    """Return all operands in order; the input is first, or at the position of `_`.
 
     >>> [each.number for each in in_order((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
     """
     others = iter(range(1, len(operands) + 1))
-    placed = operands if HERE in operands else (HERE, *operands)
-    return [Operand(0, shape) if isinstance(each, str) else Operand(next(others), each) for each in placed]
+    items = operands if HERE in operands else (HERE, *operands)
+    return [Operand(0, shape) if isinstance(operand, str) else Operand(next(others), operand) for operand in items]
 
 
 def shapes_of(operands: Iterable[Operand]) -> tuple[Shape, ...]:
-    """Return the shapes of operands by their numbers, each once, as a move holds them."""
-    shapes = {each.number: each.shape for each in operands}
+    """Return the shapes of operands by number, without duplicates."""
+    shapes = {operand.number: operand.shape for operand in operands}
     return tuple([shapes[number] for number in sorted(shapes)])
 
 
 def sized(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Generator[Wanted, None, Dim]:
-    """Return the floor of a sum divided by a number, with `more` added; ask for a name if it is no monomial."""
-    found = wanted(terms, divisor, more)
-    if isinstance(found, Wanted):
-        yield found
-        return found.dim
-    return found
+    """Return `floor(sum / divisor) + offset` as a dim.
+
+    If it is not a monomial, the generator first yields the request for a name.
+    """
+    result = wanted(terms, divisor, more)
+    if isinstance(result, Wanted):
+        yield result
+        return result.dim
+    return result
 
 
 class Agreed(Record):
-    """The dim that several dims make together, and what it comes from."""
+    """The output dim of several aligned dims, and its origin."""
 
     dim: Dim
     places: tuple[Place, ...]
-    """The operands and axes that tell its positions apart."""
+    """The operands and axes that its positions are read from."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
     given: tuple[tuple[int, Dim], ...] = ()
-    """The numbers of the operands, each with its dim."""
+    """The number of each operand with its dim."""
 
 
 def ways_of(asked: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
-    """Return the last of three dims where the first two can be equal, with the conditions under which they are."""
-    found = list[tuple[Conditions, Dim]]()
+    """Return the possible values of a dim, with their conditions.
+
+    Each candidate has two dims, which must be equal, and the value if they are.
+    """
+    result = list[tuple[Conditions, Dim]]()
     for left, right, value in asked:
         try:
-            found.append((equal(left, right), value))
+            result.append((equal(left, right), value))
         except Never:
             continue
-    return found
+    return result
 
 
 def broadcast(found: Iterable[tuple[Place, Dim] | None], names: str, rule: Rule = NOT_BROADCASTABLE) -> Agreed:
-    """Return the dim that dims have together: all are equal, or 1.
+    """Return the dim that aligned dims broadcast to: all are equal, or 1.
 
-    Of two names the generic case is the answer: neither is 1. What would be another answer stands in its alternatives.
-    Raises `ShapeError` (not-broadcastable, or another `rule`). `names` says what is aligned.
+    For two different names it is the generic case, in which neither is 1; conditions of the other cases are its
+    alternatives. `label` names the dims in the message. Raises `ShapeError` (not-broadcastable, or another `rule`).
     """
-    dims = [each for each in found if each is not None]
-    dim, conditions, others = dims[0][1], list[Condition](), list[Condition]()
+    dims = [pair for pair in found if pair is not None]
+    dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
     for (number, _), size in dims[1:]:
         ways = ways_of([(dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)])
         if not ways:
             message = f"{names} {brief(str(dim))} and {brief(str(size))} are not equal, and neither is 1"
             raise refusal(rule, message, argument="operands", index=number - 1 if number else None)
-        sure = next((way for way in ways if not way[0]), None)
-        conditions += (sure or ways[0])[0]
-        others += [each for way in ways[1:] for each in way[0]] if sure is None else []
-        dim = (sure or ways[0])[1]
-    wide = [place for place, size in dims if size != 1]
-    given = tuple([(place[0], size) for place, size in dims])
-    return Agreed(dim, tuple(wide or [dims[0][0]]), tuple(conditions), tuple(others), given)
+        certain = next((way for way in ways if not way[0]), None)
+        conditions += (certain or ways[0])[0]
+        alternatives += [condition for way in ways[1:] for condition in way[0]] if certain is None else []
+        dim = (certain or ways[0])[1]
+    sources = [operand_axis for operand_axis, size in dims if size != 1]
+    operand_dims = tuple([(operand_axis[0], size) for operand_axis, size in dims])
+    return Agreed(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), operand_dims)
 
 
 def _aligned(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
@@ -160,37 +166,37 @@ ALIGNED = StepRule(
 
 
 def aligned_step(out: int, agreed: Agreed) -> Step:
-    """Return the step that settles an output dim that operands have together."""
+    """Return the step of an output dim that operands broadcast to."""
     facts = FrozenDict(given=agreed.given)
     return Step(ALIGNED, out, of_input(agreed.places), agreed.dim, agreed.conditions, facts, agreed.alternatives)
 
 
 def of_input(places: Iterable[Place]) -> tuple[int, ...]:
-    """Return the axes of the input among places of operands."""
+    """Return the axes of the input among pairs of operand and axis."""
     return tuple([axis for number, axis in places if number == 0])
 
 
 def broadcast_all(operands: Sequence[Operand], kept: int = 0) -> Iterator[Agreed]:
-    """Yield the dims that operands have together, without the last `kept` ones of each; the first dim comes first.
+    """Yield the aligned dims of all operands, the first dim first.
 
-    Raises `ShapeError`: not-broadcastable.
+    The last `skip_last` dims of each are left out. Raises `ShapeError`: not-broadcastable.
     """
-    for distance in range(max([len(each.shape) for each in operands]), kept, -1):
-        yield broadcast([each.from_right(distance) for each in operands], f"dims {-distance}:")
+    for distance in range(max([len(operand.shape) for operand in operands]), kept, -1):
+        yield broadcast([operand.from_right(distance) for operand in operands], f"dims {-distance}:")
 
 
 def check_ranks(operands: Sequence[Operand], who: str) -> None:
-    """Raise `ShapeError` (ranks-differ) unless all operands have as many dims."""
+    """Raise `ShapeError` (ranks-differ) unless all operands have equal ranks."""
     first = operands[0]
-    for each in operands[1:]:
-        if len(each.shape) != len(first.shape):
-            have = f"{rank_text(len(first.shape))} beside {rank_text(len(each.shape))}"
+    for operand in operands[1:]:
+        if len(operand.shape) != len(first.shape):
+            have = f"{rank_text(len(first.shape))} beside {rank_text(len(operand.shape))}"
             message = f"{who} takes operands of one rank, and here is {have}"
-            raise refusal(RANKS_DIFFER, message, argument="operands", index=max(each.number - 1, 0))
+            raise refusal(RANKS_DIFFER, message, argument="operands", index=max(operand.number - 1, 0))
 
 
 def number_among(dims: Iterable[Dim]) -> Dim:
-    """Return the one of equal dims that is a number; otherwise the first.
+    """Return the first known dim of several equal ones, or else the first.
 
     >>> from shapecalc.core.text import read_dims
     >>> number_among(read_dims("N,3")), number_among(read_dims("N,M"))

@@ -1,4 +1,4 @@
-"""Pad: positions are added at the begin and at the end of axes, or taken away there."""
+"""Pad: positions are added at the ends of axes, or removed."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ LENGTHENED = StepRule(
 
 
 def pad(shape: Shape, at: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Reasons:
-    """Add positions at both ends of axes, by default of all; `padding` has the begins and then the ends.
+    """Add positions at both ends of axes, by default of all.
 
-    Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove (if negative)"), numpy.pad.
-    Raises `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis, overflow.
+    `padding` has the begins, then the ends. Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove
+    (if negative)"), numpy.pad. Raises `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis,
+    overflow.
     """
     yield Stage(Kind.LENGTHEN, "pad", "padding", shape)
     if axes and not shape:
         raise no_axis_of_a_scalar(axes[0], "axes", 0)
-    places = range(len(shape)) if axes is None else axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
-    count = len(places)
+    padded_axes = range(len(shape)) if axes is None else axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+    count = len(padded_axes)
     padding = windows.for_each(padding, [2 * count], "padding", -INT64_MAX if at.row.windows.crops else 0)
-    ends = {axis: padding[index::count] for index, axis in enumerate(places) if any(padding[index::count])}
-    settled = {axis: _longer(axis, shape[axis], *both) for axis, both in ends.items()}
-    return (yield from windows.along_axes(shape, settled, ends))
+    ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
+    steps = {axis: _longer(axis, shape[axis], *both) for axis, both in ends.items()}
+    return (yield from windows.along_axes(shape, steps, ends))
 
 
 def _longer(axis: int, dim: Dim, begin: int, end: int) -> windows.Settled:
-    gone = -min(begin, 0) - min(end, 0)
-    message = f"dim {axis} is {brief(str(dim))}, and {gone} are taken away"
+    removed = -min(begin, 0) - min(end, 0)
+    message = f"dim {axis} is {brief(str(dim))}, and {removed} are taken away"
     error = refusal(windows.NOTHING_LEFT, message, argument="padding")
-    conditions = windows.fitting(dim, gone, error) if gone else ()
+    conditions = windows.fitting(dim, removed, error) if removed else ()
     size = yield from sized((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
 

@@ -1,4 +1,4 @@
-"""Pool: a window moves along the spatial dims of each channel, and gives its greatest or its mean element."""
+"""Pool: a window slides along the spatial dims, and yields its maximum or mean."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from shapecalc.core.problem import misuse
 from shapecalc.core.record import replace
 
 GLOBAL = "global"
+"""The word for a kernel over all spatial dims."""
 
 
 def pool(
     shape: Shape, at: Setting, kernel: Shape | str, kind: str = "max", layout: str | None = None, **moved: object
 ) -> Reasons:
-    """Move a window along the spatial dims of each channel; `global` is a window over all of them.
+    """Slide a window along the spatial dims; `global` is a window over all of them.
 
     Source: ONNX MaxPool, AveragePool and their global ones, torch.nn.MaxPool2d, keras.layers.MaxPooling2D, OpenVINO.
     Raises `ShapeError`: window-rank, window-values, window-too-large, bad-padding.
@@ -29,29 +30,34 @@ def pool(
     if isinstance(kernel, tuple):
         sizes = windows.for_each(kernel, [count], "kernel")
         moved = {"stride": sizes, **moved} if at.row.windows.kernel_steps else moved
-        found = windows.windows_of(axes, at, kind, sizes, moved)
+        window_list = windows.windows_of(axes, at, kind, sizes, moved)
     elif moved:
         name = next(iter(moved))
         raise misuse(f"a global pool has no {name}: its window is over all of the spatial dims", argument=name)
     else:
-        found = [windows.Window(axis, shape[axis]) for axis in axes]
-    settled = {each.axis: windows.slid(shape[each.axis], each, at) for each in found}
-    return (yield from windows.along_axes(shape, settled, [each.axis for each in found if not each.reads_one]))
+        window_list = [windows.Window(axis, shape[axis]) for axis in axes]
+    steps = {window.axis: windows.slid(shape[window.axis], window, at) for window in window_list}
+    return (
+        yield from windows.along_axes(shape, steps, [window.axis for window in window_list if not window.reads_one])
+    )
 
 
 def _kinds(most: Operator, mean: Operator, whole: Mapping[str, Operator] = NONE) -> Operator:
-    """Return an operator that is another one for means, and for a window over all."""
+    """Return the operator with its average and global variants."""
 
     def variant(given: Mapping[str, object]) -> Operator:
         kind = str(given.get("kind", "max"))
-        found = mean if kind == "average" else most
-        return whole.get(kind, found) if given["kernel"] == GLOBAL else found
+        operator = mean if kind == "average" else most
+        return whole.get(kind, operator) if given["kernel"] == GLOBAL else operator
 
     return replace(most, variant=variant)
 
 
 def _layers(most: str, mean: str, *lacking: str) -> Operator:
-    """Return an operator of a framework without versions; no pool for means has a dilation there."""
+    """Return the variants of a framework without versions.
+
+    `missing` are the parameters that both lack; average pools also lack a dilation.
+    """
     lacks = dict.fromkeys(lacking)
     return _kinds(Operator(most, since=lacks), Operator(mean, since={**lacks, "dilation": None}))
 

@@ -1,4 +1,4 @@
-"""Rearrange: a pattern names the axes, and what becomes of each. Split, move, repeat and merge."""
+"""Rearrange: a pattern splits, moves, repeats and merges named axes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shapecalc.core.text import brief, left_over, rank_text
 from shapecalc.core.values import ELLIPSIS, AxisGroup, read_axis_pattern, read_lengths
 
 Named = tuple[tuple[str, ...], ...]
-"""The names of the axes that each dim of a side is made of."""
+"""The names of the axes of each dim on one side of a pattern."""
 
 SOURCE = "einops.rearrange, einops.repeat"
 
@@ -54,72 +54,77 @@ PATTERN_AXIS = StepRule(
 
 
 class Plan(Record):
-    """A pattern beside the rank that it is asked for: the axes of every dim before and after."""
+    """A pattern for one rank: the named axes of every dim before and after."""
 
     left: Named
     right: Named
     parts: tuple[AxisGroup, ...]
-    """How each dim of the left side is written."""
+    """The group of each dim of the left side, as written."""
     lengths: dict[str, int]
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes that the input has, in order."""
+        """The axes of the input after the split, in order."""
         return tuple([axis for names in self.left for axis in names])
 
     @property
     def moved(self) -> tuple[int, ...]:
-        """The places of these axes in the order of the right side."""
-        places = {axis: place for place, axis in enumerate(self.axes)}
-        return tuple([places[axis] for names in self.right for axis in names if axis in places])
+        """The order of these axes on the right side, as a permutation."""
+        positions = {axis: index for index, axis in enumerate(self.axes)}
+        return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
     @property
     def new(self) -> dict[int, int]:
-        """The lengths of the axes that only the right side has, by their places there."""
-        had, every = {*self.axes}, [axis for names in self.right for axis in names]
-        return {place: self.lengths[axis] for place, axis in enumerate(every) if axis not in had}
+        """The lengths of the axes that only the right side has, by their index there."""
+        input_axes, output_axes = {*self.axes}, [axis for names in self.right for axis in names]
+        return {index: self.lengths[axis] for index, axis in enumerate(output_axes) if axis not in input_axes}
 
 
 def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
-    """Return what a pattern asks of a tensor of `rank` dims; raise `ShapeError`: bad-pattern.
+    """Return the plan of a pattern for a tensor of `rank` dims.
+
+    Raises `ShapeError`: bad-pattern.
 
     >>> plan_of(4, "b ... c -> b c (...)", None).right
     (('b',), ('c',), ('...0', '...1'))
     """
-    read, given = read_axis_pattern(pattern), {} if lengths is None else read_lengths(lengths)
-    words = [axis for part in (*read.left, *read.right) for axis in part.axes]
-    for name in given:
+    sides, named_lengths = read_axis_pattern(pattern), {} if lengths is None else read_lengths(lengths)
+    words = [axis for part in (*sides.left, *sides.right) for axis in part.axes]
+    for name in named_lengths:
         if name not in {word.text for word in words}:
             raise _refused(f"{brief(name)} has a length, and the pattern does not name it", argument="lengths")
-    open_end = any(part.text == ELLIPSIS for part in read.left)
-    free = rank - len(read.left) + open_end
-    if free < 0 or (free and not open_end):
-        least = "at least " if open_end else ""
-        named = rank_text(len(read.left) - open_end)
+    has_ellipsis = any(part.text == ELLIPSIS for part in sides.left)
+    free = rank - len(sides.left) + has_ellipsis
+    if free < 0 or (free and not has_ellipsis):
+        least = "at least " if has_ellipsis else ""
+        named = rank_text(len(sides.left) - has_ellipsis)
         raise _refused(f"the left side names {least}{named}, and the input has {rank}", (0, pattern.index("->")))
-    known, had = dict(given), {axis.text for part in read.left for axis in part.axes}
+    known, left_names = dict(named_lengths), {axis.text for part in sides.left for axis in part.axes}
     for word in words:
         if word.text.isdigit():
             known[f"{word.text}@{word.start}"] = int(word.text)
-        elif word.text not in had and word.text not in given:
+        elif word.text not in left_names and word.text not in named_lengths:
             message = f"{brief(word.text)} is new on the right, so it needs a length: {brief(word.text)}=2"
             raise _refused(message, word.span)
-    left, right = (tuple(_named(side, free)) for side in (read.left, read.right))
-    parts = [part for part in read.left for _ in range(free if part.text == ELLIPSIS else 1)]
+    left, right = (tuple(_named(side, free)) for side in (sides.left, sides.right))
+    parts = [part for part in sides.left for _ in range(free if part.text == ELLIPSIS else 1)]
     return Plan(left, right, tuple(parts), known)
 
 
 def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
-    """Yield the axes of every dim of a side, where ... stands for `free` dims and a 1 for no axis."""
-    stand_in = tuple(f"{ELLIPSIS}{place}" for place in range(free))
+    """Yield the names of the axes of every dim of a side.
+
+    `...` stands for `ellipsis_rank` dims, and 1 for no axis.
+    """
+    ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(free))
     for part in side:
         if part.text == ELLIPSIS:
-            yield from ((axis,) for axis in stand_in)
+            yield from ((axis,) for axis in ellipsis_axes)
             continue
         names = list[str]()
         for axis in part.axes:
             if axis.text == ELLIPSIS:
-                names += stand_in
+                names += ellipsis_axes
             elif axis.text != "1":
                 names.append(f"{axis.text}@{axis.start}" if axis.text.isdigit() else axis.text)
         yield tuple(names)
@@ -132,9 +137,10 @@ def _refused(
 
 
 def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = None) -> Reasons:
-    """Cut, move, repeat and merge axes as a pattern says, in as many stages as that takes.
+    """Split, move, repeat and merge axes, one stage each.
 
-    Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern, indivisible, rank-limit, overflow.
+    Stages without effect are left out. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
+    indivisible, rank-limit, overflow.
     """
     plan = plan_of(len(shape), pattern, lengths)
     if any(len(names) != 1 or names[0] in plan.lengths for names in plan.left):
@@ -149,22 +155,22 @@ def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = Non
 
 
 def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
-    """Cut every dim into the axes that the left side names, as one stage."""
+    """Split every dim into the axes of the left side, as one stage."""
     yield Stage(Kind.RESHAPE, "split", "pattern", shape)
-    after = list[Dim]()
+    dims = list[Dim]()
     for axis in range(len(shape)):
-        for step in _axes_of(shape[axis], axis, len(after), plan):
+        for step in _axes_of(shape[axis], axis, len(dims), plan):
             if step.out is not None:
-                after.append(step.dim)
+                dims.append(step.dim)
             yield step
-    settled = tuple(after)
-    check_rank(settled, at.row, "input")
-    checked_volume(settled, "input")
-    return (yield from recut(shape, settled))
+    output = tuple(dims)
+    check_rank(output, at.row, "input")
+    checked_volume(output, "input")
+    return (yield from recut(shape, output))
 
 
 def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
-    """Return the steps that settle the axes of one dim, the first of them output dim `out`."""
+    """Return the steps of the axes of one dim, the first for axis `output_axis`."""
     names, part = plan.left[axis], plan.parts[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
@@ -173,14 +179,14 @@ def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
         open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
         raise _refused(f"{brief(open_names)} both need a length: only one can be computed", _span(part))
     known = prod(length for length in lengths if length is not None)
-    left, conditions = _left_of(dim, known, axis, part, whole=None not in lengths)
+    inferred, conditions = _left_of(dim, known, axis, part, whole=None not in lengths)
     if not names:
         return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
     steps = list[Step]()
-    for place, (name, length) in enumerate(zip(names, lengths, strict=True)):
+    for index, (name, length) in enumerate(zip(names, lengths, strict=True)):
         facts = FrozenDict(axis=name, cut=dim, by=known if length is None else None)
-        value = left if length is None else length
-        steps.append(Step(PATTERN_AXIS, out + place, (axis,), value, () if place else conditions, facts))
+        value = inferred if length is None else length
+        steps.append(Step(PATTERN_AXIS, out + index, (axis,), value, () if index else conditions, facts))
     return steps
 
 
@@ -190,7 +196,10 @@ def _span(part: AxisGroup) -> tuple[int, int]:
 
 
 def _left_of(dim: Dim, known: int, axis: int, part: AxisGroup, *, whole: bool) -> tuple[Dim, Conditions]:
-    """Return what is left of a dim for the axis without a length, and when it is right; `whole` if there is none."""
+    """Return the length that is not given, with its conditions.
+
+    With `complete` all lengths are given: the result is 1, and their product must be the dim.
+    """
     shown = f"dim {axis}, {brief(str(dim))},"
     if whole:
         extra = f"leave one out before, such as a class token: slice '[{':, ' * axis}1:]'" if dim == known + 1 else ""
@@ -212,13 +221,13 @@ def _repeated(shape: Shape, at: Setting, new: dict[int, int]) -> Reasons:
 
 
 def _other_lengths(_shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the lengths with one that is nearby in place of another, then with one left out."""
-    given = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
-    for name, length in given.items():
+    """Yield the lengths with one changed to a number nearby, then with one left out."""
+    lengths = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
+    for name, length in lengths.items():
         for other in near(length)[1:]:
-            yield "lengths", _lengths_text(given | {name: other})
-    for name in given:
-        yield "lengths", _lengths_text({other: given[other] for other in given if other != name}) or None
+            yield "lengths", _lengths_text(lengths | {name: other})
+    for name in lengths:
+        yield "lengths", _lengths_text({other: lengths[other] for other in lengths if other != name}) or None
 
 
 def _lengths_text(lengths: dict[str, int]) -> str:
@@ -226,7 +235,7 @@ def _lengths_text(lengths: dict[str, int]) -> str:
 
 
 def lengths_of(shape: Shape, plan: Plan) -> dict[str, Dim]:
-    """Return the length of every axis of a pattern on a tensor of `shape`."""
+    """Return the length of every axis of a plan for a tensor of `shape`."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
         known = product([lengths[axis] for axis in axes if axis in lengths])
@@ -235,11 +244,11 @@ def lengths_of(shape: Shape, plan: Plan) -> dict[str, Dim]:
 
 
 def _inferred(trace: Trace) -> dict[str, object]:
-    """Return the lengths of the named axes that were not given."""
-    pattern, given = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
-    plan = plan_of(len(trace.input), pattern, given)
-    found = {axis: length for axis, length in lengths_of(trace.input, plan).items() if axis.isidentifier()}
-    return {"inferred": {axis: plain(length) for axis, length in found.items() if axis not in plan.lengths}}
+    """Return the lengths of the named axes that are not given."""
+    pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
+    plan = plan_of(len(trace.input), pattern, text)
+    lengths = {axis: length for axis, length in lengths_of(trace.input, plan).items() if axis.isidentifier()}
+    return {"inferred": {axis: plain(length) for axis, length in lengths.items() if axis not in plan.lengths}}
 
 
 PATTERN = "the axes before and after: 'n (h d) -> n d h'"

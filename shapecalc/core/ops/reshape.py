@@ -1,8 +1,8 @@
-"""Reshape: what 0 and -1 stand for, and whether the element counts agree.
+"""Reshape: the meaning of 0 and -1, and the comparison of element counts.
 
 The rules are those of ONNX Reshape ("a dimension could also be 0, in which case the actual dimension value is
-unchanged"; "at most one dimension of the new shape can be -1"). If frameworks differ, the dialect's `Reading` is
-asked.
+unchanged"; "at most one dimension of the new shape can be -1"). Differences between frameworks are in
+`ReshapeSemantics`.
 """
 
 from __future__ import annotations
@@ -18,44 +18,45 @@ from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import brief, count_text, left_over, rank_text, shape_text
 
 IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
+"""Facts of a copied 0: whether the sentence says that its index counts from the left."""
 
 
 def reshape(shape: Shape, at: base.Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
-    """Resolve `target` against `shape`: copy for 0, infer for -1, and compare the element counts.
+    """Resolve a requested shape: copy for 0, infer for -1, compare element counts.
 
     Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
-    below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch,
-    rank-limit, infer-limit, overflow.
+    below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit,
+    infer-limit, overflow.
     """
     yield Stage(Kind.RESHAPE, label, argument, shape, target)
-    asked = Target(shape, at, target, argument)
+    resolver = Target(shape, at, target, argument)
     base.check_rank(target, at.row, argument)
     if at.reading.infers is not base.Infers.MINUS_ONE:
         target = tuple([-1 if is_hole(dim) else dim for dim in target])
-    return (yield from base.reshaped(shape, target, asked.zero, infer=asked.inferred, argument=argument))
+    return (yield from base.reshaped(shape, target, resolver.zero, infer=resolver.inferred, argument=argument))
 
 
 def is_hole(dim: Dim) -> bool:
-    """Say whether a dim of a requested shape is a negative number, and so to be inferred, if anything."""
+    """Return whether a dim of a requested shape is a negative number."""
     return isinstance(dim, int) and dim < 0
 
 
 class Target:
-    """A requested shape while its dims are settled, one after the other."""
+    """The state of a requested shape while its dims are resolved."""
 
     __slots__ = ("argument", "copied", "dims", "reading", "row", "shape", "target")
 
     def __init__(self, shape: Shape, at: base.Setting, target: Shape, argument: str) -> None:
-        """Begin with the dims as they are asked for."""
+        """Set the dims to the requested ones, and a dim to infer to 1."""
         self.shape, self.target, self.argument = shape, target, argument
         self.row, self.reading = at.row, at.reading
         self.dims = [1 if is_hole(dim) else dim for dim in target]
-        """The dims, with 1 for what is to be inferred."""
+        """The resolved dims so far, with 1 for a dim to infer."""
         self.copied: set[int] = set()
-        """The indices at which 0 copies a dim."""
+        """The indices of the zeros that copy a dim."""
 
     def zero(self, out: int) -> Step:
-        """Settle a 0, and return the step: a copied dim, or a dim of size zero."""
+        """Resolve a 0 at an index of the target: a copied dim, or a dim of size zero."""
         shape = self.shape
         if self.reading.zero is not base.Zero.COPIES:
             return Step(rules.LITERAL_ZERO, out, (), 0)
@@ -69,7 +70,7 @@ class Target:
         return Step(rules.COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
 
     def inferred(self, _: Shape, known: Dim, hole: int, *__: object) -> Step:
-        """Return the step that infers -1: the elements there are, divided by the product of the known dims."""
+        """Return the step that infers -1: the element count over the known product."""
         sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
         have = product(self.shape)
         rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
@@ -90,32 +91,35 @@ class Target:
         return Step(rule, hole, sources, dim, conditions, facts)
 
     def _without_zeros(self, hole: int) -> tuple[Dim, Dim, rules.LeftOut]:
-        """Return the two products to divide if the known dims hold nothing and the dialect has an answer."""
-        reading, shape, settled = self.reading, self.shape, self.dims
+        """Return the two products to divide if the known dims multiply to 0.
+
+        Raises `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect infers no dim then.
+        """
+        reading, shape, target_dims = self.reading, self.shape, self.dims
         if reading.zero is base.Zero.LITERAL and reading.zero_beside is base.ZeroBeside.REFUSED:
             message = f"0 is a dim of size zero here, so -1 at index {hole} could be any size"
             raise self._refused(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
         if reading.empty is base.EmptyInfer.WITHOUT_COPIES:
             have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
-            known = product(dim for out, dim in enumerate(settled) if out not in self.copied)
+            known = product(dim for out, dim in enumerate(target_dims) if out not in self.copied)
             if known != 0 or have == 0:
                 return have, known, rules.LeftOut.COPIES
         elif reading.empty is base.EmptyInfer.WITHOUT_ZEROS and 0 in shape:
-            have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, settled))
+            have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, target_dims))
             return have, known, rules.LeftOut.ZEROS
-        zero = settled.index(0)
+        zero = target_dims.index(0)
         message = f"-1 could be any size, because the known dims multiply to 0 (dim {zero} is 0)"
         raise self._refused(rules.ZERO_VOLUME_INFER, message, hole)
 
     def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
-        """Return the error for a -1 that is not a whole number."""
+        """Return the error for a -1 that is not an integer."""
         others = self.dims[:hole] + self.dims[hole + 1 :]
         factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
         message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{left_over(have, known)}"
         return self._refused(rules.INDIVISIBLE, message, hole)
 
     def _refused(self, rule: Rule, message: str, index: int) -> ShapeError:
-        """Return the error for a token of the target."""
+        """Return the error for a dim of the target."""
         return refusal(rule, message, argument=self.argument, index=index)
 
 

@@ -1,4 +1,4 @@
-"""Roll: the positions of axes move on, and those at an end come to the start."""
+"""Roll: elements move along axes, and wrap around at the end."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ UNPAIRED_SHIFTS = Rule(
 
 
 def roll(shape: Shape, at: Setting, shift: Axes, axis: Axes | None = None) -> Reasons:
-    """Move the positions of axes on; those at an end come to the start. Without axes all elements move as one row.
+    """Move elements along axes, from the end back to the start.
 
-    Source: numpy.roll ("if axis is not specified, the array is flattened before shifting, after which the original
-    shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll. Raises `ShapeError`: axis-out-of-range,
-    unpaired-shifts, overflow.
+    Without axes the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
+    before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
+    Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
     """
     yield Stage(Kind.ROLL, "roll", "shift", shape)
     shifts, axes = _paired(shift, axis, at)
     if axes is not None:
-        for by, place in zip(shifts, [existing_axis(each, shape, at) for each in axes], strict=True):
-            yield from _rolled(shape, by, place)
+        for amount, rolled_axis in zip(shifts, [existing_axis(name, shape, at) for name in axes], strict=True):
+            yield from _rolled(shape, amount, rolled_axis)
         return shape
     if len(shape) == 1:
         return (yield from _rolled(shape, sum(shifts), 0))
     yield Stage(Kind.MERGE, "flatten", "", shape)
-    row = yield from merge(shape, [tuple(range(len(shape)))])
-    yield from _rolled(row, sum(shifts), 0)
-    yield Stage(Kind.RESHAPE, "reshape", "", row)
+    flattened = yield from merge(shape, [tuple(range(len(shape)))])
+    yield from _rolled(flattened, sum(shifts), 0)
+    yield Stage(Kind.RESHAPE, "reshape", "", flattened)
     for out, dim in enumerate(shape):
         yield Step(GIVEN, out, (), dim)
-    return (yield from recut(row, shape))
+    return (yield from recut(flattened, shape))
 
 
 def _rolled(shape: Shape, shift: int, axis: int) -> Reasons:
-    """Roll one axis, as one stage."""
+    """Roll one axis in a stage of its own."""
     yield Stage(Kind.ROLL, "roll", "shift", shape)
     for out, dim in enumerate(shape):
         facts = FrozenDict(shift=shift)
@@ -69,7 +69,7 @@ def _rolled(shape: Shape, shift: int, axis: int) -> Reasons:
 
 
 def _paired(shift: Axes, axis: Axes | None, at: Setting) -> tuple[Axes, Axes | None]:
-    """Return shifts and axes, one for one; no axes if all elements roll as one row.
+    """Return as many shifts as axes; the axes are None for the flattened tensor.
 
     Raises `ShapeError`: unpaired-shifts.
     """
@@ -86,9 +86,9 @@ def _paired(shift: Axes, axis: Axes | None, at: Setting) -> tuple[Axes, Axes | N
 
 
 def _as_many(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield as many axes as there are shifts, and as many shifts as there are axes, from the first on."""
+    """Yield as many axes as shifts, then as many shifts as axes."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
-    yield "axis", (*axis, *[each for each in range(len(shape)) if each not in axis])[: len(shift)]
+    yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
     yield "shift", (*shift, *shift[-1:] * len(axis))[: len(axis)]
 
 

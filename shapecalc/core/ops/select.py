@@ -1,4 +1,4 @@
-"""Select: one position of one axis, which goes."""
+"""Select: one position of an axis is taken, and the axis is dropped."""
 
 from __future__ import annotations
 
@@ -42,29 +42,32 @@ TAKEN_INDEX = StepRule(
 
 
 def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
-    """Take one position of an axis, which goes. On a dim with a name it is the first or the last.
+    """Take one position of an axis, and drop the axis.
 
-    Source: ONNX Gather with a single index, NumPy indexing, torch.select.
-    Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    On a dim with a name only the first and the last position exist for every size. Source: ONNX Gather with a single
+    index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(Kind.SELECT, "select", "index", shape)
-    gone = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
-    rule, taken = position(index, shape[gone], gone, at)
-    yield Step(rule, None, (gone,), shape[gone], (), FrozenDict(index=index, place=taken))
-    kept = [place for place in range(len(shape)) if place != gone]
-    for out, place in enumerate(kept):
-        yield Step(KEPT_DIM, out, (place,), shape[place])
-    starts = tuple([taken if place == gone else 0 for place in range(len(shape))])
-    yield Pick(starts, (1,) * len(shape), tuple([None if place == gone else dim for place, dim in enumerate(shape)]))
-    return tuple([shape[place] for place in kept])
+    dropped = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
+    rule, index_from_zero = position(index, shape[dropped], dropped, at)
+    yield Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero))
+    sources = [source for source in range(len(shape)) if source != dropped]
+    for out, source in enumerate(sources):
+        yield Step(KEPT_DIM, out, (source,), shape[source])
+    starts = tuple([index_from_zero if source == dropped else 0 for source in range(len(shape))])
+    yield Pick(
+        starts, (1,) * len(shape), tuple([None if source == dropped else dim for source, dim in enumerate(shape)])
+    )
+    return tuple([shape[source] for source in sources])
 
 
 def position(
     index: int, dim: Dim, axis: int, at: Setting, argument: str = "index", place: int | None = None
 ) -> tuple[StepRule, int]:
-    """Return the position that an index names, counted from 0 if the dim is known, and the rule that says so.
+    """Return the rule and the position of an index.
 
-    Raises `ShapeError`: index-out-of-range, needs-size.
+    The position counts from 0 if the dim is known. `argument_index` is the index of the argument in its list, for the
+    error. Raises `ShapeError`: index-out-of-range, needs-size.
     """
     if index < 0 and at.version is not None and at.version < at.row.negative_axes_since:
         since = f"{at.operator.name} {at.row.negative_axes_since}"
@@ -84,11 +87,11 @@ def position(
 
 
 def _nearest_index(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the same position counted from 0, and those at both ends."""
+    """Yield the index counted from 0, and those of both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
         ends = (dim - 1, 0) if index > 0 else (0, dim - 1)
-        yield from (("index", near) for near in (index + dim, *ends) if near in range(dim))
+        yield from (("index", candidate) for candidate in (index + dim, *ends) if candidate in range(dim))
 
 
 SELECT = Op(

@@ -1,4 +1,4 @@
-"""Shape: return the dims themselves."""
+"""Shape: the dims themselves, as a tensor."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shapecalc.core.text import rank_text
 
 
 def _clamped(step: Step, end: str, wanted: int, rank: int) -> str:
-    said = f"{end} {wanted}"
+    text = f"{end} {wanted}"
     if wanted < 0:
-        said += f" counts from the end: {wanted + rank}"
-    return said if wanted + rank == step.value else f"{said}, moved to {step.value}"
+        text += f" counts from the end: {wanted + rank}"
+    return text if wanted + rank == step.value else f"{text}, moved to {step.value}"
 
 
 CLAMPED = StepRule(
@@ -50,17 +50,17 @@ SLICED_DIMS = StepRule(
 
 
 def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
-    """Return the dims from `start` to `end` themselves, as a vector of int64.
+    """Return the dims from `start` to `end` as a vector of int64.
 
-    Negatives count from the back, then both ends are clamped to [0, rank]. A start after the end gives an empty
-    vector. Source: ONNX Shape, whose older texts clamp to [0, rank - 1], an erratum.
+    Negative ones count from the end, then both are clamped to [0, rank]. A start after the end gives an empty vector.
+    Source: ONNX Shape, whose older texts clamp to [0, rank - 1], an erratum.
     """
     yield Stage(Kind.SHAPE, "shape", "start", dims)
     rank = len(dims)
     first, last, _ = slice(start, end).indices(rank)
-    for name, wanted, clamped in (("start", start, first), ("end", end, last)):
-        if wanted is not None and wanted != clamped:
-            yield Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=wanted, rank=rank))
+    for name, requested, clamped in (("start", start, first), ("end", end, last)):
+        if requested is not None and requested != clamped:
+            yield Step(CLAMPED, None, (), clamped, (), FrozenDict(end=name, wanted=requested, rank=rank))
     output = dims[first:last]
     for out, dim in enumerate(output):
         yield Step(READ_DIM, out, (first + out,), dim)
@@ -76,8 +76,8 @@ SHAPE = Op(
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
-        Param("start", Holds.INT, START_HELP, placed=True, taken_by=lambda row: row.slices_shape),
-        Param("end", Holds.INT, END_HELP, placed=True, taken_by=lambda row: row.slices_shape),
+        Param("start", Holds.INT, START_HELP, placed=True, taken_by=lambda dialect: dialect.slices_shape),
+        Param("end", Holds.INT, END_HELP, placed=True, taken_by=lambda dialect: dialect.slices_shape),
     ),
     steps=shape,
     operators={

@@ -1,4 +1,4 @@
-"""Shuffle: TensorRT's layer that transposes, reshapes and transposes."""
+"""Shuffle: TensorRT's layer of a transpose, a reshape and a transpose."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shapecalc.core.record import replace
 def shuffle(
     shape: Shape, at: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
 ) -> Reasons:
-    """Transpose, reshape, transpose: TensorRT's Shuffle, each stage optional.
+    """Transpose, reshape and transpose, as TensorRT's Shuffle does.
 
-    A 0 in `to` copies from the tensor after the first transpose. Permutations are checked before the reshape.
-    Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies another
-    transpose"). Raises what `transpose` and `reshape` raise.
+    Each stage is optional. A 0 in `to` copies from the tensor after the first transpose. Permutations are checked
+    before the reshape. Source: TensorRT Shuffle ("first transposes the tensor, then reshapes it, and finally applies
+    another transpose"). Raises the errors of `transpose` and `reshape`.
     """
     try:
         for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
@@ -32,7 +32,7 @@ def shuffle(
             shape = yield from reshape(shape, at, to, "to", "to")
         if second is not None:
             shape = yield from transpose(shape, at, second, "second", "second")
-    except ShapeError as error:  # three lists of numbers look alike
+    except ShapeError as error:  # three lists of numbers: name the one at fault
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
     return shape

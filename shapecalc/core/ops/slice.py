@@ -1,4 +1,4 @@
-"""Slice: some positions of each axis, from a start to a stop by a step."""
+"""Slice: positions of each axis from a start to a stop by a step."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from shapecalc.core.text import brief, number_text, rank_text
 from shapecalc.core.values import Ends, slices_of
 
 Kept = tuple[int, int, Dim, Conditions]
-"""What is kept of an axis: its start, its step, its size, and the conditions for them."""
+"""The slice of an axis: its start, step, size, and conditions."""
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
 STEPS_SINCE = 10
-"""The first version of ONNX's Slice that has steps."""
+"""The first version of ONNX's Slice with steps."""
 
 BAD_STEP = Rule(
     "bad-step",
@@ -56,27 +56,40 @@ KEPT_POSITIONS = StepRule(
 )
 
 
+SLICED = StepRule(
+    "slice-tensor",
+    "the elements at the kept positions, in their order",
+    "Axes at the end that no slice names stay whole.",
+    "shapecalc slice 2,3,4 :,1:",
+    SOURCE,
+    name="slice",
+    why="the elements at the positions that are kept of every axis",
+)
+
+
 def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
-    """Keep some positions of each axis. Axes that are not named stay whole.
+    """Keep positions of each axis by start, stop and step; further axes stay whole.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
-    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size,
-    no-such-attribute, slice-out-of-bounds.
+    slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
+    slice-out-of-bounds.
     """
     yield Stage(Kind.SLICE, "slice", "slices", shape)
-    asked, texts = slices_of(slices), slices.split(",")
-    if len(asked) > len(shape):
-        given = number_text(len(asked), "slice is", "slices are")
-        message = f"{given} given, and the input has {rank_text(len(shape))}"
+    parsed, texts = slices_of(slices), slices.split(",")
+    if len(parsed) > len(shape):
+        count_text = number_text(len(parsed), "slice is", "slices are")
+        message = f"{count_text} given, and the input has {rank_text(len(shape))}"
         raise refusal(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
     kept: list[Kept] = []
     for axis, dim in enumerate(shape):
-        found = (yield from _kept(dim, asked[axis], axis, at)) if axis < len(asked) else (0, 1, dim, ())
-        kept.append(found)
-        if found[:3] == (0, 1, dim):
-            yield Step(KEPT_DIM, axis, (axis,), dim, found[3])
+        axis_slice = (yield from _kept(dim, parsed[axis], axis, at)) if axis < len(parsed) else (0, 1, dim, ())
+        kept.append(axis_slice)
+        if axis_slice[:3] == (0, 1, dim):
+            yield Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3])
         else:
-            yield Step(KEPT_POSITIONS, axis, (axis,), found[2], found[3], FrozenDict(text=texts[axis], dim=dim))
+            yield Step(
+                KEPT_POSITIONS, axis, (axis,), axis_slice[2], axis_slice[3], FrozenDict(text=texts[axis], dim=dim)
+            )
     yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
     starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
     yield Pick(starts, steps, sizes)
@@ -84,7 +97,7 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
 
 
 def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
-    """Return what a slice keeps of one axis."""
+    """Return the slice of one axis."""
     step = 1 if ends[2] is None else ends[2]
     if step == 0 or (step < 0 and not at.row.slices_backwards):
         below = f"{at.row.name} takes no step below 0, and this is {brief(str(step))}"
@@ -98,12 +111,12 @@ def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, Non
         _check_bounds(dim, ends, axis, at)
     if at.row.outside is Outside.CLAMPED_INSIDE and ends[0] is not None and step < 0:
         ends = max(ends[0], -dim), ends[1], step
-    places = range(dim)[slice(*ends)]
-    return (places.start, step, len(places), ()) if places else (0, 1 if dim == 0 else step, 0, ())
+    positions = range(dim)[slice(*ends)]
+    return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
 
 
 def _check_bounds(dim: int, ends: Ends, axis: int, at: Setting) -> None:
-    """Raise `ShapeError` (slice-out-of-bounds) if a start or a stop is no position of the dim, nor its end."""
+    """Raise `ShapeError` (slice-out-of-bounds) for an end outside of the dim."""
     for end in ends[:2]:
         if end is not None and not 0 <= end <= dim:
             shown, outside = brief(str(dim)), brief(str(end))
@@ -112,9 +125,9 @@ def _check_bounds(dim: int, ends: Ends, axis: int, at: Setting) -> None:
 
 
 def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
-    """Return what a slice keeps of an axis whose size has a name, if all sizes agree on how to count it.
+    """Return the slice of an axis whose size has a name.
 
-    Raises `ShapeError`: needs-size, slice-out-of-bounds.
+    It must be the same for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
     if at.row.outside is Outside.REFUSED and min(start or 0, stop or 0) < 0:
@@ -126,26 +139,18 @@ def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Genera
         return 0, 1, 1, ()
     if start == -1 and stop is None and step > 0:
         return -1, 1, 1, ()
-    first, less = start or 0, (start or 0) - (stop or 0)
+    first, excess = start or 0, (start or 0) - (stop or 0)
     if step < 0 or first < 0 or (stop is not None and stop >= 0):
         message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
         raise refusal(NEEDS_SIZE, message, argument="slices", index=axis)
-    return first, step, (yield from sized([dim, step - 1 - less], step)), at_least(dim, less + 1)
-
-
-SLICED = StepRule(
-    "slice-tensor",
-    "the elements at the kept positions, in their order",
-    "Axes at the end that no slice names stay whole.",
-    "shapecalc slice 2,3,4 :,1:",
-    SOURCE,
-    name="slice",
-    why="the elements at the positions that are kept of every axis",
-)
+    return first, step, (yield from sized([dim, step - 1 - excess], step)), at_least(dim, excess + 1)
 
 
 def _other_slices(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the slices without those of axes that do not exist, and with one left whole or without its step."""
+    """Yield simpler slices.
+
+    The slices of missing axes are dropped; then one slice at a time becomes whole, or loses its step, start or stop.
+    """
     texts = arguments["slices"].split(",")
     if len(texts) > len(shape):
         yield "slices", ",".join(texts[: len(shape)]) or "[]"

@@ -1,4 +1,4 @@
-"""Space to depth: blocks of rows and columns become channels. Split, move and merge."""
+"""Space to depth: blocks of rows and columns become channels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from shapecalc.core.rules import INDIVISIBLE
 
 
 def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Reasons:
-    """Move the places of blocks of `block` by `block` into the channels; `leading` dims are in front (None: any).
+    """Move the positions of blocks of `block` by `block` into the channels.
 
-    Source: ONNX SpaceToDepth ("values from the height and width dimensions are moved to the depth dimension"),
-    torch.pixel_unshuffle ("rearranging elements in a tensor of shape (*, C, H x r, W x r) to a tensor of shape
-    (*, C x r^2, H, W)"); on the CPU PyTorch 2.13.0 gives an empty tensor back with the shape it had, on its meta device
-    the one of the document. Raises `ShapeError`: wrong-rank, bad-block, indivisible, overflow.
+    `leading` is the number of dims before the channels; None allows any. Source: ONNX SpaceToDepth ("values from the
+    height and width dimensions are moved to the depth dimension"), torch.pixel_unshuffle ("rearranging elements in a
+    tensor of shape (*, C, H x r, W x r) to a tensor of shape (*, C x r^2, H, W)"). PyTorch 2.13.0 on a CPU keeps the
+    shape of an empty tensor; its meta device follows the document. Raises `ShapeError`: wrong-rank, bad-block,
+    indivisible, overflow.
     """
     return blocks.moved_blocks(shape, at, block, (blocks.SPACE, blocks.DEPTH[mode]), leading)
 

@@ -19,12 +19,12 @@ from shapecalc.core.rules import KEPT_DIM, MISSING_ARGUMENT, NEEDS_SIZE
 from shapecalc.core.text import brief, left_over, shape_text
 
 Runs = tuple[tuple[int, Dim], ...]
-"""The parts of an axis in order: how many of one size follow each other, and the size."""
+"""The parts of an axis in order: numbers of equal parts, each with their size."""
 
 SMALLER_SINCE = 18
 """The first version of ONNX's Split whose last part may be smaller."""
 MOST_SAID = 8
-"""The most parts whose sizes a sentence lists one by one."""
+"""The maximum number of parts whose sizes a sentence lists one by one."""
 SOURCE = (
     "ONNX Split, numpy.split and array_split, torch.chunk, split and tensor_split, tf.split, OpenVINO Split and "
     "VariadicSplit, paddle.split"
@@ -58,12 +58,14 @@ BAD_SIZES = Rule(
 
 def _split_axis(step: Step, part: int, dim: Dim, runs: Runs) -> str:
     count = brief(str(count_of(runs)))
-    said = f"part {brief(str(part))} of {count}"
+    text = f"part {brief(str(part))} of {count}"
     if len(runs) == 1:
-        return f"{said}: {brief(str(dim))} / {count} = {step.value}"
-    each = [str(size) for many, size in runs for _ in range(min(many, MOST_SAID + 1))]
-    listed = ",".join(each) if len(each) <= MOST_SAID else " and ".join([f"{many} of {size}" for many, size in runs])
-    return f"{said}: {brief(str(dim))} is cut into {brief(listed)}, and this one is {step.value}"
+        return f"{text}: {brief(str(dim))} / {count} = {step.value}"
+    sizes = [str(size) for number, size in runs for _ in range(min(number, MOST_SAID + 1))]
+    listed = (
+        ",".join(sizes) if len(sizes) <= MOST_SAID else " and ".join([f"{number} of {size}" for number, size in runs])
+    )
+    return f"{text}: {brief(str(dim))} is cut into {brief(listed)}, and this one is {step.value}"
 
 
 SPLIT_AXIS = StepRule(
@@ -97,57 +99,60 @@ def split(
     needs-size.
     """
     yield Stage(Kind.SPLIT, "split", "parts", shape)
-    cut = existing_axis(axis, shape, at)
-    ways = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
-    given = [name for name, value in ways.items() if value is not None]
-    if given in ([], ["uneven"]):
+    cut_axis = existing_axis(axis, shape, at)
+    arguments = {"parts": parts, "size": size, "sizes": sizes, "uneven": (uneven and parts is None) or None}
+    names = [name for name, value in arguments.items() if value is not None]
+    if names in ([], ["uneven"]):
         raise refusal(MISSING_ARGUMENT, "a split needs PARTS, --sizes or --size", argument="parts")
-    if given[1:]:
-        raise refusal(BAD_PARTS, f"{given[0]} and {given[1]} are both given", argument=given[1])
+    if names[1:]:
+        raise refusal(BAD_PARTS, f"{names[0]} and {names[1]} are both given", argument=names[1])
     if sizes is not None:
-        runs, conditions = _of_sizes(shape[cut], cut, sizes, infers=at.row.infers_part)
+        runs, conditions = _of_sizes(shape[cut_axis], cut_axis, sizes, infers=at.row.infers_part)
     elif size is not None:
-        runs, conditions = _of_one_size(shape[cut], cut, size), ()
+        runs, conditions = _of_one_size(shape[cut_axis], cut_axis, size), ()
     else:
-        runs, conditions = _of_count(shape[cut], cut, parts or 0, at, uneven=uneven)
+        runs, conditions = _of_count(shape[cut_axis], cut_axis, parts or 0, at, uneven=uneven)
     start, kept = _part_of(runs, part)
     for out, dim in enumerate(shape):
-        facts = FrozenDict(part=part, dim=dim, runs=runs)
-        yield Step(SPLIT_AXIS, out, (cut,), kept, conditions, facts) if out == cut else Step(KEPT_DIM, out, (out,), dim)
-    starts = tuple([start if out == cut else 0 for out in range(len(shape))])
-    output = (*shape[:cut], kept, *shape[cut + 1 :])
+        cut_step = Step(SPLIT_AXIS, out, (cut_axis,), kept, conditions, FrozenDict(part=part, dim=dim, runs=runs))
+        yield cut_step if out == cut_axis else Step(KEPT_DIM, out, (out,), dim)
+    starts = tuple([start if out == cut_axis else 0 for out in range(len(shape))])
+    output = (*shape[:cut_axis], kept, *shape[cut_axis + 1 :])
     yield Pick(starts, (1,) * len(shape), output)
     return output
 
 
 def _of_count(dim: Dim, axis: int, parts: int, at: Setting, *, uneven: bool) -> tuple[Runs, Conditions]:
-    """Return the parts that a count makes, with the conditions for equal ones.
+    """Return as many parts as `parts`, with the conditions for equal ones.
 
     Raises `ShapeError`: bad-parts, unequal-parts, needs-size.
     """
     if parts < 1:
         raise refusal(BAD_PARTS, f"there is at least 1 part, and this is {brief(str(parts))}", argument="parts")
-    each = quotient(dim, parts)
+    size = quotient(dim, parts)
     message = f"dim {axis}, {brief(str(dim))}, has no {brief(str(parts))} equal parts{left_over(dim, parts)}"
     error = refusal(UNEQUAL_PARTS, message, argument="parts")
     if not isinstance(dim, int):
-        if uneven and not always_whole(each):
+        if uneven and not always_whole(size):
             raise _size_decides(dim, axis, "parts")
-        return ((parts, each),), required(divides, dim, parts, error)
+        return ((parts, size),), required(divides, dim, parts, error)
     if dim % parts == 0:
-        return ((parts, each),), ()
+        return ((parts, size),), ()
     if uneven and at.row.splits_unevenly:
         return ((dim % parts, dim // parts + 1), (parts - dim % parts, dim // parts)), ()
-    old = at.version is not None and at.version < SMALLER_SINCE
-    leaves = LeftOver.REFUSED if old else at.row.left_over
+    is_old = at.version is not None and at.version < SMALLER_SINCE
+    rest_rule = LeftOver.REFUSED if is_old else at.row.left_over
     runs = _of_one_size(dim, axis, -(-dim // parts))
-    if leaves is LeftOver.REFUSED or (leaves is LeftOver.LAST and count_of(runs) < parts):
+    if rest_rule is LeftOver.REFUSED or (rest_rule is LeftOver.LAST and count_of(runs) < parts):
         raise error
     return runs, ()
 
 
 def _of_one_size(dim: Dim, axis: int, size: int) -> Runs:
-    """Return parts of one size, the last of them smaller; raise `ShapeError`: bad-parts, needs-size."""
+    """Return parts of one size, of which the last may be smaller.
+
+    Raises `ShapeError`: bad-parts, needs-size.
+    """
     if size < (dim != 0):
         raise refusal(BAD_PARTS, f"a part has at least 1 position, and this is {brief(str(size))}", argument="size")
     if not isinstance(dim, int):
@@ -158,44 +163,50 @@ def _of_one_size(dim: Dim, axis: int, size: int) -> Runs:
 
 
 def _of_sizes(dim: Dim, axis: int, sizes: Shape, *, infers: bool) -> tuple[Runs, Conditions]:
-    """Return the parts of given sizes, with the condition under which they make up the axis.
+    """Return parts of the given sizes, with the conditions on their sum.
 
-    Raises `ShapeError`: bad-sizes, needs-size.
+    The sum must be the size of the axis. Raises `ShapeError`: bad-sizes, needs-size.
     """
-    below = [place for place, size in enumerate(sizes) if isinstance(size, int) and size < 0]
-    if below[infers:] or any(sizes[place] != -1 for place in below):
-        message = f"a part has at least 0 positions, and this is {brief(str(sizes[below[-1]]))}"
-        raise refusal(BAD_SIZES, message, argument="sizes", index=below[-1])
-    whole = single(total([size for size in sizes if size != -1]), "the sizes together")
-    shown, asked = f"dim {axis} is {brief(str(dim))}", f"the sizes {brief(shape_text(sizes))} make {brief(str(whole))}"
-    error = refusal(BAD_SIZES, f"{shown}, and {asked}", argument="sizes")
-    if not below:
-        return tuple([(1, size) for size in sizes]), required(equal, dim, whole, error)
-    rest = single(total((dim, product((-1, whole)))), "the part of -1")
+    negative = [index for index, size in enumerate(sizes) if isinstance(size, int) and size < 0]
+    if negative[infers:] or any(sizes[index] != -1 for index in negative):
+        message = f"a part has at least 0 positions, and this is {brief(str(sizes[negative[-1]]))}"
+        raise refusal(BAD_SIZES, message, argument="sizes", index=negative[-1])
+    sum_of_sizes = single(total([size for size in sizes if size != -1]), "the sizes together")
+    requested = f"the sizes {brief(shape_text(sizes))} make {brief(str(sum_of_sizes))}"
+    error = refusal(BAD_SIZES, f"dim {axis} is {brief(str(dim))}, and {requested}", argument="sizes")
+    if not negative:
+        return tuple([(1, size) for size in sizes]), required(equal, dim, sum_of_sizes, error)
+    rest = single(total((dim, product((-1, sum_of_sizes)))), "the part of -1")
     if monomial(rest).numerator < 0:
         raise error
     return tuple([(1, rest if size == -1 else size) for size in sizes]), ()
 
 
 def _part_of(runs: Runs, part: int) -> tuple[Dim, Dim]:
-    """Return where a part starts, and its size; raise `ShapeError`: index-out-of-range, needs-size."""
-    before, left = list[Dim](), part
+    """Return the start and the size of a part.
+
+    Raises `ShapeError`: index-out-of-range, needs-size.
+    """
+    before, remaining = list[Dim](), part
     for count, size in runs if part >= 0 else ():
-        if left < count:
-            return single(total([*before, product((left, size))]), f"the start of part {brief(str(part))}"), size
+        if remaining < count:
+            return single(total([*before, product((remaining, size))]), f"the start of part {brief(str(part))}"), size
         before.append(product((count, size)))
-        left -= count
+        remaining -= count
     message = f"parts run from 0 to {brief(str(count_of(runs) - 1))}, and this is {brief(str(part))}"
     raise refusal(INDEX_OUT_OF_RANGE, message, argument="part")
 
 
 def count_of(runs: Runs) -> int:
-    """Return how many parts there are."""
+    """Return the number of parts."""
     return sum([count for count, _ in runs])
 
 
 def single(terms: Shape, what: str) -> Dim:
-    """Return a sum that is one term; raise `ShapeError` (needs-size) for others."""
+    """Return the only term of a sum, or 0 if it has none.
+
+    `name` is the sum's name in the message. Raises `ShapeError` (needs-size) for several terms.
+    """
     if len(terms) > 1:
         message = f"{what} would be {brief(' + '.join(map(str, terms[::-1])))}, and a dim is a number or a product"
         raise refusal(NEEDS_SIZE, message, argument="sizes")
@@ -208,7 +219,7 @@ def _size_decides(dim: Dim, axis: int, argument: str) -> ShapeError:
 
 
 def _parts(trace: Trace) -> dict[str, object]:
-    """Return the shape of every part; None if there are more than a shape may have dims."""
+    """Return the shape of every part; None if there are more than `MOST_DIMS`."""
     (step,) = [step for step in trace.steps if step.rule is SPLIT_AXIS]
     (axis,), runs, shape = step.sources, step.facts["runs"], trace.input
     if count_of(runs) > MOST_DIMS:
@@ -218,7 +229,7 @@ def _parts(trace: Trace) -> dict[str, object]:
 
 
 def _nearest_parts(_shape: Shape, arguments: Arguments) -> Changes:
-    """Yield uneven parts, and the counts nearest to the one that was refused; last 1, which is the whole axis."""
+    """Yield uneven parts, the nearest counts, and last 1, which is the whole axis."""
     parts = arguments.get("parts", 1)
     nearest = sorted(near(parts), key=lambda count: (abs(count - parts), -count))
     if parts > 0:
@@ -227,19 +238,20 @@ def _nearest_parts(_shape: Shape, arguments: Arguments) -> Changes:
 
 
 def _nearest_sizes(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the sizes with another last one, with which they make up the axis."""
+    """Yield the sizes with a last one that makes them add up to the axis."""
     sizes, dim = arguments["sizes"], shape[arguments["axis"]]
     rest = total([dim, *[product((-1, size)) for size in sizes[:-1]]])
     yield from (("sizes", (*sizes[:-1], *rest)) for _ in rest[:1])
 
 
 def _nearest_part(_shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the part next to the one that was refused, and those before it, or the first if it counts backwards."""
+    """Yield the parts before the refused one; the first if it is negative."""
     part = arguments["part"]
-    yield from [("part", each) for each in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
+    yield from [("part", candidate) for candidate in (range(part - 1, max(-1, part - 20), -1) if part > 0 else (0,))]
 
 
 BY_SIZE, UNEVENLY = attrgetter("splits_by_size"), attrgetter("splits_unevenly")
+"""The predicates for dialects whose split has `size`, or `uneven`."""
 SPLIT = Op(
     name="split",
     summary="Cut an axis into parts, and keep one.",

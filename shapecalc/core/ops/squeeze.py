@@ -1,4 +1,4 @@
-"""Squeeze: drop dims of 1."""
+"""Squeeze: dims of 1 are dropped."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
 def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
-    """Drop dims of 1: those that `axes` names, or all of them if it is left out.
+    """Drop dims of 1: the named axes, or all of them without axes.
 
-    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised").
-    torch.squeeze and OpenVINO leave such an axis alone.
-    Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
+    Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
+    and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
     yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ())
-    every = axes is None or (not axes and at.row.no_axes_is_all)
-    named = {} if every else axes_from_zero(axes or (), len(shape), at, at.row.squeeze_repeats)
+    drops_all = axes is None or (not axes and at.row.no_axes_is_all)
+    named = {} if drops_all else axes_from_zero(axes or (), len(shape), at, at.row.squeeze_repeats)
     kept: list[Dim] = []
     for axis, dim in enumerate(shape):
-        if not every and axis not in named:
+        if not drops_all and axis not in named:
             kept.append(dim)
             continue
-        leaves = every or at.row.not_one is NotOne.LEFT_ALONE
-        step = _left_or_dropped(axis, dim) if leaves else _dropped(axis, dim, named[axis])
+        keeps_others = drops_all or at.row.not_one is NotOne.LEFT_ALONE
+        step = _left_or_dropped(axis, dim) if keeps_others else _dropped(axis, dim, named[axis])
         if step.rule is KEPT_DIM:
             kept.append(dim)
         yield step
@@ -36,14 +35,14 @@ def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
 
 
 def _left_or_dropped(axis: int, dim: Dim) -> Step:
-    """Return the step for a dim that is dropped if it is 1, and left alone if it is not."""
+    """Return the step of a dim that is dropped if it is 1, and kept otherwise."""
     if dim == 1:
         return Step(DROPPED_ONE, None, (axis,), dim)
     return Step(KEPT_DIM, None, (axis,), dim, differ(dim, 1))
 
 
 def _dropped(axis: int, dim: Dim, index: int) -> Step:
-    """Return the step for a dim that must be 1."""
+    """Return the step of a dim that must be 1, and is dropped."""
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
     conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)

@@ -1,4 +1,4 @@
-"""Stack: operands of one shape are laid along a new axis."""
+"""Stack: operands of one shape are joined along a new axis."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ STACKED = StepRule(
 
 
 def stack(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Reasons:
-    """Lay operands of one shape along a new axis, by default the first.
+    """Join operands of one shape along a new axis, by default the first.
 
-    Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat.
-    Raises `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit,
-    overflow.
+    Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
+    `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit, overflow.
     """
     yield Stage(Kind.JOIN, "stack", "operands", shape)
-    every = in_order(shape, operands)
-    check_ranks(every, f"{at.row.name} stack")
-    along = axis_from_zero(axis or 0, len(shape) + 1, at, "axis")
-    output, places = list[Dim](), list[tuple[Place, ...]]()
+    ordered = in_order(shape, operands)
+    check_ranks(ordered, f"{at.row.name} stack")
+    new_axis = axis_from_zero(axis or 0, len(shape) + 1, at, "axis")
+    output, operand_axes = list[Dim](), list[tuple[Place, ...]]()
     for out in range(len(shape) + 1):
-        if out == along:
-            step, place = Step(STACKED, out, (), len(every)), list[Place]()
+        if out == new_axis:
+            step, sources = Step(STACKED, out, (), len(ordered)), list[Place]()
         else:
-            source = out - (out > along)
-            step = same_step(out, source, every, "all are of one shape")
-            place = [(each.number, source) for each in every]
+            source = out - (out > new_axis)
+            step = same_step(out, source, ordered, "all are of one shape")
+            sources = [(operand.number, source) for operand in ordered]
         yield step
         output.append(step.dim)
-        places.append(tuple(place))
+        operand_axes.append(tuple(sources))
     check_rank(tuple(output), at.row, "operands")
     checked_volume(tuple(output), "operands")
-    yield Combine(tuple(output), shapes_of(every), tuple(places), along)
+    yield Combine(tuple(output), shapes_of(ordered), tuple(operand_axes), new_axis)
     return tuple(output)
 
 

@@ -1,4 +1,4 @@
-"""Swapaxes: two axes change places."""
+"""Swapaxes: two axes are swapped."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from shapecalc.core.ops.transpose import transpose
 
 
 def swapaxes(shape: Shape, at: Setting, axis1: int, axis2: int) -> Reasons:
-    """Let two axes change places; the same axis twice changes nothing.
+    """Swap two axes; the same axis twice changes nothing.
 
-    Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes.
-    Raises `ShapeError`: axis-out-of-range.
+    Source: numpy.swapaxes ("interchange two axes of an array"), torch.swapaxes, paddle.swapaxes. Raises `ShapeError`:
+    axis-out-of-range.
     """
     yield Stage(Kind.PERMUTE, "swapaxes", "", shape)
     one = axis_from_zero(axis1, len(shape), at, "axis1")

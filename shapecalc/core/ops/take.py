@@ -1,4 +1,4 @@
-"""Take: some positions of one axis, in any order and as often as they are named."""
+"""Take: positions of one axis are taken, in any order and any number of times."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shapecalc.core.text import brief, shape_text
 
 
 def _taken(step: Step, text: str, places: Axes, dim: Dim) -> str:
-    counted = "" if text == shape_text(places) else f", which are {brief(shape_text(places))},"
-    return f"positions {brief(text)}{counted} of dim {step.sources[0]}, {brief(str(dim))}: {step.value} in all"
+    from_zero = "" if text == shape_text(places) else f", which are {brief(shape_text(places))},"
+    return f"positions {brief(text)}{from_zero} of dim {step.sources[0]}, {brief(str(dim))}: {step.value} in all"
 
 
 TAKEN_POSITIONS = StepRule(
@@ -32,34 +32,36 @@ TAKEN_POSITIONS = StepRule(
 
 
 def take(shape: Shape, at: Setting, axis: int, indices: Axes) -> Reasons:
-    """Take positions of an axis, in the order and as often as they are named.
+    """Take the named positions of an axis, in their order.
 
-    Source: ONNX Gather ("gather entries of the axis dimension of data indexed by indices"), numpy.take.
-    Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
+    A position may be named several times. Source: ONNX Gather ("gather entries of the axis dimension of data indexed by
+    indices"), numpy.take. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
     yield Stage(Kind.TAKE, "take", "indices", shape)
-    taken = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
-    below = next((place for place, index in enumerate(indices) if index < 0), None)
-    if below is not None and not at.row.takes_from_the_end:
-        message = f"{at.operator.name} counts positions from 0, and this is {brief(str(indices[below]))}"
-        raise refusal(INDEX_OUT_OF_RANGE, message, argument="indices", index=below)
-    found = [position(index, shape[taken], taken, at, "indices", place) for place, index in enumerate(indices)]
-    places = tuple([place for _, place in found])
-    facts = FrozenDict(text=shape_text(indices), places=places, dim=shape[taken])
+    taken_axis = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
+    negative = next((entry for entry, index in enumerate(indices) if index < 0), None)
+    if negative is not None and not at.row.takes_from_the_end:
+        message = f"{at.operator.name} counts positions from 0, and this is {brief(str(indices[negative]))}"
+        raise refusal(INDEX_OUT_OF_RANGE, message, argument="indices", index=negative)
+    resolved = [
+        position(index, shape[taken_axis], taken_axis, at, "indices", entry) for entry, index in enumerate(indices)
+    ]
+    positions = tuple([entry for _, entry in resolved])
+    facts = FrozenDict(text=shape_text(indices), places=positions, dim=shape[taken_axis])
     for out, dim in enumerate(shape):
-        own = Step(TAKEN_POSITIONS, out, (out,), len(places), (), facts)
-        yield own if out == taken else Step(KEPT_DIM, out, (out,), dim)
-    move = Take(taken, places)
+        step = Step(TAKEN_POSITIONS, out, (out,), len(positions), (), facts)
+        yield step if out == taken_axis else Step(KEPT_DIM, out, (out,), dim)
+    move = Take(taken_axis, positions)
     yield move
     return move.after(shape)
 
 
 def _nearest_indices(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield the indices with the nearest position in place of each that there is not."""
+    """Yield the indices moved to the nearest position, then counted from 0."""
     dim = shape[arguments["axis"]]
     if isinstance(dim, int) and dim > 0:
-        inside = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])
-        yield from (("indices", each) for each in (inside, tuple([index % dim for index in inside])))
+        clamped = tuple([min(max(index, -dim), dim - 1) for index in arguments["indices"]])
+        yield from (("indices", indices) for indices in (clamped, tuple([index % dim for index in clamped])))
 
 
 TAKE = Op(

@@ -1,4 +1,4 @@
-"""Tile: the whole tensor is repeated along its axes. Insert, repeat and merge."""
+"""Tile: the whole tensor is repeated along its axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shapecalc.core.rules import KEPT_DIM, OVERFLOW, STRETCHED
 from shapecalc.core.text import brief, number_text, rank_text
 
 PADDLE_MOST = 7
-"""The most dims that Paddle's tile takes and gives."""
+"""The maximum rank of input and output of Paddle's tile."""
 
 BAD_REPEATS = Rule(
     "bad-repeats",
@@ -26,57 +26,60 @@ BAD_REPEATS = Rule(
 )
 
 
-def tile(shape: Shape, at: base.Setting, repeats: Shape) -> Reasons:
-    """Repeat the whole tensor along each axis; what is repeated in front of its axes makes new ones.
-
-    No view repeats other than dims of 1. So a 1 is inserted before each other dim, repeated, and merged with the dim.
-    Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
-    paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
-    """
-    yield Stage(Kind.EXPAND, "tile", "repeats", shape, repeats)
-    _check_repeats(len(shape), at, repeats)
-    parts = _parts(shape, repeats)
-    output = tuple([product([dim for each in part for dim in each.dims(shape)]) for part in parts])
-    base.check_rank(output, at.row, "repeats")
-    base.check_sizes(repeats, "repeats")
-    base.checked_volume(output, "repeats")
-    every = [each for part in parts for each in part]
-    if len(every) > len(shape):
-        yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
-        shape = yield from base.inserted(shape, [each.axis for each in every])
-    if any(each.count != 1 for each in every):
-        shape = yield from _repeated(shape, every)
-    if len(every) > len(parts):
-        shape = yield from merge_runs(shape, parts)
-    return shape
-
-
 class Laid(Record):
-    """One dim before the merge: a dim of the input, or a new 1, and how often it is repeated."""
+    """One factor of an output dim: an input dim or a new 1, and its repeats."""
 
     axis: int | None
     count: Dim
 
     def dims(self, shape: Shape) -> Shape:
-        """Return the factors of the dim once it is repeated."""
+        """Return the dims whose product is the factor's size."""
         return (self.count,) if self.axis is None else (shape[self.axis], self.count)
 
 
+def tile(shape: Shape, at: base.Setting, repeats: Shape) -> Reasons:
+    """Repeat the whole tensor along each axis; extra repeats add axes in front.
+
+    A view can repeat dims of 1 only. So a 1 is inserted before each other dim, repeated, and merged with the dim.
+    Source: ONNX Tile ("constructs a tensor by tiling a given tensor"), Tensor.repeat, numpy.tile, OpenVINO Tile,
+    paddle.tile. Raises `ShapeError`: bad-repeats, rank-limit, overflow.
+    """
+    yield Stage(Kind.EXPAND, "tile", "repeats", shape, repeats)
+    _check_repeats(len(shape), at, repeats)
+    factors = _parts(shape, repeats)
+    output = tuple([product([dim for factor in dim_factors for dim in factor.dims(shape)]) for dim_factors in factors])
+    base.check_rank(output, at.row, "repeats")
+    base.check_sizes(repeats, "repeats")
+    base.checked_volume(output, "repeats")
+    all_factors = [factor for dim_factors in factors for factor in dim_factors]
+    if len(all_factors) > len(shape):
+        yield Stage(Kind.UNSQUEEZE, "insert", "", shape)
+        shape = yield from base.inserted(shape, [factor.axis for factor in all_factors])
+    if any(factor.count != 1 for factor in all_factors):
+        shape = yield from _repeated(shape, all_factors)
+    if len(all_factors) > len(factors):
+        shape = yield from merge_runs(shape, factors)
+    return shape
+
+
 def _parts(shape: Shape, repeats: Shape) -> list[tuple[Laid, ...]]:
-    """Return what each dim of the output is made of: one dim, or a new 1 that is repeated and the dim behind it."""
+    """Return the factors of each output dim.
+
+    A dim has one factor, or two: a new 1 that is repeated, and the input dim after it.
+    """
     counts = (*(1,) * (len(shape) - len(repeats)), *repeats)
-    new = len(counts) - len(shape)
-    parts: list[tuple[Laid, ...]] = [(Laid(None, count),) for count in counts[:new]]
-    for axis, count in enumerate(counts[new:]):
-        alone = count == 1 or shape[axis] == 1
-        parts.append((Laid(axis, count),) if alone else (Laid(None, count), Laid(axis, 1)))
-    return parts
+    added = len(counts) - len(shape)
+    factors: list[tuple[Laid, ...]] = [(Laid(None, count),) for count in counts[:added]]
+    for axis, count in enumerate(counts[added:]):
+        is_single = count == 1 or shape[axis] == 1
+        factors.append((Laid(axis, count),) if is_single else (Laid(None, count), Laid(axis, 1)))
+    return factors
 
 
 def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
-    """Repeat the dims of 1 that have a count."""
-    yield Stage(Kind.EXPAND, "repeat", "", shape, tuple([each.count for each in every]))
-    output = tuple([dim if each.count == 1 else each.count for dim, each in zip(shape, every, strict=True)])
+    """Repeat the dims of 1 whose factor has a number of repeats."""
+    yield Stage(Kind.EXPAND, "repeat", "", shape, tuple([factor.count for factor in every]))
+    output = tuple([dim if factor.count == 1 else factor.count for dim, factor in zip(shape, every, strict=True)])
     for out, (dim, after) in enumerate(zip(shape, output, strict=True)):
         if every[out].count == 1:
             yield Step(KEPT_DIM, out, (out,), after)
@@ -86,7 +89,10 @@ def _repeated(shape: Shape, every: list[Laid]) -> Reasons:
 
 
 def _check_repeats(rank: int, at: base.Setting, repeats: Shape) -> None:
-    """Refuse repeats below 0, and too few or too many of them; raise `ShapeError`: bad-repeats."""
+    """Check the number of repeats and their values.
+
+    Raises `ShapeError`: bad-repeats.
+    """
     if not _fits(rank, at, len(repeats)):
         more = "" if at.row.tile_repeats is base.TileRepeats.EACH else ", or more"
         counts = f"{number_text(len(repeats), 'repeat', 'repeats')} for {rank_text(rank)}"
@@ -101,26 +107,26 @@ def _check_repeats(rank: int, at: base.Setting, repeats: Shape) -> None:
 
 
 def _fits(rank: int, at: base.Setting, count: int) -> bool:
-    """Say whether the operator takes so many repeats of a tensor of `rank` dims."""
-    takes = at.row.tile_repeats
-    return takes is base.TileRepeats.ANY or count == rank or (takes is base.TileRepeats.AT_LEAST and count > rank)
+    """Return whether the operator accepts `count` repeats for `rank` dims."""
+    accepted = at.row.tile_repeats
+    return accepted is base.TileRepeats.ANY or count == rank or (accepted is base.TileRepeats.AT_LEAST and count > rank)
 
 
 def _many_dims(shape: Shape, at: base.Setting, repeats: Shape) -> ShapeError | None:
-    """Return the error for more dims than Paddle's tile takes."""
+    """Return the error for more dims than Paddle's tile accepts, or None."""
     argument = "repeats" if len(repeats) > PADDLE_MOST else "input"
     return base.over(PADDLE_MOST, max(len(shape), len(repeats)), at.row, argument=argument)
 
 
 def _fitting(shape: Shape, arguments: Arguments) -> Changes:
-    """Yield repeats from 0 on, as many as there are dims; then those with one alone."""
+    """Yield repeats without negative ones, then as many as dims, then one at a time."""
     repeats = tuple([1 if isinstance(count, int) and count < 0 else count for count in arguments["repeats"]])
     rank = len(shape)
-    fitted = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])
+    padded = (*(1,) * (rank - len(repeats)), *repeats[max(0, len(repeats) - rank) :])
     yield "repeats", repeats
-    yield "repeats", fitted
-    for place, count in enumerate(fitted):
-        yield "repeats", (*(1,) * place, count, *(1,) * (rank - place - 1))
+    yield "repeats", padded
+    for axis, count in enumerate(padded):
+        yield "repeats", (*(1,) * axis, count, *(1,) * (rank - axis - 1))
 
 
 TILE = Op(
@@ -146,5 +152,8 @@ TILE = Op(
     ),
     keeps_count=False,
     rules=(BAD_REPEATS,),
-    changes={BAD_REPEATS: _fitting, OVERFLOW: lambda _, given: iter([("repeats", (1,) * len(given["repeats"]))])},
+    changes={
+        BAD_REPEATS: _fitting,
+        OVERFLOW: lambda _, arguments: iter([("repeats", (1,) * len(arguments["repeats"]))]),
+    },
 )

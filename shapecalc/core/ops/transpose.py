@@ -14,7 +14,7 @@ from shapecalc.core.text import number_text
 
 
 class Order(Choice):
-    """Where the order of the axes comes from."""
+    """The origin of a permutation."""
 
     GIVEN = "the axes move, and the elements with them"
     REVERSED = "no permutation is given: the axes reverse"
@@ -47,10 +47,11 @@ MOVED_AXES = StepRule(
 def transpose(
     shape: Shape, at: Setting, perm: Axes | None = None, label: str = "transpose", argument: str = "perm"
 ) -> Reasons:
-    """Move axes: output dim i is input dim `perm[i]`. Without a permutation the dims reverse.
+    """Permute axes: output dim i is input dim `perm[i]`.
 
-    Source: ONNX Transpose ("by default, reverse the dimensions, otherwise permute the axes according to the values
-    given"). Raises `ShapeError`: not-a-permutation, negative-axis, missing-argument.
+    Without a permutation most dialects reverse the dims. Source: ONNX Transpose ("by default, reverse the dimensions,
+    otherwise permute the axes according to the values given"). Raises `ShapeError`: not-a-permutation, negative-axis,
+    missing-argument.
     """
     yield Stage(Kind.PERMUTE, label, argument, shape, perm or ())
     axes, order = permutation(perm, len(shape), at, argument)
@@ -63,22 +64,22 @@ def transpose(
 
 
 def permutation(perm: Axes | None, rank: int, at: Setting, argument: str = "perm") -> tuple[Axes, Order]:
-    """Return the permutation to carry out, all axes from 0, and where it comes from.
+    """Return the permutation with axes counted from 0, and its origin.
 
-    Raises `ShapeError`: missing-argument, and what `checked_permutation` raises.
+    Raises `ShapeError`: missing-argument, and the errors of `normalize_permutation`.
     """
-    row = at.row
-    if perm is None and row.no_perm is NoPerm.REFUSED:
+    dialect = at.row
+    if perm is None and dialect.no_perm is NoPerm.REFUSED:
         raise refusal(MISSING_ARGUMENT, f"{at.operator.name} requires a permutation", argument=argument)
-    if perm is None and row.no_perm is NoPerm.KEEPS:
+    if perm is None and dialect.no_perm is NoPerm.KEEPS:
         return tuple(range(rank)), Order.KEPT
-    if perm is None or (not perm and row.empty_perm_reverses):
+    if perm is None or (not perm and dialect.empty_perm_reverses):
         return tuple(range(rank))[::-1], Order.REVERSED
     return checked_permutation(perm, rank, at, argument), Order.GIVEN
 
 
 def checked_permutation(perm: Axes, rank: int, at: Setting, argument: str) -> Axes:
-    """Return `perm` with all axes counted from 0.
+    """Return `perm` with axes counted from 0.
 
     Raises `ShapeError`: not-a-permutation (of `rank` axes), negative-axis.
     """

@@ -1,4 +1,4 @@
-"""Unsqueeze: insert dims of 1."""
+"""Unsqueeze: dims of 1 are inserted."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ ONE_AXIS = Rule(
 
 
 def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
-    """Insert dims of 1 so that they stand at `axes` of the output.
+    """Insert dims of 1 at `axes` of the output.
 
-    Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values
-    in axes"). OpenVINO drops repeated axes: its document is silent, the engine was run.
-    Raises `ShapeError`: missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis,
-    rank-limit.
+    Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
+    axes"). OpenVINO drops repeated axes: its document says nothing, the engine was run. Raises `ShapeError`:
+    missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis, rank-limit.
     """
     yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
     if axes is None:
@@ -33,28 +32,27 @@ def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
     if at.row.inserts_one and len(axes) != 1:
         message = f"{at.operator.name} takes one axis, not {len(axes)}"
         raise refusal(ONE_AXIS, message, argument="axes", index=1 if axes else None)
-    places, axis = _places(shape, axes, at), iter(range(len(shape)))
-    sources = [None if out in places else next(axis) for out in range(len(shape) + len(places))]
+    new_axes, input_axes = _places(shape, axes, at), iter(range(len(shape)))
+    sources = [None if out in new_axes else next(input_axes) for out in range(len(shape) + len(new_axes))]
     return (yield from inserted(shape, sources, at.row))
 
 
 def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
-    """Return where the new dims go in the output, each with its index in `axes`.
+    """Return the output axes of the new dims, each with its index in `axes`.
 
-    OpenVINO drops repeats: an axis that is written twice counts once for the rank, and two axes that turn out to be
-    the same one are one. Then an axis may lie behind the dims that are left. One place behind is the end, more is
-    refused (measured).
+    OpenVINO drops repeats, as measured: equal values count once for the rank, and different values for one axis are one
+    axis. Then an axis may exceed the rank. One beyond the end becomes the end; more is refused.
     """
     repeats = at.row.unsqueeze_repeats
     count = len(axes) if repeats is Repeats.REFUSED else len({*axes})
-    places = axes_from_zero(axes, len(shape) + count, at, repeats)
-    moved: dict[int, int] = {}
-    for end, place in enumerate(sorted(places), len(shape)):
-        if place > end + 1:
-            message = f"axis {place} lies behind the {end} dims that there are without the repeats"
-            raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=places[place])
-        moved[min(place, end)] = places[place]
-    return moved
+    new_axes = axes_from_zero(axes, len(shape) + count, at, repeats)
+    result: dict[int, int] = {}
+    for end, axis in enumerate(sorted(new_axes), len(shape)):
+        if axis > end + 1:
+            message = f"axis {axis} lies behind the {end} dims that there are without the repeats"
+            raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=new_axes[axis])
+        result[min(axis, end)] = new_axes[axis]
+    return result
 
 
 UNSQUEEZE = Op(

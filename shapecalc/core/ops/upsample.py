@@ -1,4 +1,4 @@
-"""Upsample: the spatial dims are scaled, or get other sizes."""
+"""Upsample: the spatial dims are scaled or resized."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCALED = StepRule(
 
 
 def upsample(shape: Shape, at: Setting, scale: str | None = None, size: Shape | None = None) -> Reasons:
-    """Multiply the spatial dims by factors and round down, or give them other sizes.
+    """Multiply the spatial dims by factors and round down, or set their sizes.
 
     Source: ONNX Resize ("output_dimension = floor(input_dimension * (roi_end - roi_start) * scale)"), and
     torch.nn.functional.interpolate. Raises `ShapeError`: window-rank, window-values, nothing-left, overflow.
@@ -41,21 +41,24 @@ def upsample(shape: Shape, at: Setting, scale: str | None = None, size: Shape | 
     if (scale is None) == (size is None):
         raise misuse("upsample takes factors or sizes, one of the two", "write a factor, or --size", argument="scale")
     _, axes = windows.spatial_axes(shape, at, len(shape) - 2)
-    asked, name = (scale.split(","), "scale") if scale is not None else ([*map(str, size or ())], "size")
+    values, name = (scale.split(","), "scale") if scale is not None else ([*map(str, size or ())], "size")
     windows.for_each(size, [len(axes)], "size")
-    texts = windows.as_many(asked, [len(axes)], name)
+    texts = windows.as_many(values, [len(axes)], name)
     pairs = [*zip(axes, texts, strict=True)]
-    settled = {axis: _settled(axis, shape[axis], text, at, fixed=scale is None) for axis, text in pairs}
-    return (yield from windows.along_axes(shape, settled, [axis for axis, text in pairs if not scale or text != "1"]))
+    steps = {axis: _settled(axis, shape[axis], text, at, fixed=scale is None) for axis, text in pairs}
+    return (yield from windows.along_axes(shape, steps, [axis for axis, text in pairs if not scale or text != "1"]))
 
 
 def _settled(axis: int, dim: Dim, text: str, at: Setting, *, fixed: bool) -> windows.Settled:
-    """Return the step of a dim that gets a size, or is multiplied; raise `ShapeError` if nothing is left of it."""
-    [(above, below)] = ratios_of(text)
-    whole = above if fixed else product((above, dim))
+    """Return the step of a dim that is resized or scaled.
+
+    Raises `ShapeError` (nothing-left) if it becomes 0 and the framework refuses that.
+    """
+    [(numerator, denominator)] = ratios_of(text)
+    scaled = numerator if fixed else product((numerator, dim))
     error = refusal(windows.NOTHING_LEFT, f"nothing is left of dim {axis}, {brief(str(dim))}", argument="scale")
-    conditions = () if fixed or at.row.windows.empty else windows.fitting(whole, below, error)
-    size = yield from sized((whole,), below)
+    conditions = () if fixed or at.row.windows.empty else windows.fitting(scaled, denominator, error)
+    size = yield from sized((scaled,), denominator)
     return Step(SCALED, axis, (axis,), size, conditions, FrozenDict(dim=dim, factor=None if fixed else text))
 
 

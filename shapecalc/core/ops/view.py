@@ -1,4 +1,7 @@
-"""View: PyTorch's reshape that never copies. Yes, with the strides of the view; or the strides that forbid it."""
+"""View: PyTorch's reshape without a copy, and the strides of PyTorch's views.
+
+A view exists if some strides read the requested shape from the same memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,9 @@ BAD_STRIDES = Rule(
 
 
 COPY_FIRST = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
-"""What mends a view that strides forbid."""
+"""The hint for a view that strides forbid."""
+COPYING = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
+"""The ops whose output PyTorch copies. All others are views if strides allow it."""
 
 
 def _view_strides(step: Step, strides: Shape | None) -> str:
@@ -61,92 +66,98 @@ VIEW_STRIDES = StepRule(
 
 
 class Clash(Record):
-    """Two input dims that a dim of the view would have to span, and that do not lie in memory as one."""
+    """Two input dims that a dim of the view would span, but that are not contiguous."""
 
     outer: int
     inner: int
     needed: int
-    """The stride that the outer one would need."""
+    """The stride of the outer dim that would make them contiguous."""
 
 
 def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None) -> Reasons:
-    """Resolve `target` as reshape does, and return it if a view of the tensor can have it.
+    """Resolve a requested shape as reshape does, if a view of the tensor can have it.
 
-    `strides` are those of the input in elements; left out, the input is contiguous, and every target of its volume has
-    a view. In a chain they are those of the stages before. Source: Tensor.view. Raises `ShapeError`: bad-strides,
-    needs-size, stride-incompatible, and what `reshape` raises.
+    `strides` are the input's in elements. Without them the input is contiguous, and every target of its volume has a
+    view; in a chain the earlier stages determine them. Source: Tensor.view. Raises `ShapeError`: bad-strides,
+    needs-size, stride-incompatible, and the errors of `reshape`.
     """
     yield Stage(Kind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
-    settled: Shape = ()
-    for event in reshape(shape, at, target):  # its steps, in the stage of the view
+    output: Shape = ()
+    for event in reshape(shape, at, target):  # its steps belong to the stage of the view
         if isinstance(event, Step):
             yield event
         elif isinstance(event, Reshape):
-            settled = event.shape
-    after = _strides(shape, strides, settled)
-    yield Step(VIEW_STRIDES, None, tuple(range(len(shape))), after, (), FrozenDict(strides=strides))
-    yield Reshape(settled)
-    return settled
+            output = event.shape
+    output_strides = _strides(shape, strides, output)
+    yield Step(VIEW_STRIDES, None, tuple(range(len(shape))), output_strides, (), FrozenDict(strides=strides))
+    yield Reshape(output)
+    return output
 
 
 def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
-    """Return the strides of the view; raise `ShapeError` if there is none, or if sizes decide whether there is one."""
+    """Return the strides of the view.
+
+    Raises `ShapeError`: stride-incompatible, needs-size.
+    """
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
     if all_known((*shape, *strides, *target)):
-        made = view_strides(numbers(shape), numbers(strides), numbers(target))
-        if isinstance(made, Clash):
-            raise refusal(STRIDE_INCOMPATIBLE, _said(made, shape, strides), argument="strides", index=made.outer)
-        return made
-    found = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
-    if found is None:
+        result = view_strides(numbers(shape), numbers(strides), numbers(target))
+        if isinstance(result, Clash):
+            raise refusal(STRIDE_INCOMPATIBLE, _said(result, shape, strides), argument="strides", index=result.outer)
+        return result
+    symbolic = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
+    if symbolic is None:
         message = f"with strides {shape_text(strides)} a view is not certain for every size"
         raise refusal(NEEDS_SIZE, message, argument="strides")
-    return found
+    return symbolic
 
 
 def _check_strides(shape: Shape, strides: Shape) -> None:
-    """Raise `ShapeError` (bad-strides) unless there is a stride for each dim, none of them negative."""
+    """Check that each dim has a stride, and that none is negative.
+
+    Raises `ShapeError`: bad-strides.
+    """
     if len(strides) != len(shape):
-        given = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
+        count = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
         dims = rank_text(len(shape))
-        raise refusal(BAD_STRIDES, f"{given}, and the input has {dims}", argument="strides")
+        raise refusal(BAD_STRIDES, f"{count}, and the input has {dims}", argument="strides")
     for index, stride in enumerate(strides):
         if isinstance(stride, int) and stride < 0:
             raise refusal(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
 
 
 def view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | Clash:
-    """Return the strides with which `target` reads the memory of a tensor, or the dims that forbid it.
+    """Return the strides of a view with shape `target`, or the dims that forbid it.
 
-    The counts agree, and are not 0. Source: at::detail::computeStride.
+    Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
 
     >>> view_strides((3, 4), (1, 3), (3, 2, 2)), view_strides((3, 4), (1, 3), (12,))
     ((1, 6, 3), Clash(outer=0, inner=1, needed=12))
     """
-    found = list[int]()
-    waiting = list(target)
+    result = list[int]()
+    remaining = list(target)
     for chunk in reversed(_chunks(shape, strides)):
         size, base = 1, strides[chunk[-1]]
         for axis in chunk:
             size *= shape[axis]
-        taken = 1
-        while waiting and (taken < size or waiting[-1] == 1):
-            found.append(taken * base)
-            taken *= waiting.pop()
-        if taken != size:
+        covered = 1
+        while remaining and (covered < size or remaining[-1] == 1):
+            result.append(covered * base)
+            covered *= remaining.pop()
+        if covered != size:
             inner = next(axis for axis in chunk if shape[axis] != 1)
             return Clash(chunk[0] - 1, inner, size * base)
-    found += [1] * len(waiting)
-    return tuple(reversed(found))
+    result += [1] * len(remaining)
+    return tuple(reversed(result))
 
 
 def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:
-    """Return the axes in runs that lie in memory as one: of each but the last, the stride is that of what follows it.
+    """Return the axes in runs that are contiguous in memory.
 
-    A dim of 1 joins what follows it, whatever its stride.
+    A dim of 1 belongs to the run of the next dim, whatever its stride.
     """
     chunks = list[list[int]]()
     size = base = 0
@@ -161,13 +172,67 @@ def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:
 
 
 def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
-    """Return what forbids a view: the two dims, their strides, and the one that is needed."""
     outer, inner = clash.outer, clash.inner
     texts = [brief(str(number)) for number in (strides[outer], clash.needed, shape[inner], strides[inner])]
     return (
         f"a dim would span dims {outer} and {inner}, and dim {outer} has stride {texts[0]} where {texts[1]} is needed "
         f"(dim {inner} is {texts[2]} of stride {texts[3]})"
     )
+
+
+def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
+    """Return the strides after a move; None if some sizes have no view.
+
+    >>> from shapecalc.core.moves import Permute
+    >>> view_after((3, 4), (1, 3), Permute((1, 0)), Known())
+    (3, 1)
+    """
+    if isinstance(move, (Roll, Take, Dims)):
+        return None
+    dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape may change the stride of a dim of 1
+    pairs = zip(shape, strides, strict=True)
+    view = View(tuple([() if dim == dropped_dim else (Atom(dim, stride),) for dim, stride in pairs]))
+    merged = [merge(atoms) for atoms in view.after(move, shape, known).axes]
+    if any(len(atoms) > 1 or atoms[0].base for atoms in merged if atoms):
+        return None
+    return tuple([atoms[0].stride if atoms else 1 for atoms in merged])
+
+
+def with_strides(request: Request, before: Sequence[Trace]) -> Request:
+    """Return a request for a view with the strides of its input after `traces`.
+
+    A request with strides of its own is returned as it is.
+    """
+    strides = request.arguments.get("strides") or strides_after(before)
+    return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
+
+
+def strides_after(traces: Iterable[Trace]) -> Shape | None:
+    """Return the strides of a tensor after the stages of traces; None if contiguous.
+
+    The first input is contiguous, or has the strides that its request names. Source: PyTorch's notes on tensor views.
+    """
+    strides: Shape | None = None
+    for trace in traces:
+        strides = trace.request.arguments.get("strides") or strides
+        if trace.request.dialect != "torch" or trace.op in COPYING or trace.output is None:
+            strides = None
+            continue
+        known = Known(trace.request.dims)
+        for stage in trace.stages:
+            if stage.move is None or 0 in stage.before:
+                return None
+            if strides is not None or not isinstance(stage.move, Reshape):
+                strides = view_after(stage.before, strides or contiguous_strides(stage.before), stage.move, known)
+            if strides and _reads_in_order(stage.move.after(stage.before), strides):
+                strides = None
+    return strides
+
+
+def _reads_in_order(shape: Shape, strides: Shape) -> bool:
+    """Return whether strides are contiguous, apart from those of dims of 1."""
+    triples = zip(shape, strides, contiguous_strides(shape), strict=True)
+    return all(dim == 1 or stride == expected for dim, stride, expected in triples)
 
 
 VIEW = Op(
@@ -198,65 +263,3 @@ VIEW = Op(
     rules=(VIEW_STRIDES, STRIDE_INCOMPATIBLE, BAD_STRIDES),
     changes=dict.fromkeys((STRIDE_INCOMPATIBLE, BAD_STRIDES), lambda *_: iter([("strides", None)])),
 )
-
-
-# Strides as axes move and are cut anew. What has none is a copy, and lies in memory in C order.
-
-
-def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
-    """Return the strides of the view that a move makes of a tensor; None if there is no view for all sizes.
-
-    >>> from shapecalc.core.moves import Permute
-    >>> view_after((3, 4), (1, 3), Permute((1, 0)), Known())
-    (3, 1)
-    """
-    if isinstance(move, (Roll, Take, Dims)):
-        return None
-    left_out = 1 if isinstance(move, Reshape) else None  # elsewhere a dim of 1 keeps its stride
-    pairs = zip(shape, strides, strict=True)
-    view = View(tuple([() if dim == left_out else (Atom(dim, stride),) for dim, stride in pairs]))
-    made = [merge(atoms) for atoms in view.after(move, shape, known).axes]
-    if any(len(atoms) > 1 or atoms[0].base for atoms in made if atoms):
-        return None
-    return tuple([atoms[0].stride if atoms else 1 for atoms in made])
-
-
-# After the stages of a PyTorch chain: what `view` asks, and nothing else does.
-
-
-COPYING = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
-"""The ops whose output PyTorch writes anew. All others read the same memory if they can."""
-
-
-def with_strides(request: Request, before: Sequence[Trace]) -> Request:
-    """Return a request for a view with the strides that its input has after other stages, unless it names its own."""
-    strides = request.arguments.get("strides") or strides_after(before)
-    return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
-
-
-def strides_after(traces: Iterable[Trace]) -> Shape | None:
-    """Return the strides of a tensor after some stages; None if it is contiguous.
-
-    It begins contiguous, or with the strides that the first stage names. Source: PyTorch's notes on tensor views.
-    """
-    strides: Shape | None = None
-    for trace in traces:
-        strides = trace.request.arguments.get("strides") or strides
-        if trace.request.dialect != "torch" or trace.op in COPYING or trace.output is None:
-            strides = None
-            continue
-        known = Known(trace.request.dims)
-        for stage in trace.stages:
-            if stage.move is None or 0 in stage.before:
-                return None
-            if strides is not None or not isinstance(stage.move, Reshape):
-                strides = view_after(stage.before, strides or contiguous_strides(stage.before), stage.move, known)
-            if strides and _reads_in_order(stage.move.after(stage.before), strides):
-                strides = None
-    return strides
-
-
-def _reads_in_order(shape: Shape, strides: Shape) -> bool:
-    """Say whether these strides are those of a contiguous tensor, wherever a dim is not 1."""
-    found = zip(shape, strides, contiguous_strides(shape), strict=True)
-    return all(dim == 1 or stride == expected for dim, stride, expected in found)

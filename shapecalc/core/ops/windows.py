@@ -1,4 +1,4 @@
-"""What ops with windows share: the axes that windows move along, strides and paddings, and the places of a window."""
+"""Shared parts of ops with windows: spatial axes, strides and paddings."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     Kept = TypeVar("Kept")
 
     Places = Mapping[int, tuple[Place, ...]]
+    """The operands and axes of output dims that a weight determines, by output axis."""
     Settled = Generator[Wanted, None, Step]
-    """The step of one axis; it may ask for a name of its dim."""
+    """Resolves the step of one axis; may yield a request for a name of its dim."""
 
 SOURCE = (
     "ONNX Conv, ConvTranspose, MaxPool and AveragePool, torch.nn.Conv2d and MaxPool2d, tf.nn.conv2d, Keras' layers, "
@@ -83,25 +84,28 @@ class Window(Record):
     begin: int = 0
     end: int = 0
     word: str = ""
-    """What the padding is to bring about, if it is `same` or `same-lower`."""
+    """The automatic padding, `same` or `same-lower`, or an empty string."""
     ceil: bool = False
-    """Whether a last window that is cut off counts."""
+    """Whether a last window that exceeds the end counts."""
 
     @property
     def reads_one(self) -> bool:
-        """Whether each position reads the one of the same index."""
+        """Whether each output position reads the input position of the same index."""
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
     @property
     def length(self) -> tuple[Dim, int]:
-        """The terms of what it spans: d*k, or 0 if the kernel is a number, and a number."""
+        """The window's extent d*(k - 1) + 1, as two terms of a sum.
+
+        The first is 0 if the kernel is known.
+        """
         if isinstance(self.kernel, int):
             return 0, self.dilation * (self.kernel - 1) + 1
         return product((self.dilation, self.kernel)), 1 - self.dilation
 
     def terms(self, dim: Dim, sign: str) -> str:
-        """Return the text of a dim with what is added or taken away at its ends."""
-        return "".join([brief(str(dim)), *[f" {sign} {each}" for each in (self.begin, self.end) if each]])
+        """Return the text of a dim plus or minus the padding of both ends."""
+        return "".join([brief(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
 
 
 def _slides(step: Step, dim: Dim, window: Window) -> str:
@@ -151,29 +155,31 @@ PARAMS = (
     Param("padding", Holds.SIZES, PADDING_HELP, words=("same", "same-lower", "valid")),
     Param("dilation", Holds.SIZES, "how far apart the positions are that a window reads, by default 1"),
 )
-LAYOUT_HELP, BY_ROW = "TensorFlow and Paddle: where the channels are", lambda row: row.windows.layouts
+LAYOUT_HELP, BY_ROW = "TensorFlow and Paddle: where the channels are", lambda dialect: dialect.windows.layouts
 LAYOUT = Param("layout", Holds.WORD, LAYOUT_HELP, words=("nchw", "nhwc"), taken_by=BY_ROW)
 
 
 def spatial_axes(shape: Shape, at: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
-    """Return the axis of the channels, and those that windows of `count` dims move along.
+    """Return the axis of the channels, and the axes that windows slide along.
 
-    Raises `ShapeError` (window-rank) if the input has others.
+    `count` is the number of dims of a window. Raises `ShapeError` (window-rank) if the input has another rank.
     """
-    row, rank = at.row.windows, len(shape)
-    batch, (least, most) = rank - count - 1, row.spatial
-    if batch not in ((0, 1) if row.unbatched else (1,)) or not least <= count <= most:
+    window_rules, rank = at.row.windows, len(shape)
+    batch, (least, most) = rank - count - 1, window_rules.spatial
+    if batch not in ((0, 1) if window_rules.unbatched else (1,)) or not least <= count <= most:
         takes = f"{least} to {most} spatial dims behind a batch and channels"
         if least <= count <= most:
             takes = f"{rank_text(count + 2)} if {number_text(count, 'is', 'are')} spatial"
         message = f"{at.row.name} {at.operator.name} takes {takes}, and the input has {rank_text(rank)}"
         raise refusal(WINDOW_RANK, message, argument="input")
-    last = (layout or row.layout) == "nhwc"
+    last = (layout or window_rules.layout) == "nhwc"
     return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
 
 
 def as_many(values: Sequence[Kept], counts: Iterable[int], name: str) -> tuple[Kept, ...]:
-    """Return as many values as the last of `counts`: one stands for all; raise `ShapeError` (window-values) for others.
+    """Return a value for each axis; a single value is repeated.
+
+    The last of `counts` is the number of values of the result. Raises `ShapeError` (window-values) for other numbers.
 
     >>> as_many((3,), [2, 4], "padding"), as_many((1, 2), [2, 4], "padding"), as_many((1, 2, 3, 4), [2, 4], "padding")
     ((3, 3, 3, 3), (1, 2, 1, 2), (1, 2, 3, 4))
@@ -186,66 +192,75 @@ def as_many(values: Sequence[Kept], counts: Iterable[int], name: str) -> tuple[K
 
 
 def for_each(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
-    """Return as many numbers as the last of `counts`, none are the least ones; raise `ShapeError` (window-values)."""
-    found: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
-    for index, each in enumerate(found):
-        if isinstance(each, int) and each < least:
-            raise refusal(WINDOW_VALUES, f"{name} is at least {least}, and this is {each}", argument=name, index=index)
-    return as_many(found, counts, name)
+    """Return an integer of at least `least` for each axis; None stands for `least`.
+
+    The last of `counts` is the number of integers of the result. Raises `ShapeError`: window-values.
+    """
+    numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
+    for index, number in enumerate(numbers):
+        if isinstance(number, int) and number < least:
+            raise refusal(
+                WINDOW_VALUES, f"{name} is at least {least}, and this is {number}", argument=name, index=index
+            )
+    return as_many(numbers, counts, name)
 
 
 def windows_of(axes: tuple[int, ...], at: Setting, what: str, kernel: Shape, moved: Mapping[str, Any]) -> list[Window]:
-    """Return the windows along axes; `what` takes them: conv, transposed, max or average.
+    """Return the windows along axes.
 
-    `moved` has the stride, the padding, the dilation and ceil, if they are given. Raises `ShapeError`: window-values,
-    bad-padding.
+    `operator_kind` is conv, transposed, max or average. `options` may have the stride, the padding, the dilation and
+    ceil. Raises `ShapeError`: window-values, bad-padding.
     """
-    count, row, padding = len(axes), at.row.windows, moved.get("padding")
-    steps, reach = (for_each(moved.get(name), [count], name) for name in ("stride", "dilation"))
-    if not row.dilates_steps and max(steps) > 1 < max(reach):
+    count, window_rules, padding = len(axes), at.row.windows, moved.get("padding")
+    strides, dilations = (for_each(moved.get(name), [count], name) for name in ("stride", "dilation"))
+    if not window_rules.dilates_steps and max(strides) > 1 < max(dilations):
         message = f"{at.row.name} {at.operator.name} takes no stride above 1 beside a dilation above 1"
         raise refusal(WINDOW_VALUES, message, argument="dilation")
-    limited = dict([each.partition(":")[::2] for each in row.padding.split()])
-    words = [word for word, only in limited.items() if not only or what in only.split(",")]
+    operators_by_word = dict([entry.partition(":")[::2] for entry in window_rules.padding.split()])
+    words = [word for word, operators in operators_by_word.items() if not operators or what in operators.split(",")]
     word = padding if isinstance(padding, str) else "numbers"
     ceil = moved.get("ceil", False) and word != "valid"
     if word not in words and padding is not None:
         message = f"{at.row.name} {at.operator.name} takes {' or '.join(words)} as padding, not {word}"
         raise refusal(BAD_PADDING, message, argument="padding")
-    ends = for_each(None if isinstance(padding, str) else padding, [count, 2 * count], "padding", 0)
-    found = list[Window]()
-    for place, axis in enumerate(axes):
-        pads = ends[place], ends[place + count], word if word[:4] == "same" else ""
-        window = Window(axis, kernel[place], steps[place], reach[place], *pads, ceil)
-        wrong = _wrong_padding(window, at, what)
-        if wrong:
-            raise refusal(BAD_PADDING, f"{at.row.name} {wrong}", argument="padding")
-        found.append(window)
-    return found
+    paddings = for_each(None if isinstance(padding, str) else padding, [count, 2 * count], "padding", 0)
+    result = list[Window]()
+    for index, axis in enumerate(axes):
+        pads = paddings[index], paddings[index + count], word if word[:4] == "same" else ""
+        window = Window(axis, kernel[index], strides[index], dilations[index], *pads, ceil)
+        fault = _wrong_padding(window, at, what)
+        if fault:
+            raise refusal(BAD_PADDING, f"{at.row.name} {fault}", argument="padding")
+        result.append(window)
+    return result
 
 
 def _wrong_padding(window: Window, at: Setting, what: str) -> str:
-    """Say what is wrong with a padding that only some frameworks take; nothing if it is taken."""
-    row, kernel = at.row.windows, window.kernel
-    if row.symmetric and window.begin != window.end:
+    """Return what is wrong with a padding in this framework; empty if it is accepted."""
+    window_rules, kernel = at.row.windows, window.kernel
+    if window_rules.symmetric and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
-    if row.symmetric and window.word and window.stride > 1:
+    if window_rules.symmetric and window.word and window.stride > 1:
         return f"takes same with a stride of 1 alone, and it is {window.stride}"
-    if row.symmetric and what in ("max", "average") and isinstance(kernel, int) and 2 * window.begin > kernel:
+    if window_rules.symmetric and what in ("max", "average") and isinstance(kernel, int) and 2 * window.begin > kernel:
         return f"pads at most half of the kernel, which is {kernel}, and this is {window.begin}"
     return ""
 
 
 def fitting(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
-    """Return the conditions under which a dim is at least another one, and above 0; raise the error if it never is."""
+    """Return the conditions under which a dim is at least `least`, and at least 1.
+
+    Raises `error` if it never is.
+    """
     return required(at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
 def slid(dim: Dim, window: Window, at: Setting) -> Settled:
-    """Return the step of a dim that windows move along; raise `ShapeError` (window-too-large) if none fits.
+    """Return the step of a dim along which windows slide.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
-    strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored").
+    strides_spatial_shape[i] + 1)"; "sliding windows that would start in the right padded region are ignored"). Raises
+    `ShapeError` (window-too-large) if no window fits.
     """
     conditions: Conditions = ()
     stride, (spanned, length) = window.stride, window.length
@@ -263,11 +278,11 @@ def slid(dim: Dim, window: Window, at: Setting) -> Settled:
 
 
 def spread(dim: Dim, window: Window, more: int | None, at: Setting) -> Settled:
-    """Return the step of a dim of a transposed convolution; `more` is added at its end.
+    """Return the step of a spatial dim of a transposed convolution.
 
-    Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) + output_padding[i] + ((kernel_shape[i] - 1) *
-    dilations[i] + 1) - pads[start_i] - pads[end_i]"), keras.layers.Conv2DTranspose.
-    Raises `ShapeError`: bad-padding, nothing-left.
+    `extra` positions are added at its end. Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) +
+    output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] - pads[end_i]"),
+    keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
     stride, keras = window.stride, not at.row.windows.dilates_steps
     if more and more >= max(stride, 1 if keras else window.dilation):
@@ -283,7 +298,7 @@ def spread(dim: Dim, window: Window, more: int | None, at: Setting) -> Settled:
     message = f"nothing is left of {brief(str(dim))}: the padding is more than the windows"
     error = refusal(NOTHING_LEFT, message, argument="input", index=window.axis)
     conditions = fitting(apart, 1 - rest - (window.dilation if spanned else 0), error)
-    if keras and more is None and spanned:  # the formula has a maximum, which is the other term for shorter kernels
+    if keras and more is None and spanned:  # for shorter kernels the formula's maximum is its other term
         conditions += fitting(window.kernel, -(-(stride - length) // window.dilation), error)
     size = yield from sized((apart, spanned, rest))
     facts = FrozenDict(dim=dim, window=window, more=more or 0)
@@ -293,10 +308,10 @@ def spread(dim: Dim, window: Window, more: int | None, at: Setting) -> Settled:
 def along_axes(
     shape: Shape, settled: Mapping[int, Settled], reading: Iterable[int], *weight: Shape, places: Places = NO_PLACES
 ) -> Reasons:
-    """Settle axes, and keep the others: the steps and the move of a stage that began.
+    """Yield the steps and the move that resolve some axes and keep the others.
 
-    `reading` are the axes whose positions read several, `places` those of dims that come from a weight. Raises
-    `ShapeError`: overflow.
+    They end a stage. `mixing_axes` are those whose positions read several input positions, and `weight_axes` the
+    operand axes of dims from a weight. Raises `ShapeError`: overflow.
     """
     output = list[Dim]()
     for axis, dim in enumerate(shape):
@@ -304,6 +319,6 @@ def along_axes(
         output.append(step.dim)
         yield step
     checked_volume(tuple(output), "input")
-    found = tuple([places.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    yield Combine(tuple(output), (shape, *weight), found, None, tuple(reading))
+    operand_axes = tuple([places.get(axis, ((0, axis),)) for axis in range(len(shape))])
+    yield Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(reading))
     return tuple(output)

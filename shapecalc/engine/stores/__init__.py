@@ -1,1 +1,1 @@
-"""Arrays beyond memory: a chain carried out on a store, region by region, here or on a cluster."""
+"""Chains on arrays larger than memory, executed region by region, locally or on a cluster."""

@@ -1,8 +1,9 @@
-"""The map from the axes of an array to those of what moves make of it, read from the core's atoms.
+"""Maps between the axes of an array and those of its image under moves.
 
-A run is positions that both hold: a part of one source axis and of one output axis where cuts line up. Where they do
-not, it is several parts of the source, cut otherwise in the output. A part that is read backwards, or not at every
-position, has a step of its own, and each axis of the source a place where it begins to be read.
+A map is read from the core's atoms. A group is the smallest set of source parts and output parts that enumerate the
+same positions. Where all cuts line up, it has one part of a source axis and one of an output axis. Where they do not,
+it has several source parts, which the output divides differently. A part has a stride on its axis, which is below 0 if
+it is read backwards, and each source axis has an index at which reading starts.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ Sizes = tuple[int, ...]
 
 
 class MoveError(ValueError):
-    """Moves that one pass over the data cannot make. The message gives the reason."""
+    """Moves that cannot be executed in one pass; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class AxisAtom:
-    """A part of an axis: `size` positions that are `step` apart on it, below 0 if it is read backwards."""
+    """A part of an axis: `size` positions that are `stride` apart.
+
+    The stride is negative if the part is read backwards.
+    """
 
     axis: int
     size: int
@@ -37,67 +41,73 @@ class AxisAtom:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of positions: the parts of the source that it goes through, outermost first, and of the output."""
+    """Parts of the source and of the output that enumerate the same positions.
+
+    All parts are in order, the outermost first.
+    """
 
     sources: tuple[AxisAtom, ...]
     outputs: tuple[AxisAtom, ...]
 
     @property
     def size(self) -> int:
-        """How many positions it has."""
-        return prod(each.size for each in self.outputs)
+        """The number of positions."""
+        return prod(part.size for part in self.outputs)
 
     @property
     def mixes(self) -> bool:
-        """Whether it is cut otherwise in the output than in the source."""
+        """Whether the output divides the positions differently than the source."""
         return len(self.sources) > 1
 
 
 @dataclass(frozen=True)
 class AxisMap:
-    """What moves do to an array. An output part that no run has repeats all of them."""
+    """The parts of the source axes that the parts of the output axes read.
+
+    An output part of no group repeats all elements.
+    """
 
     source: Sizes
     output: Sizes
     runs: tuple[Run, ...]
     starts: Sizes
-    """Where each axis of the source is read when all of its parts are at 0."""
+    """The index on each source axis at which all of its parts start."""
     rolls: Sizes
-    """By how much each axis of the source is rolled before anything else."""
+    """The shift by which each source axis is rolled first."""
     repeated: tuple[AxisAtom, ...] = ()
 
     @property
     def mixes(self) -> bool:
-        """Whether one of its runs does."""
+        """Whether one of the groups is mixed."""
         return any(run.mixes for run in self.runs)
 
     @cached_property
     def by_source_axis(self) -> tuple[tuple[AxisAtom, ...], ...]:
-        """The parts of each axis of the source, the outermost first."""
+        """The parts of each source axis, the outermost first."""
         return _by_axis([atom for run in self.runs for atom in run.sources], len(self.source))
 
     @cached_property
     def by_output_axis(self) -> tuple[tuple[AxisAtom, ...], ...]:
-        """The parts of each axis of the output, the outermost first."""
+        """The parts of each output axis, the outermost first."""
         return _by_axis([atom for run in self.runs for atom in run.outputs] + [*self.repeated], len(self.output))
 
 
 def _by_axis(atoms: Iterable[AxisAtom], rank: int) -> tuple[tuple[AxisAtom, ...], ...]:
-    ordered = sorted(atoms, key=lambda atom: -abs(atom.step))
-    return tuple([tuple([each for each in ordered if each.axis == axis]) for axis in range(rank)])
+    ordered = sorted(atoms, key=lambda part: -abs(part.step))
+    return tuple([tuple([part for part in ordered if part.axis == axis]) for axis in range(rank)])
 
 
 def axis_map(source: Sizes, moves: Sequence[Move]) -> AxisMap:
-    """Return the map of an array of shape `source` under moves; no dim of it may be 0.
+    """Return the map of an array under moves; no dim may be 0.
 
-    Raises `MoveError` for moves that one pass over the data cannot make.
+    Raises `MoveError` for moves that cannot be executed in one pass over the data.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> [run.size for run in axis_map((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).runs]
     [3, 2, 4]
     """
-    room = tuple([2 * size + 1 for size in source])  # so far apart, atoms of two axes are never one step
-    strides = contiguous_strides(room)
+    padded_shape = tuple([2 * size + 1 for size in source])  # with gaps between axes, atoms of two axes never merge
+    strides = contiguous_strides(padded_shape)
     axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source, strides, strict=True)]
     view, shape = View(tuple(axes)), source
     for move in moves:
@@ -106,13 +116,14 @@ def axis_map(source: Sizes, moves: Sequence[Move]) -> AxisMap:
         if isinstance(move, Take) and move.regular is None:
             raise MoveError("take reads positions in no regular steps")
         view, shape = view.after(move, shape, Known()), move.after(shape)  # type: ignore[assignment]  # all are numbers
-    return _Reader(source, room, view.normal(Known())).axis_map(shape)
+    return _Reader(source, padded_shape, view.normal(Known())).axis_map(shape)
 
 
 def fewest_maps(source: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
-    """Return the maps of moves, in as few passes as there are; of those, with the smallest arrays between.
+    """Return the maps that execute moves in the fewest passes over the data.
 
-    Raises `MoveError` for a move that no pass can make.
+    Of several solutions, the one with the smallest intermediate arrays is returned. Raises `MoveError` for a move that
+    no pass can execute.
 
     >>> from shapecalc.core.moves import Permute, Reshape
     >>> len(fewest_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
@@ -121,23 +132,23 @@ def fewest_maps(source: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
     shapes: list[Sizes] = [*accumulate(moves, lambda shape, move: move.after(shape), initial=source)]  # type: ignore[arg-type, return-value]
     best: list[tuple[int, int, tuple[AxisMap, ...]]] = [(0, 0, ())]
     for end in range(1, len(shapes)):
-        ways = []
-        for begin in range(end):
-            count, between, before = best[begin]
+        solutions = []
+        for start in range(end):
+            count, between, maps = best[start]
             try:
-                own = axis_map(shapes[begin], moves[begin:end])
+                last_map = axis_map(shapes[start], moves[start:end])
             except MoveError as error:
-                refused = error
+                last_error = error
             else:
-                ways.append((count + 1, between + (prod(shapes[begin]) if begin else 0), (*before, own)))
-        if not ways:
-            raise refused
-        best.append(min(ways, key=lambda way: way[:2]))
+                solutions.append((count + 1, between + (prod(shapes[start]) if start else 0), (*maps, last_map)))
+        if not solutions:
+            raise last_error
+        best.append(min(solutions, key=lambda solution: solution[:2]))
     return best[-1][2] or (axis_map(source, ()),)
 
 
 class _Reader:
-    """Reads the atoms of a view as parts of the axes of its source, and where each of these axes begins to be read."""
+    """A builder of axis maps, which reads the atoms of a view as parts of source axes."""
 
     def __init__(self, source: Sizes, room: Sizes, view: View) -> None:
         if view.fixed:
@@ -154,23 +165,23 @@ class _Reader:
         runs: dict[Any, list[tuple[int, AxisAtom]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):
-            left = output[axis]
+            stride = output[axis]
             for atom in atoms:
-                left //= atom.size
-                own = AxisAtom(axis, atom.size, left)
+                stride //= atom.size
+                part = AxisAtom(axis, atom.size, stride)
                 if atom.stride == 0:
-                    repeated.append(own)
+                    repeated.append(part)
                 else:
                     key = atom.level if len(atom.base) > 1 else self._of_source(atom)
-                    runs.setdefault(key, []).append((atom.stride, own))
-        made = tuple([self._run(key, outputs) for key, outputs in runs.items()])
-        return AxisMap(self.source, output, made, self._starts(), tuple(self.rolls), tuple(repeated))
+                    runs.setdefault(key, []).append((atom.stride, part))
+        groups = tuple([self._run(key, outputs) for key, outputs in runs.items()])
+        return AxisMap(self.source, output, groups, self._starts(), tuple(self.rolls), tuple(repeated))
 
     def _run(self, key: Any, outputs: list[tuple[int, AxisAtom]]) -> Run:
         if isinstance(key, AxisAtom):
             return Run((key,), (outputs[0][1],))
         base, start = key
-        outputs.sort(key=lambda each: -each[0])
+        outputs.sort(key=lambda pair: -pair[0])
         strides = [*accumulate([part.size for _, part in outputs[::-1]], mul, initial=1)][::-1]
         if start or strides != [prod([atom.size for atom in base]), *[stride for stride, _ in outputs]]:
             raise MoveError("what is mixed is not picked from")
@@ -190,38 +201,41 @@ class _Reader:
         return AxisAtom(axis, atom.size, stride)
 
     def _level(self, level: Any) -> tuple[int | None, int]:
-        """Return the axis that is rolled, none for the source itself, and how far a step of a level leads on it."""
+        """Return the rolled axis of a level, and the positions of the axis per index.
+
+        The axis is None if the level is not rolled: it then steps through the flat source.
+        """
         if level not in self.levels:
             (base, *others), start = level
             if others or base.stride == 0:
                 raise MoveError("what is mixed is not picked from")
-            at, size, stride = sum(start), base.size, base.stride
+            start_index, size, stride = sum(start), base.size, base.stride
             axis = self.strides.index(stride) if stride in self.strides else None
             is_whole = axis is not None and not base.base and self.source[axis] == size
             if axis is not None and start and is_whole and axis not in self.first:
-                self.rolls[axis], self.first[axis] = -at % size, 0
+                self.rolls[axis], self.first[axis] = -start_index % size, 0
                 self.levels[level] = axis, 1
-            elif at + self._extent(level) < size:
+            elif start_index + self._extent(level) < size:
                 outer, scale = self._level(base.level)
-                self.first[outer] += scale * stride * (at if stride > 0 else at + 1 - size)
+                self.first[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
                 self.levels[level] = outer, scale * stride
             else:
                 raise MoveError("what is rolled is not an axis of the source")
         return self.levels[level]
 
     def _extent(self, level: Any) -> int:
-        """Return how many positions of a level its atoms step over."""
-        waiting, found, visited = [atom for axis in self.axes for atom in axis], 0, set()
-        while waiting:
-            atom = waiting.pop()
-            found += abs(atom.stride) * (atom.size - 1) if atom.level == level else 0
+        """Return the number of indices of a level that its atoms span, less one."""
+        pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
+        while pending:
+            atom = pending.pop()
+            extent += abs(atom.stride) * (atom.size - 1) if atom.level == level else 0
             if atom.level not in visited:
                 visited.add(atom.level)
-                waiting += atom.base
-        return found
+                pending += atom.base
+        return extent
 
     def _starts(self) -> Sizes:
-        """Return where each axis begins to be read, once all atoms are known."""
+        """Return the index at which each axis starts, after all atoms were read."""
         starts = [*unravel(self.first.pop(None), self.room)]
         for axis, first in self.first.items():
             starts[axis] += first  # type: ignore[index]  # only the source itself is no axis

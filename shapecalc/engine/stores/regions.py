@@ -1,7 +1,7 @@
-"""Regions: which regions of the source a region of the output is made of, what is read for it, and how it is filled.
+"""Fill regions of the output from the source regions that they read.
 
-Positions of an axis, or of a run, are a region of its parts only if the outer parts are at one place and the inner ones
-are whole. Any others are a few such regions. Each block of source chunks that a region needs is read once.
+A range of an axis, or of a group, is a region of its parts only if the outer parts have one position and the inner ones
+are whole. Any other range is a few such regions. Each block of source chunks that an output region needs is read once.
 """
 
 from __future__ import annotations
@@ -19,44 +19,47 @@ from shapecalc.engine.copying import TINY, copy_into, fill_for
 from shapecalc.engine.stores.axis_map import AxisAtom, AxisMap, Sizes
 
 Range = tuple[int, int]
-"""The first position and the one after the last."""
+"""The first position, and the one after the last."""
 Region = tuple[Range, ...]
 Stretch = tuple[Range, Region]
-"""Positions of an axis, and the region of its parts that they are."""
+"""A range of an axis, and the equal region of its parts."""
 
 ONCE = 1 << 22
-"""The most bytes that are moved at once, unless one row has more: too few for threads, as a worker has one core."""
+"""The most bytes that are copied at once, unless one row has more.
+
+That is too few for threads, because a worker has one core.
+"""
 
 
 class Target(Record):
-    """A part of a region of the output in which every run is a stretch: what is filled at once."""
+    """A part of an output region in which each group has one range, filled at once."""
 
     place: Region
-    """The positions of each axis of the region that are a region of parts."""
+    """The ranges within the region that are a region of parts."""
     whole: dict[AxisAtom, Range]
     """That region of parts."""
     parts: dict[AxisAtom, Range]
     """The part of it that is filled."""
     runs: Region
-    """The positions of each run."""
+    """The range of each group."""
 
 
 class Demand(Record):
-    """A region of the parts of the source, by axis, and where its elements go."""
+    """A region of source parts, by axis, and its window in a target."""
 
     target: int
     """The number of the target."""
     window: Region
-    """The positions of each run in the target."""
+    """The range of each group within the target."""
     parts: tuple[Region, ...]
 
 
 class Cut(Record):
-    """A stretch of a source axis that is read, and what it holds of each demand."""
+    """A range of a source axis to read, and the regions in it by source region."""
 
     stretch: Range
     hits: dict[int, list[Region]]
-    """By the number of the demand; others have nothing there."""
+    """The regions of parts in the range, by the number of the source region."""
 
 
 def grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
@@ -70,20 +73,20 @@ def grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
 
 
 def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region:
-    """Return one region of a grid by its number in C order.
+    """Return a region of a grid by its number in C order.
 
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
     """
-    found = list[Range]()
+    ranges = list[Range]()
     for size, step in zip(reversed(shape), reversed(steps), strict=True):
-        number, place = divmod(number, -(-size // step))
-        found.append((place * step, min((place + 1) * step, size)))
-    return tuple(found[::-1])
+        number, index = divmod(number, -(-size // step))
+        ranges.append((index * step, min((index + 1) * step, size)))
+    return tuple(ranges[::-1])
 
 
 def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
-    """Return how many regions a grid has.
+    """Return the number of regions of a grid.
 
     >>> count_regions((3, 2), (2, 2)), count_regions((3, 0), (2, 1))
     (2, 0)
@@ -92,7 +95,7 @@ def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
 
 
 def stretches(start: int, stop: int, sizes: Sequence[int]) -> list[Stretch]:
-    """Return positions from `start` to `stop` as regions of parts: at most one fewer than twice as many as parts.
+    """Split a range into regions of parts: at most 2n - 1 for n parts.
 
     Source: mixed radix numbers.
 
@@ -101,64 +104,69 @@ def stretches(start: int, stop: int, sizes: Sequence[int]) -> list[Stretch]:
     """
     if start >= stop or not sizes:
         return [((start, stop), ())] if start < stop else []
-    inner, found = prod(sizes[1:]), []
+    inner, result = prod(sizes[1:]), []
     whole = range(-(-start // inner), stop // inner)
     edges = sorted({start, stop, *([whole.start * inner, whole.stop * inner] if whole else [])})
     for first, last in pairwise(edges):
         if whole and first == whole.start * inner:
-            found.append(((first, last), ((whole.start, whole.stop), *[(0, size) for size in sizes[1:]])))
+            result.append(((first, last), ((whole.start, whole.stop), *[(0, size) for size in sizes[1:]])))
             continue
-        for at in range(first // inner, (last - 1) // inner + 1):
-            begin, end = max(first, at * inner), min(last, (at + 1) * inner)
-            rest = stretches(begin - at * inner, end - at * inner, sizes[1:])
-            found += [((a + at * inner, b + at * inner), ((at, at + 1), *region)) for (a, b), region in rest]
-    return found
+        for index in range(first // inner, (last - 1) // inner + 1):
+            begin, end = max(first, index * inner), min(last, (index + 1) * inner)
+            rest = stretches(begin - index * inner, end - index * inner, sizes[1:])
+            result += [
+                ((a + index * inner, b + index * inner), ((index, index + 1), *region)) for (a, b), region in rest
+            ]
+    return result
 
 
 def _stretches_of(positions: Range, atoms: Sequence[AxisAtom]) -> list[Stretch]:
-    """Return positions of an axis, or of a run, as regions of its parts."""
+    """Split a range of an axis, or of a group, into regions of its parts."""
     return stretches(*positions, [atom.size for atom in atoms])
 
 
 def targets_of(axis_map: AxisMap, region: Region) -> list[Target]:
-    """Return the targets of a region of the output."""
+    """Return the targets of an output region."""
     axes = axis_map.by_output_axis
     atoms = [atom for axis in axes for atom in axis]
-    made: list[Target] = []
+    targets: list[Target] = []
     for chosen in every(*[_stretches_of(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
         whole = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
-        place = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
+        ranges = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
         loose = _loose(axis_map, whole)
-        for at in every(*[range(*whole[atom]) for atom in loose]):
-            own = whole | {atom: (index, index + 1) for atom, index in zip(loose, at, strict=True)}
-            runs = tuple([_run_of([own[atom] for atom in run.outputs], run.outputs) for run in axis_map.runs])
-            made.append(Target(place, whole, own, runs))
-    return made
+        for indices in every(*[range(*whole[atom]) for atom in loose]):
+            fixed = whole | {atom: (index, index + 1) for atom, index in zip(loose, indices, strict=True)}
+            runs = tuple([_run_of([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.runs])
+            targets.append(Target(ranges, whole, fixed, runs))
+    return targets
 
 
 def count_targets(axis_map: AxisMap, region: Region) -> int:
-    """Return about how many targets a region of the output has, without making them: those of its widest stretch."""
+    """Estimate the number of targets of a region from its widest ranges."""
     count = 1
     whole: dict[AxisAtom, Range] = {}
     for positions, atoms in zip(region, axis_map.by_output_axis, strict=True):
-        found = _stretches_of(positions, atoms)
-        count *= len(found)
-        widest = max(found, key=lambda each: _length(each[0]))[1]
+        splits = _stretches_of(positions, atoms)
+        count *= len(splits)
+        widest = max(splits, key=lambda split: _length(split[0]))[1]
         whole |= dict(zip(atoms, widest, strict=True))
     return count * prod(_length(whole[atom]) for atom in _loose(axis_map, whole))
 
 
 def _loose(axis_map: AxisMap, ranges: dict[AxisAtom, Range]) -> list[AxisAtom]:
-    """Return the parts that have to be at one place so that each run is a stretch: those outside a cut one."""
-    loose = []
+    """Return the parts that a target fixes to one position.
+
+    Only then does each group have one range. These are the parts outside a part that is not whole.
+    """
+    fixed = []
     for run in axis_map.runs:
-        partial = [place for place, atom in enumerate(run.outputs) if ranges[atom] != (0, atom.size)]
-        loose += [atom for atom in run.outputs[: max(partial, default=0)] if _length(ranges[atom]) > 1]
-    return loose
+        partial = [number for number, atom in enumerate(run.outputs) if ranges[atom] != (0, atom.size)]
+        fixed += [atom for atom in run.outputs[: max(partial, default=0)] if _length(ranges[atom]) > 1]
+    return fixed
 
 
 def _run_of(ranges: Sequence[Range], atoms: Sequence[AxisAtom]) -> Range:
-    """Return the positions of a run that a region of its parts is."""
+    """Return the range of a group that a region of its parts is."""
     first = last = 0
     for (start, stop), atom in zip(ranges, atoms, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
@@ -166,8 +174,8 @@ def _run_of(ranges: Sequence[Range], atoms: Sequence[AxisAtom]) -> Range:
 
 
 def demands_of(axis_map: AxisMap, targets: Sequence[Target]) -> list[Demand]:
-    """Return the regions of the parts of the source that targets are made of."""
-    made = []
+    """Return the source regions that targets are read from."""
+    result = []
     atoms = [atom for run in axis_map.runs for atom in run.sources]
     for number, target in enumerate(targets):
         pairs = zip(target.runs, axis_map.runs, strict=True)
@@ -175,12 +183,14 @@ def demands_of(axis_map: AxisMap, targets: Sequence[Target]) -> list[Demand]:
             ranges = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
             window = [(a - first, b - first) for ((a, b), _), (first, _) in zip(chosen, target.runs, strict=True)]
             parts = tuple([tuple([ranges[atom] for atom in axis]) for axis in axis_map.by_source_axis])
-            made.append(Demand(number, tuple(window), parts))
-    return made
+            result.append(Demand(number, tuple(window), parts))
+    return result
 
 
 def hits_in(stretch: Range, start: int, atoms: Sequence[AxisAtom], wanted: Region) -> list[Region]:
-    """Return the regions of parts, of those wanted of a source axis, whose positions lie in a stretch of the axis.
+    """Return the regions of parts whose positions on the source axis are in a range.
+
+    `region` limits the parts.
 
     >>> hits_in((3, 9), 0, [AxisAtom(0, 3, 4), AxisAtom(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
@@ -200,19 +210,19 @@ def hits_in(stretch: Range, start: int, atoms: Sequence[AxisAtom], wanted: Regio
     if whole[0] >= whole[1]:
         whole = end, end
 
-    def cut(places: range) -> list[Region]:
+    def split_each(positions: range) -> list[Region]:
         return [
-            ((at, at + 1), *region)
-            for at in places
-            for region in hits_in(stretch, start + at * step, atoms[1:], wanted[1:])
+            ((position, position + 1), *inner_region)
+            for position in positions
+            for inner_region in hits_in(stretch, start + position * step, atoms[1:], wanted[1:])
         ]
 
     middle: list[Region] = [(whole, *wanted[1:])] if whole[0] < whole[1] else []
-    return cut(range(begin, whole[0])) + middle + cut(range(whole[1], end))
+    return split_each(range(begin, whole[0])) + middle + split_each(range(whole[1], end))
 
 
 def extent_of(start: int, atoms: Sequence[AxisAtom], wanted: Region) -> Range:
-    """Return the positions of an axis, from the first to the last, that a region of its parts holds."""
+    """Return the range of an axis that a region of its parts spans."""
     first = last = start
     for (begin, end), atom in zip(wanted, atoms, strict=True):
         ends = begin * atom.step, (end - 1) * atom.step
@@ -221,34 +231,37 @@ def extent_of(start: int, atoms: Sequence[AxisAtom], wanted: Region) -> Range:
 
 
 def count_elements(axis_map: AxisMap, region: Region, chunks: Sizes, most: float = inf) -> int:
-    """Return how many elements of the source are decoded to fill a region: those of each chunk that holds one of them.
+    """Return the number of source elements that are decoded to fill a region.
 
-    Of `most` chunks on, those that several parts of the region share are counted several times.
+    A chunk that is read is decoded as a whole. From `max_chunks` chunks on, chunks shared by parts of the region are
+    counted several times.
 
     >>> from shapecalc.engine.stores.axis_map import axis_map
     >>> count_elements(axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """
-    demands = demands_of(axis_map, targets_of(axis_map, region))
-    touched = [
-        [_touched(axis_map, axis, step, each.parts[axis]) for axis, step in enumerate(chunks)] for each in demands
+    source_regions = demands_of(axis_map, targets_of(axis_map, region))
+    by_axis = [
+        [_touched(axis_map, axis, step, source_region.parts[axis]) for axis, step in enumerate(chunks)]
+        for source_region in source_regions
     ]
     axes = [*zip(axis_map.source, chunks, strict=True)]
-    if len(demands) == 1 or sum(prod(map(len, own)) for own in touched) > most:
-        return sum(prod(_positions(own, *axis) for own, axis in zip(each, axes, strict=True)) for each in touched)
-    places = {place for own in touched for place in every(*own)}
+    if len(source_regions) == 1 or sum(prod(map(len, indices)) for indices in by_axis) > most:
+        return sum(prod(_positions(own, *axis) for own, axis in zip(indices, axes, strict=True)) for indices in by_axis)
+    chunks_read = {chunk for indices in by_axis for chunk in every(*indices)}
     return sum(
-        prod(min(step, size - at * step) for at, (size, step) in zip(place, axes, strict=True)) for place in places
+        prod(min(step, size - index * step) for index, (size, step) in zip(chunk, axes, strict=True))
+        for chunk in chunks_read
     )
 
 
 def _touched(axis_map: AxisMap, axis: int, step: int, wanted: Region) -> Collection[int]:
-    """Return which chunks of an axis hold one of the positions that a demand wants."""
+    """Return the chunks of an axis that hold positions of a region of its parts."""
     atoms, start = axis_map.by_source_axis[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
         return _places(start, atoms, wanted, step)
     roll, size = axis_map.rolls[axis], axis_map.source[axis]
-    return {(cut.stretch[0] - roll) % size // step for cut in cuts_of(axis_map, axis, step, [wanted])}
+    return {(axis_read.stretch[0] - roll) % size // step for axis_read in cuts_of(axis_map, axis, step, [wanted])}
 
 
 def _places(start: int, atoms: Sequence[AxisAtom], wanted: Region, step: int) -> Collection[int]:
@@ -256,55 +269,71 @@ def _places(start: int, atoms: Sequence[AxisAtom], wanted: Region, step: int) ->
     wide = [abs(atom.step) for atom, part in zip(atoms, wanted, strict=True) if _length(part) > 1]
     if max(wide, default=0) <= step or last - first == prod(map(_length, wanted)):
         return range(first // step, (last - 1) // step + 1)
-    begins = [start + at * atoms[0].step for at in range(*wanted[0])]
-    return {place for begin in begins for place in _places(begin, atoms[1:], wanted[1:], step)}
+    first_positions = [start + position * atoms[0].step for position in range(*wanted[0])]
+    return {
+        chunk for first_position in first_positions for chunk in _places(first_position, atoms[1:], wanted[1:], step)
+    }
 
 
 def _positions(places: Collection[int], size: int, step: int) -> int:
-    """Return how many positions of an axis chunks have; the last one may be a part."""
+    """Return the number of positions in chunks of an axis; the last may be short."""
     return len(places) * step - (-(-size // step) * step - size if size // step in places else 0)
 
 
 def filled(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
-    """Return regions of the output as arrays; `source` is read by slices, each within one `block`, and once."""
-    outs = [np.empty([*map(_length, region)], source.dtype) for region in regions]
-    targets = [(out, each) for out, region in zip(outs, regions, strict=True) for each in targets_of(axis_map, region)]
-    buffers = [
-        np.empty([*map(_length, target.runs)], out.dtype) if axis_map.mixes else _by_parts(axis_map, target, out)
-        for out, target in targets
+    """Return regions of the output as arrays.
+
+    `source` is read by slices, each within one `block`, and each block once.
+    """
+    outputs = [np.empty([*map(_length, region)], source.dtype) for region in regions]
+    targets = [
+        (output, target)
+        for output, region in zip(outputs, regions, strict=True)
+        for target in targets_of(axis_map, region)
     ]
-    demands = demands_of(axis_map, [target for _, target in targets])
-    views = [_by_source(axis_map, demand, buffers[demand.target]) for demand in demands]
-    for crop, hits in blocks(axis_map, demands, block):
+    buffers = [
+        np.empty([*map(_length, target.runs)], output.dtype) if axis_map.mixes else _by_parts(axis_map, target, output)
+        for output, target in targets
+    ]
+    source_regions = demands_of(axis_map, [target for _, target in targets])
+    views = [_by_source(axis_map, source_region, buffers[source_region.target]) for source_region in source_regions]
+    for crop, hits in blocks(axis_map, source_regions, block):
         axes = zip(crop, axis_map.rolls, axis_map.source, strict=True)
         unrolled = [slice((a - roll) % size, (a - roll) % size + b - a) for (a, b), roll, size in axes]
-        read = np.asarray(source[tuple(unrolled)])
-        for number, own in hits.items():
-            for chosen in every(*own):
-                _place(axis_map, views[number], read, crop, demands[number], chosen)
+        data = np.asarray(source[tuple(unrolled)])
+        for number, hits_by_axis in hits.items():
+            for choice in every(*hits_by_axis):
+                _place(axis_map, views[number], data, crop, source_regions[number], choice)
     if axis_map.mixes:
-        for (out, target), buffer in zip(targets, buffers, strict=True):
+        for (output, target), buffer in zip(targets, buffers, strict=True):
             sizes = [[_length(target.parts[atom]) for atom in run.outputs] for run in axis_map.runs]
-            _by_parts(axis_map, target, out)[...] = _split(buffer, sizes)
-    return outs
+            _by_parts(axis_map, target, output)[...] = _split(buffer, sizes)
+    return outputs
 
 
 def cuts_of(axis_map: AxisMap, axis: int, step: int, wanted: Sequence[Region]) -> list[Cut]:
-    """Return the stretches of a source axis, within steps, that hold what demands want of it."""
+    """Return the ranges of a source axis to read, each within one step of the grid."""
     atoms, start = axis_map.by_source_axis[axis], axis_map.starts[axis]
     extents = [extent_of(start, atoms, region) for region in wanted]
-    first, last = min(each[0] for each in extents), max(each[1] for each in extents)
-    found = []
-    for stretch in _steps_between(axis_map.source[axis], axis_map.rolls[axis], step, first, last):
-        hits = {number: own for number, region in enumerate(wanted) if (own := hits_in(stretch, start, atoms, region))}
-        inside = [extent_of(start, atoms, region) for own in hits.values() for region in own]
+    first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
+    reads = []
+    for span in _steps_between(axis_map.source[axis], axis_map.rolls[axis], step, first, last):
+        hits = {
+            number: hits_here
+            for number, region in enumerate(wanted)
+            if (hits_here := hits_in(span, start, atoms, region))
+        }
+        inside = [extent_of(start, atoms, region) for hits_here in hits.values() for region in hits_here]
         if inside:
-            found.append(Cut((min(a for a, _ in inside), max(b for _, b in inside)), hits))
-    return found
+            reads.append(Cut((min(a for a, _ in inside), max(b for _, b in inside)), hits))
+    return reads
 
 
 def _steps_between(size: int, roll: int, step: int, first: int, last: int) -> Iterator[Range]:
-    """Yield the stretches of an axis between two positions that lie in one step of it; both are after the roll."""
+    """Yield a range of an axis in pieces within one step of the grid.
+
+    The range is after the roll, the grid before it.
+    """
     for begin, end, on in ((0, roll, size - roll), (roll, size, -roll)):
         low, high = max(first, begin), min(last, end)
         if low < high:
@@ -315,29 +344,35 @@ def _steps_between(size: int, roll: int, step: int, first: int, last: int) -> It
 def blocks(
     axis_map: AxisMap, demands: Sequence[Demand], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
-    """Yield each region of the source that is read, and what it holds of each demand, by axis."""
-    axes = [cuts_of(axis_map, axis, step, [each.parts[axis] for each in demands]) for axis, step in enumerate(block)]
+    """Yield each region of the source to read, and the regions of parts in it.
+
+    These are by number of the source region, then by axis.
+    """
+    axes = [
+        cuts_of(axis_map, axis, step, [source_region.parts[axis] for source_region in demands])
+        for axis, step in enumerate(block)
+    ]
     for chosen in every(*axes):
-        numbers = set(range(len(demands))).intersection(*[cut.hits for cut in chosen])
+        numbers = set(range(len(demands))).intersection(*[axis_read.hits for axis_read in chosen])
         if numbers:
-            hits = {number: [cut.hits[number] for cut in chosen] for number in sorted(numbers)}
-            yield tuple([cut.stretch for cut in chosen]), hits
+            hits = {number: [axis_read.hits[number] for axis_read in chosen] for number in sorted(numbers)}
+            yield tuple([axis_read.stretch for axis_read in chosen]), hits
 
 
 def _split(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
-    """Return a view with each axis split into sizes, by strides alone."""
+    """Return a view with each axis split into sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
         shape += parts
-        strides += [view.strides[axis] * prod(parts[place + 1 :]) for place in range(len(parts))]
+        strides += [view.strides[axis] * prod(parts[number + 1 :]) for number in range(len(parts))]
     return np.lib.stride_tricks.as_strided(view, shape, strides)
 
 
 def _by_parts(axis_map: AxisMap, target: Target, out: Any) -> Any:
-    """Return the view of a target in its region, an axis for each part: the repeated, then those of the runs."""
+    """Return the view of a target with an axis per part: repeated parts, then groups."""
     axes = axis_map.by_output_axis
     atoms = [atom for axis in axes for atom in axis]
-    view = out[(*[slice(*each) for each in target.place], ...)]
+    view = out[(*[slice(*span) for span in target.place], ...)]
     view = _split(view, [[_length(target.whole[atom]) for atom in axis] for axis in axes])
     view = view[(*[_within(target.parts[atom], target.whole[atom]) for atom in atoms], ...)]
     order = [*axis_map.repeated, *[atom for run in axis_map.runs for atom in run.outputs]]
@@ -349,39 +384,42 @@ def _length(positions: Range) -> int:
 
 
 def _within(part: Range, whole: Range) -> slice:
-    """Return where a range is in another one."""
+    """Return the slice of a range within another."""
     return slice(part[0] - whole[0], part[1] - whole[0])
 
 
 def _by_source(axis_map: AxisMap, demand: Demand, buffer: Any) -> Any:
-    """Return the view that a demand fills, an axis for each part of the source; repeated axes come first."""
-    repeated = buffer.ndim - len(axis_map.runs)
-    view = buffer[(slice(None),) * repeated + (*[slice(*each) for each in demand.window], ...)]
+    """Return the view that a source region fills, with an axis per source part.
+
+    Repeated axes come first.
+    """
+    repeats = buffer.ndim - len(axis_map.runs)
+    view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in demand.window], ...)]
     ordered = [atom for axis in axis_map.by_source_axis for atom in axis]
     lengths = dict(zip(ordered, [_length(part) for parts in demand.parts for part in parts], strict=True))
     sizes = [[lengths[atom] for atom in run.sources] for run in axis_map.runs]
-    view = _split(view, [[size] for size in view.shape[:repeated]] + sizes)
+    view = _split(view, [[size] for size in view.shape[:repeats]] + sizes)
     atoms = [atom for run in axis_map.runs for atom in run.sources]
-    return view.transpose([*range(repeated), *[repeated + atoms.index(atom) for atom in ordered]])
+    return view.transpose([*range(repeats), *[repeats + atoms.index(atom) for atom in ordered]])
 
 
 def _place(axis_map: AxisMap, view: Any, read: Any, crop: Region, demand: Demand, chosen: Sequence[Region]) -> None:
-    """Put what a block holds of a demand where it goes."""
-    shape, strides, first, into = list[int](), list[int](), list[slice](), list[slice]()
+    """Copy the elements of a block that belong to a source region into its view."""
+    shape, strides, first, targets = list[int](), list[int](), list[slice](), list[slice]()
     for axis, (region, atoms, (begin, _)) in enumerate(zip(chosen, axis_map.by_source_axis, crop, strict=True)):
         shape += [*map(_length, region)]
         strides += [atom.step * read.strides[axis] for atom in atoms]
-        own = zip(region, atoms, strict=True)
-        first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.step for part, atom in own) - begin, None))
-        into += [_within(part, wanted) for part, wanted in zip(region, demand.parts[axis], strict=True)]
-    _move(view[(..., *into)], np.lib.stride_tricks.as_strided(read[(*first, ...)], shape, strides))
+        pairs = zip(region, atoms, strict=True)
+        first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.step for part, atom in pairs) - begin, None))
+        targets += [_within(part, wanted) for part, wanted in zip(region, demand.parts[axis], strict=True)]
+    _move(view[(..., *targets)], np.lib.stride_tricks.as_strided(read[(*first, ...)], shape, strides))
 
 
 def _move(target: Any, source: Any) -> None:
-    """Fill a view in its own order, less than `ONCE` at a time; one with more axes than the source repeats it.
+    """Copy into a view in memory order of the view, in blocks of `MAX_COPY_BYTES`.
 
-    Where a view is not in one piece and is best filled in tiles, at most `ONCE` of memory is filled, and the view from
-    that.
+    A view with more axes than the source repeats it. A view that is not contiguous and best filled in tiles is filled
+    from a contiguous buffer of a block.
     """
     if target.ndim != source.ndim or source.nbytes < TINY:
         target[...] = source
@@ -390,12 +428,12 @@ def _move(target: Any, source: Any) -> None:
     target, source = target.transpose(order), source.transpose(order)
     rows = max(1, ONCE // max(1, target[:1].nbytes))
     for start in range(0, len(target), rows):
-        into, rows_of_source = target[start : start + rows], source[start : start + rows]
-        if into.flags.c_contiguous:
-            copy_into(into, rows_of_source)
-        elif into.nbytes > ONCE or fill_for(rows_of_source) is np.copyto:
-            into[...] = rows_of_source
+        part, rows_of_source = target[start : start + rows], source[start : start + rows]
+        if part.flags.c_contiguous:
+            copy_into(part, rows_of_source)
+        elif part.nbytes > ONCE or fill_for(rows_of_source) is np.copyto:
+            part[...] = rows_of_source
         else:
-            whole = np.empty(into.shape, into.dtype)
+            whole = np.empty(part.shape, part.dtype)
             copy_into(whole, rows_of_source)
-            into[...] = whole
+            part[...] = whole

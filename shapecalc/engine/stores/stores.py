@@ -1,9 +1,9 @@
-"""Arrays in stores: Zarr arrays in folders, and as inputs arrays in HDF5 and .npy files.
+"""Arrays in stores: Zarr arrays, and as inputs also arrays of HDF5 and .npy files.
 
-Of a Zarr array, all metadata that are not changed are carried over as they stand: element type, codecs, fill value,
-attributes, order, separators. Zarr's arrays are written through copies, comparisons and an event loop that take longer
-than many codecs do. So whole chunks are given to the array's own codecs, and what they make is written here: it is on
-the disk before it counts.
+All metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes,
+order, separators. Writing through Zarr's arrays costs copies, comparisons and an event loop, which take longer than
+many codecs. Whole chunks are therefore encoded by the array's own codecs and written here, and each is flushed to the
+disk before it counts.
 
 Source: Zarr storage specification version 2; Zarr core specification version 3, with the codecs sharding and transpose.
 """
@@ -40,36 +40,39 @@ from shapecalc.engine.stores.regions import Region
 from shapecalc.engine.whole_files import sync_folders, write_together, write_whole
 
 ChunkIndex = tuple[int, ...]
-"""Which chunk of each axis."""
+"""The index of a chunk on each axis."""
 _of_thread = local()
 NAMES_OF_XARRAY = "_ARRAY_DIMENSIONS"
-"""The attribute in which xarray keeps the names of dimensions in version 2."""
+"""The attribute in which xarray stores the names of dims in version 2."""
 SHARDING = "sharding_indexed"
 BLOSC_LENGTH = slice(12, 16)
-"""Where a chunk that Blosc has packed says how long it is. Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc."""
+"""The bytes of a Blosc chunk that state its compressed length.
+
+Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc.
+"""
 
 
 class Metadata(Record):
-    """The metadata of an array, by file."""
+    """The metadata files of an array, parsed."""
 
     version: int
     files: Mapping[str, Any]
 
     @property
     def main(self) -> dict[str, Any]:
-        """What says its shape."""
-        found: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
-        return found
+        """The metadata that state the shape."""
+        document: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
+        return document
 
     @property
     def chunks(self) -> Sizes:
-        """The chunks that files hold: of a sharded array, the shards."""
+        """The shape of the chunks in files; of a sharded array, the shards."""
         grid = self.main.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
         return tuple(grid if self.version == 3 else self.main["chunks"])
 
     @property
     def inner(self) -> Sizes | None:
-        """The chunks inside a shard; None if the array is not sharded."""
+        """The shape of the chunks in a shard; None if the array is not sharded."""
         for codec in self.main.get("codecs", ()):
             if codec["name"] == SHARDING:
                 return tuple(codec["configuration"]["chunk_shape"])
@@ -77,38 +80,41 @@ class Metadata(Record):
 
 
 class Store(Record):
-    """An array in a store, open: what it is and how it is read."""
+    """An open array in a store."""
 
     array: Any
-    """What its library reads it by."""
+    """The array of its library."""
     source: Any
-    """What reads parts of one block by slices."""
+    """The reader of slices that are within one block."""
     chunks: Sizes
-    """What is decoded at once."""
+    """The shape that is decoded at once."""
     block: Sizes
-    """What is read at once."""
+    """The shape that is read at once."""
     metadata: Metadata | None
-    """Its metadata, if it is a Zarr array."""
+    """The metadata of a Zarr array."""
     scratch: int = 0
-    """The bytes of disk that it is unpacked to while it is open, where temporary files are."""
+    """The bytes of the scratch file to which the array is unpacked while it is open."""
 
 
 def state_of(text: str) -> str:
-    """Return what tells a source from another one, and from itself after a change.
+    """Return a digest of the names, sizes and times of the files of a source.
 
-    That is a digest of the names, sizes and times of its files. Raises `FileError` if they cannot be listed.
+    It differs between sources, and after a change. Raises `FileError` if the files cannot be listed.
     """
     digest = hashlib.sha256()
     try:
-        for name, found in _files_of(place_of(text)):
-            digest.update(os.fsencode(f"{name}\0{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}\n"))
+        for name, status in _files_of(place_of(text)):
+            digest.update(os.fsencode(f"{name}\0{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"))
     except OSError as error:
         raise FileError(f"{text}: {reason_of(error)}") from None
     return digest.hexdigest()[:32]
 
 
 def _files_of(root: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files of an array, folder by folder in the order of their names; a linked folder counts once."""
+    """Yield the files of an array in a fixed order.
+
+    A folder that is linked several times is listed once.
+    """
     if not root.is_dir():
         yield str(root), root.stat()
         return
@@ -125,9 +131,9 @@ def _files_of(root: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def open_store(text: str) -> Store:
-    """Return the store that a text names: `x.zarr:group/array`, `x.h5:/data`, `x.npy`; it stays open for the next call.
+    """Open the store of a text: `x.zarr:group/array`, `x.h5:/data`, `x.npy`.
 
-    Raises `FileError` if it cannot be used.
+    An open store is cached. Raises `FileError` if it cannot be used.
     """
     return _open_store(text, _stamp(place_of(text)))
 
@@ -139,7 +145,10 @@ def place_of(text: str) -> Path:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return what tells a file, or the metadata of an array, from others that had its name; nothing if it has none."""
+    """Return the stamp of a file, or of the metadata of an array.
+
+    Returns an empty tuple if neither exists.
+    """
     return next(filter(None, map(stamp, (path / "zarr.json", path / ".zarray", path))), ())
 
 
@@ -154,8 +163,8 @@ def _open_store(text: str, _: tuple[int, ...]) -> Store:
                 return _open_hdf5(path, member)
         source = open_array(text)
     except ImportError as error:
-        said = missing(error.name or "zarr", "h5py" if error.name == "h5py" else "zarr")
-        raise FileError(f"{text}: {said}") from None
+        problem = missing(error.name or "zarr", "h5py" if error.name == "h5py" else "zarr")
+        raise FileError(f"{text}: {problem}") from None
     scratch = source.array.nbytes if source.mapped is None else 0
     return _in_blocks(source.array, text, rows_of(source.shape, source.kind.itemsize), None, scratch)
 
@@ -182,13 +191,13 @@ def _open_hdf5(path: str, member: str) -> Store:
 
 
 def _in_blocks(array: Any, where: str, chunks: Sizes, metadata: Metadata | None, scratch: int = 0) -> Store:
-    """Return a store that its library reads, several small chunks at once."""
+    """Return a store whose library reads several small chunks at once."""
     block = block_of(chunks, array.shape, array.dtype.itemsize)
     return Store(array, Blocks(array, where), chunks, block, metadata, scratch)
 
 
 def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Return how much is read at once along each axis: whole chunks, up to `READ` bytes.
+    """Return the shape that is read at once: whole chunks, up to `READ_BLOCK_BYTES`.
 
     >>> block_of((1, 512), (100, 4096), 4)
     (100, 4096)
@@ -201,7 +210,10 @@ def block_of(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tupl
 
 
 def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) -> None:
-    """Make the array that axis_map make of a source, without chunks yet; raise `OSError` if that cannot be done."""
+    """Create the output array of a map, without chunks.
+
+    Raises `OSError` if it cannot be written.
+    """
     chunks = tuple([max(1, chunk) for chunk in chunks])
     if source.metadata is not None:
         write_metadata(folder, output_metadata(source.metadata, axis_map, chunks))
@@ -212,7 +224,7 @@ def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) 
 
 
 def open_to_write(folder: str) -> Chunks:
-    """Return the chunks of a Zarr array to write; it stays open for the next call."""
+    """Open the chunks of a Zarr array for writing; an open array is cached."""
     return _open_to_write(folder, _stamp(Path(folder)))
 
 
@@ -222,7 +234,7 @@ def _open_to_write(folder: str, _: tuple[int, ...]) -> Chunks:
 
 
 def _zarr_array(folder: str, mode: str) -> Any:
-    """Return a Zarr array, open; what the library says of rare element types is nothing that this run could mend."""
+    """Open a Zarr array, without the library's warnings about rare element types."""
     import zarr
 
     with warnings.catch_warnings(), unreadable_on(FOREIGN):
@@ -231,7 +243,7 @@ def _zarr_array(folder: str, mode: str) -> Any:
 
 
 def read_metadata(folder: Path) -> Metadata:
-    """Return the metadata of an array; raise `OSError`, `ValueError` if they cannot be used."""
+    """Read the metadata of an array; raise `OSError` or `ValueError`."""
     names, version = (["zarr.json"], 3) if (folder / "zarr.json").exists() else ([".zarray", ".zattrs"], 2)
     files = {}
     for name in names:
@@ -241,9 +253,9 @@ def read_metadata(folder: Path) -> Metadata:
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
-    """Write the metadata of an array into a folder of its own; raise `OSError` if that cannot be done.
+    """Write the metadata of an array into its folder; raise `OSError` if that fails.
 
-    What says its shape is written last: where it is there, all of them are.
+    The file that states the shape is written last: if it exists, all of them do.
     """
     folder.mkdir(exist_ok=True)
     for name in sorted(metadata.files, reverse=True):
@@ -251,15 +263,15 @@ def write_metadata(folder: Path, metadata: Metadata) -> None:
 
 
 def output_metadata(source: Metadata, axis_map: AxisMap, chunks: Sizes) -> Metadata:
-    """Return the metadata of what axis_map make of an array, in these chunks; of a sharded array, shards."""
+    """Return the metadata of the output of a map, with the given chunks or shards."""
     main = {**source.main, "shape": [*axis_map.output]}
     files: dict[str, Any] = {**source.files}
     if source.version == 2:
         files[".zarray"] = main | {"chunks": [*chunks]}
         if NAMES_OF_XARRAY in files.get(".zattrs", {}):
-            kept = _names_after(files[".zattrs"][NAMES_OF_XARRAY], axis_map)
-            named = [name or f"dim_{axis}" for axis, name in enumerate(kept)]
-            files[".zattrs"] = {**files[".zattrs"], NAMES_OF_XARRAY: named}
+            names = _names_after(files[".zattrs"][NAMES_OF_XARRAY], axis_map)
+            all_names = [name or f"dim_{axis}" for axis, name in enumerate(names)]
+            files[".zattrs"] = {**files[".zattrs"], NAMES_OF_XARRAY: all_names}
         return Metadata(2, files)
     main["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": [*chunks]}}
     main["codecs"] = [_codec(codec, chunks, source.chunks) for codec in main["codecs"] if _fits(codec, len(chunks))]
@@ -269,64 +281,67 @@ def output_metadata(source: Metadata, axis_map: AxisMap, chunks: Sizes) -> Metad
 
 
 def _fits(codec: Mapping[str, Any], rank: int) -> bool:
-    """Say whether a codec is one for arrays of a rank; a transpose is for one rank alone."""
+    """Return whether a codec supports a rank; a transpose supports one rank only."""
     return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
 
 
 def _codec(codec: Mapping[str, Any], shards: Sizes, before: Sizes) -> Mapping[str, Any]:
-    """Return a codec for the output; shards hold about as many chunks as those of the source."""
+    """Return a codec for the output.
+
+    Output shards have about as many chunks as those of the source.
+    """
     if codec["name"] != SHARDING:
         return codec
-    own = codec["configuration"]
-    inner = parts_of(shards, max(1, prod(before) // prod(own["chunk_shape"])))
-    codecs = [each for each in own["codecs"] if _fits(each, len(shards))]
-    return {**codec, "configuration": {**own, "chunk_shape": [*inner], "codecs": codecs}}
+    configuration = codec["configuration"]
+    inner = parts_of(shards, max(1, prod(before) // prod(configuration["chunk_shape"])))
+    codecs = [inner_codec for inner_codec in configuration["codecs"] if _fits(inner_codec, len(shards))]
+    return {**codec, "configuration": {**configuration, "chunk_shape": [*inner], "codecs": codecs}}
 
 
 def parts_of(shape: Sizes, count: int) -> Sizes:
-    """Return a shape that divides another into at most so many equal parts, from the first axis on.
+    """Divide a shape into at most `count` equal parts, from the first axis on.
 
     >>> parts_of((6, 4), 12), parts_of((7, 4), 4)
     ((1, 2), (7, 1))
     """
     parts = []
     for size in shape:
-        cut = next(each for each in range(min(size, count), 0, -1) if gcd(each, size) == each)
-        count //= cut
-        parts.append(size // cut)
+        divisor = next(divisor for divisor in range(min(size, count), 0, -1) if gcd(divisor, size) == divisor)
+        count //= divisor
+        parts.append(size // divisor)
     return tuple(parts)
 
 
 def _names_after(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
-    """Return the names of the output's axes: those of the source's axes that are there as they were."""
-    kept: list[str | None] = [None] * len(axis_map.output)
+    """Return the names of output axes that are whole source axes; None for others."""
+    names_out: list[str | None] = [None] * len(axis_map.output)
     for run in axis_map.runs:
-        (one, *others), own = run.sources, run.outputs[0]
-        if not others and one.size == axis_map.source[one.axis] and own.size == axis_map.output[own.axis]:
-            kept[own.axis] = names[one.axis]
-    return kept
+        (source, *more), output = run.sources, run.outputs[0]
+        if not more and source.size == axis_map.source[source.axis] and output.size == axis_map.output[output.axis]:
+            names_out[output.axis] = names[source.axis]
+    return names_out
 
 
 class Written(Record):
-    """What files hold: their checksum, CRC-32, how many they are, and their bytes."""
+    """A summary of written files: CRC-32, number, bytes."""
 
     checksum: int = 0
     files: int = 0
     size: int = 0
 
     def and_file(self, data: Any) -> Written:
-        """Return the same with one more file."""
+        """Return the summary with one more file."""
         return Written(crc32(data, self.checksum), self.files + 1, self.size + memoryview(data).nbytes)
 
 
 class Blocks(Record):
-    """An array that its library reads by slices, and where it lies."""
+    """An array that its library reads by slices."""
 
     array: Any
     where: str
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Return a part; raise `Unreadable` for a damaged one."""
+        """Read a part; raise `UnreadableError` if it is damaged."""
         with unreadable_on(FOREIGN, where=self.where):
             return np.asarray(self.array[(*slices, ...)], self.dtype)
 
@@ -337,38 +352,38 @@ class Blocks(Record):
 
 
 class Chunks(Record):
-    """The chunks of an array, by their places; of a sharded array, the shards."""
+    """The chunks of a Zarr array; of a sharded array, the shards."""
 
     array: Any
     folder: Path
     spec: Any
-    """What the codecs are told of a chunk."""
+    """The description of a chunk for the codecs."""
 
     def file(self, place: ChunkIndex) -> Path:
-        """Return the file of a chunk."""
+        """Return the path of a chunk."""
         return Path(self.folder, self.array.metadata.encode_chunk_key(place))
 
     def places(self, region: Region) -> Iterator[ChunkIndex]:
-        """Yield the places of the chunks that a region goes through."""
+        """Yield the indices of the chunks that a region overlaps."""
         steps = zip(region, self.spec.shape, strict=True)
         yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
 
     def __getitem__(self, slices: Sequence[slice]) -> Any:
-        """Return a part of one chunk; raise `Unreadable` for a damaged one."""
-        place = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
+        """Read a part of one chunk; raise `UnreadableError` if it is damaged."""
+        index = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
         try:
-            packed = np.fromfile(self.file(place), "B")
+            packed = np.fromfile(self.file(index), "B")
         except FileNotFoundError:
-            return Blocks(self.array, str(self.folder))[slices]  # nothing but fill values
-        # what Blosc unpacks goes on in memory behind a chunk that is cut
+            return Blocks(self.array, str(self.folder))[slices]  # only fill values
+        # Blosc reads past the end of a truncated chunk
         is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
-        with unreadable_on(FOREIGN, where=str(self.file(place))):
+        with unreadable_on(FOREIGN, where=str(self.file(index))):
             if is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
                 raise ValueError(f"it holds {len(packed)} bytes, and Blosc packed it to {length}")
             buffer = self.spec.prototype.buffer.from_array_like(packed)
             (whole,) = _done(self._codecs.decode([(buffer, self.spec)]))
-        begins = [at * step for at, step in zip(place, self.spec.shape, strict=True)]
-        inside = [slice(part.start - at, part.stop - at) for part, at in zip(slices, begins, strict=True)]
+        starts = [number * step for number, step in zip(index, self.spec.shape, strict=True)]
+        inside = [slice(part.start - start, part.stop - start) for part, start in zip(slices, starts, strict=True)]
         return whole.as_numpy_array()[(*inside, ...)]
 
     @property
@@ -381,7 +396,7 @@ class Chunks(Record):
         return self.array._async_array.codec_pipeline
 
     def _encoded(self, part: Any) -> Any:
-        """Return the bytes of a chunk; None if it holds nothing but fill values."""
+        """Encode a chunk; return None if it only has fill values."""
         fill = self.array.fill_value
         if fill is not None and part.size and _is_full_of(part, np.asarray(fill, part.dtype)):
             return None
@@ -396,36 +411,36 @@ class Chunks(Record):
         return None if packed is None else packed.as_buffer_like()
 
     def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> Written:
-        """Write chunks and return what their files hold: each is on the disk, whole or not there.
+        """Write chunks atomically, and return a summary of their files.
 
-        Raises `OSError` if that cannot be done.
+        Every file is on the disk when it has its name. Raises `OSError` if a file cannot be written.
         """
         written = Written()
 
         def files() -> Iterator[tuple[Path, Any]]:
             nonlocal written
-            for place, part in parts:
+            for index, part in parts:
                 data = self._encoded(part)
                 if data is not None:
                     written = written.and_file(data)
-                    yield self.file(place), data
+                    yield self.file(index), data
 
-        waiting = files()
-        while done := write_together(islice(waiting, 64)):  # so many files are open at once
-            sync_folders(done, self.folder)
+        pending = files()
+        while paths := write_together(islice(pending, 64)):  # bounds the number of open files
+            sync_folders(paths, self.folder)
         return written
 
     def held(self, region: Region) -> Written:
-        """Return what the files of a region hold now."""
-        held = Written()
-        for place in self.places(region):
+        """Return a summary of the existing files of a region."""
+        summary = Written()
+        for index in self.places(region):
             with suppress(FileNotFoundError):
-                held = held.and_file(self.file(place).read_bytes())
-        return held
+                summary = summary.and_file(self.file(index).read_bytes())
+        return summary
 
 
 def chunks_of(array: Any, folder: Path) -> Chunks:
-    """Return the chunks of a Zarr array that lies in a folder."""
+    """Return the chunks of a Zarr array in a folder."""
     from zarr.core.array_spec import ArrayConfig
     from zarr.core.buffer import default_buffer_prototype
 
@@ -434,7 +449,7 @@ def chunks_of(array: Any, folder: Path) -> Chunks:
 
 
 def _is_full_of(part: Any, fill: Any) -> bool:
-    """Say whether an array holds one value alone, byte for byte."""
+    """Return whether every element of an array equals a value, byte for byte."""
     first = part[(slice(1),) * part.ndim]
     if first.tobytes() != fill.tobytes():
         return False
@@ -444,9 +459,9 @@ def _is_full_of(part: Any, fill: Any) -> bool:
 
 @contextmanager
 def running_codecs() -> Iterator[None]:
-    """Let chunks be read and written on this thread meanwhile: codecs run on an event loop.
+    """Run an event loop for the codecs on this thread, inside a block.
 
-    It ends without a thread of its own, which could not begin where there is no memory left.
+    `asyncio.run` is not usable: it starts a thread at its end, which fails if the memory is used up.
     """
     _of_thread.loop = asyncio.new_event_loop()
     try:

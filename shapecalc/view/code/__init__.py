@@ -1,7 +1,7 @@
-"""Answers as code: the program of a framework that does the same.
+"""Code generation: answers as programs of a framework.
 
-The code reads `x` and leaves its result in `y`. If a request means something else in that framework, the code
-asks for what was meant, and a warning says so.
+The code reads `x` and assigns its result to `y`. If a request has another meaning in that framework, the code requests
+the same result, and a warning says so.
 """
 
 from __future__ import annotations
@@ -22,21 +22,23 @@ TARGETS = {
     "einops": EINOPS,
     "command": "shapecalc.view.code",
 }
-"""The targets of code, each with the module that has its writer. A module is imported on first use."""
+"""The targets of code with the modules of their writers.
+
+A module is imported on first use.
+"""
 
 
 class Code(Record):
-    """A piece of code, and warnings to read before it is used."""
+    """Generated code, with warnings to read before its use."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
 def code(answer: Trace | Chain, target: str) -> Code:
-    """Return the code for `target` that does what `answer` answers.
+    """Return the code for `target` that computes an answer.
 
-    Raises `ShapeError` (usage) if there is no such target, if the request is refused, or if the target has no code
-    for the answer.
+    Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
 
     >>> import shapecalc as sc
     >>> print(code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
@@ -50,15 +52,18 @@ def code(answer: Trace | Chain, target: str) -> Code:
 
 
 def writer(target: str) -> Callable[..., Code]:
-    """Return the function that writes code for `target`; raise `ShapeError` (usage) if there is none."""
+    """Return the function that writes code for `target`.
+
+    Raises `ShapeError` (usage) if unknown.
+    """
     writers: dict[str, Callable[..., Code]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
     return writers[target]
 
 
 def command(answer: Trace | Chain) -> Code:
-    """Return the command line that gives `answer`."""
+    """Return the command line of an answer."""
     return Code(command_line(answer))
 
 
 WRITERS = {"command": command}
-"""What writes the targets that need no module of their own."""
+"""The writers of the targets without a module of their own."""

@@ -1,6 +1,6 @@
-"""NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle code: one line for each stage. A row says what a framework writes.
+"""Code for NumPy, PyTorch, JAX, TensorFlow and PaddlePaddle.
 
-A size that a 0 copies is read from the tensor itself.
+Each stage is one line. A size that a 0 copies is read from the tensor.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of
 
 
 class Framework(Record):
-    """What a framework writes, as templates, for the tensor `{x}`.
+    """The templates of a framework's calls on the tensor `{x}`.
 
-    Numbers are written as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` in place of them is
-    written for one after another.
+    Numbers are filled in as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` is applied once for
+    each axis.
     """
 
     name: str
@@ -35,31 +35,34 @@ class Framework(Record):
     expand: str
     tile: str
     take: str
-    """What takes the positions `{indices}` of `{axis}`; `{whole}` is a slice of each axis before it."""
+    """Takes the positions `{indices}` of `{axis}`.
+
+    `{whole}` is a slice of each axis before it.
+    """
     split: str
     roll: str
     shape: str
     """The vector of the dims from `{start}` to `{end}`."""
     flip: str = ""
-    """What reverses axes, if no slice goes backwards."""
+    """Reverses axes; empty if slices take negative steps."""
     view: str = ""
-    """What reads `x` itself as another shape, if that is not a reshape."""
+    """Reshapes `x` itself without a copy, if that differs from a reshape."""
     flatten: str = ""
-    """What merges the axes `{first}` to `{last}`, if that is not a reshape."""
+    """Merges the axes `{first}` to `{last}`, if that differs from a reshape."""
     kept: str = ""
-    """What stands in an expand for a dim that the tensor has, if there is a sign."""
+    """The placeholder of an unchanged dim in an expand; empty if there is none."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
     most_sliced: int | None = None
-    """The most dims of a tensor that it slices."""
+    """The maximum rank of a tensor that can be sliced."""
     most_tiled: int | None = None
-    """The most dims of a tensor that it tiles."""
+    """The maximum rank of a tensor that can be tiled."""
     tiles_new_axes: bool = True
-    """Whether its tile takes more repeats than there are dims."""
+    """Whether its tile takes more repeats than the tensor has dims."""
     short_rolls: bool = False
-    """Whether it rolls only by numbers of 32 bits."""
+    """Whether shifts of a roll are 32-bit integers."""
     rules: Rules | None = None
-    """How its 0 copies a dim in a requested shape, if it does."""
+    """The rules for a 0 that copies a dim of a requested shape, if it does."""
 
 
 NUMPY = Framework(
@@ -134,7 +137,7 @@ PADDLE = Framework(
 
 
 class Program(Writer):
-    """A program of a framework while it is written."""
+    """A writer of one framework's program."""
 
     def __init__(self, answer: Trace | Chain, framework: Framework) -> None:
         """Start at the input `x`."""
@@ -142,18 +145,21 @@ class Program(Writer):
         self.rows, self.name = framework, framework.name
 
     def read(self, axes: Sequence[int]) -> str:
-        """Return the expression for the product of neighbouring axes."""
+        """Return the expression for the product of consecutive axes."""
         shape = self.rows.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
         return self.rows.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
     def size(self, dim: Dim) -> str:
-        """Return the expression for a size, as `x` and the names that are given tell it."""
+        """Return the expression for a size in terms of `x` and the named sizes."""
         return size_text(self.readings.read(dim), self.rows.shape_of.format(x="x"))
 
     def requested(self, dim: RequestedDim, kept: str = "") -> str:
-        """Return what asks for a dim; `kept` is the sign for one that the tensor has, if there is one."""
+        """Return the expression for a requested dim.
+
+        `kept_placeholder` replaces an unchanged one.
+        """
         if dim.inferred:
             return "-1"
         if dim.axes is None:
@@ -161,104 +167,119 @@ class Program(Writer):
         return kept if kept and len(dim.axes) == 1 else self.read(dim.axes)
 
     def written(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
-        """Return a template with numbers. Call arguments that are none are `()`: no arguments mean something else."""
+        """Fill numbers into a template.
+
+        An empty argument list is written as `()`, since a call without arguments has another meaning.
+        """
         texts, tensor = [*map(str, numbers)], tensor or self.tensor
         if "{axis}" in template:
             for axis in texts:
                 tensor = template.format(x=tensor, axis=axis)
             return tensor
-        joined = ", ".join(texts)
-        in_tuple = f"({joined},)" if len(texts) == 1 else f"({joined})"
-        return template.format(x=tensor, args=joined or "()", tuple=in_tuple, list=f"[{joined}]")
+        argument_text = ", ".join(texts)
+        tuple_text = f"({argument_text},)" if len(texts) == 1 else f"({argument_text})"
+        return template.format(x=tensor, args=argument_text or "()", tuple=tuple_text, list=f"[{argument_text}]")
 
     def transpose(self, call: Call) -> None:
-        """Write what moves axes."""
+        """Write a permutation."""
         self.put(self.written(self.rows.transpose, call.move(Permute).axes))
 
     def reshape(self, call: Call) -> None:
-        """Write what cuts the elements anew."""
-        rows = self.rows
-        if rows.rules:
-            dims = requested_shape(call, self.readings, rows.rules).dims
-            return self.put(self.written(rows.reshape, map(size_text, dims)))
-        if rows.flatten and call.stage.kind is Kind.MERGE:
+        """Write a reshape, a view or a flatten."""
+        framework = self.rows
+        if framework.rules:
+            dims = requested_shape(call, self.readings, framework.rules).dims
+            return self.put(self.written(framework.reshape, map(size_text, dims)))
+        if framework.flatten and call.stage.kind is Kind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
             if DIALECTS[call.trace.dialect].flattens is Flattens.RANGE and len(merging) < 2:
-                first, widest = max(enumerate(call.dims), key=lambda at: len(at[1].axes or ()))
+                first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
-                return self.put(rows.flatten.format(x=self.tensor, first=first, last=last))
-        whole = rows.view and call.stage.kind is Kind.VIEW and self.tensor == "x"
-        return self.put(self.written(rows.view if whole else rows.reshape, map(self.requested, call.dims)))
+                return self.put(framework.flatten.format(x=self.tensor, first=first, last=last))
+        is_view = framework.view and call.stage.kind is Kind.VIEW and self.tensor == "x"
+        return self.put(self.written(framework.view if is_view else framework.reshape, map(self.requested, call.dims)))
 
     def squeeze(self, call: Call) -> None:
-        """Write what drops dims of 1."""
+        """Write a squeeze."""
         axes, every = call.dropped_axes(), call.drops_every_one()
         if every or axes:
             self.put(self.written(self.rows.squeeze_all if every else self.rows.squeeze, axes))
 
     def unsqueeze(self, call: Call) -> None:
-        """Write what inserts dims of 1."""
+        """Write an unsqueeze."""
         self.put(self.written(self.rows.unsqueeze, call.inserted_axes()))
 
     def expand(self, call: Call) -> None:
-        """Write what repeats dims of 1."""
+        """Write an expand."""
         self.put(self.written(self.rows.expand, [self.requested(dim, self.rows.kept) for dim in call.dims]))
 
     def tile(self, call: Call) -> None:
-        """Write what repeats a whole tensor."""
-        rows, count = self.rows, len(call.repeats)
-        self.check_count("tile", count, rows.most_tiled)
-        new = 0 if rows.tiles_new_axes else count - len(call.stage.before)
-        tensor = self.written(rows.unsqueeze, [0] * new) if new else self.tensor
-        self.put(self.written(rows.tile, map(self.size, call.repeats), tensor))
+        """Write a tile of the whole tensor."""
+        framework, count = self.rows, len(call.repeats)
+        self.check_count("tile", count, framework.most_tiled)
+        new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
+        tensor = self.written(framework.unsqueeze, [0] * new_axes) if new_axes else self.tensor
+        self.put(self.written(framework.tile, map(self.size, call.repeats), tensor))
 
     def pick(self, call: Call) -> None:
-        """Write what keeps positions of axes. What no slice reads backwards is reversed first."""
-        rows, kept, tensor = self.rows, call.kept_axes(), self.tensor
-        if rows.flip:
-            back = [each.axis for each in kept if each.step < 0]
-            tensor = self.written(rows.flip, back) if back else tensor
-            kept = tuple(turned(each, call.stage.before[each.axis]) if each.step < 0 else each for each in kept)
-        texts = [str(each) for each in kept]
+        """Write an index or a slice.
+
+        A framework without negative steps reverses the axes first.
+        """
+        framework, ranges, tensor = self.rows, call.kept_axes(), self.tensor
+        if framework.flip:
+            reversed_axes = [axis_range.axis for axis_range in ranges if axis_range.step < 0]
+            tensor = self.written(framework.flip, reversed_axes) if reversed_axes else tensor
+            ranges = tuple(
+                turned(axis_range, call.stage.before[axis_range.axis]) if axis_range.step < 0 else axis_range
+                for axis_range in ranges
+            )
+        texts = [str(axis_range) for axis_range in ranges]
         while texts and texts[-1] == ":":  # axes at the end that stay whole are not written
             texts.pop()
-        self.check_count("slice", len(kept) if texts else 0, rows.most_sliced)
+        self.check_count("slice", len(ranges) if texts else 0, framework.most_sliced)
         self.put(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
     def check_count(self, what: str, count: int, most: int | None) -> None:
-        """Raise `ShapeError` (usage) for more dims than the framework can do so much with."""
+        """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
+
+        `operation` is the verb of the message.
+        """
         if most is not None and count > most:
             raise misuse(f"a {what} of {count} dims is not written as {self.name} code: it {what}s at most {most}")
 
     def split(self, call: Call) -> None:
-        """Write what keeps one of the parts of an axis."""
+        """Write one part of a split."""
         axis, parts, part = call.split_axis()
         self.put(self.rows.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
 
     def take(self, call: Call) -> None:
-        """Write what takes positions of an axis."""
+        """Write a take of positions of an axis."""
         move = call.move(Take)
         if self.name in ("tensorflow", "paddle") and min(move.places, default=0) < 0:
             raise misuse(f"{self.name} takes no position from the end", "give the sizes with --where")
-        whole = ":, " * move.axis
-        self.put(self.rows.take.format(x=self.tensor, indices=[*move.places], axis=move.axis, whole=whole))
+        leading_slices = ":, " * move.axis
+        self.put(self.rows.take.format(x=self.tensor, indices=[*move.places], axis=move.axis, whole=leading_slices))
 
     def roll(self, call: Call) -> None:
-        """Write what rolls an axis."""
+        """Write a roll of an axis."""
         roll = call.short_roll(self.name) if self.rows.short_rolls else call.move(Roll)
         self.put(self.rows.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
 
     def shape(self, call: Call) -> None:
-        """Write what returns the dims."""
+        """Write the vector of dims."""
         move = call.move(Dims)
         self.put(self.rows.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
 def write(framework: Framework, answer: Trace | Chain) -> Code:
-    """Return one line for each stage that does something; raise `ShapeError` for more dims than a framework has."""
+    """Return one line for each stage that changes something.
+
+    Raises `ShapeError` if a rank is too high.
+    """
     return Program(answer, framework).code(calls_of(answer, folds=False))
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {
-    each.name: partial(write, each) for each in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
+    framework.name: partial(write, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
 }

@@ -1,6 +1,6 @@
-"""What code writers share: the calls that an answer takes, the dims that each asks for, and what they are written as.
+"""Calls, requested dims and size expressions for code writers.
 
-A dim is asked for as a number, as axes of the tensor that it is read from, or as -1, as the stages of the answer say.
+A call requests a dim as a number, as the product of axes of its tensor, or as -1, depending on the steps of the answer.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ from shapecalc.view.code.operands import expression, operand_names
 M = TypeVar("M", Permute, Pick, Roll, Take, Dims, Combine)
 INT32_MAX = 2**31 - 1
 RESERVED = {"x", "y", "np", "math", "torch", "rearrange", "repeat", "jnp", "tf", "paddle", "ops", "trt", "network"}
+"""Names that generated code uses itself."""
 RESERVED |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
 NUMBERED = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
-"""The names that the code itself uses, and those that it uses with a number behind."""
+"""Names that generated code uses with a number behind."""
 IMPORTS = {
     "jnp": "import jax.numpy as jnp",
     "math": "import math",
@@ -55,7 +56,7 @@ IMPORTS = {
     "trt": "import tensorrt as trt",
     "torch": "import torch",
 }
-"""The modules that programs use, each with the line that imports it, in the order of these lines."""
+"""The modules of generated code with their import lines, in output order."""
 CUTS = (Kind.RESHAPE, Kind.VIEW, Kind.MERGE, Kind.SQUEEZE, Kind.UNSQUEEZE)
 """The kinds of stage that keep the elements in order."""
 WRITES = {
@@ -65,41 +66,44 @@ WRITES = {
     **{kind: kind.name.lower() for kind in (Kind.SQUEEZE, Kind.UNSQUEEZE, Kind.EXPAND, Kind.SPLIT)},
     **{kind: kind.name.lower() for kind in (Kind.TAKE, Kind.ROLL, Kind.SHAPE)},
 }
-"""The method of a `Writer` that writes each kind of call; all others combine operands."""
+"""The methods of a `CodeWriter` by kind of call.
+
+All other kinds use `combine`.
+"""
 
 
 class RequestedDim(Record):
-    """One dim of a shape to write: a size, or the axes of the tensor that it is read from."""
+    """A dim of a requested shape, which may be read from the tensor."""
 
     value: Dim
     axes: tuple[int, ...] | None = None
-    """The axes whose product it is, if it is read from the tensor; None if the size itself is written."""
+    """The axes whose product it is; None if the size itself is written."""
     inferred: bool = False
-    """Whether it may be written as -1."""
+    """Whether it can be written as -1."""
 
 
 class Call(Record):
-    """What one call of a framework does: a stage, several stages as one, or a whole `tile`."""
+    """One framework call: a stage, several folded stages, or a whole `tile`."""
 
     trace: Trace
     stage: Stage
     dims: tuple[RequestedDim, ...] = ()
-    """The dims that it asks for, if it asks for any."""
+    """The dims of its requested shape, if any."""
     repeats: Shape = ()
-    """How often a `tile` repeats each axis, new ones in front."""
+    """The repeats of a `tile` by output axis."""
 
     @property
     def after(self) -> Shape:
-        """The shape that it makes."""
+        """The output shape."""
         return self.stage.after or ()
 
     def move(self, kind: type[M]) -> M:
-        """Return its move, which is of this kind."""
+        """Return its move, which must be of this type."""
         assert isinstance(self.stage.move, kind)
         return self.stage.move
 
     def steps(self, *rules: str) -> list[Step]:
-        """Return its steps by these rules."""
+        """Return its steps that have one of these rules."""
         return [step for step in self.stage.steps if step.rule in rules]
 
     def dropped_axes(self) -> list[int]:
@@ -107,19 +111,19 @@ class Call(Record):
         return [step.sources[0] for step in self.steps(DROPPED_ONE)]
 
     def drops_every_one(self) -> bool:
-        """Say whether a squeeze names no axes, and takes every dim of 1 there is."""
+        """Return whether a squeeze without axes drops every dim of 1 and no other."""
         kept = self.steps(*KEEPS)
-        every = len(kept) + len(self.dropped_axes()) == len(self.stage.before) and not self.stage.asked
-        return every and not any(map(_may_be_one, kept))
+        is_complete = len(kept) + len(self.dropped_axes()) == len(self.stage.before) and not self.stage.asked
+        return is_complete and not any(map(_may_be_one, kept))
 
     def inserted_axes(self) -> list[int]:
-        """Return the axes at which an unsqueeze puts its dims of 1."""
+        """Return the output axes that an unsqueeze inserts."""
         return [step.out for step in self.steps(INSERTED_ONE) if step.out is not None]
 
     def short_roll(self, target: str) -> Roll:
-        """Return the roll of an axis with a shift of 32 bits, for targets that take no longer one.
+        """Return the roll with a shift of 32 bits, for targets that take no larger one.
 
-        Raises `ShapeError` (usage) if no such shift is the same.
+        Raises `ShapeError` (usage) if there is no equivalent shift.
         """
         roll = self.move(Roll)
         dim = self.stage.before[roll.axis]
@@ -130,15 +134,15 @@ class Call(Record):
         return roll
 
     def split_axis(self) -> tuple[int, int, int]:
-        """Return the axis that a split cuts, the count of equal parts, and the part that is kept."""
+        """Return the axis, the number of equal parts and the selected part."""
         (step,) = self.steps(SPLIT_AXIS)
         return step.sources[0], step.facts["runs"][0][0], step.facts["part"]
 
     @property
     def kind(self) -> Kind:
-        """What it is written as: the kind of its stage, and a slice for a split into parts that are not equal.
+        """The kind to write: the stage's own, or a slice for a split into unequal parts.
 
-        Raises `ShapeError` (usage) for such parts of sizes with names.
+        Raises `ShapeError` (usage) for unequal parts of named sizes.
         """
         if self.stage.kind is not Kind.SPLIT or len(self.steps(SPLIT_AXIS)[0].facts["runs"]) == 1:
             return self.stage.kind
@@ -147,7 +151,7 @@ class Call(Record):
         return Kind.SLICE
 
     def kept_axes(self) -> tuple[Kept, ...]:
-        """Return what is kept of each axis.
+        """Return the range that is kept of each axis.
 
         >>> import shapecalc as sc
         >>> [str(kept) for kept in calls_of(sc.select(("N", 3), 0, -1))[0].kept_axes()]
@@ -157,12 +161,15 @@ class Call(Record):
         return tuple(kept_of(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
 
     def cut_axes(self) -> tuple[Kept, ...]:
-        """Return what is kept of each axis that does not stay whole."""
+        """Return the ranges of the axes that are not kept whole."""
         return tuple(kept for kept in self.kept_axes() if str(kept) != ":")
 
 
 class Kept(Record):
-    """What is kept of one axis: an index, if the axis goes, otherwise a slice whose ends may be left open."""
+    """The positions that are kept of one axis.
+
+    It is an index, or a slice with optional ends.
+    """
 
     axis: int
     start: int | None
@@ -172,12 +179,12 @@ class Kept(Record):
 
     @property
     def first(self) -> int:
-        """Where it starts, in numbers."""
+        """The first position as an integer."""
         return (0 if self.step > 0 else -1) if self.start is None else self.start
 
     @property
     def end(self) -> int:
-        """Where it stops, in numbers: as far on as there are any if it goes to the end of the axis."""
+        """The end as an integer; a 64-bit limit if the slice goes to the end of the axis."""
         return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
 
     def __str__(self) -> str:
@@ -188,23 +195,23 @@ class Kept(Record):
 
 
 class Rules(Record):
-    """A framework's rules for a requested shape: its name, its opset, and its switch if it has one."""
+    """A framework's rules for a requested shape."""
 
     dialect: str
     switch: str | None = None
     on: bool = False
-    """Whether the switch is on if a 0 means a dim of size zero."""
+    """The value of the switch under which 0 is a dim of size zero."""
     required: bool = False
-    """Whether the switch has to be set for any other shape, too."""
+    """Whether the switch must also be set for a shape without 0."""
     copies_of_empty: bool = True
-    """Whether 0 copies a dim of a tensor that holds nothing."""
+    """Whether 0 copies a dim of a tensor without elements."""
     opset: int | None = None
 
 
 class RequestedShape(Record):
-    """A requested shape. `literal` says whether a 0 in it is a dim of size zero.
+    """A requested shape, whether a 0 in it is a dim of size zero, and warnings.
 
-    Its names are sizes that the model is given, or axes of the model's input.
+    Its names are sizes that the code is given, or axes of `x`.
     """
 
     dims: Shape
@@ -213,10 +220,10 @@ class RequestedShape(Record):
 
 
 def calls_of(answer: Trace | Chain, *, tiles: bool = True, folds: bool = True) -> list[Call]:
-    """Return the calls of an answer; what changes nothing is left out.
+    """Return the calls of an answer without those that change nothing.
 
-    If a framework `tiles`, a whole `tile` is one call. If it `folds`, so are transposes that follow each other, and
-    reshapes that do.
+    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are one call, and so are consecutive
+    reshapes.
 
     >>> import shapecalc as sc
     >>> [call.stage.label for call in calls_of(sc.chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten"))]
@@ -224,11 +231,11 @@ def calls_of(answer: Trace | Chain, *, tiles: bool = True, folds: bool = True) -
     """
     calls = list[Call]()
     for call in (call for trace in answer.traces for call in _calls_of_trace(trace, tiles=tiles)):
-        folded = _folded(calls[-1], call) if folds and calls else None
-        if folded:
+        merged = _folded(calls[-1], call) if folds and calls else None
+        if merged:
             calls.pop()
-        if not folds or not _changes_nothing(folded or call):
-            calls.append(folded or call)
+        if not folds or not _changes_nothing(merged or call):
+            calls.append(merged or call)
     return calls
 
 
@@ -251,38 +258,45 @@ def _changes_nothing(call: Call) -> bool:
 
 
 def _folded(first: Call, second: Call) -> Call | None:
-    """Return two calls as one; None if they are not of one kind, or if a dim is 0, which -1 cannot stand beside."""
-    one, two, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
-    kind, move = Kind.RESHAPE, two.move
-    if isinstance(one.move, Permute) and isinstance(move, Permute):
-        kind, move = Kind.PERMUTE, Permute(tuple(one.move.axes[axis] for axis in move.axes))
-    elif one.kind in CUTS and two.kind in CUTS and 0 not in one.before:
+    """Return two calls as one.
+
+    Returns None if their kinds differ, or if a dim is 0, beside which -1 cannot be inferred.
+    """
+    first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
+    kind, move = Kind.RESHAPE, second_stage.move
+    if isinstance(first_stage.move, Permute) and isinstance(move, Permute):
+        kind, move = Kind.PERMUTE, Permute(tuple(first_stage.move.axes[axis] for axis in move.axes))
+    elif first_stage.kind in CUTS and second_stage.kind in CUTS and 0 not in first_stage.before:
         dims = _with_one_hole([_read_through(dim, first.dims) for dim in second.dims])
     else:
         return None
-    return Call(first.trace, Stage(kind, one.label, one.argument, one.before, (), (), two.after, move), dims)
+    return Call(
+        first.trace,
+        Stage(kind, first_stage.label, first_stage.argument, first_stage.before, (), (), second_stage.after, move),
+        dims,
+    )
 
 
 def _with_one_hole(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
-    """Return dims of which only the first that may be inferred is."""
-    hole = next((out for out, dim in enumerate(dims) if dim.inferred), None)
-    return tuple(replace(dim, inferred=out == hole) for out, dim in enumerate(dims))
+    """Return the dims with only the first inferred one still inferred."""
+    inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
+    return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
 
 
 def _read_through(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
-    """Return a dim of the second reshape as the tensor before the first has it."""
+    """Return a dim of the second reshape in terms of the tensor before the first."""
     if dim.axes is None or dim.inferred:
         return RequestedDim(dim.value, None, dim.inferred)
     return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
 
 
 def shapes_of(answer: Trace | Chain) -> list[Shape]:
-    """Return the shape of `x`, and the shape after every stage."""
+    """Return the shape of `x`, and the shape after each stage."""
     return [answer.input, *(stage.after or () for stage in answer.stages)]
 
 
 def requested_dims(call: Call) -> tuple[RequestedDim, ...]:
-    """Return the dims that a call asks for, one by one; none if it moves axes, keeps positions or returns the dims."""
+    """Return the dims that a call requests; none if it does not take a shape."""
     match call.stage.kind:
         case Kind.RESHAPE | Kind.VIEW:
             return _reshape_dims(call)
@@ -304,7 +318,7 @@ def requested_dims(call: Call) -> tuple[RequestedDim, ...]:
 
 
 def _reshape_dims(call: Call) -> tuple[RequestedDim, ...]:
-    """Return the dims of a reshape. Each is copied, kept, inferred or given."""
+    """Return the dims of a reshape, each copied, kept, inferred or given."""
     dims = {}
     for step in call.stage.steps:
         if step.out is not None:
@@ -314,33 +328,39 @@ def _reshape_dims(call: Call) -> tuple[RequestedDim, ...]:
 
 
 def _may_be_inferred(call: Call, step: Step, out: int) -> bool:
-    """Say whether a dim may be written as -1: it is what others leave, and these hold something."""
-    is_left = step.rule == INFERRED or call.stage.asked[out : out + 1] == (-1,) or step.facts.get("by") is not None
-    return is_left and step.rule != INFERRED_EMPTY and _others_hold(call, out)
+    """Return whether a dim can be written as -1.
+
+    It must be inferred, and the other dims must not be 0.
+    """
+    is_inferred = step.rule == INFERRED or call.stage.asked[out : out + 1] == (-1,) or step.facts.get("by") is not None
+    return is_inferred and step.rule != INFERRED_EMPTY and _others_hold(call, out)
 
 
 def _others_hold(call: Call, out: int | None) -> bool:
-    return all(dim != 0 for at, dim in enumerate(call.after) if at != out)
+    return all(dim != 0 for axis, dim in enumerate(call.after) if axis != out)
 
 
 def _flatten_dims(call: Call) -> tuple[RequestedDim, ...]:
-    """Return the dims of a flatten. The first that merges axes is inferred, if no other dim is 0."""
+    """Return the dims of a flatten.
+
+    The first merged one is inferred if no other dim is 0.
+    """
     merging = [(step, len(step.sources) > 1 and _others_hold(call, step.out)) for step in call.steps(MERGED)]
     return _with_one_hole([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
 
 
 def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
-    """Return the dims of an expand. Each is a size that was asked for, or one that is kept."""
+    """Return the dims of an expand, each requested or kept."""
     steps = [step for step in stage.steps if step.out is not None]
-    wanted = (1,) * (len(steps) - len(stage.asked)) + stage.asked
+    requested = (1,) * (len(steps) - len(stage.asked)) + stage.asked
     return tuple(
         RequestedDim(step.dim, None if step.value == dim else step.sources)
-        for step, dim in zip(steps, wanted, strict=True)
+        for step, dim in zip(steps, requested, strict=True)
     )
 
 
 def _may_be_one(step: Step) -> bool:
-    """Say whether a dim that stays can be 1 under the conditions of its step."""
+    """Return whether a kept dim can be 1 under the conditions of its step."""
     try:
         return not {*differ(step.dim, 1)} <= {*step.conditions}
     except Never:
@@ -348,7 +368,10 @@ def _may_be_one(step: Step) -> bool:
 
 
 def kept_of(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> Kept:
-    """Return what positions keep of an axis; an end that lies at the end of the axis is left open."""
+    """Return the range that positions keep of an axis.
+
+    An end at the end of the axis is omitted.
+    """
     if size is None:
         return Kept(axis, start, None, goes=True)
     if not isinstance(dim, int):  # all of it, either way, every so many, or the first or the last
@@ -363,31 +386,34 @@ def kept_of(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> Kep
 
 
 def turned(kept: Kept, dim: Dim) -> Kept:
-    """Return what is to be kept, in the same order, of an axis that was reversed before."""
+    """Return the range that selects the same positions after a reversal.
+
+    Their order is also the same.
+    """
     last = dim - 1 if isinstance(dim, int) else -1
     start, stop = (None if end is None else last - end for end in (kept.start, kept.stop))
     return Kept(kept.axis, start, stop, -kept.step)
 
 
 def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bool = False) -> RequestedShape:
-    """Return the shape to request for a call. `literal` says to take 0 for a size in any case.
+    """Return the shape to request for a call.
 
-    A size that neither a number nor 0 can say is inferred if no other is, and computed otherwise.
-    Raises `ShapeError` (usage) if the framework's rules refuse the shape.
+    With `zero_is_size`, a 0 is always a size. A size that is neither a number nor a copy is inferred if no other is,
+    and computed otherwise. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
     """
-    before, asked = call.stage.before, call.dims
+    before, requested = call.stage.before, call.dims
     copies_any = rules.copies_of_empty or 0 not in before
-    copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(asked)]
-    empty = [dim.value == 0 and not dim.inferred for dim in asked]
-    asks_literal = rules.switch is not None and call.trace.options.get(rules.switch) is rules.on
-    literal = literal or asks_literal or any(map(gt, empty, copied))
-    zeros = literal and any(dim.value == 0 for dim in asked)
-    hole = None if zeros else _hole(asked, [copies and not literal for copies in copied], readings)
+    copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(requested)]
+    empty = [dim.value == 0 and not dim.inferred for dim in requested]
+    requests_size = rules.switch is not None and call.trace.options.get(rules.switch) is rules.on
+    literal = literal or requests_size or any(map(gt, empty, copied))
+    zeros = literal and any(dim.value == 0 for dim in requested)
+    inferred = None if zeros else _hole(requested, [copies and not literal for copies in copied], readings)
     dims, warnings = list[Dim](), list[str]()
-    for out, dim in enumerate(asked):
+    for out, dim in enumerate(requested):
         copies = copied[out] and not literal
-        dims.append(-1 if out == hole else 0 if copies else dim.value)
-        if dim.axes and isinstance(dim.value, int) and dim.value and out != hole and not copies:
+        dims.append(-1 if out == inferred else 0 if copies else dim.value)
+        if dim.axes and isinstance(dim.value, int) and dim.value and out != inferred and not copies:
             warnings.append(f"dim {out} follows the tensor, and is written as the number {dim.value}")
     if literal and zeros and rules.switch:
         warnings.append(f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.on else 'off'}")
@@ -396,37 +422,43 @@ def requested_shape(call: Call, readings: Readings, rules: Rules, *, literal: bo
 
 
 def _can_copy(dim: RequestedDim, out: int, before: Shape) -> bool:
-    """Say whether a 0 can copy the dim: the tensor has the dim at the same place."""
+    """Return whether a 0 can copy the dim: the tensor has it at the same index."""
     same = out < len(before) and isinstance(dim.value, Monomial) and before[out] == dim.value
     return not dim.inferred and (dim.axes == (out,) or same)
 
 
 def _hole(asked: Sequence[RequestedDim], copied: Sequence[bool], readings: Readings) -> int | None:
-    """Return the dim to infer: the one that asks for it, else the one that is hardest to compute."""
+    """Return the axis to infer, or None.
+
+    It is the one that is requested so, otherwise the one that is hardest to compute.
+    """
     costs = dict[int, tuple[int, int]]()
-    for out, dim in enumerate(asked):
+    for axis, dim in enumerate(asked):
         if dim.inferred:
-            return out
-        if isinstance(dim.value, Monomial) and not copied[out]:
-            read = monomial(readings.read(dim.value))
-            costs[out] = readings.count_open(dim.value), sum(abs(power) for _, power in read.powers)
+            return axis
+        if isinstance(dim.value, Monomial) and not copied[axis]:
+            readable = monomial(readings.read(dim.value))
+            costs[axis] = readings.count_open(dim.value), sum(abs(power) for _, power in readable.powers)
     return max(reversed(costs), key=costs.__getitem__, default=None)
 
 
 def _check(before: Shape, dims: Shape, literal: bool, rules: Rules) -> None:
     """Raise `ShapeError` (usage) if the framework's own rules refuse the shape."""
-    chosen = rules.on if literal else not rules.on if rules.required else None
-    switch = {rules.switch: chosen} if rules.switch else {}
-    asked = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
-    if problem := resolve(ask("reshape", before, asked)).problem:
+    switch_value = rules.on if literal else not rules.on if rules.required else None
+    switch = {rules.switch: switch_value} if rules.switch else {}
+    options = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
+    if problem := resolve(ask("reshape", before, options)).problem:
         raise misuse(f"{rules.dialect} cannot be asked for it: {problem.message}")
 
 
 class Readings:
-    """What a program can read from an `x` of some shape. It writes the size of axis 1 as the name `[1]`."""
+    """The sizes that a program can read from `x`.
+
+    The size of axis 1 has the name `[1]`.
+    """
 
     def __init__(self, shape: Shape) -> None:
-        """Solve the dims for as many names as they tell."""
+        """Solve the dims for as many names as possible."""
         self.axes: dict[Dim, Dim] = {}
         for axis, dim in enumerate(shape):
             self.axes.setdefault(dim, named_dim(f"[{axis}]"))
@@ -434,7 +466,9 @@ class Readings:
         self.products = [dim for dim in self.axes if {*names((dim,))} - self.known.keys()]
 
     def read(self, dim: Dim) -> Dim:
-        """Return a dim as a product of axes of `x`; names that the axes do not tell stay as they are.
+        """Return a dim as a product of axes of `x`.
+
+        Names that cannot be read are unchanged.
 
         >>> from shapecalc.core.text import read_dims
         >>> readings = Readings(read_dims("N,2*C,H*W"))
@@ -445,49 +479,57 @@ class Readings:
             return dim
         if dim in self.axes:
             return self.axes[dim]
-        for each in self.products:
-            times = self._times(dim, each)
-            dim = _times_power(_times_power(dim, each, -times), self.axes[each], times)
+        for known_product in self.products:
+            power = self._times(dim, known_product)
+            dim = _times_power(_times_power(dim, known_product, -power), self.axes[known_product], power)
         return rewrite(dim, self.known)
 
     def _times(self, dim: Dim, part: Dim) -> int:
-        """Return how often the names of `part` that nothing tells are in `dim`; less than 0 if they divide it."""
+        """Return the power of the unknown names of `part` in a dim.
+
+        It is negative if they divide the dim.
+        """
         powers = dict(monomial(dim).powers)
-        found = [int(powers.get(name, 0) / power) for name, power in monomial(part).powers if name not in self.known]
-        return min(found) if min(found) > 0 else min(0, max(found))
+        quotients = [
+            int(powers.get(name, 0) / power) for name, power in monomial(part).powers if name not in self.known
+        ]
+        return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
 
     def count_open(self, dim: Dim) -> int:
-        """Return how many names of a dim the program must be given, because `x` does not tell them."""
+        """Return the number of names of a dim that cannot be read from `x`."""
         return sum(not name.startswith("[") for name in names((self.read(dim),)))
 
 
 def _solved(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
-    """Return the names that axes tell: first those that are axes themselves, then those that only others hide."""
+    """Return the names that can be read, with their expressions.
+
+    Axes that are a single name come first, then names that the known ones determine.
+    """
     known = {name: axis for dim, axis in axes.items() for name in names((dim,)) if dim == named_dim(name)}
-    waiting, left = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
-    while left != waiting:
-        waiting, left = left, []
-        for dim in waiting:
-            hidden = [(name, power) for name, power in dim.powers if name not in known]
-            if [abs(power) for _, power in hidden] == [1]:
-                ((name, power),) = hidden
-                rest = rewrite(_times_power(dim, named_dim(name), -power), known)
-                known[name] = quotient(axes[dim], rest) if power > 0 else quotient(rest, axes[dim])
-            elif hidden:
-                left.append(dim)
+    previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
+    while remaining != previous:
+        previous, remaining = remaining, []
+        for dim in previous:
+            unknown = [(name, power) for name, power in dim.powers if name not in known]
+            if [abs(power) for _, power in unknown] == [1]:
+                ((name, power),) = unknown
+                factor = rewrite(_times_power(dim, named_dim(name), -power), known)
+                known[name] = quotient(axes[dim], factor) if power > 0 else quotient(factor, axes[dim])
+            elif unknown:
+                remaining.append(dim)
     return known
 
 
 def _times_power(dim: Dim, factor: Dim, power: int) -> Dim:
-    """Return `dim` times a power of `factor`, which may be negative."""
+    """Return `dim` times a power of `factor`; the power can be negative."""
     factors = product([factor] * abs(power))
     return quotient(dim, factors) if power < 0 else product((dim, factors))
 
 
 def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
-    """Return the expression for a dim that was read; `shape_of` is the expression for the shape of `x`.
+    """Return the expression for a readable dim.
 
-    Raises `ShapeError` (usage) for a `?`, which no program can be given.
+    `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
 
     >>> from shapecalc.core.text import read_dims
     >>> size_text(Readings(read_dims("N,C,H")).read(read_dims("C*H/64")[0]))
@@ -499,27 +541,27 @@ def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
 
 
 def given_name(name: str) -> str:
-    """Return what the code calls a size that it is given; raise `ShapeError` (usage) for a `?`.
+    """Return the variable of a named size; raise `ShapeError` (usage) for a `?`.
 
     >>> given_name("C"), given_name("x"), given_name("lambda")
     ('C', 'x_', 'lambda_')
     """
     if name.startswith("?"):
         raise misuse("the code needs the size of a ?", "give it a name, or its size")
-    plain = name.rstrip("_")
-    reserved = iskeyword(plain) or plain in RESERVED or plain.rstrip("0123456789") in NUMBERED
-    return f"{name}_" if reserved else name
+    stem = name.rstrip("_")
+    is_reserved = iskeyword(stem) or stem in RESERVED or stem.rstrip("0123456789") in NUMBERED
+    return f"{name}_" if is_reserved else name
 
 
 def is_computed(dims: Iterable[Dim]) -> bool:
-    """Say whether dims that were read are only known when a model runs: they hold axes of its input."""
+    """Return whether dims depend on axes of `x`, and so on the run time."""
     return any(name.startswith("[") for name in names(dims))
 
 
 class Writer:
-    """A program while it is written: its lines so far, and the name of the tensor that the last one makes.
+    """A writer of a program: its lines, and the variable of the current tensor.
 
-    It has a method for each kind of call that it writes, of the name that `WRITES` gives to it.
+    Subclasses have a method for each kind of call that they support, named in `WRITER_METHODS`.
     """
 
     name: str
@@ -531,12 +573,15 @@ class Writer:
         self.answer, self.tensor = answer, "x"
         self.readings = Readings(answer.input)
         self.operands = 0
-        """How many operands beside `x` are read so far."""
+        """The number of operands besides `x` so far."""
         self.lines: list[str] = []
         self.warnings: list[str] = []
 
     def add(self, call: Call) -> None:
-        """Write a call; raise `ShapeError` (usage) for more dims than there are, and if nothing is written for it."""
+        """Write a call.
+
+        Raises `ShapeError` (usage) if its rank is too high or it is not supported.
+        """
         if self.name in DIALECTS:
             check_rank(call.stage.before, DIALECTS[self.name], "input")
             check_rank(call.after, DIALECTS[self.name], "input")
@@ -547,41 +592,46 @@ class Writer:
         write(call)
 
     def put(self, expression: str) -> None:
-        """Write the line that makes a tensor of an expression, if that is not the tensor itself."""
+        """Assign an expression to `y`, unless it is the current tensor."""
         if expression != self.tensor:
             self.lines.append(f"y = {expression}")
             self.tensor = "y"
 
     def combine(self, call: Call) -> None:
-        """Write what several operands make; raise `ShapeError` (usage) if nothing is known to write."""
+        """Write an op of several operands.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
         self.put(self.combined(call))
 
     def combined(self, call: Call) -> str:
-        """Return what an op of several operands is written as, and count these, whose names are taken."""
-        made = expression(self.name, call.trace, self.tensor, self.operands + 1)
+        """Return the expression of an op of several operands, and count its operands."""
+        result = expression(self.name, call.trace, self.tensor, self.operands + 1)
         self.count_operands(call)
-        return made
+        return result
 
     def count_operands(self, call: Call) -> None:
-        """Count the operands of a call, whose names are taken."""
+        """Count the operands of a call, whose names are then used."""
         assert isinstance(call.stage.move, Combine)
         self.operands += len(call.stage.move.operands) - 1
 
     def text(self) -> str:
-        """Return the whole code, once all calls are written."""
+        """Return the whole program."""
         lines = self.lines or ["y = x"]
         used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
         return "\n".join([*used, *self.intro, title(self.answer), *lines])
 
     def code(self, calls: Iterable[Call], *batch: str) -> Code:
-        """Return the whole code of calls with its warnings, those about the batch among them."""
+        """Write calls; return the program with its warnings, `batch` among them."""
         for call in calls:
             self.add(call)
         text, answer = self.text(), self.answer
-        refused = f"{self.name} cannot infer a dim if the known dims multiply to 0"
-        empty = [f"-1 is written as {step.value}: {refused}" for step in answer.steps if step.rule == INFERRED_EMPTY]
-        about = (*general_warnings(answer, self.name), *batch, *empty)
-        return Code(text, (*about, *given_warnings(text, answer), *self.warnings))
+        reason = f"{self.name} cannot infer a dim if the known dims multiply to 0"
+        inferred_empty = [
+            f"-1 is written as {step.value}: {reason}" for step in answer.steps if step.rule == INFERRED_EMPTY
+        ]
+        warnings = (*general_warnings(answer, self.name), *batch, *inferred_empty)
+        return Code(text, (*warnings, *given_warnings(text, answer), *self.warnings))
 
 
 def title(answer: Trace | Chain) -> str:
@@ -592,7 +642,7 @@ def title(answer: Trace | Chain) -> str:
 
 
 def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
-    """Return the warnings for any target: when the answer holds, and that the code follows only one dialect."""
+    """Return the warnings on the answer's conditions and mixed dialects."""
     warnings = [f"holds when {condition.words}" for condition in answer.conditions]
     dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
     if len(dialects) > 1:
@@ -601,9 +651,11 @@ def general_warnings(answer: Trace | Chain, target: str) -> list[str]:
 
 
 def given_warnings(text: str, answer: Trace | Chain) -> list[str]:
-    """Return the warnings about the sizes that a piece of code uses and does not have."""
+    """Return the warnings about sizes that the code uses and does not define."""
     known = names(dict.fromkeys(dim for shape in shapes_of(answer) for dim in shape))
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
-    open_names = {name: given_name(name) for name in known if not name.startswith("?") and given_name(name) in used}
-    renamed = {name: f"{given} is the size {name}, which" for name, given in open_names.items() if name != given}
-    return [f"{renamed.get(name, f'{name} is a size that')} the code must be given" for name in open_names]
+    variables = {name: given_name(name) for name in known if not name.startswith("?") and given_name(name) in used}
+    renamed = {
+        name: f"{variable} is the size {name}, which" for name, variable in variables.items() if name != variable
+    }
+    return [f"{renamed.get(name, f'{name} is a size that')} the code must be given" for name in variables]

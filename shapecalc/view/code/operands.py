@@ -1,4 +1,4 @@
-"""What each framework writes for ops of several operands, as templates."""
+"""Templates of each framework's expressions for ops of several operands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ NUMPY = {
 
 
 def _called_alike(module: str) -> dict[str, str]:
-    """Return the expressions that a module shares with NumPy but for its name."""
+    """Return the expressions that a module shares with NumPy.
+
+    Only the name of the module differs.
+    """
     return {op: NUMPY[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
 
 
@@ -65,16 +68,22 @@ FORMS: Mapping[str, Mapping[str, str]] = {
         "einsum": 'add_einsum([{all}], "{pattern}")',
     },
 }
-"""The expressions of a framework by op: `{all}` are the operands in order, and `{place}` is that of the tensor `{x}`.
+"""The expressions of a framework by op.
 
-One with `{other}` is written for one operand after another.
+`{all}` are the operands in order, and `{place}` is the index of the tensor `{x}`. A template with `{other}` is applied
+once for each other operand.
 """
 NODES = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
-"""ONNX's operators that read all operands."""
+"""ONNX operators that read all operands."""
+FUNCTIONAL = "torch.nn.functional."
+ENDS = ("begin", "end")
+DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
 
 
 def operand_names(answer_traces: tuple[Trace, ...]) -> dict[str, Any]:
-    """Return the names of all operands but the chain's tensor in a program, each with its shape.
+    """Return the variables of all operands except the chain's tensor.
+
+    Each has its shape.
 
     >>> import shapecalc as sc
     >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
@@ -86,87 +95,88 @@ def operand_names(answer_traces: tuple[Trace, ...]) -> dict[str, Any]:
 
 
 def named_operands(trace: Trace, tensor: str, first: int) -> list[str]:
-    """Return the names of a request's operands in order; those beside the tensor count on from `first`."""
+    """Return the variable names of a request's operands in order.
+
+    Numbering starts at `first`.
+    """
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])
         return [tensor, *[f"x{first + number}" for number in range(count)]]
-    every = in_order(trace.input, operands)
-    return [f"x{first + each.number - 1}" if each.number else tensor for each in every]
+    operand_list = in_order(trace.input, operands)
+    return [f"x{first + operand.number - 1}" if operand.number else tensor for operand in operand_list]
 
 
 def expression(framework: str, trace: Trace, tensor: str, first: int) -> str:
-    """Return what a framework writes for an op of several operands.
+    """Return a framework's expression for an op of several operands.
 
-    Raises `ShapeError` (usage) if nothing is known to write.
+    Raises `ShapeError` (usage) if the framework has none.
     """
     if trace.stages[0].kind in (Kind.WINDOW, Kind.LENGTHEN) and framework == "torch" and trace.dialect != "tensorflow":
         return torch_windows(trace, tensor, f"x{first}")
     forms = FORMS.get(framework, {})
     of_vectors = any(len(shape) < 2 for shape in (trace.input, *shapes_in(trace.request.arguments.get("operands"))))
-    form = (forms.get(f"{trace.op} of vectors") if of_vectors else None) or forms.get(trace.op)
-    if form is None:
+    template = (forms.get(f"{trace.op} of vectors") if of_vectors else None) or forms.get(trace.op)
+    if template is None:
         raise misuse(f"{trace.op} is not written as {framework} code")
-    named = named_operands(trace, tensor, first)
+    variables = named_operands(trace, tensor, first)
     if trace.op == "pad" and min(trace.request.arguments["padding"]) < 0:
         raise misuse(f"{framework} takes no pads below 0", "write a slice", argument="padding")
-    joined = next((stage.move.joined for stage in trace.stages if isinstance(stage.move, Combine)), None)
-    facts = {"axis": 0, "pattern": "", **trace.request.arguments, "first": named[0], "weight": named[-1]}
-    facts |= {"joined": joined, "raised": ", ".join([f"ops.unsqueeze({name}, {joined})" for name in named])}
+    joined_axis = next((stage.move.joined for stage in trace.stages if isinstance(stage.move, Combine)), None)
+    facts = {"axis": 0, "pattern": "", **trace.request.arguments, "first": variables[0], "weight": variables[-1]}
+    facts |= {
+        "joined": joined_axis,
+        "raised": ", ".join([f"ops.unsqueeze({name}, {joined_axis})" for name in variables]),
+    }
     facts |= {"pads": [tuple(step.facts.get(end, 0) for end in ENDS) for step in trace.stages[0].steps]}
-    facts |= {"all": ", ".join(named), "place": named.index(tensor)}
-    others = [name for name in named if name != tensor] if "{other}" in form else [""]
+    facts |= {"all": ", ".join(variables), "place": variables.index(tensor)}
+    others = [name for name in variables if name != tensor] if "{other}" in template else [""]
     for other in others:
-        tensor = form.format(**{**facts, "x": tensor, "other": other})
+        tensor = template.format(**{**facts, "x": tensor, "other": other})
     return tensor
 
 
-# Windows, pads and scales: PyTorch's functions and ONNX's operators, from the steps of a stage.
-
-
 def windows_of_stage(stage: Stage) -> list[Window]:
-    """Return the windows that a stage moves along its spatial axes, in the order of these."""
+    """Return the windows of a stage, one for each spatial axis."""
     return [step.facts["window"] for step in stage.steps if "window" in step.facts]
 
 
 def torch_windows(trace: Trace, tensor: str, weight: str) -> str:
-    """Return the call of PyTorch that a convolution, a pooling, a pad or a scaling is.
+    """Return PyTorch's call for a convolution, a pooling, a pad or an upsampling.
 
-    Raises `ShapeError` (usage) for what PyTorch does not have.
+    Raises `ShapeError` (usage) if PyTorch has none.
     """
-    stage, given = trace.stages[0], trace.request.arguments
+    stage, arguments = trace.stages[0], trace.request.arguments
     if trace.op == "pad":
         pads = [step.facts.get(end, 0) for step in reversed(stage.steps[: len(stage.before)]) for end in ENDS]
         return f"{FUNCTIONAL}pad({tensor}, {tuple(pads)})"
     if trace.op == "upsample":
-        sizes, scale = given.get("size"), given.get("scale") or ""
-        asked = f"size={_one_or_all(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
-        return f"{FUNCTIONAL}interpolate({tensor}, {asked})"
+        sizes, scale = arguments.get("size"), arguments.get("scale") or ""
+        size_argument = (
+            f"size={_one_or_all(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
+        )
+        return f"{FUNCTIONAL}interpolate({tensor}, {size_argument})"
     windows = windows_of_stage(stage)
     count = len(windows)
-    if trace.op == "pool" and given["kernel"] == "global":
-        return f"{FUNCTIONAL}adaptive_{_kind(given)}_pool{count}d({tensor}, 1)"
-    if any(each.begin != each.end or (each.word and each.stride > 1) for each in windows):
+    if trace.op == "pool" and arguments["kernel"] == "global":
+        return f"{FUNCTIONAL}adaptive_{_kind(arguments)}_pool{count}d({tensor}, 1)"
+    if any(window.begin != window.end or (window.word and window.stride > 1) for window in windows):
         raise misuse("PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding")
     word = f'"{windows[0].word}"' if windows[0].word else None
-    named: dict[str, Any] = {
-        "stride": [each.stride for each in windows],
-        "padding": word or [each.begin for each in windows],
+    keywords: dict[str, Any] = {
+        "stride": [window.stride for window in windows],
+        "padding": word or [window.begin for window in windows],
     }
-    named["dilation"] = [each.dilation for each in windows]
+    keywords["dilation"] = [window.dilation for window in windows]
     if trace.op == "pool":
-        kernel = _one_or_all(for_each(given["kernel"], [count], "kernel"))
-        texts = [tensor, kernel, *_named(named), *(["ceil_mode=True"] if given.get("ceil") else [])]
-        texts += ["count_include_pad=False"] if _kind(given) == "avg" and trace.dialect != "torch" else []
-        return f"{FUNCTIONAL}{_kind(given)}_pool{count}d({', '.join(texts)})"
-    named["groups"] = given.get("groups", 1)
-    named["output_padding"] = for_each(given.get("output_padding"), [count], "output_padding", 0)
-    name = f"conv_transpose{count}d" if given.get("transposed") else f"conv{count}d"
-    return f"{FUNCTIONAL}{name}({', '.join([tensor, weight, *_named(named)])})"
-
-
-FUNCTIONAL = "torch.nn.functional."
-ENDS = ("begin", "end")
+        kernel = _one_or_all(for_each(arguments["kernel"], [count], "kernel"))
+        texts = [tensor, kernel, *_named(keywords), *(["ceil_mode=True"] if arguments.get("ceil") else [])]
+        texts += ["count_include_pad=False"] if _kind(arguments) == "avg" and trace.dialect != "torch" else []
+        return f"{FUNCTIONAL}{_kind(arguments)}_pool{count}d({', '.join(texts)})"
+    keywords["groups"] = arguments.get("groups", 1)
+    keywords["output_padding"] = for_each(arguments.get("output_padding"), [count], "output_padding", 0)
+    name = f"conv_transpose{count}d" if arguments.get("transposed") else f"conv{count}d"
+    return f"{FUNCTIONAL}{name}({', '.join([tensor, weight, *_named(keywords)])})"
 
 
 def _kind(given: Mapping[str, Any]) -> str:
@@ -178,32 +188,31 @@ def _one_or_all(sizes: Sequence[object]) -> str:
 
 
 def _named(arguments: Mapping[str, Any]) -> list[str]:
-    """Return named arguments; of numbers that are alike the one, and none that is the default."""
-    texts = {name: value if isinstance(value, (str, int)) else _one_or_all(value) for name, value in arguments.items()}
-    return [f"{name}={text}" for name, text in texts.items() if (name, str(text)) not in DEFAULTS]
-
-
-DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
+    """Return keyword arguments; equal sizes become one number, defaults are omitted."""
+    argument_texts = {
+        name: value if isinstance(value, (str, int)) else _one_or_all(value) for name, value in arguments.items()
+    }
+    return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in DEFAULTS]
 
 
 def onnx_windows(trace: Trace) -> tuple[str, dict[str, object]]:
-    """Return the operator of ONNX that a convolution or a pooling is, with its attributes."""
-    given, windows = trace.request.arguments, windows_of_stage(trace.stages[0])
-    if trace.op == "pool" and given["kernel"] == "global":
-        return ("GlobalAveragePool" if _kind(given) == "avg" else "GlobalMaxPool"), {}
-    found: dict[str, object] = {"strides": [each.stride for each in windows]}
+    """Return the ONNX operator of a convolution or a pooling, with its attributes."""
+    arguments, windows = trace.request.arguments, windows_of_stage(trace.stages[0])
+    if trace.op == "pool" and arguments["kernel"] == "global":
+        return ("GlobalAveragePool" if _kind(arguments) == "avg" else "GlobalMaxPool"), {}
+    attributes: dict[str, object] = {"strides": [window.stride for window in windows]}
     if windows[0].word:
-        found["auto_pad"] = '"SAME_LOWER"' if windows[0].word == "same-lower" else '"SAME_UPPER"'
+        attributes["auto_pad"] = '"SAME_LOWER"' if windows[0].word == "same-lower" else '"SAME_UPPER"'
     else:
-        found["pads"] = [getattr(each, end) for end in ENDS for each in windows]
-    if max(each.dilation for each in windows) > 1:
-        found["dilations"] = [each.dilation for each in windows]
+        attributes["pads"] = [getattr(window, end) for end in ENDS for window in windows]
+    if max(window.dilation for window in windows) > 1:
+        attributes["dilations"] = [window.dilation for window in windows]
     if trace.op == "pool":
-        found |= {"kernel_shape": [*for_each(given["kernel"], [len(windows)], "kernel")]}
-        found |= {"ceil_mode": 1} if given.get("ceil") else {}
-        found |= {"count_include_pad": 1} if _kind(given) == "avg" and trace.dialect == "torch" else {}
-        return ("AveragePool" if _kind(given) == "avg" else "MaxPool"), found
-    found |= {"group": given["groups"]} if given.get("groups", 1) > 1 else {}
-    if given.get("output_padding"):
-        found["output_padding"] = [*for_each(given["output_padding"], [len(windows)], "output_padding", 0)]
-    return ("ConvTranspose" if given.get("transposed") else "Conv"), found
+        attributes |= {"kernel_shape": [*for_each(arguments["kernel"], [len(windows)], "kernel")]}
+        attributes |= {"ceil_mode": 1} if arguments.get("ceil") else {}
+        attributes |= {"count_include_pad": 1} if _kind(arguments) == "avg" and trace.dialect == "torch" else {}
+        return ("AveragePool" if _kind(arguments) == "avg" else "MaxPool"), attributes
+    attributes |= {"group": arguments["groups"]} if arguments.get("groups", 1) > 1 else {}
+    if arguments.get("output_padding"):
+        attributes["output_padding"] = [*for_each(arguments["output_padding"], [len(windows)], "output_padding", 0)]
+    return ("ConvTranspose" if arguments.get("transposed") else "Conv"), attributes

@@ -11,7 +11,7 @@ of an ONNX operator; `dtype` is the element type, which the dialect may refuse; 
 >>> sc.reshape((2, 3, 4), (0, -1)).output
 (2, 12)
 >>> trace = sc.reshape(("N", "C", "H", "W"), (0, -1, 64))
->>> print(sc.shape_text(trace.output), "when", *trace.conditions)
+>>> print(sc.shape_text(trace.output), "when", *trace.required_conditions)
 N,C*H*W/64,64 when C*H*W % 64 == 0
 """
 
@@ -21,12 +21,12 @@ import sys
 
 from shapecalc.core import fixing as _answers
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
-from shapecalc.core.ask import ask
+from shapecalc.core.ask import make_request
 from shapecalc.core.compare import Comparison
 from shapecalc.core.compare import compare as _compare
-from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.text import brief, read_shape, shape_text, visible
-from shapecalc.core.values import read_sizes, shape_of
+from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
+from shapecalc.core.values import parse_sizes, to_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from shapecalc.core.dims import Dim
     from shapecalc.core.equiv import Equivalence
-    from shapecalc.core.find import Found
+    from shapecalc.core.find import ChainSearch
     from shapecalc.core.simplify import Simplification
 
-    Dims = str | Iterable[int | str | None]
-    Axes = str | int | Iterable[int]
-    Scales = float | str | Sequence[float]
+    DimsLike = str | Iterable[int | str | None]
+    AxesLike = str | int | Iterable[int]
+    ScalesLike = float | str | Sequence[float]
 
     class SizeOptions(TypedDict, total=False):
         """The options of all ops."""
@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     class WindowOptions(VersionOptions, total=False):
         """The options of convolution and pooling."""
 
-        stride: Axes | None
-        padding: Axes | None
-        dilation: Axes | None
+        stride: AxesLike | None
+        padding: AxesLike | None
+        dilation: AxesLike | None
         layout: str | None
 
     class ConvOptions(WindowOptions, total=False):
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
         groups: int | None
         transposed: bool | None
-        output_padding: Axes | None
+        output_padding: AxesLike | None
 
     class ReshapeOptions(VersionOptions, total=False):
         """The options of reshape, with switches and parameters of single dialects."""
@@ -86,9 +86,9 @@ if TYPE_CHECKING:
     class ShuffleOptions(SizeOptions, total=False):
         """The options of shuffle: its stages and TensorRT's switch."""
 
-        first: Axes | None
-        to: Dims | None
-        second: Axes | None
+        first: AxesLike | None
+        to: DimsLike | None
+        second: AxesLike | None
         zero_is_placeholder: bool | None
 
     class FlattenOptions(VersionOptions, total=False):
@@ -102,7 +102,7 @@ if TYPE_CHECKING:
         """The options of split."""
 
         part: int | None
-        sizes: Dims | None
+        sizes: DimsLike | None
         size: int | None
         uneven: bool | None
 
@@ -116,7 +116,7 @@ __all__ += ["split", "squeeze", "stack", "swapaxes", "take", "tile", "transpose"
 __all__ += ["upsample", "view"]
 
 
-def reshape(input: Dims, target: Dims, **options: Unpack[ReshapeOptions]) -> Trace:
+def reshape(input: DimsLike, target: DimsLike, **options: Unpack[ReshapeOptions]) -> Trace:
     """Reshape a tensor; the dialect defines the meaning of 0 and -1 in `target`.
 
     Options: `dialect`, `opset`, `dtype`, `where`, and the dialect's switch for the meaning of 0: `allowzero`,
@@ -128,10 +128,10 @@ def reshape(input: Dims, target: Dims, **options: Unpack[ReshapeOptions]) -> Tra
     >>> reshape((0, 3, 4), (3, 4, 0), allowzero=True).output
     (3, 4, 0)
     """
-    return _answer("reshape", input, options, target=target)
+    return _resolve_or_raise("reshape", input, options, target=target)
 
 
-def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def transpose(input: DimsLike, perm: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Permute axes: output dim i is input dim `perm[i]`.
 
     Without `perm` the axes are reversed. Options: `dialect`, `opset`, `dtype`, `where`. Source: ONNX Transpose, oneDNN
@@ -140,10 +140,10 @@ def transpose(input: Dims, perm: Axes | None = None, **options: Unpack[VersionOp
     >>> transpose((2, 3, 4), (1, 2, 0)).output
     (3, 4, 2)
     """
-    return _answer("transpose", input, options, perm=perm)
+    return _resolve_or_raise("transpose", input, options, perm=perm)
 
 
-def shuffle(input: Dims, **options: Unpack[ShuffleOptions]) -> Trace:
+def shuffle(input: DimsLike, **options: Unpack[ShuffleOptions]) -> Trace:
     """Apply a TensorRT Shuffle: transpose, reshape and transpose, each optional.
 
     Options: the stages `first`, `to` and `second`, the switch `zero_is_placeholder`, `dtype`, `where`. A 0 in `to`
@@ -153,10 +153,12 @@ def shuffle(input: Dims, **options: Unpack[ShuffleOptions]) -> Trace:
     >>> shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)).output
     (2, 4, 3)
     """
-    return _answer("shuffle", input, options)
+    return _resolve_or_raise("shuffle", input, options)
 
 
-def shape(input: Dims, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def shape(
+    input: DimsLike, *, start: int | None = None, end: int | None = None, **options: Unpack[VersionOptions]
+) -> Trace:
     """Return the dims from `start` to `end`, as the operator's int64 vector.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -165,10 +167,10 @@ def shape(input: Dims, *, start: int | None = None, end: int | None = None, **op
     >>> shape((2, 3, 4), start=-1).output, shape((2, 3, 4), end=-4).output
     ((4,), ())
     """
-    return _answer("shape", input, options, start=start, end=end)
+    return _resolve_or_raise("shape", input, options, start=start, end=end)
 
 
-def flatten(input: Dims, **options: Unpack[FlattenOptions]) -> Trace:
+def flatten(input: DimsLike, **options: Unpack[FlattenOptions]) -> Trace:
     """Flatten a tensor.
 
     This merges the dims before `axis` and those from it on (ONNX), the dims from `start_dim` to `end_dim` (PyTorch), or
@@ -178,10 +180,10 @@ def flatten(input: Dims, **options: Unpack[FlattenOptions]) -> Trace:
     >>> flatten((2, 3, 4)).output, flatten((2, 3, 4), dialect="torch", start_dim=1).output
     ((2, 12), (2, 12))
     """
-    return _answer("flatten", input, options)
+    return _resolve_or_raise("flatten", input, options)
 
 
-def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def squeeze(input: DimsLike, axes: AxesLike | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Remove dims of size 1: those at `axes`, or all of them.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -190,10 +192,10 @@ def squeeze(input: Dims, axes: Axes | None = None, **options: Unpack[VersionOpti
     >>> squeeze((1, 3, 1)).output, squeeze((1, 3, 1), 0).output
     ((3,), (3, 1))
     """
-    return _answer("squeeze", input, options, axes=axes)
+    return _resolve_or_raise("squeeze", input, options, axes=axes)
 
 
-def unsqueeze(input: Dims, axes: Axes, **options: Unpack[VersionOptions]) -> Trace:
+def unsqueeze(input: DimsLike, axes: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
     """Insert dims of size 1 at the given axes of the output.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -202,10 +204,10 @@ def unsqueeze(input: Dims, axes: Axes, **options: Unpack[VersionOptions]) -> Tra
     >>> unsqueeze((2, 3), (0, -1)).output
     (1, 2, 3, 1)
     """
-    return _answer("unsqueeze", input, options, axes=axes)
+    return _resolve_or_raise("unsqueeze", input, options, axes=axes)
 
 
-def expand(input: Dims, target: Dims, **options: Unpack[VersionOptions]) -> Trace:
+def expand(input: DimsLike, target: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Broadcast a tensor to the requested shape by repeating its dims of size 1.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -214,10 +216,10 @@ def expand(input: Dims, target: Dims, **options: Unpack[VersionOptions]) -> Trac
     >>> expand((8, 1, 1), (1, 2)).output
     (8, 1, 2)
     """
-    return _answer("expand", input, options, target=target)
+    return _resolve_or_raise("expand", input, options, target=target)
 
 
-def depth_to_space(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def depth_to_space(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move channels into spatial blocks of `block` rows and columns.
 
     `mode` is DCR or CRD; only ONNX has it. Options: `dialect`, `opset`, `dtype`, `where`.
@@ -226,10 +228,10 @@ def depth_to_space(input: Dims, block: int, *, mode: str | None = None, **option
     >>> depth_to_space((1, 8, 2, 3), 2).output
     (1, 2, 4, 6)
     """
-    return _answer("depth_to_space", input, options, block=block, mode=mode)
+    return _resolve_or_raise("depth_to_space", input, options, block=block, mode=mode)
 
 
-def space_to_depth(input: Dims, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def space_to_depth(input: DimsLike, block: int, *, mode: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Move spatial blocks of `block` rows and columns into channels.
 
     `mode` is DCR or CRD; only ONNX has it, since opset 28. Options: `dialect`, `opset`, `dtype`, `where`.
@@ -238,10 +240,12 @@ def space_to_depth(input: Dims, block: int, *, mode: str | None = None, **option
     >>> space_to_depth((1, 2, 4, 6), 2).output
     (1, 8, 2, 3)
     """
-    return _answer("space_to_depth", input, options, block=block, mode=mode)
+    return _resolve_or_raise("space_to_depth", input, options, block=block, mode=mode)
 
 
-def view(input: Dims, target: Dims, *, strides: Axes | None = None, **options: Unpack[SizeOptions]) -> Trace:
+def view(
+    input: DimsLike, target: DimsLike, *, strides: AxesLike | None = None, **options: Unpack[SizeOptions]
+) -> Trace:
     """View a tensor in another shape without copying, as `Tensor.view` does.
 
     `strides` are those of the input, in elements; without them the input is contiguous. Options: `dtype`, `where`.
@@ -250,10 +254,10 @@ def view(input: Dims, target: Dims, *, strides: Axes | None = None, **options: U
     >>> view((3, 4), (3, 2, -1), strides=(1, 3)).output
     (3, 2, 2)
     """
-    return _answer("view", input, options, target=target, strides=strides)
+    return _resolve_or_raise("view", input, options, target=target, strides=strides)
 
 
-def select(input: Dims, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
+def select(input: DimsLike, axis: int, index: int, **options: Unpack[VersionOptions]) -> Trace:
     """Select one index of an axis and remove the axis; -1 is the last index.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -262,10 +266,10 @@ def select(input: Dims, axis: int, index: int, **options: Unpack[VersionOptions]
     >>> select((2, 3, 4), 1, 0).output
     (2, 4)
     """
-    return _answer("select", input, options, axis=axis, index=index)
+    return _resolve_or_raise("select", input, options, axis=axis, index=index)
 
 
-def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Trace:
+def slice(input: DimsLike, slices: object, **options: Unpack[VersionOptions]) -> Trace:
     """Slice the axes of a tensor.
 
     `slices` is a string such as ":, ::2", a Python slice or a sequence of these, such as `numpy.s_[:, ::2]`.
@@ -275,10 +279,10 @@ def slice(input: Dims, slices: object, **options: Unpack[VersionOptions]) -> Tra
     >>> slice((2, 3, 4), ":, ::2, 1:3").output
     (2, 2, 2)
     """
-    return _answer("slice", input, options, slices=slices)
+    return _resolve_or_raise("slice", input, options, slices=slices)
 
 
-def split(input: Dims, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
+def split(input: DimsLike, axis: int, parts: int | None = None, **options: Unpack[SplitOptions]) -> Trace:
     """Split an axis into equal parts, or by size, and return one part.
 
     Options: `part`, the index of the returned part (default 0); `size`, the size of each part except a smaller last
@@ -292,10 +296,10 @@ def split(input: Dims, axis: int, parts: int | None = None, **options: Unpack[Sp
     >>> split((7,), 0, sizes=(2, 3, 2)).extras["outputs"]
     ((2,), (3,), (2,))
     """
-    return _answer("split", input, options, axis=axis, parts=parts)
+    return _resolve_or_raise("split", input, options, axis=axis, parts=parts)
 
 
-def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions]) -> Trace:
+def take(input: DimsLike, axis: int, indices: AxesLike, **options: Unpack[VersionOptions]) -> Trace:
     """Gather the positions `indices` of an axis, in any order and with repeats.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -304,10 +308,10 @@ def take(input: Dims, axis: int, indices: Axes, **options: Unpack[VersionOptions
     >>> take((2, 3, 4), 1, (2, 0, 0, -1)).output
     (2, 4, 4)
     """
-    return _answer("take", input, options, axis=axis, indices=indices)
+    return _resolve_or_raise("take", input, options, axis=axis, indices=indices)
 
 
-def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
+def flip(input: DimsLike, axes: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
     """Reverse the order of the elements along `axes`.
 
     Options: `dialect`, `dtype`, `where`.
@@ -316,10 +320,10 @@ def flip(input: Dims, axes: Axes, **options: Unpack[DialectOptions]) -> Trace:
     >>> flip(("N", 3), (0, -1)).output
     (N, 3)
     """
-    return _answer("flip", input, options, axes=axes)
+    return _resolve_or_raise("flip", input, options, axes=axes)
 
 
-def roll(input: Dims, shift: Axes, axis: Axes | None = None, **options: Unpack[DialectOptions]) -> Trace:
+def roll(input: DimsLike, shift: AxesLike, axis: AxesLike | None = None, **options: Unpack[DialectOptions]) -> Trace:
     """Shift the elements along axes cyclically.
 
     Without `axis` the flattened tensor is shifted. Options: `dialect`, `dtype`, `where`. Source: numpy.roll,
@@ -328,10 +332,10 @@ def roll(input: Dims, shift: Axes, axis: Axes | None = None, **options: Unpack[D
     >>> roll(("N", "H", "W"), -3, 1).output
     (N, H, W)
     """
-    return _answer("roll", input, options, shift=shift, axis=axis)
+    return _resolve_or_raise("roll", input, options, shift=shift, axis=axis)
 
 
-def rearrange(input: Dims, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def rearrange(input: DimsLike, pattern: str, lengths: str | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Split, permute, repeat and merge axes by an einops pattern.
 
     `lengths` are the lengths of named axes, such as `p=7,q=7`. Options: `dialect`, `opset`, `dtype`, `where`.
@@ -340,10 +344,10 @@ def rearrange(input: Dims, pattern: str, lengths: str | None = None, **options: 
     >>> print(rearrange(("B", "C", "H"), "b c (h p) -> b h (p c)", "p=7"))
     B,H/7,7*C when H % 7 == 0
     """
-    return _answer("rearrange", input, options, pattern=pattern, lengths=lengths)
+    return _resolve_or_raise("rearrange", input, options, pattern=pattern, lengths=lengths)
 
 
-def swapaxes(input: Dims, axis1: int, axis2: int, **options: Unpack[DialectOptions]) -> Trace:
+def swapaxes(input: DimsLike, axis1: int, axis2: int, **options: Unpack[DialectOptions]) -> Trace:
     """Swap two axes.
 
     Options: `dialect`, `dtype`, `where`.
@@ -352,10 +356,10 @@ def swapaxes(input: Dims, axis1: int, axis2: int, **options: Unpack[DialectOptio
     >>> swapaxes((2, 3, 4), 0, -1).output
     (4, 3, 2)
     """
-    return _answer("swapaxes", input, options, axis1=axis1, axis2=axis2)
+    return _resolve_or_raise("swapaxes", input, options, axis1=axis1, axis2=axis2)
 
 
-def moveaxis(input: Dims, axes: Axes, destination: Axes, **options: Unpack[DialectOptions]) -> Trace:
+def moveaxis(input: DimsLike, axes: AxesLike, destination: AxesLike, **options: Unpack[DialectOptions]) -> Trace:
     """Move `axes` to the positions `destination`; the other axes keep their order.
 
     Options: `dialect`, `dtype`, `where`.
@@ -364,10 +368,10 @@ def moveaxis(input: Dims, axes: Axes, destination: Axes, **options: Unpack[Diale
     >>> moveaxis(("N", "H", "W", "C"), -1, 1).output
     (N, C, H, W)
     """
-    return _answer("moveaxis", input, options, axes=axes, destination=destination)
+    return _resolve_or_raise("moveaxis", input, options, axes=axes, destination=destination)
 
 
-def unflatten(input: Dims, axis: int, sizes: Dims, **options: Unpack[DialectOptions]) -> Trace:
+def unflatten(input: DimsLike, axis: int, sizes: DimsLike, **options: Unpack[DialectOptions]) -> Trace:
     """Split an axis into axes of `sizes`, one of which may be -1.
 
     Options: `dialect`, `dtype`, `where`.
@@ -376,10 +380,10 @@ def unflatten(input: Dims, axis: int, sizes: Dims, **options: Unpack[DialectOpti
     >>> print(unflatten(("B", "T", "C"), -1, ("h", -1)))
     B,T,h,C/h when C % h == 0
     """
-    return _answer("unflatten", input, options, axis=axis, sizes=sizes)
+    return _resolve_or_raise("unflatten", input, options, axis=axis, sizes=sizes)
 
 
-def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace:
+def tile(input: DimsLike, repeats: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Tile a tensor `repeats[i]` times along axis i.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -388,10 +392,10 @@ def tile(input: Dims, repeats: Dims, **options: Unpack[VersionOptions]) -> Trace
     >>> tile(("N", 3), (2, 4)).output
     (2*N, 12)
     """
-    return _answer("tile", input, options, repeats=repeats)
+    return _resolve_or_raise("tile", input, options, repeats=repeats)
 
 
-def conv(input: Dims, weight: Dims, **options: Unpack[ConvOptions]) -> Trace:
+def conv(input: DimsLike, weight: DimsLike, **options: Unpack[ConvOptions]) -> Trace:
     """Apply a convolution, or a transposed convolution with `transposed=True`.
 
     `weight` has the shape OUT,IN/groups,k..., or IN,OUT/groups,k... if transposed. Options: `stride`, `padding` and
@@ -403,11 +407,16 @@ def conv(input: Dims, weight: Dims, **options: Unpack[ConvOptions]) -> Trace:
     >>> conv(("B", 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3).output
     (B, 64, 112, 112)
     """
-    return _answer("conv", input, options, weight=weight)
+    return _resolve_or_raise("conv", input, options, weight=weight)
 
 
 def pool(
-    input: Dims, kernel: Axes, *, kind: str | None = None, ceil: bool | None = None, **options: Unpack[WindowOptions]
+    input: DimsLike,
+    kernel: AxesLike,
+    *,
+    kind: str | None = None,
+    ceil: bool | None = None,
+    **options: Unpack[WindowOptions],
 ) -> Trace:
     """Apply max pooling, or average pooling with `kind="average"`.
 
@@ -418,10 +427,12 @@ def pool(
     >>> print(pool(("N", 64, "H", 112), 3, stride=2, padding=1))
     N,64,H1,56
     """
-    return _answer("pool", input, options, kernel=kernel, kind=kind, ceil=ceil)
+    return _resolve_or_raise("pool", input, options, kernel=kernel, kind=kind, ceil=ceil)
 
 
-def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def pad(
+    input: DimsLike, padding: AxesLike, *, axes: AxesLike | None = None, **options: Unpack[VersionOptions]
+) -> Trace:
     """Pad the ends of axes.
 
     `padding` has the begins of all `axes` and then their ends, as in ONNX. Options: `dialect`, `opset`, `dtype`,
@@ -431,11 +442,11 @@ def pad(input: Dims, padding: Axes, *, axes: Axes | None = None, **options: Unpa
     >>> pad((2, 3), (1, 0, 0, 2)).output
     (3, 5)
     """
-    return _answer("pad", input, options, padding=padding, axes=axes)
+    return _resolve_or_raise("pad", input, options, padding=padding, axes=axes)
 
 
 def upsample(
-    input: Dims, scale: Scales | None = None, *, size: Axes | None = None, **options: Unpack[VersionOptions]
+    input: DimsLike, scale: ScalesLike | None = None, *, size: AxesLike | None = None, **options: Unpack[VersionOptions]
 ) -> Trace:
     """Resize the spatial dims to `size`, or by the factors `scale`, rounding down.
 
@@ -445,10 +456,10 @@ def upsample(
     >>> upsample((1, 64, 28, 28), 2).output, upsample((1, 64, 28, 28), size=7).output
     ((1, 64, 56, 56), (1, 64, 7, 7))
     """
-    return _answer("upsample", input, options, scale=scale, size=size)
+    return _resolve_or_raise("upsample", input, options, scale=scale, size=size)
 
 
-def broadcast(input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
+def broadcast(input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Broadcast tensors together: dims aligned at the right must be equal or 1.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -457,10 +468,10 @@ def broadcast(input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -
     >>> broadcast((8, 1, 6), (7, 1)).output
     (8, 7, 6)
     """
-    return _answer("broadcast", input, options, operands=operands)
+    return _resolve_or_raise("broadcast", input, options, operands=operands)
 
 
-def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace:
+def matmul(input: DimsLike, other: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Multiply matrices; the leading dims of stacks are broadcast.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -469,11 +480,15 @@ def matmul(input: Dims, other: Dims, **options: Unpack[VersionOptions]) -> Trace
     >>> matmul(("B", "T", 768), (768, 3072)).output
     (B, T, 3072)
     """
-    return _answer("matmul", input, options, operands=(other,))
+    return _resolve_or_raise("matmul", input, options, operands=(other,))
 
 
 def linear(
-    input: Dims, out_features: int | str | None = None, *, weight: Dims | None = None, **options: Unpack[VersionOptions]
+    input: DimsLike,
+    out_features: int | str | None = None,
+    *,
+    weight: DimsLike | None = None,
+    **options: Unpack[VersionOptions],
 ) -> Trace:
     """Apply a linear layer.
 
@@ -483,10 +498,10 @@ def linear(
     >>> linear((5, 3), 7).output, linear((5, 3), weight=(7, 3)).output
     ((5, 7), (5, 7))
     """
-    return _answer("linear", input, options, out_features=out_features, weight=weight)
+    return _resolve_or_raise("linear", input, options, out_features=out_features, weight=weight)
 
 
-def concat(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def concat(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Concatenate tensors along an axis; all other dims must be equal.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -496,10 +511,10 @@ def concat(input: Dims, *operands: Dims, axis: int | None = None, **options: Unp
     >>> found.output, str(found.results["C1"])
     ((N, C1), 'C + D')
     """
-    return _answer("concat", input, options, operands=operands or None, axis=axis)
+    return _resolve_or_raise("concat", input, options, operands=operands or None, axis=axis)
 
 
-def stack(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
+def stack(input: DimsLike, *operands: DimsLike, axis: int | None = None, **options: Unpack[VersionOptions]) -> Trace:
     """Stack tensors of equal shape along a new axis.
 
     Options: `dialect`, `opset`, `dtype`, `where`.
@@ -508,10 +523,10 @@ def stack(input: Dims, *operands: Dims, axis: int | None = None, **options: Unpa
     >>> stack((2, 3), (2, 3), axis=-1).output
     (2, 3, 2)
     """
-    return _answer("stack", input, options, operands=operands or None, axis=axis)
+    return _resolve_or_raise("stack", input, options, operands=operands or None, axis=axis)
 
 
-def einsum(pattern: str, input: Dims, *operands: Dims, **options: Unpack[VersionOptions]) -> Trace:
+def einsum(pattern: str, input: DimsLike, *operands: DimsLike, **options: Unpack[VersionOptions]) -> Trace:
     """Evaluate an einsum.
 
     Labels that the output lacks are summed over. Options: `dialect`, `opset`, `dtype`, `where`. Source: numpy.einsum,
@@ -520,11 +535,11 @@ def einsum(pattern: str, input: Dims, *operands: Dims, **options: Unpack[Version
     >>> einsum("ij,jk->ik", (2, 3), (3, 4)).output, einsum("...ii", (5, 3, 3)).output
     ((2, 4), (5,))
     """
-    return _answer("einsum", input, options, pattern=pattern, operands=operands or None)
+    return _resolve_or_raise("einsum", input, options, pattern=pattern, operands=operands or None)
 
 
 def chain(
-    input: Dims, *stages: str | tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None
+    input: DimsLike, *stages: str | tuple[str, Mapping[str, object]], where: Mapping[str, int] | None = None
 ) -> Chain:
     """Apply several ops in sequence.
 
@@ -534,7 +549,7 @@ def chain(
     >>> chain((2, 3, 4), "transpose 1,0,2", ("reshape", {"target": (2, -1, 3)})).output
     (2, 4, 3)
     """
-    answer = _answers.answer_chain(input, [_stage(stage) for stage in stages], read_sizes(where or {}))
+    answer = _answers.answer_chain(input, [_parse_stage(stage) for stage in stages], parse_sizes(where or {}))
     if answer.problem:
         raise ShapeError(answer.problem, answer)
     return answer
@@ -550,9 +565,9 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
     """
-    from shapecalc.core.equiv import answers_of, equivalence
+    from shapecalc.core.equiv import answer_both, check_equivalence
 
-    return equivalence(*answers_of(first, second, read_sizes(where or {})))
+    return check_equivalence(*answer_both(first, second, parse_sizes(where or {})))
 
 
 def simplify(
@@ -565,23 +580,23 @@ def simplify(
     element type for `bytes`; by default that of the chain, or float32. Raises `ShapeError`.
 
     >>> found = simplify("N,C,H | transpose 2,0,1 | transpose 0,2,1")
-    >>> found.text, found.before.transposes, found.after.transposes
+    >>> found.render, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.core.equiv import asked_chain
-    from shapecalc.core.simplify import goal_called
+    from shapecalc.core.equiv import parse_chain_request
+    from shapecalc.core.simplify import parse_goal
     from shapecalc.core.simplify import simplify as simplified
 
-    wanted = goal_called(goal)
+    wanted = parse_goal(goal)
     if isinstance(chain, str):
-        asked = asked_chain(chain)
-        chain = _answers.answer_chain(asked.input, asked.stages, read_sizes(where or {}))
+        asked = parse_chain_request(chain)
+        chain = _answers.answer_chain(asked.input, asked.stages, parse_sizes(where or {}))
     return simplified(chain, wanted, dtype)
 
 
 def compare(
-    input: Dims,
-    target: Dims,
+    input: DimsLike,
+    target: DimsLike,
     *,
     dialects: Sequence[str] = (),
     opset: int | None = None,
@@ -600,25 +615,27 @@ def compare(
     return _compare("reshape", input, {"target": target}, dialects, options)
 
 
-def find(input: Dims | None = None, output: Dims | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()) -> Found:
+def find(
+    input: DimsLike | None = None, output: DimsLike | None = None, *, pairs: Iterable[tuple[Any, Any]] = ()
+) -> ChainSearch:
     """Find chains from one shape to another.
 
     Each is executed and verified before it is returned. `pairs` are input arrays with their output arrays. Raises
     `ShapeError` for invalid shapes, and if the elements of an input array are not distinct.
 
-    >>> [way.chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
+    >>> [way.build_chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
     """
-    from shapecalc.core.find import named_shape
-    from shapecalc.engine.finding import chains_between, chains_for
+    from shapecalc.core.find import parse_named_shape
+    from shapecalc.engine.finding import find_chains, find_chains_for_arrays
 
     arrays = list(pairs)
     if input is None and output is None and arrays:
-        return chains_for(arrays)
+        return find_chains_for_arrays(arrays)
     if input is None or output is None:
-        raise misuse("find needs two shapes, or pairs of arrays")
-    shapes = named_shape(input, "input"), named_shape(output, "output")
-    return chains_for(arrays, shapes) if arrays else chains_between(*shapes)
+        raise usage_error("find needs two shapes, or pairs of arrays")
+    shapes = parse_named_shape(input, "input"), parse_named_shape(output, "output")
+    return find_chains_for_arrays(arrays, shapes) if arrays else find_chains(*shapes)
 
 
 def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = None) -> Mapping[str, Dim]:
@@ -633,30 +650,30 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.core.pattern import Matcher, element_type_of, pattern_of
+    from shapecalc.core.pattern import Matcher, element_type_of, to_pattern
 
-    matcher = Matcher(pattern_of(pattern), read_sizes(where or {}))
-    dims = read_shape(shape) if isinstance(shape, str) else shape_of(shape)
-    problem = matcher.problem(dims, element_type_of(shape))
+    matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
+    dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
+    problem = matcher.find_problem(dims, element_type_of(shape))
     if problem:
         raise ShapeError(problem)
     return matcher.sizes
 
 
-def _answer(op: str, input: Dims, options: Mapping[str, object], **arguments: object) -> Trace:
-    trace = _answers.answer(ask(op, input, {**arguments, **options}))
+def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], **arguments: object) -> Trace:
+    trace = _answers.answer_request(make_request(op, input, {**arguments, **options}))
     if trace.problem:
         raise ShapeError(trace.problem, trace)
     return trace
 
 
-def _shown_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
-    from shapecalc.view.files import shown_as
+def _render_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
+    from shapecalc.view.files import render_story
 
-    return shown_as(answer, kind, encoding, everything=everything)
+    return render_story(answer, kind, encoding, everything=everything)
 
 
-Answer.shown_as = _shown_as
+Answer.render_as = _render_as
 
 
 class _Package(type(sys)):  # type: ignore[misc]  # the class of modules
@@ -673,14 +690,16 @@ class _Package(type(sys)):  # type: ignore[misc]  # the class of modules
 sys.modules[__name__].__class__ = _Package
 
 
-def _stage(stage: object) -> tuple[str, Mapping[str, object]]:
+def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
         from shapecalc.core.commands import read_stage
-        from shapecalc.core.text import split
+        from shapecalc.core.text import split_unbracketed
 
-        read = read_stage(split(stage), with_input=False)
+        read = read_stage(split_unbracketed(stage), with_input=False)
         return read.op, read.options
     match stage:
         case (str(op), {**options}):
             return op, {str(name): value for name, value in options.items()}
-    raise misuse(f"a stage is text or an op's name with its options, not {visible(brief(repr(stage)))}")
+    raise usage_error(
+        f"a stage is text or an op's name with its options, not {escape_unprintable(truncate(repr(stage)))}"
+    )

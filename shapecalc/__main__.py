@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from shapecalc.cli import output
-from shapecalc.cli.app import run_line
-from shapecalc.core.text import visible
+from shapecalc.cli.app import run_command_line
+from shapecalc.core.text import escape_unprintable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from shapecalc.models.report import Report
     from shapecalc.teaching.lessons import Course
-    from shapecalc.tui.question import Question, Result
+    from shapecalc.tui.question import Question, QuestionResult
 
 
-class TerminalApp:
+class TextualApp:
     """The terminal app for the command line; its modules are imported on first use."""
 
     def question_of(self, words: Sequence[str], defaults: Mapping[str, object]) -> Question:
@@ -28,21 +28,21 @@ class TerminalApp:
 
         Raises `ShapeError` (usage) if it is invalid.
         """
-        from shapecalc.tui.question import question_of
+        from shapecalc.tui.question import question_from_words
 
-        return question_of(words, defaults)
+        return question_from_words(words, defaults)
 
     def open(
         self, question: Question, step: int | None, course: Course | None, *, big: bool
-    ) -> tuple[Result | None, int]:
+    ) -> tuple[QuestionResult | None, int]:
         """Run the app, perhaps with a course; return its result and exit code."""
         from shapecalc.tui.app import ShapecalcApp
 
         app = ShapecalcApp(question, step, lesson=course is not None, big=big)
         app.explore.course = course
-        return app.run(), app.return_code or output.Exit.YES
+        return app.run(), app.return_code or output.ExitCode.OK
 
-    def open_model(self, report: Report, at: int, mend: Callable[[str], list[str]]) -> int:
+    def open_model(self, report: Report, node_index: int, write_fixed: Callable[[str], list[str]]) -> int:
         """Run the app at a node of a model report and return its exit code.
 
         `write_fixed` writes the fixed model.
@@ -50,36 +50,36 @@ class TerminalApp:
         from shapecalc.tui.app import ShapecalcApp
         from shapecalc.tui.model import ModelScreen
 
-        app = ShapecalcApp(self.question_of([], {}), model=ModelScreen(report, at, mend))
+        app = ShapecalcApp(self.question_of([], {}), model=ModelScreen(report, node_index, write_fixed))
         app.run()
-        return app.return_code or output.Exit.YES
+        return app.return_code or output.ExitCode.OK
 
-    def visit(self, question: Question, course: Course | None) -> list[str]:
+    def visitor_command(self, question: Question, course: Course | None) -> list[str]:
         """Return the command that runs the app for a visitor of `serve`.
 
         Raises `ShapeError` (file) if the input file of the request cannot be read.
         """
-        from shapecalc.tui.served import command_of
+        from shapecalc.tui.served import app_command
 
-        return command_of(question, course)
+        return app_command(question, course)
 
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
     try:
         return _run(sys.argv[1:])
-    except output.RunEnded as ended:
+    except output.EarlyExit as ended:
         return ended.code
     except KeyboardInterrupt:
         import signal
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the exit
-        return output.Exit.INTERRUPTED
+        return output.ExitCode.INTERRUPTED
     except Exception as error:
         if sys.flags.dev_mode:
             sys.excepthook(type(error), error, error.__traceback__)
-        output.tell(f"shapecalc: {output.fault_text(error)}")
-        return output.Exit.FILE if isinstance(error, MemoryError) else output.Exit.FAULT
+        output.print_stderr(f"shapecalc: {output.internal_error_text(error)}")
+        return output.ExitCode.FILE if isinstance(error, MemoryError) else output.ExitCode.FAULT
 
 
 def _run(words: list[str]) -> int:
@@ -87,14 +87,14 @@ def _run(words: list[str]) -> int:
 
     Raises `RunEnded` if a standard stream is unusable.
     """
-    output.escape_what_cannot_be_written()
+    output.escape_unencodable()
     try:
-        return run_line(words, TerminalApp())
+        return run_command_line(words, TextualApp())
     except ImportError as error:
-        raise output.missing_error(error) from None
+        raise output.report_missing_package(error) from None
     except OSError as error:
-        output.abandon_stdout()
-        raise output.stream_error(visible(str(error.filename or "stdout")), error.strerror) from None
+        output.discard_stdout()
+        raise output.report_stream_error(escape_unprintable(str(error.filename or "stdout")), error.strerror) from None
 
 
 if __name__ == "__main__":

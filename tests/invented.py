@@ -6,16 +6,16 @@ import pytest
 
 from shapecalc.core import ask as setting
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Holds, Param
+from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.squeeze import squeeze
 from shapecalc.core.ops.transpose import transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.record import FrozenDict, replace
 
-REVERSE = Param("reverse", Holds.FLAG, "whether the dims come back in reverse")
-MODE = Param("mode", Holds.WORD, "torch: where the new dim goes", words=("HEAD", "TAIL"))
-KEEP_ONE = Param("keep_one", Holds.FLAG, "torch: whether a new dim of 1 is put in")
+REVERSE = Param("reverse", ParamKind.FLAG, "whether the dims come back in reverse")
+MODE = Param("mode", ParamKind.CHOICE, "torch: where the new dim goes", choices=("HEAD", "TAIL"))
+KEEP_ONE = Param("keep_one", ParamKind.FLAG, "torch: whether a new dim of 1 is put in")
 
 
 def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
@@ -31,10 +31,10 @@ def steps(shape, at, axes=None, reverse=None, mode="HEAD", keep_one=None):
 @pytest.fixture
 def invented(monkeypatch):
     """Let squeeze have the invented parameters for the time of a test."""
-    monkeypatch.setattr(setting, "_known", {})  # what was made for squeeze as it is
+    monkeypatch.setattr(setting, "_setting_cache", {})  # what was made for squeeze as it is
     op = OPS["squeeze"]
-    monkeypatch.setitem(OPS.found, "squeeze", replace(op, params=(*op.params, REVERSE), steps=steps))
+    monkeypatch.setitem(OPS.loaded, "squeeze", replace(op, params=(*op.params, REVERSE), resolve=steps))
     torch = DIALECTS["torch"]
     own = replace(torch.operators["squeeze"], params=(MODE, KEEP_ONE))
     operators = FrozenDict({**torch.operators, "squeeze": own})
-    monkeypatch.setitem(DIALECTS.found, "torch", replace(torch, operators=operators))
+    monkeypatch.setitem(DIALECTS.loaded, "torch", replace(torch, operators=operators))

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from shapecalc.core.moves import Expand, Permute, Pick, Reshape, Roll, Take
+from shapecalc.core.moves import Expand, Permute, Reshape, Roll, StridedSlice, Take
 
 
 def moved_by_numpy(array, moves):
@@ -19,12 +19,12 @@ def moved_by_numpy(array, moves):
                 array = array.reshape(move.shape)
             case Expand():
                 array = np.broadcast_to(array, move.shape)
-            case Pick():
+            case StridedSlice():
                 array = array[index_of(move, array.shape)]
             case Roll():
                 array = np.roll(array, move.shift, move.axis)
             case Take():
-                array = array.take(np.array(move.places, int), move.axis)
+                array = array.take(np.array(move.positions, int), move.axis)
     return array
 
 

@@ -17,7 +17,7 @@ from tests.cases import answered
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 
 OPSETS = [None, None, 9, 11, 13, 14, 18]
-BLOCKS = [op.name for op in OPS.values() if "block" in op.slots]
+BLOCKS = [op.name for op in OPS.values() if "block" in op.positional_names]
 """The ops that cut axes into blocks."""
 OFTEN = ["reshape", "reshape", "transpose", "shuffle", "flatten", "squeeze", "unsqueeze", "expand", "view", "rearrange"]
 LARGEST = 5000

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
-from shapecalc.view.mdoc import unescaped
+from shapecalc.view.mdoc import remove_escapes
 from tests import doctests
 from tests.fuzz.running import ended
 from tests.models import detector
@@ -39,7 +39,7 @@ def fenced(kind, text):
 
 def literal(page):
     """Return the literal blocks of a manual page as they are shown."""
-    return [unescaped(block) for block in BLOCK.findall(page)]
+    return [remove_escapes(block) for block in BLOCK.findall(page)]
 
 
 def files_of_pages():
@@ -81,8 +81,10 @@ def renewed_page(page):
     """Return a manual page with what its sessions print now; a line that was there stays as it is written."""
 
     def renewed_block(block):
-        written = {unescaped(line): line for line in block[1].splitlines()}
-        lines = [written[line] if line in written else escaped(line) for line in now(unescaped(block[1])).splitlines()]
+        written = {remove_escapes(line): line for line in block[1].splitlines()}
+        lines = [
+            written[line] if line in written else escaped(line) for line in now(remove_escapes(block[1])).splitlines()
+        ]
         return block[0].replace(block[1], "".join(f"{line}\n" for line in lines))
 
     return BLOCK.sub(renewed_block, page)

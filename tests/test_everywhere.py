@@ -12,8 +12,8 @@ from textual.binding import Binding
 
 import shapecalc as sc
 from shapecalc import tui
-from shapecalc.cli.options import PRINTING
-from shapecalc.core.commands import read_op
+from shapecalc.cli.options import OUTPUT_OPTIONS
+from shapecalc.core.commands import read_op_words
 from shapecalc.core.ops import OPS
 from tests.sampling import each_row
 from tests.sessions import ROOT
@@ -47,8 +47,8 @@ def test_bound_keys_are_in_the_manual():
 @each_row("example", EXAMPLES)
 def test_public_functions_answer_as_the_command_line(example, shapecalc):
     op, *words = shlex.split(example)
-    typed = read_op(OPS[op], words, PRINTING.values())
-    given = {name: value for name, value in typed.items() if name not in PRINTING}
+    typed = read_op_words(OPS[op], words, OUTPUT_OPTIONS.values())
+    given = {name: value for name, value in typed.items() if name not in OUTPUT_OPTIONS}
     if op == "matmul":
         given["other"] = given.pop("operands")
     printed = json.loads(shapecalc(op, *words, "--json").out)

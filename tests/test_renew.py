@@ -7,7 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
-from shapecalc.view.mdoc import unescaped
+from shapecalc.view.mdoc import remove_escapes
 from tests import doctests, renew, sessions, transcripts
 from tests.view import golden_pictures
 
@@ -97,7 +97,7 @@ def here(tmp_path, monkeypatch):
 def test_renew_manual_sessions_keep_escapes():
     now = sessions.renewed_page(PAGE)
     assert now == PAGE.replace("old", "a  b", 1).replace("\nold", "\n\\&.c", 1).replace("\nold", "\n2")
-    assert sessions.literal(now)[0] == unescaped(now).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
+    assert sessions.literal(now)[0] == remove_escapes(now).removeprefix(PAGE.splitlines(True)[0]).partition(".Ed\n")[0]
     assert sessions.renewed_page(now) == now
 
 

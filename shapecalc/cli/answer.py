@@ -9,32 +9,40 @@ import sys
 from itertools import chain, islice
 
 from shapecalc.cli import output
-from shapecalc.cli.output import Exit, Output, put, tell
-from shapecalc.core.ask import LackingError, Stage, ask, default_dialect, operator_in, opset_in, with_defaults
-from shapecalc.core.commands import command_pieces, texts_of, without_padding
+from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout
+from shapecalc.core.ask import (
+    MissingOpError,
+    StageRequest,
+    apply_defaults,
+    default_dialect,
+    dialect_and_operator,
+    make_request,
+    parse_opset_option,
+)
+from shapecalc.core.commands import argument_texts, command_pieces, strip_padding
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing import answer as answer_request
-from shapecalc.core.fixing import lasting_hint
+from shapecalc.core.fixing import answer_request as answer_request
+from shapecalc.core.fixing import batch_hint
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import fields, replace
-from shapecalc.core.results import shown
-from shapecalc.core.text import shape_text, split, visible
+from shapecalc.core.results import result_texts
+from shapecalc.core.text import escape_unprintable, shape_text, split_unbracketed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from shapecalc.cli.data import Paths
+    from shapecalc.cli.data import PathsByOption
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.arrays import Source
     from shapecalc.view.code import Code
 
-REPORT_LINES = 7
+PROBLEM_REPORT_LINES = 7
 """Lines that the report of an error takes below the explanation."""
 
 
-def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
+def answer_op(op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Answer a request, or one per input line; return the largest exit code.
 
     `texts` are the options of the op as they were typed, by name. A `-` as the input or as an
@@ -42,84 +50,95 @@ def answer_op(op: str, texts: dict[str, object], out: Output) -> int:
     """
     options = {name: value for name, value in texts.items() if name != "input"}
     try:
-        if defaults := output.told_defaults([(op, {})], options, out):
-            options = dict(with_defaults(op, defaults, options))
+        if defaults := output.load_and_report_defaults([(op, {})], options, output_options):
+            options = dict(apply_defaults(op, defaults, options))
     except ShapeError as error:
-        return print_error(error, op, texts, out)
+        return print_error(error, op, texts, output_options)
     if str(texts["input"]).strip() == "-":
-        return answer_lines(lambda line, line_options: _answer_text(op, line, options, line_options), op, texts, out)
-    words = split(str(options.get("operands") or ""))
+        return answer_lines(
+            lambda line, line_options: _answer_shape(op, line, options, line_options), op, texts, output_options
+        )
+    words = split_unbracketed(str(options.get("operands") or ""))
     if "-" in words:
         index = words.index("-")
 
-        def answer_operand(line: str, line_options: Output) -> int:
+        def answer_operand(line: str, line_options: OutputOptions) -> int:
             operands = " ".join([*words[:index], line, *words[index + 1 :]])
-            return _answer_text(op, str(texts["input"]), {**options, "operands": operands}, line_options)
+            return _answer_shape(op, str(texts["input"]), {**options, "operands": operands}, line_options)
 
-        return answer_lines(answer_operand, op, texts, out)
-    return _answer_text(op, str(texts["input"]), options, out)
+        return answer_lines(answer_operand, op, texts, output_options)
+    return _answer_shape(op, str(texts["input"]), options, output_options)
 
 
-def _answer_text(op: str, shape: str, options: Mapping[str, object], out: Output) -> int:
+def _answer_shape(op: str, shape: str, options: Mapping[str, object], output_options: OutputOptions) -> int:
     """Answer one request, print the answer and return the exit code."""
     op_options = {**options}
     try:
-        opset = take_model_opset(op_options, [(op, {})], out)
-        operand_sources = output.read_operands(op_options)
-        parsed = output.read_input(without_padding(shape), op_options, op)
-        answer = answer_request(ask(op, parsed.shape, parsed.options))
-        return print_answer(answer, out, parsed.source, opset, [op_options], operand_sources)
+        opset = pop_emit_opset(op_options, [(op, {})], output_options)
+        operand_sources = output.open_operand_files(op_options)
+        parsed = output.read_input(strip_padding(shape), op_options, op)
+        answer = answer_request(make_request(op, parsed.shape, parsed.options))
+        return print_answer(answer, output_options, parsed.source, opset, [op_options], operand_sources)
     except ShapeError as error:
-        return print_error(advised(error), op, {"input": shape, **options}, out)
+        return print_error(add_as_option_hint(error), op, {"input": shape, **options}, output_options)
 
 
-def answer_lines(answer: Callable[[str, Output], int], op: str, texts: dict[str, object], out: Output) -> int:
+def answer_lines(
+    answer_line: Callable[[str, OutputOptions], int], op: str, texts: dict[str, object], output_options: OutputOptions
+) -> int:
     """Answer each line of standard input; return the largest exit code.
 
     Messages are prefixed with their line number if there are several lines. The first line is therefore answered
     quietly once, and the second one is awaited only if that answer fails.
     Raises `EarlyExit` if standard input cannot be read.
     """
-    code: int = Exit.YES
+    code: int = ExitCode.OK
     try:
-        if out.out is not None or out.picture is not None:
-            name = "--out" if out.out is not None else "--picture"
-            raise misuse(
+        if output_options.out is not None or output_options.picture is not None:
+            name = "--out" if output_options.out is not None else "--picture"
+            raise usage_error(
                 f"{name} needs one input, but - can have many lines", "give the file or the shape in place of -"
             )
-        lines = output.input_lines()
+        lines = output.read_input_lines()
         first = next(lines)
-        has_failed = answer(first, replace(out, quiet=True)) != Exit.YES
+        has_failed = answer_line(first, replace(output_options, quiet=True)) != ExitCode.OK
         known_lines = [first, *islice(lines, has_failed)]
         for number, line in enumerate(chain(known_lines, lines), 1):
             is_only_line = number == 1 == len(known_lines)
-            code = max(code, answer(line, out if is_only_line else replace(out, place=f"line {number}: ")))
+            code = max(
+                code,
+                answer_line(
+                    line, output_options if is_only_line else replace(output_options, line_prefix=f"line {number}: ")
+                ),
+            )
     except ShapeError as error:
-        code = max(code, print_error(error, op, texts, out))
+        code = max(code, print_error(error, op, texts, output_options))
     return code
 
 
-def take_model_opset(options: dict[str, object], stages: Sequence[Stage], out: Output) -> int | None:
+def pop_emit_opset(
+    options: dict[str, object], stages: Sequence[StageRequest], output_options: OutputOptions
+) -> int | None:
     """Pop the opset of the ONNX model to write.
 
     Return None, and keep the option, if no ONNX code is requested or if the dialect of a stage has opsets itself.
     Raises `ShapeError` (usage) for an opset that ONNX does not have.
     """
-    if out.code != "onnx" or options.get("opset") is None:
+    if output_options.code != "onnx" or options.get("opset") is None:
         return None
     pairs = [(OPS[op], own.get("dialect") or options.get("dialect")) for op, own in stages if op in OPS]
-    if any(operator_in(op, dialect)[0].newest_opset for op, dialect in pairs):
+    if any(dialect_and_operator(op, dialect)[0].newest_opset for op, dialect in pairs):
         return None
-    return opset_in({"opset": options.pop("opset")}, DIALECTS["onnx"])
+    return parse_opset_option({"opset": options.pop("opset")}, DIALECTS["onnx"])
 
 
 def print_answer(
     answer: Trace | Chain,
-    out: Output,
+    output_options: OutputOptions,
     source: Source | None = None,
     opset: int | None = None,
-    asked: Iterable[Mapping[str, object]] = (),
-    others: Sequence[Source] = (),
+    request_options: Iterable[Mapping[str, object]] = (),
+    operand_sources: Sequence[Source] = (),
 ) -> int:
     """Execute an answer on its data if requested, print it and return the exit code.
 
@@ -127,153 +146,165 @@ def print_answer(
     model to write. `request_options` are the options of the request, one mapping per stage of a chain.
     Raises `ShapeError` (usage, file) if the options cannot be satisfied.
     """
-    paths: Paths = {}
-    if out.about_data:
-        from shapecalc.cli.data import checked_paths
+    paths: PathsByOption = {}
+    if output_options.has_data_options:
+        from shapecalc.cli.data import check_and_trace_elements
 
-        paths = checked_paths(answer, out, source, others)
-    mismatch = None if out.expect is None else _unexpected(answer, out.expect, asked)
-    emitted = code_of(answer, out, opset)
-    code = exit_code_of(answer, mismatch, strict=out.strict)
-    if answer.output is not None and code == Exit.YES and source is not None and out.about_data:
-        from shapecalc.cli.data import carry
+        paths = check_and_trace_elements(answer, output_options, source, operand_sources)
+    mismatch = (
+        None if output_options.expect is None else _expectation_mismatch(answer, output_options.expect, request_options)
+    )
+    emitted = generate_code(answer, output_options, opset)
+    code = answer_exit_code(answer, mismatch, strict=output_options.strict)
+    if answer.output is not None and code == ExitCode.OK and source is not None and output_options.has_data_options:
+        from shapecalc.cli.data import execute_answer
 
-        if carry(answer, source, out, others):
+        if execute_answer(answer, source, output_options, operand_sources):
             return code
-    picture = write_picture(answer, out) if out.about_picture else {}
+    picture = write_picture(answer, output_options) if output_options.has_picture_options else {}
 
     def as_json() -> dict[str, object]:
-        hint = {"hint": lasting} if (lasting := lasting_hint(answer)) else {}
+        hint = {"hint": lasting} if (lasting := batch_hint(answer)) else {}
         return answer.as_json() | hint | paths | picture | ({"code": fields(emitted)} if emitted else {})
 
-    if output.asks_text(out, as_json):
-        _print_text(answer, out, source, emitted, paths, others)
+    if output.print_json_if_requested(output_options, as_json):
+        _print_text(answer, output_options, source, emitted, paths, operand_sources)
         if mismatch:
-            tell(f"shapecalc: {out.place}{mismatch}")
+            print_stderr(f"shapecalc: {output_options.line_prefix}{mismatch}")
     return code
 
 
 def _print_text(
     answer: Trace | Chain,
-    out: Output,
+    output_options: OutputOptions,
     source: Source | None,
-    coded: Code | None,
-    paths: Paths,
-    others: Sequence[Source],
+    code: Code | None,
+    paths: PathsByOption,
+    operand_sources: Sequence[Source],
 ) -> None:
     """Print the explanation of an answer, then its output, code or problem."""
-    if out.explain:
-        _explain(answer, out, source)
+    if output_options.explain:
+        _print_explanation(answer, output_options, source)
     if answer.output is None:
         if answer.problem:
             trace = answer.traces[-1]
-            output.tell_problem(_placed(answer.problem, out), command_pieces(trace.op, texts_of(trace.request)))
+            output.print_problem(
+                _with_line_prefix(answer.problem, output_options),
+                command_pieces(trace.op, argument_texts(trace.request)),
+            )
         return
-    if out.about_data:
-        from shapecalc.cli.data import tell_elements
+    if output_options.has_data_options:
+        from shapecalc.cli.data import print_elements
 
-        tell_elements(answer, source, paths, values=out.values, others=others)
-    put(coded.text if coded else _shapes_text(answer))
-    _tell_limits(answer, out, coded)
+        print_elements(answer, source, paths, values=output_options.values, operand_sources=operand_sources)
+    print_stdout(code.text if code else _output_text(answer))
+    _print_limits(answer, output_options, code)
 
 
-def _shapes_text(answer: Trace | Chain) -> str:
+def _output_text(answer: Trace | Chain) -> str:
     """Return the output shape, or one line per part of a split with `--all`."""
     splits = [trace for trace in answer.traces[-1:] if trace.request.arguments.get("all")]
     parts = [part for trace in splits for part in trace.extras.get("outputs", ())]
     return "\n".join(map(shape_text, parts or [answer.output or ()]))
 
 
-def _unexpected(answer: Trace | Chain, text: str, asked: Iterable[Mapping[str, object]]) -> str | None:
+def _expectation_mismatch(
+    answer: Trace | Chain, text: str, request_options: Iterable[Mapping[str, object]]
+) -> str | None:
     """Return how an answer differs from its expectation, empty if it does not.
 
     Return None if the request is refused although a shape is expected: then the refusal itself is reported.
     Raises `ShapeError` (usage) if the text is not an expectation.
     """
-    from shapecalc.core.cases import difference, expectation, met
+    from shapecalc.core.cases import describe_mismatch, is_met, read_expectation_for
 
-    expected = expectation(text, asked)
+    expected = read_expectation_for(text, request_options)
     if answer.output is None and expected.output is not None:
         return None
-    return "" if met(expected, answer) else difference(expected, answer)
+    return "" if is_met(expected, answer) else describe_mismatch(expected, answer)
 
 
-def _explain(answer: Trace | Chain, out: Output, source: Source | None) -> None:
+def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, source: Source | None) -> None:
     """Print the steps of an answer, then whether data would be copied.
 
     The explanation fits one screen unless `--explain=all` is given.
     """
-    from shapecalc.cli.data import plan_lines
-    from shapecalc.view.canvas import strokes_for
-    from shapecalc.view.story import story
+    from shapecalc.cli.data import data_movement_lines
+    from shapecalc.view.canvas import glyphs_for_encoding
+    from shapecalc.view.story import draw_story
 
-    plan = plan_lines(answer, source, out)
-    strokes = strokes_for(getattr(sys.stderr, "encoding", None))
-    below = len(plan) + (REPORT_LINES if answer.output is None else 1)
-    more = "" if out.explains_all else "--explain=all"
-    output.show(story(answer, width=output.story_width(), strokes=strokes, below=below, more=more))
+    plan = data_movement_lines(answer, source, output_options)
+    strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
+    below = len(plan) + (PROBLEM_REPORT_LINES if answer.output is None else 1)
+    more = "" if output_options.explains_all else "--explain=all"
+    output.print_renderable(
+        draw_story(answer, width=output.stderr_width(), glyphs=strokes, lines_below=below, more_command=more)
+    )
     for line in plan:
-        tell(line)
+        print_stderr(line)
 
 
-def _tell_limits(answer: Trace | Chain, out: Output, coded: Code | None) -> None:
+def _print_limits(answer: Trace | Chain, output_options: OutputOptions, code: Code | None) -> None:
     """Print the limits of an answer.
 
     With code these are the warnings about it, without an explanation the conditions and alternatives.
     """
-    if coded:
-        for warning in coded.warnings:
-            tell(f"shapecalc: {out.place}{warning}")
-    elif not out.explain:
-        for limit in answer.limits:
-            tell(f"shapecalc: {out.place}{limit}")
+    if code:
+        for warning in code.warnings:
+            print_stderr(f"shapecalc: {output_options.line_prefix}{warning}")
+    elif not output_options.explain:
+        for limit in answer.caveats:
+            print_stderr(f"shapecalc: {output_options.line_prefix}{limit}")
         for alternative in answer.alternatives:
-            tell(f"shapecalc: {out.place}other answers are possible when {alternative.words}")
-        for name, definition in shown(answer.results).items() if answer.results else ():
-            tell(f"shapecalc: {out.place}{name} is {definition}")
-        if lasting := lasting_hint(answer):
-            tell(f"shapecalc: {out.place}{lasting}")
+            print_stderr(f"shapecalc: {output_options.line_prefix}other answers are possible when {alternative.phrase}")
+        for name, definition in result_texts(answer.results).items() if answer.results else ():
+            print_stderr(f"shapecalc: {output_options.line_prefix}{name} is {definition}")
+        if lasting := batch_hint(answer):
+            print_stderr(f"shapecalc: {output_options.line_prefix}{lasting}")
 
 
-def exit_code_of(answer: Trace | Chain, wrong: str | None, *, strict: bool) -> int:
+def answer_exit_code(answer: Trace | Chain, mismatch: str | None, *, strict: bool) -> int:
     """Return the exit code of an answer.
 
     `mismatch` is empty if the answer is as expected, and None if there is no expectation to compare with.
     """
     if answer.output is None:
-        return Exit.YES if wrong == "" else Exit.UNRESOLVED
-    return Exit.NO if wrong or (strict and answer.conditions) else Exit.YES
+        return ExitCode.OK if mismatch == "" else ExitCode.UNRESOLVED
+    return ExitCode.FAILED if mismatch or (strict and answer.conditions) else ExitCode.OK
 
 
-def code_of(answer: Trace | Chain, out: Output, opset: int | None) -> Code | None:
+def generate_code(answer: Trace | Chain, output_options: OutputOptions, opset: int | None) -> Code | None:
     """Generate the code that `--as` requests.
 
     Return None without `--as`, or if the request is refused.
     Raises `ShapeError` (usage) for an unknown target, or if the target cannot express the answer.
     """
-    if out.code is None:
+    if output_options.code is None:
         return None
-    from shapecalc.view.code import writer
+    from shapecalc.view.code import find_writer
 
-    write = writer(out.code)
+    write = find_writer(output_options.code)
     if answer.output is None:
         return None
     return write(answer) if opset is None else write(answer, opset=opset)
 
 
-def print_error(error: ShapeError, op: str, texts: dict[str, object], out: Output) -> int:
+def print_error(error: ShapeError, op: str, texts: dict[str, object], output_options: OutputOptions) -> int:
     """Print an error, as JSON if requested, and return its exit code."""
-    if output.asks_text(out, lambda: unread_json(error.problem, op, texts)):
-        output.tell_problem(_placed(error.problem, out), command_pieces(op, {**texts, "expect": out.expect}))
-    return output.problem_code(error.problem)
+    if output.print_json_if_requested(output_options, lambda: error_json(error.problem, op, texts)):
+        output.print_problem(
+            _with_line_prefix(error.problem, output_options),
+            command_pieces(op, {**texts, "expect": output_options.expect}),
+        )
+    return output.problem_exit_code(error.problem)
 
 
-def advised(error: ShapeError) -> ShapeError:
+def add_as_option_hint(error: ShapeError) -> ShapeError:
     """Return the error, with a hint to use `--as` if that would work.
 
     It works if the dialect lacks the op, and the op can nevertheless be written as code for it.
     """
-    if not isinstance(error, LackingError):
+    if not isinstance(error, MissingOpError):
         return error
     from shapecalc.view.code import TARGETS
 
@@ -283,12 +314,16 @@ def advised(error: ShapeError) -> ShapeError:
     return ShapeError(replace(error.problem, hint=f"{error.problem.hint}; {advice}"))
 
 
-def _placed(problem: Problem, out: Output) -> Problem:
+def _with_line_prefix(problem: Problem, output_options: OutputOptions) -> Problem:
     """Return the problem with the number of its input line before the message."""
-    return replace(problem, message=f"{out.place}{problem.message}") if out.place else problem
+    return (
+        replace(problem, message=f"{output_options.line_prefix}{problem.message}")
+        if output_options.line_prefix
+        else problem
+    )
 
 
-def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
+def error_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str, object]:
     """Return the JSON object of a request that could not be parsed.
 
     It has the same keys as an answer.
@@ -310,40 +345,44 @@ def unread_json(problem: Problem, op: str, texts: dict[str, object]) -> dict[str
     return others.get(op, result) | {"problem": problem.as_json()}
 
 
-def write_picture(answer: Trace | Chain, out: Output) -> dict[str, object]:
+def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[str, object]:
     """Write the requested picture or film, report it and return its JSON.
 
     A refused request is drawn up to the step that fails. Raises `ShapeError`: usage for options that cannot be
     combined, file if the file cannot be written.
     """
-    name, about = out.film or out.picture, dict[str, object]()
+    name, about = output_options.film or output_options.picture, dict[str, object]()
     if name is None:
-        raise misuse("--step, --theme and --width need a picture", "add --picture FILE")
-    if out.film:
-        from shapecalc.view.film import film_file
+        raise usage_error("--step, --theme and --width need a picture", "add --picture FILE")
+    if output_options.film:
+        from shapecalc.view.film import render_film
 
-        film, data = film_file(answer, name, out.theme)
+        film, data = render_film(answer, name, output_options.theme)
         about = {"file": name, "frames": len(film.frames), "seconds": round(film.seconds, 2), "notes": [*film.notes]}
         messages = [f"{len(film.frames)} frames, {film.seconds:.0f} seconds", *film.notes]
     else:
-        from shapecalc.view.files import WIDTH, still
+        from shapecalc.view.files import DEFAULT_WIDTH, render_still
 
-        data = still(answer, name, out.step, theme=out.theme, width=out.width or WIDTH)
-        messages = [f"a picture{'' if out.step is None else f' of step {out.step} of {len(answer.steps)}'}"]
-    write_file(name, data, force=out.force)
-    for message in messages if not (out.quiet or out.json) else ():
-        tell(visible(f"shapecalc: {name}: {message}"))
+        data = render_still(
+            answer, name, output_options.step, theme=output_options.theme, width=output_options.width or DEFAULT_WIDTH
+        )
+        messages = [
+            f"a picture{'' if output_options.step is None else f' of step {output_options.step} of {len(answer.steps)}'}"
+        ]
+    write_file(name, data, force=output_options.force)
+    for message in messages if not (output_options.quiet or output_options.json) else ():
+        print_stderr(escape_unprintable(f"shapecalc: {name}: {message}"))
     return {"film": about} if about else {}
 
 
-def write_file(name: str, data: bytes, *, force: bool) -> None:
+def write_file(path: str, data: bytes, *, force: bool) -> None:
     """Write a file atomically; raise `ShapeError` (file) if that fails."""
     from pathlib import Path
 
-    from shapecalc.engine.whole_files import write_whole
+    from shapecalc.engine.whole_files import write_atomically
 
     try:
-        write_whole(Path(name), data, force=force)
+        write_atomically(Path(path), data, force=force)
     except FileExistsError as error:
         raise ShapeError(Problem(FILE, f"{error}; --force writes over it")) from None
     except OSError as error:

@@ -7,168 +7,193 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli import output
-from shapecalc.cli.answer import advised, answer_lines, code_of, print_answer, print_error, take_model_opset
+from shapecalc.cli.answer import (
+    add_as_option_hint,
+    answer_lines,
+    generate_code,
+    pop_emit_opset,
+    print_answer,
+    print_error,
+)
 from shapecalc.cli.misread import split_shape_error
-from shapecalc.cli.options import DIALECTS_ONLY, PRINTING, Argument, Command, command_words, printing_options
-from shapecalc.cli.output import Exit, Output
+from shapecalc.cli.options import (
+    DIALECT_FILTER,
+    OUTPUT_OPTIONS,
+    Argument,
+    Command,
+    command_line_argument,
+    select_output_options,
+)
+from shapecalc.cli.output import ExitCode, OutputOptions
 from shapecalc.core import commands
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import LackingError, Options, Stage, chain_with_options, common_options
-from shapecalc.core.cases import expectation, met
-from shapecalc.core.commands import Option, Takes
+from shapecalc.core.ask import MissingOpError, Options, StageRequest, apply_chain_options, common_option_names
+from shapecalc.core.cases import is_met, read_expectation_for
+from shapecalc.core.commands import Option, OptionKind
 from shapecalc.core.compare import Comparison, compare, compare_chain
-from shapecalc.core.conditions import Never, equal
+from shapecalc.core.conditions import Unsatisfiable, require_equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.equiv import Asked, Counterexample, Verdict, answer_pair, asked_chain, equivalence
-from shapecalc.core.find import Found, named_shape
-from shapecalc.core.fixing import STILL, answer_chain
+from shapecalc.core.equiv import (
+    ChainRequest,
+    Counterexample,
+    EquivalenceVerdict,
+    answer_pair,
+    check_equivalence,
+    parse_chain_request,
+)
+from shapecalc.core.find import ChainSearch, parse_named_shape
+from shapecalc.core.fixing import IDENTITY_STAGES, answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.shuffle import SHUFFLE
-from shapecalc.core.problem import Problem, ShapeError, misuse
+from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.record import fields, replace
-from shapecalc.core.simplify import goal_called, simplify
-from shapecalc.core.text import number_text, shape_text, split
-from shapecalc.core.values import read_sizes
+from shapecalc.core.simplify import parse_goal, simplify
+from shapecalc.core.text import pluralize, shape_text, split_unbracketed
+from shapecalc.core.values import parse_sizes
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 
-STAGES = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
+CHAIN_ARGUMENT = Argument("stages", "the input shape and the stages", "'INPUT | OP ... | OP ...'")
 
 
-def run_chain(stages: str, out: Output, **options: object) -> int:
+def run_chain(stages: str, output_options: OutputOptions, **options: object) -> int:
     """Answer a chain, or one per line of standard input if its input is `-`.
 
     The options apply to every stage that accepts them and does not set them itself.
     """
 
-    def print_chain_error(error: ShapeError, line_options: Output) -> int:
-        problem = place_in_chain(advised(error).problem, stages)
+    def print_chain_error(error: ShapeError, line_options: OutputOptions) -> int:
+        problem = locate_in_chain(add_as_option_hint(error).problem, stages)
         return print_error(ShapeError(problem), "chain", {"stages": stages}, line_options)
 
-    def answer_shape(shape: str, line_options: Output) -> int:
+    def answer_shape(shape: str, line_options: OutputOptions) -> int:
         stage_options = {**options}
         try:
-            opset = take_model_opset(stage_options, parsed_stages, line_options)
-            answer, source = answer_stages(commands.without_padding(shape), parsed_stages, stage_options, defaults)
+            opset = pop_emit_opset(stage_options, parsed_stages, line_options)
+            answer, source = answer_stages(commands.strip_padding(shape), parsed_stages, stage_options, defaults)
             return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:
             return print_chain_error(error, line_options)
 
     try:
         input_shape, parsed_stages = commands.read_chain(stages)
-        defaults = output.told_defaults(parsed_stages, options, out)
+        defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
     except ShapeError as error:
-        return print_chain_error(error, out)
+        return print_chain_error(error, output_options)
     if input_shape.strip() == "-":
-        return answer_lines(answer_shape, "chain", {"stages": stages}, out)
-    return answer_shape(input_shape, out)
+        return answer_lines(answer_shape, "chain", {"stages": stages}, output_options)
+    return answer_shape(input_shape, output_options)
 
 
 def answer_stages(
-    shape: str, asked: Sequence[Stage], options: dict[str, object], defaults: Options
+    shape: str, stages: Sequence[StageRequest], options: dict[str, object], defaults: Options
 ) -> tuple[Chain, Source | None]:
     """Return the answer to a parsed chain, and the data of its input if any.
 
     Raises `ShapeError`: usage if an argument cannot be parsed, file if the input cannot be used.
     """
     where = options.pop("where", None)
-    (op, first), *others = chain_with_options(asked, options, defaults) or STILL
+    (op, first), *others = apply_chain_options(stages, options, defaults) or IDENTITY_STAGES
     parsed = output.read_input(shape, first, op)
-    all_stages = [(op, parsed.options), *others] if asked else []
-    return answer_chain(parsed.shape, all_stages, {} if where is None else read_sizes(where)), parsed.source
+    all_stages = [(op, parsed.options), *others] if stages else []
+    return answer_chain(parsed.shape, all_stages, {} if where is None else parse_sizes(where)), parsed.source
 
 
-def place_in_chain(problem: Problem, stages: str) -> Problem:
+def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
     """Return the problem with its span relative to the text of the whole chain.
 
     The span is None if the text of the failing argument occurs more than once in the chain.
     """
     if problem.span is None:
         return problem
-    texts = [stages.partition("|")[0].strip()] if problem.argument == "input" else []
-    for stage in stages.split("|")[1:]:
+    texts = [chain_text.partition("|")[0].strip()] if problem.argument == "input" else []
+    for stage in chain_text.split("|")[1:]:
         try:
-            options = commands.read_stage(split(stage), with_input=False).options
+            options = commands.read_stage(split_unbracketed(stage), with_input=False).options
         except ShapeError:
             continue
         texts += [str(options[name]) for name in options if name == problem.argument]
-    if len(texts) != 1 or stages.count(texts[0]) != 1:
+    if len(texts) != 1 or chain_text.count(texts[0]) != 1:
         return replace(problem, argument="stages", span=None)
-    start = stages.index(texts[0])
+    start = chain_text.index(texts[0])
     return replace(problem, argument="stages", span=(start + problem.span[0], start + problem.span[1]))
 
 
 CHAIN_COMMAND = Command(
     run=run_chain,
-    parameters=[STAGES, *commands.asking_options(), *PRINTING.values()],
+    parameters=[CHAIN_ARGUMENT, *commands.rule_options(), *OUTPUT_OPTIONS.values()],
     summary="Carry a shape through several ops, each on the output of the one before.",
     examples="""\
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
   shapecalc chain 'N,C,H,W | reshape 0,0,-1 | transpose 0,2,1' --explain
   shapecalc chain '- | flatten --axis 1' --dialect onnx < shape.txt""",
-    more=""" A stage takes the options of its own command.""",
+    details=""" A stage takes the options of its own command.""",
 )
 
 
-WORDS = command_words("the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ...")
+COMPARE_ARGUMENT = command_line_argument(
+    "the command line of an op or of chain; without an op, of reshape", "[OP] INPUT ..."
+)
 
-STEPS = Option("explain", "Print every step, on standard error.", Takes.MORE, short="-e")
-OPTIONS: tuple[Option, ...] = (
-    DIALECTS_ONLY,
-    *(option for option in commands.ASKING.values() if option.name != DIALECTS_ONLY.name),
-    *(STEPS, *printing_options("json", "expect", "quiet", "strict", "no_config")),
+EXPLAIN_OPTION = Option("explain", "Print every step, on standard error.", OptionKind.FLAG_OR_ALL, short="-e")
+COMPARE_OPTIONS: tuple[Option, ...] = (
+    DIALECT_FILTER,
+    *(option for option in commands.RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
+    *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
 """Options of `compare` itself; those of the op are among the words."""
 
 
-def run_compare(words: list[str], dialect: list[str] | None, out: Output, **options: object) -> int:
+def run_compare(words: list[str], dialect: list[str] | None, output_options: OutputOptions, **options: object) -> int:
     """Print the answers of every dialect; exit 1 if they differ."""
     texts: dict[str, object] = {"words": " ".join(words)}
     try:
-        _check_printing(words)
+        _check_output_options(words)
         dialects = list(dict.fromkeys(dialect or []))
         stage_per_dialect = [("reshape", {"dialect": name}) for name in dialects or DIALECTS]
         # with the dialect set, the opset is the only default
-        options |= output.told_defaults(stage_per_dialect, {**options, "dialect": "every"}, out)
+        options |= output.load_and_report_defaults(stage_per_dialect, {**options, "dialect": "every"}, output_options)
         if "|" in words[-1] or words[0] == "chain":
-            shape, stages = _asked_chain(words)
+            shape, stages = _read_compared_chain(words)
             comparison = compare_chain(shape, stages, dialects, options)
         else:
-            op, shape, arguments = _asked(words)
+            op, shape, arguments = _read_compared_op(words)
             texts = {"input": shape, **arguments}
             comparison = compare(op, shape, arguments, dialects, options)
-        expected = None if out.expect is None else expectation(out.expect, [options])
+        expected = None if output_options.expect is None else read_expectation_for(output_options.expect, [options])
     except ShapeError as error:
-        return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, out)
+        return print_error(split_shape_error(["compare", *words]) or error, "compare", texts, output_options)
     traces = [row.trace for row in comparison.rows if row.default]
-    as_expected = expected is None or all(met(expected, trace) for trace in traces)
-    agree = comparison.agree and as_expected and not (out.strict and any(trace.conditions for trace in traces))
-    if output.asks_text(out, comparison.as_json):
-        _print_comparison(comparison, explain=out.explain > 0)
+    as_expected = expected is None or all(is_met(expected, trace) for trace in traces)
+    agree = (
+        comparison.agree and as_expected and not (output_options.strict and any(trace.conditions for trace in traces))
+    )
+    if output.print_json_if_requested(output_options, comparison.as_json):
+        _print_comparison(comparison, explain=output_options.explain > 0)
         if not as_expected:
-            output.tell(f"shapecalc: not every dialect answers {expected}")
-    return Exit.YES if agree else Exit.NO
+            output.print_stderr(f"shapecalc: not every dialect answers {expected}")
+    return ExitCode.OK if agree else ExitCode.FAILED
 
 
-def _asked(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
+def _read_compared_op(words: list[str]) -> tuple[str, str, Mapping[str, object]]:
     """Parse the op to compare (reshape by default), its input and its arguments.
 
     Raises `ShapeError`: usage if they cannot be parsed, file if the input cannot be used.
     """
-    op = commands.respelled(words)[0]
+    op = commands.resolve_aliases(words)[0]
     has_op = op in OPS or op.isidentifier()
     stage = commands.read_stage([op, *words[1:]] if has_op else ["reshape", *words], with_input=True)
-    check_settings(stage.options)
+    check_no_common_options(stage.options)
     if stage.input is None:
-        raise misuse(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
-    return stage.op, output.read_input(output.input_text(stage.input), {}, stage.op).shape, stage.options
+        raise usage_error(f"{stage.op} needs an input", f"write compare {stage.op} INPUT ...", argument="input")
+    return stage.op, output.read_input(output.read_input_text(stage.input), {}, stage.op).shape, stage.options
 
 
-def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
+def _read_compared_chain(words: list[str]) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain, with or without `chain` before it.
 
     Raises `ShapeError`: usage if it cannot be parsed, file if the input cannot be used.
@@ -176,27 +201,29 @@ def _asked_chain(words: list[str]) -> tuple[str, list[Stage]]:
     *before, text = words
     if before not in ([], ["chain"]) or "|" not in text:
         message = f"a chain is one word in quotes, with |, and here are {len(words)} words"
-        raise misuse(message, "write compare chain 'INPUT | OP ...'")
+        raise usage_error(message, "write compare chain 'INPUT | OP ...'")
     shape, stages = commands.read_chain(text)
     for _, options in stages:
-        check_settings(options)
-    return output.read_input(output.input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
+        check_no_common_options(options)
+    return output.read_input(output.read_input_text(shape), {}, stages[0][0] if stages else RESHAPE.name).shape, stages
 
 
-def check_settings(options: Mapping[str, object]) -> None:
+def check_no_common_options(options: Mapping[str, object]) -> None:
     """Raise `ShapeError` (usage) for an option that `compare` sets itself."""
     for name in options:
-        if name in common_options():
-            raise misuse(f"compare asks under every {name}, so leave it out", argument=name)
+        if name in common_option_names():
+            raise usage_error(f"compare asks under every {name}, so leave it out", argument=name)
 
 
-def _check_printing(words: Sequence[str]) -> None:
+def _check_output_options(words: Sequence[str]) -> None:
     """Raise `ShapeError` (usage) for an output option that applies to one answer."""
-    spellings = {spelling for option in PRINTING.values() for spelling in (option.spelling, option.short)}
+    spellings = {spelling for option in OUTPUT_OPTIONS.values() for spelling in (option.spelling, option.short)}
     for word in words:
         spelling = word.partition("=")[0]
         if spelling in spellings and not commands.is_value(word):
-            raise misuse(f"compare takes no {spelling}", f"it takes {', '.join(option.spelling for option in OPTIONS)}")
+            raise usage_error(
+                f"compare takes no {spelling}", f"it takes {', '.join(option.spelling for option in COMPARE_OPTIONS)}"
+            )
 
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
@@ -204,27 +231,29 @@ def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     from shapecalc.view.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
-        output.show(steps_text(row.trace))
-    output.show_table(comparison_table(comparison))
+        output.print_renderable(steps_text(row.trace))
+    output.print_table(comparison_table(comparison))
     reasons = {name: why.removeprefix(f"{name} ") for name, why in comparison.unasked.items()}
     for why in dict.fromkeys(reasons.values()):
-        output.tell(f"shapecalc: left out ({why}): {', '.join([name for name in reasons if reasons[name] == why])}")
-    output.tell(f"shapecalc: {_told(comparison)}")
+        output.print_stderr(
+            f"shapecalc: left out ({why}): {', '.join([name for name in reasons if reasons[name] == why])}"
+        )
+    output.print_stderr(f"shapecalc: {_agreement_text(comparison)}")
 
 
-def _told(comparison: Comparison) -> str:
+def _agreement_text(comparison: Comparison) -> str:
     """Return a sentence on whether the dialects agree, and on the stars in the table."""
     if not comparison.agree:
         return "the dialects differ (* marks the less common answers)"
     dialects = list(dict.fromkeys(row.dialect for row in comparison.rows))
     text = f"{', '.join(dialects)} agree" if comparison.unasked else "the dialects agree"
-    text = text if len(dialects) > 1 else f"only {dialects[0]} is asked{_as_chain(comparison.rows[0].trace)}"
+    text = text if len(dialects) > 1 else f"only {dialects[0]} is asked{_shuffle_hint(comparison.rows[0].trace)}"
     if len({row.verdict for row in comparison.rows}) == 1:
         return text
     return f"{text} (* marks the answers at other settings than the default)"
 
 
-def _as_chain(answer: Trace | Chain) -> str:
+def _shuffle_hint(answer: Trace | Chain) -> str:
     """Return a hint to compare a Shuffle as a chain, empty for other ops.
 
     Only TensorRT has the Shuffle layer; a chain of transpose, reshape and transpose is the same function.
@@ -239,95 +268,107 @@ def _as_chain(answer: Trace | Chain) -> str:
 
 COMPARE_COMMAND = Command(
     run=run_compare,
-    parameters=[WORDS, *OPTIONS],
+    parameters=[COMPARE_ARGUMENT, *COMPARE_OPTIONS],
     summary="Ask every dialect the same question, and show the answers side by side.",
     examples="""\
   shapecalc compare 0,3,4 0,-1
   shapecalc compare 2,3,4 0,-1 --dialect onnx --dialect numpy
   shapecalc compare squeeze 1,3,1 --axes 1 --json
   shapecalc compare chain '2,3 | transpose | reshape 0,-1'""",
-    more=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
+    details=""" Exit 1 if the answers differ at the dialects' default settings; refusals count as the
 same answer. * marks rows that differ from the most common answer.""",
-    takes_unknown=True,
+    accepts_unknown_options=True,
 )
 
 
-FIRST = Argument("first", "a chain", "'INPUT | OP ...'")
-SECOND = Argument("second", "the chain to compare it with", "'| OP ...'")
-SHOWN = ("json", "quiet", "strict", "no_config")
-CODES = {Verdict.SAME: Exit.YES, Verdict.DIFFERENT: Exit.NO, Verdict.UNDECIDED: Exit.UNRESOLVED}
+FIRST_CHAIN_ARGUMENT = Argument("first", "a chain", "'INPUT | OP ...'")
+SECOND_CHAIN_ARGUMENT = Argument("second", "the chain to compare it with", "'| OP ...'")
+EQUIV_OUTPUT_NAMES = ("json", "quiet", "strict", "no_config")
+EQUIV_EXIT_CODES = {
+    EquivalenceVerdict.SAME: ExitCode.OK,
+    EquivalenceVerdict.DIFFERENT: ExitCode.FAILED,
+    EquivalenceVerdict.UNDECIDED: ExitCode.UNRESOLVED,
+}
 
 
-def run_equiv(first: str, second: str, out: Output, **options: object) -> int:
+def run_equiv(first: str, second: str, output_options: OutputOptions, **options: object) -> int:
     """Print whether two chains are the same function.
 
     The options apply to every stage that accepts them and does not set them itself.
     """
     where = options.pop("where")
     try:
-        sizes = {} if where is None else read_sizes(where)
-        answers = answer_pair(*_asked_pair(first, second, options, out), sizes)
-        result = equivalence(*answers)
+        sizes = {} if where is None else parse_sizes(where)
+        answers = answer_pair(*_read_chain_pair(first, second, options, output_options), sizes)
+        result = check_equivalence(*answers)
     except ShapeError as error:
-        if isinstance(error, LackingError):
+        if isinstance(error, MissingOpError):
             hint = f"{error.problem.hint}; write --dialect NAME in its own stage"
             error = ShapeError(replace(error.problem, hint=hint))
-        return print_error(error, "equiv", {"first": first, "second": second}, out)
-    if output.asks_text(out, result.as_json):
-        for answer in answers if out.explain else ():
+        return print_error(error, "equiv", {"first": first, "second": second}, output_options)
+    if output.print_json_if_requested(output_options, result.as_json):
+        for answer in answers if output_options.explain else ():
             from shapecalc.view.story import steps_text
 
-            output.show(steps_text(answer))
-        output.put(str(result))
+            output.print_renderable(steps_text(answer))
+        output.print_stdout(str(result))
         for reason in result.reasons:
-            output.tell(f"shapecalc: {reason}")
-        _show_grids(None if result.by_shape else result.counterexample, answers)
-    return CODES.get(result.verdict, Exit.NO if out.strict else Exit.YES)
+            output.print_stderr(f"shapecalc: {reason}")
+        _print_counterexample(None if result.by_shape else result.counterexample, answers)
+    return EQUIV_EXIT_CODES.get(result.verdict, ExitCode.FAILED if output_options.strict else ExitCode.OK)
 
 
-def _asked_pair(first: str, second: str, options: dict[str, object], out: Output) -> tuple[Asked, Asked]:
+def _read_chain_pair(
+    first: str, second: str, options: dict[str, object], output_options: OutputOptions
+) -> tuple[ChainRequest, ChainRequest]:
     """Parse two chains and apply the options to their stages.
 
     A second chain without an input has that of the first.
     Raises `ShapeError`: usage if a chain cannot be parsed, file if an input cannot be used.
     """
-    left = _with_input(asked_chain(first))
-    right = asked_chain(second, left.input)
-    right = right if right.input is left.input else _with_input(right)
+    left = _read_chain_input(parse_chain_request(first))
+    right = parse_chain_request(second, left.input)
+    right = right if right.input is left.input else _read_chain_input(right)
     parsed_stages = [*left.stages, *right.stages]
-    defaults = output.told_defaults(parsed_stages, options, out)
-    stages = tuple(chain_with_options(parsed_stages, options, defaults))
+    defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
+    stages = tuple(apply_chain_options(parsed_stages, options, defaults))
     count = len(left.stages)
-    return Asked(left.input, stages[:count]), Asked(right.input, stages[count:])
+    return ChainRequest(left.input, stages[:count]), ChainRequest(right.input, stages[count:])
 
 
-def _with_input(asked: Asked) -> Asked:
+def _read_chain_input(chain: ChainRequest) -> ChainRequest:
     """Return the chain, with its input read if that is `-` or a file."""
-    (op, options), *others = asked.stages or STILL
-    parsed = output.read_input(output.input_text(str(asked.input)), options, op)
-    return Asked(parsed.shape, ((op, parsed.options), *others) if asked.stages else ())
+    (op, options), *others = chain.stages or IDENTITY_STAGES
+    parsed = output.read_input(output.read_input_text(str(chain.input)), options, op)
+    return ChainRequest(parsed.shape, ((op, parsed.options), *others) if chain.stages else ())
 
 
-def _show_grids(found: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
+def _print_counterexample(counterexample: Counterexample | None, answers: tuple[Chain, Chain]) -> None:
     """Print the outputs of both chains with their first difference marked."""
-    if found is None or any(0 in shape for shape in found.outputs):
+    if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
-    from shapecalc.view.canvas import strokes_for
-    from shapecalc.view.grid import output_grids
+    from shapecalc.view.canvas import glyphs_for_encoding
+    from shapecalc.view.grid import draw_output_grids
 
-    strokes = strokes_for(getattr(sys.stderr, "encoding", None))
-    output.show(output_grids(answers, found, width=output.story_width(), strokes=strokes))
+    strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
+    output.print_renderable(draw_output_grids(answers, counterexample, width=output.stderr_width(), glyphs=strokes))
 
 
 EQUIV_COMMAND = Command(
     run=run_equiv,
-    parameters=[FIRST, SECOND, *commands.asking_options(), STEPS, *printing_options(*SHOWN)],
+    parameters=[
+        FIRST_CHAIN_ARGUMENT,
+        SECOND_CHAIN_ARGUMENT,
+        *commands.rule_options(),
+        EXPLAIN_OPTION,
+        *select_output_options(*EQUIV_OUTPUT_NAMES),
+    ],
     summary="Say whether two chains are the same function of their input.",
     examples="""\
   shapecalc equiv 'N,C | transpose 1,0 | reshape -1' '| transpose 1,0 | flatten --axis 0 | reshape -1'
   shapecalc equiv '2,3,4 | transpose 1,0,2' '2,3,4 | reshape 3,2,4' --json
   shapecalc equiv 'N,C,H | reshape N,C*H' '| flatten' --where N=8""",
-    more=""" A second chain that begins with | uses the input of the first; an input alone does nothing. If you have
+    details=""" A second chain that begins with | uses the input of the first; an input alone does nothing. If you have
 code, code LINE --input x=SHAPE --as command writes it as a chain. The answer is same, same when a condition holds,
 different (with the first element that differs, at the smallest sizes), or undecided. Exit 0: same; 1: different, or
 same under conditions with --strict; 3: undecided, or a chain is refused.""",
@@ -335,7 +376,7 @@ same under conditions with --strict; 3: undecided, or a chain is refused.""",
 
 
 GOALS = ("transposes", "shuffles", "bytes")
-OWN = (
+SIMPLIFY_OPTIONS = (
     Option(
         "goal",
         "What to have the fewest of",
@@ -344,126 +385,141 @@ OWN = (
         completions=lambda: GOALS,
         lists_completions=True,
     ),
-    Option("check", "Exit 1 if the chain could be shorter.", Takes.NOTHING),
+    Option("check", "Exit 1 if the chain could be shorter.", OptionKind.FLAG),
 )
 
 
-def run_simplify(stages: str, goal: str, check: bool, out: Output, **options: object) -> int:
+def run_simplify(stages: str, goal: str, check: bool, output_options: OutputOptions, **options: object) -> int:
     """Print the shortest equal chain or its code.
 
     The options apply to every stage that accepts them. With `check`, exit 1 if the chain could be shorter.
     """
     try:
-        cost = goal_called(goal)
+        cost = parse_goal(goal)
         shape, parsed_stages = commands.read_chain(stages)
-        defaults = output.told_defaults(parsed_stages, options, out)
-        opset = take_model_opset(options, parsed_stages, out)
-        result = simplify(answer_stages(output.input_text(shape), parsed_stages, options, defaults)[0], cost)
-        code = code_of(result.chain, out, opset)
+        defaults = output.load_and_report_defaults(parsed_stages, options, output_options)
+        opset = pop_emit_opset(options, parsed_stages, output_options)
+        result = simplify(answer_stages(output.read_input_text(shape), parsed_stages, options, defaults)[0], cost)
+        code = generate_code(result.chain, output_options, opset)
     except ShapeError as error:
-        return print_error(ShapeError(place_in_chain(error.problem, stages)), "simplify", {"stages": stages}, out)
-    if output.asks_text(out, lambda: result.as_json() | ({"code": fields(code)} if code else {})):
-        output.put(code.text if code else result.text)
-        for limit in code.warnings if code else result.chain.limits:
-            output.tell(f"shapecalc: {limit}")
+        return print_error(
+            ShapeError(locate_in_chain(error.problem, stages)), "simplify", {"stages": stages}, output_options
+        )
+    if output.print_json_if_requested(
+        output_options, lambda: result.as_json() | ({"code": fields(code)} if code else {})
+    ):
+        output.print_stdout(code.text if code else result.text)
+        for limit in code.warnings if code else result.chain.caveats:
+            output.print_stderr(f"shapecalc: {limit}")
         gain = "the same in fewer stages" if result.after == result.before else f"now {result.after}"
-        output.tell(f"shapecalc: {result.before}{f'; {gain}' if result.shorter else ', and none is shorter'}")
-    return Exit.NO if check and result.shorter else Exit.YES
+        output.print_stderr(f"shapecalc: {result.before}{f'; {gain}' if result.shorter else ', and none is shorter'}")
+    return ExitCode.FAILED if check and result.shorter else ExitCode.OK
 
 
 SIMPLIFY_COMMAND = Command(
     run=run_simplify,
-    parameters=[STAGES, *OWN, *commands.asking_options(), *printing_options("json", "quiet", "code", "no_config")],
+    parameters=[
+        CHAIN_ARGUMENT,
+        *SIMPLIFY_OPTIONS,
+        *commands.rule_options(),
+        *select_output_options("json", "quiet", "code", "no_config"),
+    ],
     summary="Print the shortest chain that is proved to do the same.",
     examples="""\
   shapecalc simplify 'N,C,H | transpose 2,0,1 | transpose 0,2,1'
   shapecalc simplify 'B*8,S,D | reshape B,8,S,D | transpose 0,2,1,3 | reshape B,S,8*D' --for shuffles
   shapecalc simplify 'N,C,H | transpose 0,2,1 | reshape N,C*H | reshape N,H,C' --check --quiet""",
-    more=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
+    details=""" It has the fewest transposes, TensorRT Shuffles or bytes moved, and then the fewest
 stages. It works wherever the chain works, and uses the dialect of the chain. A chain that cannot
 be shorter is printed as it is. The costs of both are printed on standard error. Bytes are those
 that copying stages read and write; --dtype is the type of the elements, float32 by default.""",
 )
 
 
-SHAPES = (
+SHAPE_ARGUMENTS = (
     Argument("input", "the shape to start from", "[INPUT]", required=False),
     Argument("output", "the shape to arrive at", "[OUTPUT]", required=False),
 )
-PAIRS = (
-    Option("before", "An array of INPUT's shape; may be repeated.", Takes.TEXTS, metavar="FILE"),
-    Option("after", "The array that it must become; may be repeated.", Takes.TEXTS, metavar="FILE"),
+ARRAY_OPTIONS = (
+    Option("before", "An array of INPUT's shape; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
+    Option("after", "The array that it must become; may be repeated.", OptionKind.TEXTS, metavar="FILE"),
 )
 
 
-def run_find(before: list[str] | None, after: list[str] | None, out: Output, **texts: str | None) -> int:
+def run_find(
+    before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
+) -> int:
     """Print the chains from one shape to another; exit 1 if there are none."""
-    from shapecalc.engine.finding import answer_of, chains_between, chains_for
+    from shapecalc.engine.finding import answer_way, find_chains, find_chains_for_arrays
 
     try:
-        shapes = _shapes(texts["input"], texts["output"], needed=not before)
-        arrays = _arrays(before or [], after or [])
-        result = chains_between(*shapes) if shapes and not arrays else chains_for(arrays, shapes)
+        shapes = _read_shapes(texts["input"], texts["output"], required=not before)
+        arrays = _read_array_pairs(before or [], after or [])
+        result = find_chains(*shapes) if shapes and not arrays else find_chains_for_arrays(arrays, shapes)
     except ShapeError as error:
-        return print_error(error, "find", {name: text for name, text in texts.items() if text is not None}, out)
-    if output.asks_text(out, result.as_json):
+        return print_error(
+            error, "find", {name: text for name, text in texts.items() if text is not None}, output_options
+        )
+    if output.print_json_if_requested(output_options, result.as_json):
         for number, way in enumerate(result.ways, 1):
-            output.put(way.chain)
+            output.print_stdout(way.chain)
             if way.layout:
-                output.tell(f"shapecalc: chain {number}: {way.layout}")
+                output.print_stderr(f"shapecalc: chain {number}: {way.layout}")
         for way in result.ways[:1]:  # all have the same shapes, so they hold under the same conditions
-            for condition in answer_of(way, {}).conditions:
-                output.tell(f"shapecalc: holds when {condition.words}")
-        output.tell(f"shapecalc: {_counts(result) if result.ways or arrays else _volumes(shapes or ())}")
-    return Exit.YES if result.ways else Exit.NO
+            for condition in answer_way(way, {}).conditions:
+                output.print_stderr(f"shapecalc: holds when {condition.phrase}")
+        output.print_stderr(
+            f"shapecalc: {_search_summary(result) if result.ways or arrays else _no_chain_text(shapes or ())}"
+        )
+    return ExitCode.OK if result.ways else ExitCode.FAILED
 
 
-def _shapes(before: str | None, after: str | None, *, needed: bool) -> tuple[Shape, Shape] | None:
+def _read_shapes(input_text: str | None, output_text: str | None, *, required: bool) -> tuple[Shape, Shape] | None:
     """Parse the two shapes; return None if arrays are given instead.
 
     Raises `ShapeError`: usage if a shape is missing or cannot be parsed, file if a file cannot be used.
     """
-    if before is None and not needed:
+    if input_text is None and not required:
         return None
-    if before is None or after is None:
-        raise misuse("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
-    shape = output.read_input(output.input_text(before), {}, RESHAPE.name).shape
-    return named_shape(shape, "input"), named_shape(after, "output")
+    if input_text is None or output_text is None:
+        raise usage_error("find needs two shapes, or arrays with --before and --after", "write find INPUT OUTPUT")
+    shape = output.read_input(output.read_input_text(input_text), {}, RESHAPE.name).shape
+    return parse_named_shape(shape, "input"), parse_named_shape(output_text, "output")
 
 
-def _arrays(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
+def _read_array_pairs(before: list[str], after: list[str]) -> list[tuple[Any, Any]]:
     """Read the pairs of arrays before and after.
 
     Raises `ShapeError`: usage if the two lists differ in length, file if an array cannot be read.
     """
     if len(before) != len(after):
-        counts = [number_text(len(files), "time", "times") for files in (before, after)]
-        raise misuse(f"--before was given {counts[0]}, and --after {counts[1]}")
+        counts = [pluralize(len(files), "time", "times") for files in (before, after)]
+        raise usage_error(f"--before was given {counts[0]}, and --after {counts[1]}")
     if not before:
         return []
-    from shapecalc.engine.arrays import FileError, copy_of, open_array
+    from shapecalc.engine.arrays import FileError, load_copy, open_array
 
     try:
-        arrays = {path: copy_of(open_array(path), 1 << 28) for path in (*before, *after)}
+        arrays = {path: load_copy(open_array(path), 1 << 28) for path in (*before, *after)}
     except FileError as error:
         raise output.file_error(error) from None
     return [(arrays[first], arrays[second]) for first, second in zip(before, after, strict=True)]
 
 
-def _counts(found: Found) -> str:
+def _search_summary(result: ChainSearch) -> str:
     """Return the counts of fitting and listed functions, and the search bounds."""
-    fits = f"{'' if found.complete else 'at least '}{found.fits or 'no'} function{'' if found.fits == 1 else 's'}"
-    listed = f", of which {len(found.ways)} are listed" if len(found.ways) < found.fits else ""
-    other = f"; left out: others, as {found.other.chain}" if found.other else ""
-    return f"{fits} fit{'s' * (found.fits == 1)}{listed}; looked at {found.bounds}{other}"
+    fits = f"{'' if result.complete else 'at least '}{result.fits or 'no'} function{'' if result.fits == 1 else 's'}"
+    listed = f", of which {len(result.ways)} are listed" if len(result.ways) < result.fits else ""
+    other = f"; left out: others, as {result.other.chain}" if result.other else ""
+    return f"{fits} fit{'s' * (result.fits == 1)}{listed}; looked at {result.bounds}{other}"
 
 
-def _volumes(shapes: Sequence[Shape]) -> str:
+def _no_chain_text(shapes: Sequence[Shape]) -> str:
     """Return why no chain leads from one shape to the other: the element counts."""
     before, after = map(product, shapes)
     try:
-        conditions = " and ".join(condition.words for condition in equal(before, after))
-    except Never:
+        conditions = " and ".join(condition.phrase for condition in require_equal(before, after))
+    except Unsatisfiable:
         conditions = ""
     suffix = f" (as many when {conditions})" if conditions else ""
     return f"no chain leads there: {before} elements in, {after} out{suffix}"
@@ -471,13 +527,13 @@ def _volumes(shapes: Sequence[Shape]) -> str:
 
 FIND_COMMAND = Command(
     run=run_find,
-    parameters=[*SHAPES, *PAIRS, *printing_options("json", "quiet")],
+    parameters=[*SHAPE_ARGUMENTS, *ARRAY_OPTIONS, *select_output_options("json", "quiet")],
     summary="Find the chains that lead from one shape to another.",
     examples="""\
   shapecalc find B,H*W,C B,C,H,W
   shapecalc find --before x.npy --after y.npy
   shapecalc find B,H*W,C B,C,H,W --before x.npy --after y.npy""",
-    more=""" Layouts with a name (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the
+    details=""" Layouts with a name (patches, windows, heads, pixel shuffle, NCHW to NHWC) come first, then the
 chain that moves no element, then those with one transpose. It also says how many functions fit, and how far it
 looked. It splits into as few parts as possible, and not further: of 6,10 to 4,15 it misses chains that reshape to
 2,3,2,5, transpose, and reshape to 4,15. With arrays, it lists only the chains that turn --before into --after. The

@@ -9,32 +9,32 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from shapecalc.cli.output import Output, asks_text, file_error, put, tell
+from shapecalc.cli.output import OutputOptions, file_error, print_json_if_requested, print_stderr, print_stdout
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow, follow_back, index_text
-from shapecalc.core.moves import Combine, Dims, Take
-from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, misuse
-from shapecalc.core.text import brief, read_axes, shape_text, visible
+from shapecalc.core.moves import Combine, ShapeVector, Take
+from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, usage_error
+from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, truncate
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
-    from shapecalc.engine.stores.carrying import Job
-    from shapecalc.engine.stores.workers import Runner
+    from shapecalc.engine.stores.carrying import StoreJob
+    from shapecalc.engine.stores.workers import TaskRunner
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
-    Paths = dict[str, list[dict[str, Any]]]
+    PathsByOption = dict[str, list[dict[str, Any]]]
     """Paths of elements through the stages as JSON, by the option that requests them."""
 
-PATIENCE = 1.0
+BAR_DELAY = 1.0
 """Seconds before a progress bar appears."""
-UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
-UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
+BYTE_UNITS: dict[str, int] = {"": 1} | {f"{name}B": 1000**power for power, name in enumerate(("", "K", "M", "G", "T"))}
+BYTE_UNITS |= {f"{name}iB": 1024**power for power, name in enumerate(("K", "M", "G", "T"), 1)}
 """Bytes of each unit of size."""
-ON_DEVICE = (
+CUPY_REFUSAL = (
     "--backend cupy carries out no files: one core would copy them twice, to a device and back; numpy copies with all"
 )
 """Reason for refusing CuPy for files; `engine.run` is for arrays on a device."""
-PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
+PATH_OPTIONS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
     "follow": ("goes", follow),
     "follow_out": ("came", follow_back),
 }
@@ -42,7 +42,7 @@ PATHS: dict[str, tuple[str, Callable[..., ElementPath]]] = {
 
 
 @contextmanager
-def file_errors() -> Iterator[None]:
+def convert_file_errors() -> Iterator[None]:
     """Convert errors of files and backends into `ShapeError` (file)."""
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.execute import BackendError
@@ -53,75 +53,97 @@ def file_errors() -> Iterator[None]:
         raise file_error(error) from None
 
 
-def checked_paths(answer: Trace | Chain, out: Output, source: Source | None, others: Sequence[Source] = ()) -> Paths:
+def check_and_trace_elements(
+    answer: Trace | Chain, output_options: OutputOptions, source: Source | None, operand_sources: Sequence[Source] = ()
+) -> PathsByOption:
     """Check the options about data, and return the paths of the requested elements.
 
     Raises `ShapeError`: usage for an option that needs data without data, an element out of range or an unknown
     backend; file for a backend that cannot be used with files.
     """
-    if out.out is not None and source is None:
-        raise misuse("--out needs data, and the input is only a shape", "give a file: x.npy")
+    if output_options.out is not None and source is None:
+        raise usage_error("--out needs data, and the input is only a shape", "give a file: x.npy")
     combine = next((move for move in answer.moves if isinstance(move, Combine)), None)
-    option = "--out" if out.out is not None else "--values" if out.values and source is not None else ""
-    if combine is not None and option and 1 + len(others) < len(combine.operands):
-        raise misuse(f"{option} needs the data of every operand, and one is only a shape", "give files: x.npy y.npy")
-    if combine is not None and (out.about_store or (source is not None and source.is_store)):
-        raise misuse("stores of several operands are not carried out", "give files of arrays: x.npy y.npy")
-    if out.about_store:
-        _check_store_options(source, out)
-    if out.backend != "auto":
-        from shapecalc.engine.execute import NAMES
+    option = (
+        "--out"
+        if output_options.out is not None
+        else "--values"
+        if output_options.values and source is not None
+        else ""
+    )
+    if combine is not None and option and 1 + len(operand_sources) < len(combine.operands):
+        raise usage_error(
+            f"{option} needs the data of every operand, and one is only a shape", "give files: x.npy y.npy"
+        )
+    if combine is not None and (output_options.has_store_options or (source is not None and source.is_store)):
+        raise usage_error("stores of several operands are not carried out", "give files of arrays: x.npy y.npy")
+    if output_options.has_store_options:
+        _check_store_options(source, output_options)
+    if output_options.backend != "auto":
+        from shapecalc.engine.execute import BACKEND_NAMES
 
-        if out.backend not in NAMES:
-            raise misuse(f"there is no backend '{visible(out.backend)}'", f"there are {', '.join(NAMES)}")
-        if out.backend == "cupy":
-            raise ShapeError(Problem(FILE, ON_DEVICE, argument="input"))
-    return {} if answer.output is None else _element_paths(answer, out)
+        if output_options.backend not in BACKEND_NAMES:
+            raise usage_error(
+                f"there is no backend '{escape_unprintable(output_options.backend)}'",
+                f"there are {', '.join(BACKEND_NAMES)}",
+            )
+        if output_options.backend == "cupy":
+            raise ShapeError(Problem(FILE, CUPY_REFUSAL, argument="input"))
+    return {} if answer.output is None else _trace_elements(answer, output_options)
 
 
-def _element_paths(answer: Trace | Chain, out: Output) -> Paths:
-    indices = {name: text for name in PATHS if (text := getattr(out, name)) is not None}
+def _trace_elements(answer: Trace | Chain, output_options: OutputOptions) -> PathsByOption:
+    indices = {name: text for name in PATH_OPTIONS if (text := getattr(output_options, name)) is not None}
     return {
         name: [
             {"stage": stage, "index": None if index is None else list(index)}
-            for stage, index in PATHS[name][1](answer, read_axes(text, name))
+            for stage, index in PATH_OPTIONS[name][1](answer, parse_axes(text, name))
         ]
         for name, text in indices.items()
     }
 
 
-def tell_elements(
-    answer: Trace | Chain, source: Source | None, paths: Paths, *, values: bool, others: Sequence[Source] = ()
+def print_elements(
+    answer: Trace | Chain,
+    source: Source | None,
+    paths: PathsByOption,
+    *,
+    values: bool,
+    operand_sources: Sequence[Source] = (),
 ) -> None:
     """Print the paths of elements, with `values` also the elements before and after."""
     for name, path in paths.items():
         points = (f"{point['stage']} {index_text(point['index'])}" for point in path)
-        tell(f"{PATHS[name][0]}: {' -> '.join(points)}")
+        print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
     if values:
-        from shapecalc.engine.execute import samples
-        from shapecalc.view.grid import values_text
+        from shapecalc.engine.execute import sample_elements
+        from shapecalc.view.grid import format_values
 
-        with file_errors():
-            before_and_after = samples(answer, source, others)
+        with convert_file_errors():
+            before_and_after = sample_elements(answer, source, operand_sources)
         for title, sample in zip(("before", "after"), before_and_after, strict=True):
-            tell(f"{title} {shape_text(sample.shape)}\n{values_text(sample.elements, sample.gaps)}")
+            print_stderr(f"{title} {shape_text(sample.shape)}\n{format_values(sample.elements, sample.gaps)}")
 
 
-def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> list[str]:
+def data_movement_lines(answer: Trace | Chain, source: Source | None, output_options: OutputOptions) -> list[str]:
     """Return lines on whether executing the answer would copy data, how much and why.
 
     Strides are in elements, and in bytes if the input is a file.
     """
     from shapecalc.engine.plan import plan_moves
 
-    if not answer.concrete or not answer.moves or any(isinstance(move, Dims | Combine) for move in answer.moves):
+    if (
+        not answer.is_concrete
+        or not answer.moves
+        or any(isinstance(move, ShapeVector | Combine) for move in answer.moves)
+    ):
         return []
     shape: Any = answer.input
-    itemsize = 1 if source is None else source.kind.itemsize
-    plan = plan_moves(answer.moves, shape, _strides(answer, source), itemsize)
+    itemsize = 1 if source is None else source.numpy_dtype.itemsize
+    plan = plan_moves(answer.moves, shape, _data_strides(answer, source), itemsize)
     unit = "elements" if source is None else "bytes"
     if plan.copies:
-        culprits = plan.copies[0].culprits
+        culprits = plan.copies[0].blocking_strides
         conflict = f"one dim would need the strides {culprits[0]} and {culprits[1]} at once" if culprits else ""
         has_take = any(isinstance(move, Take) for move in answer.moves)
         reason = "leads to positions in any order" if has_take else "goes round the end of an axis"
@@ -129,14 +151,14 @@ def plan_lines(answer: Trace | Chain, source: Source | None, out: Output) -> lis
         lines = [f"engine: {plan.bytes_moved} {unit} are copied: {why}"]
     else:
         lines = ["engine: no data is copied: the output is a view of the input"]
-    for stage in plan.stages if out.explains_all else ():
+    for stage in plan.stages if output_options.explains_all else ():
         lines.append(f"engine: {shape_text(stage.shape)} with strides {shape_text(stage.strides)}")
     if source is not None:
         lines.append("engine: backend numpy")
     return lines
 
 
-def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
+def _data_strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     """Return the strides of the data.
 
     Those of a file are its own; otherwise the requested ones apply, or those of contiguous data.
@@ -144,212 +166,239 @@ def _strides(answer: Trace | Chain, source: Source | None) -> tuple[int, ...]:
     from shapecalc.engine.plan import byte_strides
 
     if source is not None and not source.is_store:
-        with file_errors():
+        with convert_file_errors():
             return tuple(source.array.strides)
     requested: tuple[int, ...] | None = answer.traces[0].request.arguments.get("strides")
     shape: Any = answer.input
-    return byte_strides(shape, source.kind.itemsize if source else 1) if requested is None else requested
+    return byte_strides(shape, source.numpy_dtype.itemsize if source else 1) if requested is None else requested
 
 
-def carry(answer: Trace | Chain, source: Source, out: Output, others: Sequence[Source] = ()) -> bool:
+def execute_answer(
+    answer: Trace | Chain, source: Source, output_options: OutputOptions, operand_sources: Sequence[Source] = ()
+) -> bool:
     """Write the output file or store if requested, or print its plan.
 
     Return whether the plan was printed, which replaces the answer.
     Raises `ShapeError` (file) if a file, a store or a backend cannot be used.
     """
-    with file_errors():
-        if out.plan:
-            _print_plan(answer, source, out)
-        elif _is_for_stores(source, out) and out.out is not None:
-            _write_store(answer, source, out)
-        elif out.out is not None:
-            from shapecalc.engine.execute import carry_out
+    with convert_file_errors():
+        if output_options.plan:
+            _print_plan(answer, source, output_options)
+        elif _uses_store(source, output_options) and output_options.out is not None:
+            _write_store(answer, source, output_options)
+        elif output_options.out is not None:
+            from shapecalc.engine.execute import run_on_file
 
-            with meter(source.array.nbytes) as tick:
-                carry_out(answer, source, Path(out.out), force=out.force, tick=tick, others=others)
-    return out.plan
+            with progress_bar(source.array.nbytes) as tick:
+                run_on_file(
+                    answer,
+                    source,
+                    Path(output_options.out),
+                    force=output_options.force,
+                    tick=tick,
+                    other_sources=operand_sources,
+                )
+    return output_options.plan
 
 
-def _is_for_stores(source: Source, out: Output) -> bool:
+def _uses_store(source: Source, output_options: OutputOptions) -> bool:
     """Return whether the input or the output is a store, or a plan is requested."""
-    return source.is_store or out.plan or (out.out is not None and out.out.rstrip("/").endswith(".zarr"))
+    return (
+        source.is_store
+        or output_options.plan
+        or (output_options.out is not None and output_options.out.rstrip("/").endswith(".zarr"))
+    )
 
 
-def _check_store_options(source: Source | None, out: Output) -> None:
+def _check_store_options(source: Source | None, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (usage) for store options that do not apply or are invalid."""
-    names = [name for name in ("plan", "memory", "chunks", "resume", "verify", "cluster") if getattr(out, name)]
+    names = [
+        name for name in ("plan", "memory", "chunks", "resume", "verify", "cluster") if getattr(output_options, name)
+    ]
     if not names:
         return
     if source is None:
-        raise misuse(f"--{names[0]} is about data, and the input is a shape only", "give a file: x.zarr")
-    if out.out is None and not out.plan:
-        raise misuse(f"--{names[0]} is about an output", "name it: -o OUT.zarr")
-    if not _is_for_stores(source, out):
-        raise misuse(f"--{names[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
-    if out.verify not in (None, "sample", "all"):
-        raise misuse(f"--verify is sample or all, not '{visible(brief(str(out.verify)))}'")
-    _memory(out)
+        raise usage_error(f"--{names[0]} is about data, and the input is a shape only", "give a file: x.zarr")
+    if output_options.out is None and not output_options.plan:
+        raise usage_error(f"--{names[0]} is about an output", "name it: -o OUT.zarr")
+    if not _uses_store(source, output_options):
+        raise usage_error(f"--{names[0]} is about stores, and neither the input nor the output is one", "-o OUT.zarr")
+    if output_options.verify not in (None, "sample", "all"):
+        raise usage_error(
+            f"--verify is sample or all, not '{escape_unprintable(truncate(str(output_options.verify)))}'"
+        )
+    _memory_limit(output_options)
 
 
-def _memory(out: Output) -> int:
+def _memory_limit(output_options: OutputOptions) -> int:
     """Return the memory limit of a worker in bytes; raise `ShapeError` (usage)."""
-    if out.memory is None:
+    if output_options.memory is None:
         return 512 << 20
     import re
 
-    match = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", out.memory.strip())
-    if match is None or match[2] not in UNITS or not int(match[1]):
-        raise misuse(f"--memory is a size such as 512MiB, not '{visible(brief(out.memory))}'")
-    return int(match[1]) * UNITS[match[2]]
+    match = re.fullmatch(r"([0-9]{1,15}) ?([A-Za-z]{0,3})", output_options.memory.strip())
+    if match is None or match[2] not in BYTE_UNITS or not int(match[1]):
+        raise usage_error(
+            f"--memory is a size such as 512MiB, not '{escape_unprintable(truncate(output_options.memory))}'"
+        )
+    return int(match[1]) * BYTE_UNITS[match[2]]
 
 
 @contextmanager
-def _workers(out: Output) -> Iterator[tuple[Runner, int, Any]]:
+def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, int, Any]]:
     """Yield the task runner, the threads per worker and the cluster, if there is one."""
-    if out.cluster is None or out.plan:
-        from shapecalc.engine.processes import count_cores, memory_bounded
-        from shapecalc.engine.stores.workers import on_threads
+    if output_options.cluster is None or output_options.plan:
+        from shapecalc.engine.processes import count_cores, memory_limit
+        from shapecalc.engine.stores.workers import make_thread_runner
 
         count = count_cores()
-        with memory_bounded(_memory(out)):
-            yield on_threads(count), count, None
+        with memory_limit(_memory_limit(output_options)):
+            yield make_thread_runner(count), count, None
         return
-    from shapecalc.engine.stores.workers import cluster_at
+    from shapecalc.engine.stores.workers import open_cluster
 
     try:
-        with cluster_at(out.cluster, _memory(out)) as cluster:
+        with open_cluster(output_options.cluster, _memory_limit(output_options)) as cluster:
             yield cluster.run, max(cluster.threads), cluster
     except ValueError as error:
         if isinstance(error, ShapeError):
             raise
-        raise misuse(f"--cluster: {error}") from None
+        raise usage_error(f"--cluster: {error}") from None
 
 
-def _job(answer: Trace | Chain, source: Source, out: Output, threads: int) -> Job:
+def _plan_store_job(answer: Trace | Chain, source: Source, output_options: OutputOptions, threads: int) -> StoreJob:
     from shapecalc.engine.stores.carrying import plan_job
 
-    chunks = None if out.chunks is None else tuple(read_axes(out.chunks, "chunks"))
-    return plan_job(answer, source.text, _memory(out), threads, chunks)
+    chunks = None if output_options.chunks is None else tuple(parse_axes(output_options.chunks, "chunks"))
+    return plan_job(answer, source.text, _memory_limit(output_options), threads, chunks)
 
 
-def _print_plan(answer: Trace | Chain, source: Source, out: Output) -> None:
+def _print_plan(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
     """Print the plan for writing the output store, and write nothing."""
-    with _workers(out) as (_, threads, _):
-        plan = _plan_object(_job(answer, source, out, threads))
-    if asks_text(out, lambda: answer.as_json() | {"plan": plan}):
-        put("\n".join(_plan_text(plan)))
+    with _open_workers(output_options) as (_, threads, _):
+        plan = _plan_json(_plan_store_job(answer, source, output_options, threads))
+    if print_json_if_requested(output_options, lambda: answer.as_json() | {"plan": plan}):
+        print_stdout("\n".join(_plan_lines(plan)))
 
 
-def _plan_object(job: Job) -> dict[str, Any]:
+def _plan_json(job: StoreJob) -> dict[str, Any]:
     """Return the JSON object of a plan; sizes are uncompressed bytes."""
     plan, store = job.plan, job.store
     return {
         "input": {"shape": [*store.array.shape], "type": str(store.array.dtype), "chunks": [*store.chunks]},
-        "output": {"shape": [*plan.passes[-1].axis_map.output], "chunks": [*plan.passes[-1].chunks]},
-        "passes": [{"tasks": one.tasks, "task": [*one.task], "chunks": [*one.chunks]} for one in plan.passes],
-        "tasks": plan.tasks,
+        "output": {"shape": [*plan.passes[-1].axis_map.output_shape], "chunks": [*plan.passes[-1].chunks]},
+        "passes": [
+            {"tasks": one.task_count, "task": [*one.task_shape], "chunks": [*one.chunks]} for one in plan.passes
+        ],
+        "tasks": plan.task_count,
         "data": store.array.dtype.itemsize * store.array.size,
-        "read": plan.read,
-        "exact": plan.exact,
-        "written": plan.written,
-        "disk": plan.disk,
-        "scratch": store.scratch,
+        "read": plan.bytes_read,
+        "exact": plan.is_exact,
+        "written": plan.bytes_written,
+        "disk": plan.peak_disk,
+        "scratch": store.scratch_bytes,
         "threads": job.threads,
-        "memory": job.memory,
+        "memory": job.worker_memory,
     }
 
 
-def _plan_text(told: dict[str, Any]) -> Iterator[str]:
-    about = "" if told["exact"] else "about "
+def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
+    about = "" if plan["exact"] else "about "
     for name in ("input", "output"):
-        yield f"{name:7} {shape_text(told[name]['shape'])} in chunks of {shape_text(told[name]['chunks'])}"
-    if len(told["passes"]) > 1:
-        between = "; ".join(shape_text(store_pass["chunks"]) for store_pass in told["passes"][:-1])
-        stores = "a store" if len(told["passes"]) == 2 else "stores"
-        yield f"passes  {len(told['passes'])}, with {stores} between in chunks of {between}"
-    yield f"tasks   {told['tasks']}"
-    yield f"read    {about}{_size(told['read'])}, {about}{told['read'] / max(1, told['data']):.2f} of the data"
-    yield f"write   {_size(told['written'])}"
-    yield f"disk    {_size(told['disk'])} at most"
-    if told["scratch"]:
-        yield f"scratch {_size(told['scratch'])} where temporary files are: the input is unpacked"
-    yield f"memory  {_size(told['memory'])} a worker"
+        yield f"{name:7} {shape_text(plan[name]['shape'])} in chunks of {shape_text(plan[name]['chunks'])}"
+    if len(plan["passes"]) > 1:
+        between = "; ".join(shape_text(store_pass["chunks"]) for store_pass in plan["passes"][:-1])
+        stores = "a store" if len(plan["passes"]) == 2 else "stores"
+        yield f"passes  {len(plan['passes'])}, with {stores} between in chunks of {between}"
+    yield f"tasks   {plan['tasks']}"
+    yield f"read    {about}{_format_bytes(plan['read'])}, {about}{plan['read'] / max(1, plan['data']):.2f} of the data"
+    yield f"write   {_format_bytes(plan['written'])}"
+    yield f"disk    {_format_bytes(plan['disk'])} at most"
+    if plan["scratch"]:
+        yield f"scratch {_format_bytes(plan['scratch'])} where temporary files are: the input is unpacked"
+    yield f"memory  {_format_bytes(plan['memory'])} a worker"
 
 
-def _size(count: int) -> str:
+def _format_bytes(count: int) -> str:
     """Format a number of bytes in the largest unit that fits.
 
-    >>> _size(512 << 20), _size(1)
+    >>> _format_bytes(512 << 20), _format_bytes(1)
     ('512.0 MiB', '1 B')
     """
-    unit = max((name for name in UNITS if name.endswith("iB") and UNITS[name] <= count), key=UNITS.get, default="B")  # type: ignore[arg-type]
-    return f"{count} B" if unit == "B" else f"{count / UNITS[unit]:.1f} {unit}"
+    fitting = [name for name in BYTE_UNITS if name.endswith("iB") and BYTE_UNITS[name] <= count]
+    unit = max(fitting, key=BYTE_UNITS.__getitem__, default="B")
+    return f"{count} B" if unit == "B" else f"{count / BYTE_UNITS[unit]:.1f} {unit}"
 
 
-def _write_store(answer: Trace | Chain, source: Source, out: Output) -> None:
+def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOptions) -> None:
     """Write an output store, and verify it if requested.
 
     With `--verify`, an output that is already complete is only verified, unless `--force` is given.
     Raises `ShapeError` (differs) if an element of the output is wrong.
     """
     from shapecalc.engine.arrays import FileError
-    from shapecalc.engine.processes import memory_bounded
-    from shapecalc.engine.stores.carrying import settle_broken_off, unfinished_folder
+    from shapecalc.engine.processes import memory_limit
+    from shapecalc.engine.stores.carrying import part_folder, recover_interrupted_rename
 
-    target = Path(str(out.out).rstrip("/"))
+    target = Path(str(output_options.out).rstrip("/"))
     if target.suffix != ".zarr":
         raise FileError(f"{target}: what is carried from a store is a folder, and its name ends in .zarr")
-    settle_broken_off(target)
+    recover_interrupted_rename(target)
     only_verify = (
-        out.verify is not None and target.is_dir() and not out.force and not unfinished_folder(target).exists()
+        output_options.verify is not None
+        and target.is_dir()
+        and not output_options.force
+        and not part_folder(target).exists()
     )
     if not only_verify:
-        _carry(answer, source, target, out)
-    if out.verify is not None:
-        with memory_bounded(_memory(out)):
-            _verify(answer, source, target, out)
+        _run_store_job(answer, source, target, output_options)
+    if output_options.verify is not None:
+        with memory_limit(_memory_limit(output_options)):
+            _verify_store(answer, source, target, output_options)
 
 
-def _carry(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
-    from shapecalc.engine.stores.carrying import carry_job, unfinished_folder
+def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
+    from shapecalc.engine.stores.carrying import part_folder, run_job
 
-    with _workers(out) as (run, threads, cluster):
-        job = _job(answer, source, out, threads)
+    with _open_workers(output_options) as (run, threads, cluster):
+        job = _plan_store_job(answer, source, output_options, threads)
         if cluster is not None:
             cluster.check(job.source, target.absolute())
         try:
-            with meter(job.plan.written) as tick:
-                carry_job(job, target.absolute(), run, tick, force=out.force, resume=out.resume)
+            with progress_bar(job.plan.bytes_written) as tick:
+                run_job(job, target.absolute(), run, tick, force=output_options.force, resume=output_options.resume)
         except KeyboardInterrupt:
-            if unfinished_folder(target).exists():
-                tell(f"shapecalc: interrupted; {unfinished_folder(target)} holds what is done: go on with --resume")
+            if part_folder(target).exists():
+                print_stderr(f"shapecalc: interrupted; {part_folder(target)} holds what is done: go on with --resume")
             raise
 
 
-def _verify(answer: Trace | Chain, source: Source, target: Path, out: Output) -> None:
+def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (differs) if the output store does not match the answer."""
     from shapecalc.engine.arrays import raise_file_errors
-    from shapecalc.engine.stores.carrying import first_difference
+    from shapecalc.engine.stores.carrying import find_first_difference
 
-    total = source.kind.itemsize
+    total = source.numpy_dtype.itemsize
     for size in source.shape:
         total *= size
-    with raise_file_errors(str(target)), meter(total) as tick:
-        difference = first_difference(answer, source.text, str(target), str(out.verify), _memory(out), tick)
+    with raise_file_errors(str(target)), progress_bar(total) as tick:
+        difference = find_first_difference(
+            answer, source.text, str(target), str(output_options.verify), _memory_limit(output_options), tick
+        )
     if difference is not None:
         subject = f"element {shape_text(difference.index)} is" if difference.index else "it is"
-        values = f"{brief(difference.found)}, and should be {brief(difference.expected)}"
-        message = visible(f"{target}: {subject} {values}")
+        values = f"{truncate(difference.actual)}, and should be {truncate(difference.expected)}"
+        message = escape_unprintable(f"{target}: {subject} {values}")
         raise ShapeError(Problem(DIFFERS, message, argument="out"))
 
 
 @contextmanager
-def meter(total: int, what: str = "writing", *, shows: bool = True) -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, label: str = "writing", *, enabled: bool = True) -> Iterator[Callable[[int], None]]:
     """Show a progress bar for slow work; yield a function that advances it by bytes.
 
     `total` is 0 if the number of bytes is unknown.
     """
-    if not shows or sys.stderr is None or not sys.stderr.isatty():
+    if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
@@ -357,11 +406,11 @@ def meter(total: int, what: str = "writing", *, shows: bool = True) -> Iterator[
 
     columns = (*Progress.get_default_columns()[:3], TransferSpeedColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(file=sys.stderr), transient=True, redirect_stdout=False)
-    task, start = bar.add_task(what, total=total or None), monotonic()
+    task, start = bar.add_task(label, total=total or None), monotonic()
 
     def tick(done: int) -> None:
         bar.advance(task, done)
-        if monotonic() - start > PATIENCE:
+        if monotonic() - start > BAR_DELAY:
             bar.start()
 
     try:

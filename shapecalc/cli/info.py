@@ -12,15 +12,40 @@ from importlib.resources import files
 from textwrap import fill
 
 from shapecalc.cli.answer import answer_lines, print_error
-from shapecalc.cli.options import COMMANDS, DIALECTS_ONLY, GROUPS, INPUT, Argument, Command, printing_options
-from shapecalc.cli.output import Exit, Output, asks_text, put, put_json, read_input, show_table, tell
-from shapecalc.core.ask import ask, dialect_called
-from shapecalc.core.cases import vectors
-from shapecalc.core.commands import ASKING, MADE, SPELLINGS, Option, Takes, respelled, without_padding
-from shapecalc.core.dialects import DIALECTS, dialect_named
-from shapecalc.core.dialects.base import Dialect, bytes_of
-from shapecalc.core.dims import factored, plain, product
-from shapecalc.core.ops import FAMILIES, OPS, every_rule, operators_of, refusals, step_rules
+from shapecalc.cli.options import (
+    COMMAND_GROUPS,
+    COMMAND_MODULES,
+    DIALECT_FILTER,
+    INPUT_ARGUMENT,
+    Argument,
+    Command,
+    select_output_options,
+)
+from shapecalc.cli.output import (
+    ExitCode,
+    OutputOptions,
+    print_json,
+    print_json_if_requested,
+    print_stderr,
+    print_stdout,
+    print_table,
+    read_input,
+)
+from shapecalc.core.ask import lookup_dialect, make_request
+from shapecalc.core.cases import golden_cases
+from shapecalc.core.commands import (
+    COMPOSITE_OPS,
+    OP_ALIASES,
+    RULE_OPTIONS,
+    Option,
+    OptionKind,
+    resolve_aliases,
+    strip_padding,
+)
+from shapecalc.core.dialects import DIALECTS, find_dialect
+from shapecalc.core.dialects.base import Dialect, element_size
+from shapecalc.core.dims import factorization_text, product, to_json
+from shapecalc.core.ops import FAMILIES, OPS, all_rules, operators_of, refusal_rules, step_rules
 from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.text import lookup, shape_text
@@ -37,32 +62,32 @@ LEGEND = """\
 """
 
 
-def run_dialects(out: Output) -> int:
+def run_dialects(output_options: OutputOptions) -> int:
     """Print the tables of dialects, operators and operator versions."""
-    if asks_text(out, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
+    if print_json_if_requested(output_options, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
         from shapecalc.view.story import dialects_table, operators_table, versions_table
 
-        show_table(dialects_table())
-        put(LEGEND)
-        show_table(operators_table())
-        put("")
-        show_table(versions_table())
-    return Exit.YES
+        print_table(dialects_table())
+        print_stdout(LEGEND)
+        print_table(operators_table())
+        print_stdout("")
+        print_table(versions_table())
+    return ExitCode.OK
 
 
-def dialect_as_json(row: Dialect) -> dict[str, object]:
+def dialect_as_json(dialect: Dialect) -> dict[str, object]:
     """Return the JSON object of a dialect, as `shapecalc dialects --json` prints it.
 
     >>> dialect_as_json(DIALECTS["tensorrt"])["operators"]["broadcast"]
     'ElementWise'
     """
-    values = {name: value.value if isinstance(value, Choice) else value for name, value in fields(row).items()}
+    values = {name: value.value if isinstance(value, Choice) else value for name, value in fields(dialect).items()}
     result: dict[str, object] = {
-        "name": row.name,
-        "source": row.source,
-        "operators": {op: operator.name for op, operator in operators_of(row).items()},
-        "rules": [row.reading_as_json(on) for on in row.settings()],
-        "switch": None if row.switch is None else fields(row.switch),
+        "name": dialect.name,
+        "source": dialect.source,
+        "operators": {op: operator.name for op, operator in operators_of(dialect).items()},
+        "rules": [dialect.reshape_semantics_as_json(on) for on in dialect.switch_settings()],
+        "switch": None if dialect.switch is None else fields(dialect.switch),
     }
     return result | {
         name: value
@@ -73,7 +98,7 @@ def dialect_as_json(row: Dialect) -> dict[str, object]:
 
 DIALECTS_COMMAND = Command(
     run=run_dialects,
-    parameters=printing_options("json"),
+    parameters=select_output_options("json"),
     summary="Print the dialects: how each reads 0 and -1, its limits, its source.",
     examples="""\
   shapecalc dialects
@@ -81,39 +106,39 @@ DIALECTS_COMMAND = Command(
 )
 
 
-RULE = Argument(
+RULE_ARGUMENT = Argument(
     "rule",
     "the id of a rule, or of a cause that doctor names, or a word to search for",
     "[RULE]",
     required=False,
-    completions=every_rule,
+    completions=all_rules,
 )
 
 
-def run_why(rule: str | None, out: Output) -> int:
+def run_why(rule: str | None, output_options: OutputOptions) -> int:
     """Print the explanation of a rule, or a list of rules."""
-    matches = [*every_rule().values()] if rule is None else rules_about(rule)
+    matches = [*all_rules().values()] if rule is None else find_rules(rule)
     try:
-        entries = matches or [lookup(str(rule), every_rule() | causes(), "rule", all_by="shapecalc why")]
+        entries = matches or [lookup(str(rule), all_rules() | doctor_causes(), "rule", list_command="shapecalc why")]
     except ShapeError as error:
-        return print_error(error, "why", {"rule": rule}, out)
+        return print_error(error, "why", {"rule": rule}, output_options)
     if len(entries) == 1:
-        put_json(entries[0].as_json()) if out.json else put(rule_text(entries[0]))
-    elif out.json:
-        put_json([entry.as_json() for entry in entries])
+        print_json(entries[0].as_json()) if output_options.json else print_stdout(format_rule(entries[0]))
+    elif output_options.json:
+        print_json([entry.as_json() for entry in entries])
     elif rule is not None:
-        _put_rules(entries)
+        _print_rules(entries)
     else:
-        for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusals())):
-            put(f"{title}:")
-            _put_rules([*rules.values()])
-    return Exit.YES
+        for title, rules in (("what settles a dim", step_rules()), ("what refuses a request", refusal_rules())):
+            print_stdout(f"{title}:")
+            _print_rules([*rules.values()])
+    return ExitCode.OK
 
 
-def causes() -> dict[str, Rule]:
+def doctor_causes() -> dict[str, Rule]:
     """Return the causes that `shapecalc doctor` names, as rules by id.
 
-    >>> causes()["bad-axis"].sentence
+    >>> doctor_causes()["bad-axis"].template
     'an axis is named that the tensor does not have, or one is named twice'
     """
     from shapecalc.doctor.reading import CAUSES  # slow to import
@@ -123,18 +148,18 @@ def causes() -> dict[str, Rule]:
     )
     default = (explanation, "shapecalc doctor --help")
     example = "shapecalc doctor"
-    return {name: Rule(name, cause.said, *(cause.explained or default), example) for name, cause in CAUSES.items()}
+    return {name: Rule(name, cause.summary, *(cause.explanation or default), example) for name, cause in CAUSES.items()}
 
 
-def rules_about(word: str) -> list[Rule]:
+def find_rules(word: str) -> list[Rule]:
     """Return the rule with an id, else the rules whose texts contain the word.
 
     Rules whose sentence begins with the word come first.
 
-    >>> [str(rule) for rule in rules_about("-1")][:2], rules_about("nope")
+    >>> [str(rule) for rule in find_rules("-1")][:2], find_rules("nope")
     (['infer', 'infer-empty'], [])
     """
-    rules = every_rule()
+    rules = all_rules()
     if word in rules or not word.strip():
         return [rules[word]] if word in rules else []
     pattern = re.compile(rf"(?<![\w-]){re.escape(word.strip())}(?!\w)", re.IGNORECASE)
@@ -146,10 +171,10 @@ def rules_about(word: str) -> list[Rule]:
     return sorted(offsets, key=lambda rule: offsets[rule] > 0)
 
 
-def rule_text(rule: Rule) -> str:
+def format_rule(rule: Rule) -> str:
     """Format a rule with its explanation, its source and an example.
 
-    >>> print(rule_text(every_rule()["two-infers"]))
+    >>> print(format_rule(all_rules()["two-infers"]))
     two-infers: more than one dim to infer
     <BLANKLINE>
       With two unknown dims, several answers would fit.
@@ -162,16 +187,16 @@ def rule_text(rule: Rule) -> str:
     return f"{rule}: {rule.sentence}\n\n{text}\n\n  source  {rule.source}\n  try     {rule.example}"
 
 
-def _put_rules(rules: Sequence[Rule]) -> None:
+def _print_rules(rules: Sequence[Rule]) -> None:
     """Print the id and the sentence of each rule."""
-    width = max(map(len, every_rule()))
+    width = max(map(len, all_rules()))
     for rule in rules:
-        put(f"  {rule.ljust(width)}  {rule.sentence}")
+        print_stdout(f"  {rule.ljust(width)}  {rule.sentence}")
 
 
 WHY_COMMAND = Command(
     run=run_why,
-    parameters=[RULE, *printing_options("json")],
+    parameters=[RULE_ARGUMENT, *select_output_options("json")],
     summary="Explain a rule with an example, list all rules, or those with a certain word.",
     examples="""\
   shapecalc why indivisible
@@ -181,21 +206,21 @@ WHY_COMMAND = Command(
 )
 
 
-def run_backends(out: Output) -> int:
+def run_backends(output_options: OutputOptions) -> int:
     """Print a line for each backend and device."""
     from shapecalc.engine.execute import list_backends
 
     rows = list_backends()
-    for row in rows if asks_text(out, lambda: rows) else ():
+    for row in rows if print_json_if_requested(output_options, lambda: rows) else ():
         memory = "" if row["memory"] is None else f", {int(str(row['memory'])) / 2**30:.1f} GiB"
         status = row["problem"] or f"{row['version']} on {row['device']}{memory}"
-        put(f"{row['name']}: {status}")
-    return Exit.YES
+        print_stdout(f"{row['name']}: {status}")
+    return ExitCode.OK
 
 
 BACKENDS_COMMAND = Command(
     run=run_backends,
-    parameters=printing_options("json"),
+    parameters=select_output_options("json"),
     summary="List the backends with their versions, devices and memory.",
     examples="""\
   shapecalc backends
@@ -203,47 +228,49 @@ BACKENDS_COMMAND = Command(
 )
 
 
-TYPES = ("float32", "float16", "int8")
+DEFAULT_DTYPES = ("float32", "float16", "int8")
 """Element types for which the bytes are printed without `--dtype`."""
 
 
-def run_size(input: str, dtype: str | None, where: str | None, out: Output) -> int:
+def run_size(input: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
     """Print the element count of a shape, or of one per line of standard input.
 
     Return the largest exit code.
     """
     if input.strip() != "-":
-        return _print_size(input, dtype, where, out)
+        return _print_size(input, dtype, where, output_options)
 
-    def print_line_size(line: str, line_options: Output) -> int:
+    def print_line_size(line: str, line_options: OutputOptions) -> int:
         return _print_size(line, dtype, where, line_options)
 
-    return answer_lines(print_line_size, "size", {"input": input}, out)
+    return answer_lines(print_line_size, "size", {"input": input}, output_options)
 
 
-def _print_size(text: str, dtype: str | None, where: str | None, out: Output) -> int:
+def _print_size(text: str, dtype: str | None, where: str | None, output_options: OutputOptions) -> int:
     """Print the element count of a shape, with its factors, bytes and next commands."""
     try:
-        parsed = read_input(without_padding(text), {"dtype": dtype}, "flatten")
-        request = ask("flatten", parsed.shape, {**parsed.options, "where": where})
+        parsed = read_input(strip_padding(text), {"dtype": dtype}, "flatten")
+        request = make_request("flatten", parsed.shape, {**parsed.options, "where": where})
     except ShapeError as error:
-        return print_error(error, "size", {"input": text}, out)
+        return print_error(error, "size", {"input": text}, output_options)
     count = product(request.input)
-    types = (request.dtype,) if request.dtype else TYPES
-    sizes = {dtype: product((count, bytes_of(dtype))) for dtype in types}
-    json_sizes = {dtype: plain(size) for dtype, size in sizes.items()}
-    if asks_text(out, lambda: {"input": plain(request.input), "elements": plain(count), "bytes": json_sizes}):
-        put(str(count))
-        factors = f"{factored(count)} elements; " if isinstance(count, int) else ""
-        tell(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
+    types = (request.dtype,) if request.dtype else DEFAULT_DTYPES
+    sizes = {dtype: product((count, element_size(dtype))) for dtype in types}
+    json_sizes = {dtype: to_json(size) for dtype, size in sizes.items()}
+    if print_json_if_requested(
+        output_options, lambda: {"input": to_json(request.input), "elements": to_json(count), "bytes": json_sizes}
+    ):
+        print_stdout(str(count))
+        factors = f"{factorization_text(count)} elements; " if isinstance(count, int) else ""
+        print_stderr(f"shapecalc: {factors}{', '.join(f'{size} bytes of {dtype}' for dtype, size in sizes.items())}")
         shape = shape_text(request.input)
-        tell(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
-    return Exit.YES
+        print_stderr(f"shapecalc: next: shapecalc {shape} TARGET, shapecalc code 'x...' --input x={shape}")
+    return ExitCode.OK
 
 
 SIZE_COMMAND = Command(
     run=run_size,
-    parameters=[INPUT, ASKING["dtype"], ASKING["where"], *printing_options("json", "quiet")],
+    parameters=[INPUT_ARGUMENT, RULE_OPTIONS["dtype"], RULE_OPTIONS["where"], *select_output_options("json", "quiet")],
     summary="Print how many elements a shape has, with its factors and its bytes.",
     examples="""\
   shapecalc size 2,3,4
@@ -252,55 +279,57 @@ SIZE_COMMAND = Command(
 )
 
 
-def run_vectors(dialect: list[str] | None, out: Output) -> int:
+def run_vectors(dialect: list[str] | None, output_options: OutputOptions) -> int:
     """Print test cases with their answers for each dialect, as JSON Lines."""
     try:
-        names = [dialect_called(name).name for name in dict.fromkeys(dialect or [])]
+        names = [lookup_dialect(name).name for name in dict.fromkeys(dialect or [])]
     except ShapeError as error:
-        return print_error(error, "vectors", {}, out)
-    for case in vectors(names):
-        put_json(case)
-    return Exit.YES
+        return print_error(error, "vectors", {}, output_options)
+    for case in golden_cases(names):
+        print_json(case)
+    return ExitCode.OK
 
 
 VECTORS_COMMAND = Command(
     run=run_vectors,
-    parameters=[DIALECTS_ONLY],
+    parameters=[DIALECT_FILTER],
     summary="Write cases with their right answers for every dialect, as JSON Lines that check reads.",
     examples="""\
   shapecalc vectors > vectors.jsonl
   shapecalc vectors --dialect tensorrt --dialect onednn
   shapecalc vectors | shapecalc check -""",
-    more=""" Each has an id, the source of its rules, and the right answer.""",
+    details=""" Each has an id, the source of its rules, and the right answer.""",
 )
 
 
-OVERVIEW = "shapecalc"
-PAGES = {
+OVERVIEW_PAGE = "shapecalc"
+MANUAL_PAGES = {
     **dict.fromkeys(("shapecalc", "check", "doctor", "model", "tui"), 1),
     **dict.fromkeys(("cases", "lessons"), 5),
     **dict.fromkeys(("dialects", "limits", "operands", "tutorial"), 7),
 }
 """Manual pages by topic, with their section numbers."""
-ABOUT = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
+SHARED_PAGES = {"match": "check", "vectors": "check", "drill": "tui", "film": "tui", "serve": "tui"}
 """Pages of commands that share one; other commands are in the overview."""
 COMMON_TITLES = ("synopsis", "description", "examples", "see also", "files")
 """Sections that most pages have, which `help topics` leaves out."""
-WHOLE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
+WHOLE_PAGE_NOTE = ".Sh SEE ALSO\nThe whole page, with the options:\n.Dl shapecalc help \\-\\-page\n"
 
 
-def page_about(topic: str) -> str:
+def topic_page_text(topic: str) -> str:
     """Return the page of a topic, else the entry of a command in the overview.
 
     Raises `ShapeError` (file) if the package was installed without its pages.
     """
-    topic = ABOUT.get(topic, topic)
-    from shapecalc.view.mdoc import page_text
+    topic = SHARED_PAGES.get(topic, topic)
+    from shapecalc.view.mdoc import format_page
 
-    return page_text(page_source(topic) if topic in PAGES else _part_about(topic, page_source(OVERVIEW)))
+    return format_page(
+        read_page_source(topic) if topic in MANUAL_PAGES else _overview_entry(topic, read_page_source(OVERVIEW_PAGE))
+    )
 
 
-def _part_about(command: str, source: str) -> str:
+def _overview_entry(command: str, source: str) -> str:
     """Return the synopsis and the entry of a command in the overview, as mdoc."""
     name, synopsis = source.partition("\n.Sh DESCRIPTION\n")[0].split("\n.Sh SYNOPSIS\n")
     usage = next(text for text in synopsis.split(".Nm\n") if text.startswith(f".Cm {command}\n"))
@@ -311,29 +340,29 @@ def _part_about(command: str, source: str) -> str:
         depth += line.startswith(".Bl") - line.startswith(".El")
         entry.append(line)
     commands = [".Sh COMMANDS", ".Bl -tag -width unsqueeze", *entry, ".El"]
-    return "\n".join([name, ".Sh SYNOPSIS", ".Nm", usage.rstrip(), *commands, WHOLE])
+    return "\n".join([name, ".Sh SYNOPSIS", ".Nm", usage.rstrip(), *commands, WHOLE_PAGE_NOTE])
 
 
-def page_source(topic: str) -> str:
+def read_page_source(topic: str) -> str:
     """Return the mdoc source of a page, from the package or its checkout.
 
     Raises `ShapeError` (file) if the page is not installed.
     """
     package = files("shapecalc")
     for folder in (package / "man", package / ".." / "man"):
-        page = folder / file_name(topic)
+        page = folder / page_file_name(topic)
         if page.is_file():
             return page.read_text("utf-8")
-    raise ShapeError(Problem(FILE, f"{file_name(topic)} is not installed with this copy of shapecalc"))
+    raise ShapeError(Problem(FILE, f"{page_file_name(topic)} is not installed with this copy of shapecalc"))
 
 
-def file_name(topic: str) -> str:
+def page_file_name(topic: str) -> str:
     """Return the file name of a page.
 
-    >>> file_name("shapecalc"), file_name("cases")
+    >>> page_file_name("shapecalc"), page_file_name("cases")
     ('shapecalc.1', 'shapecalc-cases.5')
     """
-    return f"{topic if topic == OVERVIEW else f'{OVERVIEW}-{topic}'}.{PAGES[topic]}"
+    return f"{topic if topic == OVERVIEW_PAGE else f'{OVERVIEW_PAGE}-{topic}'}.{MANUAL_PAGES[topic]}"
 
 
 FIRST_SCREEN = """\
@@ -352,15 +381,15 @@ Three commands to know:
   shapecalc model     which Reshape of a model breaks at another batch size
   shapecalc tui       every step as a picture, with a ten-minute course
 """
-NEXT = """\
+FIRST_SCREEN_FOOTER = """\
 shapecalc -h lists all commands, shapecalc help tutorial is for newcomers.
 On Windows, shapes need double quotes: shapecalc "2,3,4" "0,-1"."""
 
 
-def all_commands() -> str:
+def program_help() -> str:
     """Return the help of the program: the first screen, then the commands by group."""
-    width = max(map(len, (*GROUPS, *FAMILIES)))
-    groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in GROUPS.items()]
+    width = max(map(len, (*COMMAND_GROUPS, *FAMILIES)))
+    groups = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in COMMAND_GROUPS.items()]
     families = [f"  {title.ljust(width)}  {' '.join(names)}" for title, names in FAMILIES.items()]
     commands = "\n".join(["Commands:", *groups, "Ops:", *families])
     more = "shapecalc COMMAND -h explains one, shapecalc help topics lists what else there is.\n"
@@ -368,9 +397,9 @@ def all_commands() -> str:
     return f"Usage: shapecalc WHAT... | COMMAND [OPTIONS] ARGS...\n\n{FIRST_SCREEN}\n{commands}\n\n{more}"
 
 
-CI = "continuous integration"
-ALSO = {
-    **dict.fromkeys(("doc", "docs", "documentation", "guide", "man", "manual", "readme"), OVERVIEW),
+CI_SECTION = "continuous integration"
+TOPIC_ALIASES = {
+    **dict.fromkeys(("doc", "docs", "documentation", "guide", "man", "manual", "readme"), OVERVIEW_PAGE),
     **dict.fromkeys(("example", "intro", "start"), "tutorial"),
     **dict.fromkeys(("debug", "error", "errors", "exception", "message", "traceback"), "doctor"),
     **dict.fromkeys(("command", "commands", "list", "ops"), "operations"),
@@ -380,7 +409,7 @@ ALSO = {
     **dict.fromkeys(("explain", "rule"), "rules"),
     **dict.fromkeys(("app", "gui", "path", "pictures", "puzzles", "slides", "ui", "worksheets"), "tui"),
     **dict.fromkeys(("batch", "fix", "mend"), "model"),
-    **dict.fromkeys(("ci", "actions", "github", "hook", "junit", "pre-commit", "workflow"), CI),
+    **dict.fromkeys(("ci", "actions", "github", "hook", "junit", "pre-commit", "workflow"), CI_SECTION),
     **dict.fromkeys(("api", "import", "pytest", "test", "tests"), "python"),
     **dict.fromkeys(("exit", "codes"), "exit status"),
     **dict.fromkeys(("array", "arrays", "folder", "npy"), "match"),
@@ -397,49 +426,51 @@ def topic_hint(word: str) -> str:
     >>> topic_hint("tutorial"), topic_hint("infer"), topic_hint("reshpe")
     ('shapecalc help tutorial tells of it', 'shapecalc help infer tells of it', '')
     """
-    topic = word.lower().removeprefix(f"{OVERVIEW}-")
-    return f"shapecalc help {topic} tells of it" if topic in ALSO or told_about(topic) else ""
+    topic = word.lower().removeprefix(f"{OVERVIEW_PAGE}-")
+    return f"shapecalc help {topic} tells of it" if topic in TOPIC_ALIASES or topic_text(topic) else ""
 
 
-def told_about(word: str) -> str:
+def topic_text(word: str) -> str:
     """Return the page, rule, dialect, section or option of a word, empty if unknown.
 
-    >>> told_about("two-infers").splitlines()[0], told_about("ORT").splitlines()[0], told_about("nope")
+    >>> topic_text("two-infers").splitlines()[0], topic_text("ORT").splitlines()[0], topic_text("nope")
     ('two-infers: more than one dim to infer', 'onnxruntime', '')
     """
-    if word in PAGES:
-        return page_about(word)
-    rules = every_rule() | causes()
+    if word in MANUAL_PAGES:
+        return topic_page_text(word)
+    rules = all_rules() | doctor_causes()
     if word in rules:
-        return rule_text(rules[word])
-    dialect = dialect_named(word)
+        return format_rule(rules[word])
+    dialect = find_dialect(word)
     title = word if dialect is None else dialect.name
-    from shapecalc.view.mdoc import page_text
+    from shapecalc.view.mdoc import format_page
 
-    sections = {page: section for page in PAGES if (section := _sections(page).get(title))}
-    heads = {page: f"({file_name(page)})\n" if len(sections) > 1 else "" for page in sections}
-    return "\n\n".join([f"{heads[page]}{page_text(text)}" for page, text in sections.items()]) or _option_text(word)
+    sections = {page: section for page in MANUAL_PAGES if (section := _page_sections(page).get(title))}
+    heads = {page: f"({page_file_name(page)})\n" if len(sections) > 1 else "" for page in sections}
+    return "\n\n".join([f"{heads[page]}{format_page(text)}" for page, text in sections.items()]) or _option_entry(word)
 
 
-def _option_text(word: str) -> str:
+def _option_entry(word: str) -> str:
     """Return the entry of an option in the overview, empty if there is none."""
-    from shapecalc.view.mdoc import page_text
+    from shapecalc.view.mdoc import format_page
 
     name = re.escape(word.strip("-").replace("_", "-"))
     entry = re.search(
-        rf"^\.It Fl [^\n]*?-{name}(?![\w-])[^\n]*\n(?:(?!\.It |\.El|\.S[hs] ).*\n)*", page_source(OVERVIEW), re.M
+        rf"^\.It Fl [^\n]*?-{name}(?![\w-])[^\n]*\n(?:(?!\.It |\.El|\.S[hs] ).*\n)*",
+        read_page_source(OVERVIEW_PAGE),
+        re.M,
     )
-    return page_text(f".Sh OPTIONS\n.Bl -tag -width Ds\n{entry[0]}.El") if entry else ""
+    return format_page(f".Sh OPTIONS\n.Bl -tag -width Ds\n{entry[0]}.El") if entry else ""
 
 
-def _sections(page: str) -> dict[str, str]:
+def _page_sections(page: str) -> dict[str, str]:
     """Return the sections of a page by lower-case title, each with its subsections.
 
     Subsections are listed by their own titles as well.
     """
     sections: dict[str, str] = {}
-    name = file_name(page).partition(".")[0]
-    source = page_source(page).replace("\n.Nm\n", f"\n.Nm {name}\n")
+    name = page_file_name(page).partition(".")[0]
+    source = read_page_source(page).replace("\n.Nm\n", f"\n.Nm {name}\n")
     for part in source.split("\n.Sh ")[2:]:
         title, _, text = part.partition("\n")
         sections[title.lower()] = f".Sh {title}\n{text}"
@@ -448,12 +479,15 @@ def _sections(page: str) -> dict[str, str]:
     return sections
 
 
-def topics() -> str:
+def list_topics() -> str:
     """Return the titles of all sections of the manual, one paragraph per page."""
-    from shapecalc.view.mdoc import unescaped
+    from shapecalc.view.mdoc import remove_escapes
 
-    titles = {page: [unescaped(title) for title in _sections(page) if title not in COMMON_TITLES] for page in PAGES}
-    width = max(map(len, PAGES))
+    titles = {
+        page: [remove_escapes(title) for title in _page_sections(page) if title not in COMMON_TITLES]
+        for page in MANUAL_PAGES
+    }
+    width = max(map(len, MANUAL_PAGES))
     lines = [
         fill(", ".join(names), 78, initial_indent=f"  {page.ljust(width)}  ", subsequent_indent=" " * (width + 4))
         for page, names in titles.items()
@@ -461,70 +495,74 @@ def topics() -> str:
     return "\n".join(["shapecalc help TOPIC prints one; the pages and what is in them:", *lines])
 
 
-COMMAND = Argument(
+TOPIC_ARGUMENT = Argument(
     "command",
     "a command, a page, a rule, a dialect, or another topic",
     "[TOPIC]",
     required=False,
     repeated=True,
-    completions=lambda: dict.fromkeys([*OPS, *SPELLINGS, *MADE, *COMMANDS, *PAGES, *ALSO, "topics"]),
+    completions=lambda: dict.fromkeys(
+        [*OPS, *OP_ALIASES, *COMPOSITE_OPS, *COMMAND_MODULES, *MANUAL_PAGES, *TOPIC_ALIASES, "topics"]
+    ),
 )
-PAGE = Option("page", "Print the page of the manual, even if a command has that name.", Takes.NOTHING)
+PAGE_OPTION = Option("page", "Print the page of the manual, even if a command has that name.", OptionKind.FLAG)
 
 
-def run_help(command: list[str] | None, page: bool, out: Output) -> int:
+def run_help(command: list[str] | None, page: bool, output_options: OutputOptions) -> int:
     """Print the help of a command, a page or a section, or all commands."""
     topic = " ".join(command or ()).lower()
-    word = respelled([topic.removeprefix(f"{OVERVIEW}-")])[0]
+    word = resolve_aliases([topic.removeprefix(f"{OVERVIEW_PAGE}-")])[0]
     try:
-        show_text(_help_on(ALSO.get(word, word), page=page or topic.startswith(f"{OVERVIEW}-")))
+        print_paged(_topic_help(TOPIC_ALIASES.get(word, word), page=page or topic.startswith(f"{OVERVIEW_PAGE}-")))
     except ShapeError as error:
-        return print_error(error, "help", {"command": topic}, out)
-    return Exit.YES
+        return print_error(error, "help", {"command": topic}, output_options)
+    return ExitCode.OK
 
 
-def _help_on(word: str, *, page: bool) -> str:
+def _topic_help(word: str, *, page: bool) -> str:
     """Return the help on a topic.
 
     Raises `ShapeError`: usage for an unknown topic, file if the pages are not installed.
     """
-    known = dict.fromkeys([*OPS, *COMMANDS, *PAGES])
+    known = dict.fromkeys([*OPS, *COMMAND_MODULES, *MANUAL_PAGES])
     if page:
         if word:
             lookup(word, known, "page")
-        return page_about(word or OVERVIEW)
+        return topic_page_text(word or OVERVIEW_PAGE)
     if not word:
-        return all_commands()
+        return program_help()
     if word == "topics":
-        return topics()
-    if word in OPS or word in COMMANDS:
+        return list_topics()
+    if word in OPS or word in COMMAND_MODULES:
         from shapecalc.cli.typer_adapter import help_text  # imports Typer, which pages do not need
 
         return help_text(word)
-    text = told_about(word)
+    text = topic_text(word)
     if not text:
-        lookup(word, dict.fromkeys([*known, *ALSO, "topics"], ""), "topic", all_by="shapecalc help topics")
+        lookup(
+            word, dict.fromkeys([*known, *TOPIC_ALIASES, "topics"], ""), "topic", list_command="shapecalc help topics"
+        )
     return text
 
 
-def show_text(text: str) -> None:
+def print_paged(text: str) -> None:
     """Print a long text, on a terminal through the pager."""
     if sys.stdin is not None and sys.stdout is not None and sys.stdin.isatty() and sys.stdout.isatty():
         from pydoc import pager
 
         pager(text)
     else:
-        put(text)
+        print_stdout(text)
 
 
 HELP_COMMAND = Command(
     run=run_help,
-    parameters=[COMMAND, PAGE],
+    parameters=[TOPIC_ARGUMENT, PAGE_OPTION],
     summary="Print the help of a command, a page of the manual, or a part of one.",
     examples="""\
   shapecalc help reshape
   shapecalc help tutorial
   shapecalc help ci
   shapecalc help model --page""",
-    more=f""" The pages are {", ".join(PAGES)}.""",
+    details=f""" The pages are {", ".join(MANUAL_PAGES)}.""",
 )

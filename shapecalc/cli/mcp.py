@@ -24,23 +24,31 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shapecalc import __version__
 from shapecalc.cli import output
-from shapecalc.cli.chains import check_settings
+from shapecalc.cli.chains import check_no_common_options
 from shapecalc.cli.options import Command
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import Stage, ask, chain_with_options
-from shapecalc.core.commands import ASKING, Option, asking_options, read_chain
+from shapecalc.core.ask import StageRequest, apply_chain_options, make_request
+from shapecalc.core.commands import RULE_OPTIONS, Option, read_chain, rule_options
 from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Holds
-from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.limits import LARGEST_ANSWER, LONGEST_MESSAGE, MOST_DIMS
+from shapecalc.core.dialects.base import ParamKind
+from shapecalc.core.fixing import answer_chain, answer_request
+from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH, MAX_AGENT_LINE_BYTES, MAX_SHAPE_DIMS
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
-from shapecalc.core.packages import missing
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, is_file, lookup, path_and_member, shape_text, suggestion, visible
-from shapecalc.core.values import describe, read_sizes
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    lookup,
+    shape_text,
+    split_file_argument,
+    suggestion,
+    truncate,
+)
+from shapecalc.core.values import describe_value, parse_sizes
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -48,42 +56,61 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
     from mcp.types import JSONRPCError
 
-Arguments = Mapping[str, Any]
-Schema = dict[str, Any]
-LIST: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
-TEXT: Schema = {"type": "string"}
-KINDS: dict[Holds, Schema] = {
-    **dict.fromkeys((Holds.TARGET, Holds.AXES, Holds.PERM, Holds.SHAPE, Holds.SIZES), LIST),
-    **dict.fromkeys((Holds.SLICES, Holds.PATTERN, Holds.LENGTHS, Holds.SUBSCRIPTS, Holds.WORD, Holds.SCALES), TEXT),
-    Holds.SHAPES: {"type": "array", "items": LIST},
-    Holds.INT: {"type": "integer"},
-    Holds.FLAG: {"type": "boolean"},
+CallArguments = Mapping[str, Any]
+JsonSchema = dict[str, Any]
+LIST_SCHEMA: JsonSchema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": ["integer", "string"]}}]}
+TEXT_SCHEMA: JsonSchema = {"type": "string"}
+PARAM_SCHEMAS: dict[ParamKind, JsonSchema] = {
+    **dict.fromkeys((ParamKind.TARGET, ParamKind.AXES, ParamKind.PERM, ParamKind.SHAPE, ParamKind.SIZES), LIST_SCHEMA),
+    **dict.fromkeys(
+        (
+            ParamKind.SLICES,
+            ParamKind.PATTERN,
+            ParamKind.LENGTHS,
+            ParamKind.SUBSCRIPTS,
+            ParamKind.CHOICE,
+            ParamKind.SCALES,
+        ),
+        TEXT_SCHEMA,
+    ),
+    ParamKind.SHAPES: {"type": "array", "items": LIST_SCHEMA},
+    ParamKind.INT: {"type": "integer"},
+    ParamKind.FLAG: {"type": "boolean"},
 }
 """JSON schemas of op parameters, by the kind of value."""
-INPUT = {**LIST, "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME'}
-CHAIN = {**TEXT, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}
-CHAIN_HELP = "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
-COMPARED: dict[str, Schema] = {
+INPUT_SCHEMA = {
+    **LIST_SCHEMA,
+    "description": 'the input shape: 2,3,4 or N,C,H,W or [2, "C"]; or a file: x.npy, x.npz:NAME',
+}
+CHAIN_SCHEMA = {**TEXT_SCHEMA, "description": "2,3,4 | transpose 1,0,2 | reshape 2,-1,3"}
+CHAIN_DESCRIPTION = (
+    "Carry a shape through several ops. Answers with the shape and every reason; options are for all stages."
+)
+COMPARE_PROPERTIES: dict[str, JsonSchema] = {
     "op": {"type": "string", "enum": [*OPS]},
-    "input": INPUT,
+    "input": INPUT_SCHEMA,
     "arguments": {"type": "object", "description": "what the op takes, by the names of its own tool"},
-    "chain": {**TEXT, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
+    "chain": {**TEXT_SCHEMA, "description": "in place of op, input and arguments: 2,3 | transpose | reshape 0,-1"},
     "dialects": {"type": "array", "items": {"type": "string", "enum": [*DIALECTS]}},
 }
-COMPARE_HELP = "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
-MESSAGE = {**TEXT, "description": "the message, the traceback or the whole log, as it is"}
-DOCTOR_HELP = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
-MODEL: dict[str, Schema] = {
-    "file": {**TEXT, "description": "the .onnx file"},
-    "node": {**TEXT, "description": "a listed node's name or path; without it the offenders are listed"},
-    "batch": {**TEXT, "description": "the batch's name and the sizes to judge: N,1,2,8"},
+COMPARE_DESCRIPTION = (
+    "Ask every dialect the same op or chain, at every setting of its switch; * marks answers that differ."
+)
+MESSAGE_SCHEMA = {**TEXT_SCHEMA, "description": "the message, the traceback or the whole log, as it is"}
+DOCTOR_DESCRIPTION = "Say what a runtime's error message about shapes means, what would mend it, and what is missing."
+MODEL_PROPERTIES: dict[str, JsonSchema] = {
+    "file": {**TEXT_SCHEMA, "description": "the .onnx file"},
+    "node": {**TEXT_SCHEMA, "description": "a listed node's name or path; without it the offenders are listed"},
+    "batch": {**TEXT_SCHEMA, "description": "the batch's name and the sizes to judge: N,1,2,8"},
 }
-MODEL_HELP = "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
-LONGEST_LOG = 1 << 24
+MODEL_DESCRIPTION = (
+    "Say which Reshape of an ONNX model breaks at another batch size, why, and what to write in its place."
+)
+MAX_MESSAGE_LENGTH = 1 << 24
 """Limit on the characters of an error message."""
-LONGEST_CALL = 30
+CALL_TIMEOUT = 30
 """Limit on the duration of a call in seconds."""
-MOST_CALLS = 2
+MAX_CONCURRENT_CALLS = 2
 """Limit on concurrent calls; the time that further calls wait does not count."""
 INSTRUCTIONS = (
     "Ask before you write a reshape or transpose, and when a runtime refuses one: the answers are worked out by the "
@@ -92,7 +119,7 @@ INSTRUCTIONS = (
 )
 
 
-class Answered(Record):
+class ToolResult(Record):
     """The result of a tool call; `json` is empty if the call failed."""
 
     text: str
@@ -104,169 +131,191 @@ class AgentTool(Record):
 
     name: str
     description: str
-    schema: Schema
-    answer: Callable[[Arguments, Path], Answered]
+    schema: JsonSchema
+    function: Callable[[CallArguments, Path], ToolResult]
 
-    def called(self, given: Arguments, folder: Path) -> Answered:
+    def call(self, arguments: CallArguments, folder: Path) -> ToolResult:
         """Check the arguments and return the result; raise `ShapeError` (usage, file)."""
         known = self.schema["properties"]
-        for name, value in given.items():
+        for name, value in arguments.items():
             if name not in known:
-                shown = visible(brief(name))
-                raise misuse(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
+                shown = escape_unprintable(truncate(name))
+                raise usage_error(f"{self.name} takes no '{shown}'", suggestion(shown, known), argument=name)
             is_text = (
                 self.name not in OPS and known[name].get("type") == "string"
             )  # ops check their arguments themselves
             if is_text and not isinstance(value, str | None):
-                raise misuse(f"{name} is a text, not {describe(value)}", argument=name)
-            limit = MOST_DIMS if isinstance(value, list) else LONGEST_LOG if name == "message" else output.LONGEST_INPUT
+                raise usage_error(f"{name} is a text, not {describe_value(value)}", argument=name)
+            limit = (
+                MAX_SHAPE_DIMS
+                if isinstance(value, list)
+                else MAX_MESSAGE_LENGTH
+                if name == "message"
+                else output.MAX_INPUT_BYTES
+            )
             if isinstance(value, str | list) and len(value) > limit:
-                raise misuse(f"{name} is longer than {limit}", argument=name)
+                raise usage_error(f"{name} is longer than {limit}", argument=name)
         for name in self.schema["required"]:
-            if given.get(name) is None:
-                raise misuse(f"{self.name} needs {name}", argument=name)
-        return self.answer(given, folder)
+            if arguments.get(name) is None:
+                raise usage_error(f"{self.name} needs {name}", argument=name)
+        return self.function(arguments, folder)
 
 
 @cache
 def agent_tools() -> dict[str, AgentTool]:
     """Return the tools by name: one per op, and those of four other commands."""
-    asking = _asking(asking_options(), DIALECTS)
-    others = {option.name: asking[option.name] for option in ASKING.values() if option.name != "dialect"}
+    asking = _rule_option_properties(rule_options(), DIALECTS)
+    others = {option.name: asking[option.name] for option in RULE_OPTIONS.values() if option.name != "dialect"}
     tools = [*map(_op_tool, OPS.values())]
     for name, description, properties, required, answer_call in (
-        ("chain", CHAIN_HELP, {"chain": CHAIN} | asking, ["chain"], _answer_chain),
-        ("compare", COMPARE_HELP, COMPARED | others, [], _answer_compare),
-        ("doctor", DOCTOR_HELP, {"message": MESSAGE}, ["message"], _answer_doctor),
-        ("model", MODEL_HELP, MODEL, ["file"], _answer_model),
+        ("chain", CHAIN_DESCRIPTION, {"chain": CHAIN_SCHEMA} | asking, ["chain"], _answer_chain),
+        ("compare", COMPARE_DESCRIPTION, COMPARE_PROPERTIES | others, [], _answer_compare),
+        ("doctor", DOCTOR_DESCRIPTION, {"message": MESSAGE_SCHEMA}, ["message"], _answer_doctor),
+        ("model", MODEL_DESCRIPTION, MODEL_PROPERTIES, ["file"], _answer_model),
     ):
-        tools.append(AgentTool(name, description, _schema(properties, required), answer_call))
+        tools.append(AgentTool(name, description, _object_schema(properties, required), answer_call))
     return {tool.name: tool for tool in tools}
 
 
-def _schema(properties: Mapping[str, Schema], required: Iterable[str]) -> Schema:
+def _object_schema(properties: Mapping[str, JsonSchema], required: Iterable[str]) -> JsonSchema:
     return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
 
 
-def _asking(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, Schema]:
+def _rule_option_properties(options: Iterable[Option], dialects: Iterable[str]) -> dict[str, JsonSchema]:
     """Return the JSON properties of the options that select the rules."""
-    kinds: dict[str, Schema] = {
+    kinds: dict[str, JsonSchema] = {
         "dialect": {"type": "string", "enum": [*dialects]},
         "opset": {"type": "integer", "minimum": 1},
-        "dtype": TEXT,
+        "dtype": TEXT_SCHEMA,
         "where": {"type": "object", "additionalProperties": {"type": "integer"}},
     }
-    return {option.name: kinds.get(option.name, KINDS[Holds.FLAG]) | {"description": option.help} for option in options}
+    return {
+        option.name: kinds.get(option.name, PARAM_SCHEMAS[ParamKind.FLAG]) | {"description": option.help}
+        for option in options
+    }
 
 
 def _op_tool(op: Op) -> AgentTool:
     """Return the tool of an op."""
-    properties = {"input": INPUT} | {
-        param.name: KINDS[param.holds] | {"description": param.help} | ({"enum": [*param.words]} if param.words else {})
+    properties = {"input": INPUT_SCHEMA} | {
+        param.name: PARAM_SCHEMAS[param.kind]
+        | {"description": param.help}
+        | ({"enum": [*param.choices]} if param.choices else {})
         for param in params_of(op)
     }
-    properties |= _asking(asking_options(op), [dialect.name for dialect in dialects_with(op)])
+    properties |= _rule_option_properties(rule_options(op), [dialect.name for dialect in dialects_with(op)])
     required = ["input", *(param.name for param in op.params if param.required)]
     description = (
         f"{op.summary} Answers with the output shape and every reason, under the rules of {op.default_dialect}"
     )
 
-    def answer_op(given: Arguments, folder: Path) -> Answered:
-        shape, options = _opened(given["input"], {**given, "input": None}, op.name, folder)
-        return _answered(answer(ask(op.name, shape, options)))
+    def answer_op(arguments: CallArguments, folder: Path) -> ToolResult:
+        shape, options = _open_input(arguments["input"], {**arguments, "input": None}, op.name, folder)
+        return _answer_result(answer_request(make_request(op.name, shape, options)))
 
-    return AgentTool(op.name, f"{description} or of another dialect.", _schema(properties, required), answer_op)
+    return AgentTool(op.name, f"{description} or of another dialect.", _object_schema(properties, required), answer_op)
 
 
-def _answer_chain(given: Arguments, folder: Path) -> Answered:
-    shape, parsed_stages = _read_chain(given["chain"])
-    options = {name: value for name, value in given.items() if name not in ("chain", "where")}
-    stages = chain_with_options(parsed_stages, options)
+def _answer_chain(arguments: CallArguments, folder: Path) -> ToolResult:
+    shape, parsed_stages = _read_chain(arguments["chain"])
+    options = {name: value for name, value in arguments.items() if name not in ("chain", "where")}
+    stages = apply_chain_options(parsed_stages, options)
     if stages:
         (op, first), *others = stages
-        shape, first = _opened(shape, first, op, folder)
+        shape, first = _open_input(shape, first, op, folder)
         stages = [(op, first), *others]
-    return _answered(answer_chain(shape, stages, read_sizes(given.get("where") or {})))
+    return _answer_result(answer_chain(shape, stages, parse_sizes(arguments.get("where") or {})))
 
 
-def _read_chain(text: str) -> tuple[str, list[Stage]]:
+def _read_chain(text: str) -> tuple[str, list[StageRequest]]:
     """Parse the input and the stages of a chain; raise `ShapeError` (usage)."""
     if "|" not in text:
-        raise misuse(
-            f"a chain is a text with an input and stages, not {describe(text)}", "INPUT | OP ...", argument="chain"
+        raise usage_error(
+            f"a chain is a text with an input and stages, not {describe_value(text)}",
+            "INPUT | OP ...",
+            argument="chain",
         )
     return read_chain(text)
 
 
-def _answer_compare(given: Arguments, folder: Path) -> Answered:
-    dialects, options = given.get("dialects") or [], {name: given.get(name) for name in ("opset", "dtype", "where")}
+def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
+    dialects, options = (
+        arguments.get("dialects") or [],
+        {name: arguments.get(name) for name in ("opset", "dtype", "where")},
+    )
     if not isinstance(dialects, list) or not all(isinstance(name, str) for name in dialects):
-        raise misuse(f"dialects are a list of names, not {describe(dialects)}", argument="dialects")
-    if given.get("chain") is not None:
-        shape, stages = _read_chain(given["chain"])
+        raise usage_error(f"dialects are a list of names, not {describe_value(dialects)}", argument="dialects")
+    if arguments.get("chain") is not None:
+        shape, stages = _read_chain(arguments["chain"])
         for _, stage_options in stages:
-            check_settings(stage_options)
-        shape, _ = _opened(shape, {}, stages[0][0], folder)
-        return _compared(compare_chain(shape, stages, dialects, options))
-    op, op_arguments = given.get("op"), given.get("arguments") or {}
-    if not isinstance(op, str) or given.get("input") is None or not isinstance(op_arguments, dict):
-        raise misuse("compare needs an op, an input and arguments by name, or a chain")
-    check_settings(op_arguments)
-    shape, _ = _opened(given["input"], {}, lookup(op, OPS, "operation").name, folder)
-    return _compared(compare(op, shape, op_arguments, dialects, options))
+            check_no_common_options(stage_options)
+        shape, _ = _open_input(shape, {}, stages[0][0], folder)
+        return _comparison_result(compare_chain(shape, stages, dialects, options))
+    op, op_arguments = arguments.get("op"), arguments.get("arguments") or {}
+    if not isinstance(op, str) or arguments.get("input") is None or not isinstance(op_arguments, dict):
+        raise usage_error("compare needs an op, an input and arguments by name, or a chain")
+    check_no_common_options(op_arguments)
+    shape, _ = _open_input(arguments["input"], {}, lookup(op, OPS, "operation").name, folder)
+    return _comparison_result(compare(op, shape, op_arguments, dialects, options))
 
 
-def _compared(comparison: Comparison) -> Answered:
+def _comparison_result(comparison: Comparison) -> ToolResult:
     from shapecalc.view.story import comparison_table
 
     summary = "the dialects agree" if comparison.agree else "the dialects differ"
-    return Answered(f"{summary}\n{output.plain_table(comparison_table(comparison))}", comparison.as_json())
+    return ToolResult(f"{summary}\n{output.format_table(comparison_table(comparison))}", comparison.as_json())
 
 
-def _answer_doctor(given: Arguments, _folder: Path) -> Answered:
-    from shapecalc.doctor.report import diagnosis
+def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
+    from shapecalc.doctor.report import diagnose
 
-    report = diagnosis(given["message"])
-    return Answered("\n".join(report.lines()), {"messages": report.as_json()})
+    report = diagnose(arguments["message"])
+    return ToolResult("\n".join(report.format_lines()), {"messages": report.as_json()})
 
 
-def _answer_model(given: Arguments, folder: Path) -> Answered:
-    from shapecalc.cli.model_report import node_lines, node_object, report_object, size_options, table_lines
-    from shapecalc.models.judge import report_of
-    from shapecalc.models.report import found_node, worst_first
+def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
+    from shapecalc.cli.model_report import node_json, node_lines, parse_size_options, report_json, table_lines
+    from shapecalc.models.judge import report_model
+    from shapecalc.models.report import find_node, sort_failing
 
-    names = [given["node"]] if given.get("node") is not None else []
-    report = report_of(str(_inside(given["file"], folder)), size_options(given.get("batch"), (), ()), names)
+    names = [arguments["node"]] if arguments.get("node") is not None else []
+    report = report_model(
+        str(_path_in_folder(arguments["file"], folder)), parse_size_options(arguments.get("batch"), (), ()), names
+    )
     if names:
-        node = found_node(report, given["node"])
-        return Answered("\n".join(node_lines(report, node)), node_object(node))
-    failing_nodes = worst_first(report.nodes)
-    return Answered("\n".join(table_lines(report, failing_nodes)), report_object(report, failing_nodes))
+        node = find_node(report, arguments["node"])
+        return ToolResult("\n".join(node_lines(report, node)), node_json(node))
+    failing_nodes = sort_failing(report.nodes)
+    return ToolResult("\n".join(table_lines(report, failing_nodes)), report_json(report, failing_nodes))
 
 
-def _answered(found: Trace | Chain) -> Answered:
+def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
     """Return the result of an answer or a refusal, with its steps."""
     from shapecalc.view.story import steps_text  # imports Rich, which the help does not need
 
-    summary = f"refused: {found.problem}" if found.output is None else shape_text(found.output)
-    return Answered(f"{visible(summary)}\n{steps_text(found)}", found.as_json())
+    summary = (
+        f"refused: {answer_or_refusal.problem}"
+        if answer_or_refusal.output is None
+        else shape_text(answer_or_refusal.output)
+    )
+    return ToolResult(f"{escape_unprintable(summary)}\n{steps_text(answer_or_refusal)}", answer_or_refusal.as_json())
 
 
-def _opened(given: Any, options: Arguments, op: str, folder: Path) -> tuple[Any, Arguments]:
+def _open_input(input_value: Any, options: CallArguments, op: str, folder: Path) -> tuple[Any, CallArguments]:
     """Return an input with its options; for a file, its shape and element type.
 
     The folder is the working directory of the process. Raises `ShapeError` (file) if the file cannot be used, or if
     it is outside the folder, also through a symbolic link.
     """
-    if not (isinstance(given, str) and is_file(given)):
-        return given, options
-    path, member = path_and_member(given)
-    inner_path = _inside(path, folder)
+    if not (isinstance(input_value, str) and is_file_argument(input_value)):
+        return input_value, options
+    path, member = split_file_argument(input_value)
+    inner_path = _path_in_folder(path, folder)
     parsed = output.read_input(f"{inner_path}:{member}" if member else str(inner_path), options, op)
     return parsed.shape, parsed.options
 
 
-def _inside(path: str, folder: Path) -> Path:
+def _path_in_folder(path: str, folder: Path) -> Path:
     """Return a path relative to the folder, with symbolic links resolved.
 
     Raises `ShapeError` (file) if it is outside the folder.
@@ -275,27 +324,29 @@ def _inside(path: str, folder: Path) -> Path:
         return (folder / path).resolve().relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
         error = output.file_error(
-            Exception(f"{visible(brief(path))}: it is not in the folder that the server was started in")
+            Exception(f"{escape_unprintable(truncate(path))}: it is not in the folder that the server was started in")
         )
         raise error from None
 
 
-def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - every command takes it
+def run_mcp(output_options: output.OutputOptions) -> int:  # noqa: ARG001 - every command takes it
     """Serve calls until standard input ends."""
     for name in ("stdin", "stdout"):
         if getattr(sys, name) is None:
-            raise output.stream_error(name, "it is closed")
+            raise output.report_stream_error(name, "it is closed")
     try:
         import anyio
         import mcp.server.lowlevel  # noqa: F401 - fails if the extra is not installed
     except ImportError as error:
-        raise output.stream_error("mcp", missing(str(error.name).partition(".")[0], "mcp")) from None
+        raise output.report_stream_error(
+            "mcp", missing_package_message(str(error.name).partition(".")[0], "mcp")
+        ) from None
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads messages cannot be interrupted
     os.environ["PYTHONSAFEPATH"] = "1"  # worker processes import nothing from the folder
     vars(sys.modules["__main__"]).pop("__file__", None)  # nor do they run the script of this process
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of dead worker processes
     if sys.stdin.isatty():
-        output.tell("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
+        output.print_stderr("shapecalc: waiting for an agent's messages on standard input; Ctrl-D ends it")
     failed: Exception | None = None
     try:
         anyio.run(_serve, Path.cwd())
@@ -304,13 +355,13 @@ def run_mcp(out: output.Output) -> int:  # noqa: ARG001 - every command takes it
     while isinstance(failed, ExceptionGroup):
         failed = failed.exceptions[0]
     if isinstance(failed, OSError):
-        output.abandon_stdout()
+        output.discard_stdout()
         if not isinstance(failed, BrokenPipeError):  # the agent has closed the pipe
-            raise output.stream_error("mcp", failed.strerror or failed)
-    return output.Exit.YES
+            raise output.report_stream_error("mcp", failed.strerror or failed)
+    return output.ExitCode.OK
 
 
-def _server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
+def _make_server(folder: Path, calls: CapacityLimiter) -> Server[Any]:
     """Return the server, which lists and calls the tools."""
     from mcp import types
     from mcp.server.lowlevel import Server
@@ -342,8 +393,8 @@ async def _serve(folder: Path) -> None:
     from mcp.shared.message import SessionMessage
 
     lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 - the thread reads it to the end
-    calls = anyio.CapacityLimiter(MOST_CALLS)
-    server = _server(folder, calls)
+    calls = anyio.CapacityLimiter(MAX_CONCURRENT_CALLS)
+    server = _make_server(folder, calls)
     requests, server_requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
     responses, stdout_responses = anyio.create_memory_object_stream[SessionMessage](
         inf
@@ -356,7 +407,7 @@ async def _serve(folder: Path) -> None:
             await responses.send(SessionMessage(message))
         else:  # standard input has ended; answer the pending calls
             await anyio.wait_all_tasks_blocked()
-            for _ in range(MOST_CALLS):
+            for _ in range(MAX_CONCURRENT_CALLS):
                 await calls.acquire_on_behalf_of(object())
             await anyio.wait_all_tasks_blocked()  # a call releases its token before it sends its response
             await requests.aclose()
@@ -371,64 +422,64 @@ async def _serve(folder: Path) -> None:
 
     async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
         tasks.start_soon(write_responses)
-        Thread(target=_read_lines, args=(lines, partial(portal.call, forward)), daemon=True).start()
+        Thread(target=_forward_lines, args=(lines, partial(portal.call, forward)), daemon=True).start()
         await server.run(server_requests, responses, server.create_initialization_options())
 
 
-async def _call_in_worker(name: str, given: Arguments, folder: Path) -> Answered:
+async def _call_in_worker(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
     """Call a tool in a worker process, with a time limit."""
     import anyio
     from anyio import to_process
 
     try:
-        with anyio.fail_after(LONGEST_CALL):
+        with anyio.fail_after(CALL_TIMEOUT):
             alone = anyio.CapacityLimiter(1)
-            return await to_process.run_sync(call_or_refuse, name, given, folder, cancellable=True, limiter=alone)
+            return await to_process.run_sync(call_tool_safely, name, arguments, folder, cancellable=True, limiter=alone)
     except TimeoutError:
-        problem = misuse(f"the call took longer than {LONGEST_CALL} seconds", "ask for less at once").problem
-        return Answered(str(problem), {})
+        problem = usage_error(f"the call took longer than {CALL_TIMEOUT} seconds", "ask for less at once").problem
+        return ToolResult(str(problem), {})
     except anyio.BrokenWorkerProcess:
-        return Answered(f"fault: the process of this call has died; {output.report_place()}", {})
+        return ToolResult(f"fault: the process of this call has died; {output.bug_report_request()}", {})
 
 
-def call_or_refuse(name: str, given: Arguments, folder: Path) -> Answered:
+def call_tool_safely(name: str, arguments: CallArguments, folder: Path) -> ToolResult:
     """Call a tool; return a one-line error without JSON if it fails.
 
     A worker process whose server was killed exits after twice the time limit.
     """
     import faulthandler
 
-    faulthandler.dump_traceback_later(2 * LONGEST_CALL, exit=True)
+    faulthandler.dump_traceback_later(2 * CALL_TIMEOUT, exit=True)
     try:
-        result = lookup(name, agent_tools(), "tool").called(given, folder)
+        result = lookup(name, agent_tools(), "tool").call(arguments, folder)
         size = len(result.text) + len(json.dumps(result.json))
-        if size > LARGEST_ANSWER:
-            raise LARGEST_ANSWER.passed(f"the answer has {size} characters", "ask for less at once")
+        if size > MAX_AGENT_ANSWER_LENGTH:
+            raise MAX_AGENT_ANSWER_LENGTH.error(f"the answer has {size} characters", "ask for less at once")
     except ShapeError as error:
-        return Answered(visible(str(error.problem)), {})
+        return ToolResult(escape_unprintable(str(error.problem)), {})
     except Exception as error:
-        return Answered(output.fault_text(error), {})
+        return ToolResult(output.internal_error_text(error), {})
     finally:
         faulthandler.cancel_dump_traceback_later()
     return result
 
 
-def _read_lines(lines: BinaryIO, hand_on: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
+def _forward_lines(lines: BinaryIO, forward: Callable[[SessionMessage | JSONRPCError | None], object]) -> None:
     """Forward the messages on standard input, and None at its end.
 
     A line that is not a message is forwarded as an error response. The process may exit while a line is awaited.
     """
     with suppress(RuntimeError, CancelledError):  # the event loop has ended, since stdout is closed
-        while line := lines.readline(LONGEST_MESSAGE):
+        while line := lines.readline(MAX_AGENT_LINE_BYTES):
             rest = line
-            while len(rest) == LONGEST_MESSAGE and not rest.endswith(b"\n"):
-                rest = lines.readline(LONGEST_MESSAGE)
+            while len(rest) == MAX_AGENT_LINE_BYTES and not rest.endswith(b"\n"):
+                rest = lines.readline(MAX_AGENT_LINE_BYTES)
             if not line.isspace():
-                hand_on(read_message(line))
-        hand_on(None)
+                forward(parse_message(line))
+        forward(None)
 
 
-def read_message(line: bytes) -> SessionMessage | JSONRPCError:
+def parse_message(line: bytes) -> SessionMessage | JSONRPCError:
     """Parse a line into a message, or into an error response if it is not one.
 
     The error response has the id of the line if it can be read. Incomplete UTF-8 and lone surrogates, as in a log that
@@ -437,7 +488,7 @@ def read_message(line: bytes) -> SessionMessage | JSONRPCError:
     from mcp import types
     from mcp.shared.message import SessionMessage
 
-    id, code, reason = None, types.PARSE_ERROR, f"no JSON; a line has at most {int(LONGEST_MESSAGE)} bytes"
+    id, code, reason = None, types.PARSE_ERROR, f"no JSON; a line has at most {int(MAX_AGENT_LINE_BYTES)} bytes"
     try:
         value = json.loads(line.decode("utf-8-sig", "replace"))
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
@@ -460,7 +511,7 @@ MCP_COMMAND = Command(
     examples="""\
   shapecalc mcp
   claude mcp add shapecalc -- shapecalc mcp""",
-    more=""" An agent starts it and talks to it on standard input and output. It has a tool for every op, and for
+    details=""" An agent starts it and talks to it on standard input and output. It has a tool for every op, and for
 chain, compare, doctor and model. Each answers with text and with the JSON of --json. Of arrays and models it reads
 only the shapes, and only in the folder in which it was started. It needs the package mcp.""",
 )

@@ -8,35 +8,43 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shapecalc.cli.check import annotation
+from shapecalc.cli.check import github_annotation
 from shapecalc.core.answers import Request
-from shapecalc.core.commands import command_pieces, texts_of
+from shapecalc.core.commands import argument_texts, command_pieces
 from shapecalc.core.dims import Monomial
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, fields, replace
-from shapecalc.core.text import LONGEST_REPEATED, brief, number_text, read_target, shape_text, tokens, visible
-from shapecalc.core.values import read_sizes
+from shapecalc.core.text import (
+    MAX_QUOTED_SHAPE_LENGTH,
+    escape_unprintable,
+    parse_target,
+    pluralize,
+    shape_text,
+    tokenize_shape,
+    truncate,
+)
+from shapecalc.core.values import parse_sizes
 from shapecalc.models import report as reports
 from shapecalc.models.file import Node, read_model
-from shapecalc.models.free_dims import NO_BATCH, NamedShape, SizeOptions, Sum
-from shapecalc.models.judge import judged_model, report_of
-from shapecalc.models.operators import LISTED
-from shapecalc.models.propagate import Stop
-from shapecalc.models.verdicts import NO_TURN, Fix, Verdict
-from shapecalc.view.code import writer
+from shapecalc.models.free_dims import NO_BATCH, DimSum, SizeOptions, SymbolicShape
+from shapecalc.models.judge import judge_model, report_model
+from shapecalc.models.operators import LISTED_OPERATORS
+from shapecalc.models.propagate import UnlistedFailure
+from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
+from shapecalc.view.code import find_writer
 
 if TYPE_CHECKING:
-    from shapecalc.doctor.reading import Reading  # its table of messages is slow to import
+    from shapecalc.doctor.reading import ParsedMessage  # its table of messages is slow to import
 
 T = TypeVar("T")
-Row = tuple[str, ...]
+Cells = tuple[str, ...]
 """The cells of a table row; or a label, a text and a remark."""
-Plain = dict[str, object]
+JsonObject = dict[str, object]
 COLUMNS = ("#", "node", "op", "input", "target", "output", "batch")
-COUNTED = ("elements", "bytes")
+SIZE_COLUMNS = ("elements", "bytes")
 """Additional columns with `--all`."""
-FROM = {
+ORIGIN_TEXTS = {
     "initializer": "from the initializer {}",
     "Constant": "from the Constant {}",
     "computed": "computed by the model: {}",
@@ -46,60 +54,62 @@ FROM = {
     "none": "",
 }
 """Texts for the origin of a target; the placeholder is the name of its tensor."""
-FAILING = (Verdict.FAILS, Verdict.ONLY)
-UNCHANGED = "there was nothing to mend"
+FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.ONLY)
+UNCHANGED_REASON = "there was nothing to mend"
 """Reason why an unchanged model is not proved."""
-MOST_STOPS = 8
+MAX_STOPS = 8
 """Limit on the unlisted failing nodes that the table reports."""
-LONGEST_CELL, LONGEST_TEXT = 60, 400
+MAX_CELL_LENGTH, MAX_TEXT_LENGTH = 60, 400
 """Limits on the characters of a table cell, and of other texts."""
-WRITTEN = ("initializer", "Constant", "attribute", "folded")
+CONSTANT_ORIGINS = ("initializer", "Constant", "attribute", "folded")
 """Origins of targets that are constant."""
-LONGEST_RUN = 32
+MAX_RUN_LENGTH = 32
 """Limit on the nodes of a run that is converted to layers."""
-LARGEST_BATCH = 4096
+MAX_BATCH = 4096
 """Limit on a batch size."""
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 """Limit on the digits of a size."""
 
 
-def size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
+def parse_size_options(batch: str | None, shapes: Iterable[str], where: Sequence[str]) -> SizeOptions:
     """Parse `--batch`, `--set` and `--where`; raise `ShapeError` (usage).
 
-    >>> size_options("N,1,4", ["x=N,3,8"], ["H=640"]).shapes
+    >>> parse_size_options("N,1,4", ["x=N,3,8"], ["H=640"]).compute
     {'x': ('N', 3, 8)}
     """
-    name, sizes = _batch(batch) if batch is not None else (None, SizeOptions().sizes)
-    input_shapes = _assigned(shapes, _shape, "set", ("INPUT=SHAPE", "images=N,3,H,W"), "two shapes")
-    where_sizes = FrozenDict(read_sizes(",".join(where))) if where else FrozenDict()
+    name, sizes = _parse_batch(batch) if batch is not None else (None, SizeOptions().sizes)
+    input_shapes = _parse_assignments(
+        shapes, _parse_input_shape, "set", ("INPUT=SHAPE", "images=N,3,H,W"), "two shapes"
+    )
+    where_sizes = FrozenDict(parse_sizes(",".join(where))) if where else FrozenDict()
     for symbol, size in where_sizes.items():
-        if not 0 < size < 10**MOST_DIGITS:
-            message = f"{visible(brief(symbol))} is {brief(str(size))}, and a size is from 1 to {10**MOST_DIGITS - 1}"
-            raise misuse(message, argument="where")
+        if not 0 < size < 10**MAX_DIGITS:
+            message = f"{escape_unprintable(truncate(symbol))} is {truncate(str(size))}, and a size is from 1 to {10**MAX_DIGITS - 1}"
+            raise usage_error(message, argument="where")
     return SizeOptions(name, sizes, FrozenDict(input_shapes), where_sizes)
 
 
-def _batch(text: str) -> tuple[str | None, tuple[int, ...]]:
+def _parse_batch(text: str) -> tuple[str | None, tuple[int, ...]]:
     """Parse the name of the batch and the sizes to judge, at least two."""
     words = [word.strip() for word in text.replace("=", ",").split(",")]
     is_name = words[0].isprintable() and not words[0].lstrip("+-")[:1].isdigit()
     name = words.pop(0) if words[0] and is_name else None
-    sizes = [_size(word) for word in words]
+    sizes = [_parse_batch_size(word) for word in words]
     if name == NO_BATCH and sizes:
-        raise misuse("without a batch there are no sizes of it", f"write {NO_BATCH}", argument="batch")
+        raise usage_error("without a batch there are no sizes of it", f"write {NO_BATCH}", argument="batch")
     sizes += [1] * (len({*sizes}) == 1)
     return name, tuple(sorted({*sizes})) or SizeOptions().sizes
 
 
-def _size(word: str) -> int:
-    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS and 0 < int(word) <= LARGEST_BATCH:
+def _parse_batch_size(word: str) -> int:
+    if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and 0 < int(word) <= MAX_BATCH:
         return int(word)
-    shown = visible(brief(word))
-    raise misuse(f"'{shown}' is not a batch size from 1 to {LARGEST_BATCH}", "write N or N,1,2,8", argument="batch")
+    shown = escape_unprintable(truncate(word))
+    raise usage_error(f"'{shown}' is not a batch size from 1 to {MAX_BATCH}", "write N or N,1,2,8", argument="batch")
 
 
-def _assigned(
-    texts: Iterable[str], read: Callable[[str], T], option: str, form: tuple[str, str], twice: str
+def _parse_assignments(
+    texts: Iterable[str], parse: Callable[[str], T], option: str, form: tuple[str, str], duplicates: str
 ) -> dict[str, T]:
     """Parse texts such as `INPUT=N,3,H,W` into values by name.
 
@@ -110,173 +120,208 @@ def _assigned(
     for text in texts:
         name, sign, value = text.rpartition("=")
         if not sign or not name:
-            raise misuse(f"'{visible(brief(text))}' is not {form[0]}", f"write {form[1]}", argument=option)
-        parsed = read(value)
+            raise usage_error(
+                f"'{escape_unprintable(truncate(text))}' is not {form[0]}", f"write {form[1]}", argument=option
+            )
+        parsed = parse(value)
         if name in values:
-            raise misuse(f"{visible(brief(name))} is given {twice}", argument=option)
+            raise usage_error(f"{escape_unprintable(truncate(name))} is given {duplicates}", argument=option)
         values[name] = parsed
     return values
 
 
-def _shape(text: str) -> tuple[int | str, ...]:
-    words = [token.text for token in tokens(text, "set")] if text.strip() not in ("", "[]") else []
-    return tuple([_dim(word) for word in words])
+def _parse_input_shape(text: str) -> tuple[int | str, ...]:
+    words = [token.text for token in tokenize_shape(text, "set")] if text.strip() not in ("", "[]") else []
+    return tuple([_parse_dim(word) for word in words])
 
 
-def _dim(word: str) -> int | str:
+def _parse_dim(word: str) -> int | str:
     """Parse a dim of `--set`: a size or a name."""
-    if word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS:
+    if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS:
         return int(word)
     if word.isidentifier():
         return word
-    raise misuse(f"'{visible(brief(word))}' is neither a size nor a name", "write images=N,3,H,W", argument="set")
+    raise usage_error(
+        f"'{escape_unprintable(truncate(word))}' is neither a size nor a name", "write images=N,3,H,W", argument="set"
+    )
 
 
-def targets_of(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
+def parse_targets(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """Parse the targets of `--fix-as` by node; raise `ShapeError` (usage).
 
-    >>> targets_of(["/Reshape=0,-1,85"])
+    >>> parse_targets(["/Reshape=0,-1,85"])
     {'/Reshape': (0, -1, 85)}
     """
-    return _assigned(texts, _target, "fix_as", ("NODE=TARGET", "/Reshape=0,-1,85"), "two targets")
+    return _parse_assignments(texts, _parse_target, "fix_as", ("NODE=TARGET", "/Reshape=0,-1,85"), "two targets")
 
 
-def _target(text: str) -> tuple[int, ...]:
-    dims = read_target(text)
+def _parse_target(text: str) -> tuple[int, ...]:
+    dims = parse_target(text)
     numbers = tuple([dim for dim in dims if isinstance(dim, int)])
     if len(numbers) < len(dims):
-        raise misuse(f"a target in a file is made of numbers, not '{visible(brief(text))}'", argument="fix_as")
+        raise usage_error(
+            f"a target in a file is made of numbers, not '{escape_unprintable(truncate(text))}'", argument="fix_as"
+        )
     return numbers
 
 
-def mended_report(
-    file: str, options: SizeOptions, out: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
+def write_fixed_model(
+    file: str, sizes: SizeOptions, output_path: str, targets: Mapping[str, tuple[int, ...]], *, force: bool, prove: bool
 ) -> reports.Report:
     """Write the fixed model and return its report.
 
     `targets` override the best fixes of their nodes.
     Raises `ShapeError`: file if a file cannot be used, usage for an unknown node or one that does not fail.
     """
-    model = judged_model(read_model(file), options)
-    report = model.report(file)
-    chosen: dict[str, Fix] = {}
+    model = judge_model(read_model(file), sizes)
+    report = model.build_report(file)
+    chosen: dict[str, NodeFix] = {}
     for text, target in targets.items():
-        node_report = reports.found_node(report, text)
-        if not reports.offends(node_report):
-            name = visible(reports.name_of(node_report.node))
-            raise misuse(f"{name} does not offend, so it stays as it is", argument="fix_as")
-        chosen[node_report.node.path] = Fix(target, None, "")
-    from shapecalc.models.write import written
+        node_report = reports.find_node(report, text)
+        if not reports.is_failing(node_report):
+            name = escape_unprintable(reports.node_name(node_report.node))
+            raise usage_error(f"{name} does not offend, so it stays as it is", argument="fix_as")
+        chosen[node_report.node.path] = NodeFix(target, None, "")
+    from shapecalc.models.write import write_fixed_model
 
     try:
-        return written(model, report, Path(out), chosen, force=force, prove=prove)
+        return write_fixed_model(model, report, Path(output_path), chosen, force=force, prove=prove)
     except FileExistsError:
         reason = "it exists; --force writes over it"
     except OSError as error:
         reason = error.strerror or str(error)
-    raise ShapeError(Problem(FILE, f"{out}: {reason[:1].lower()}{reason[1:]}", argument="out"))
+    raise ShapeError(Problem(FILE, f"{output_path}: {reason[:1].lower()}{reason[1:]}", argument="out"))
 
 
-def printable(line: str) -> str:
+def escape_line(line: str) -> str:
     r"""Escape control characters, and `::`, which begins a GitHub Actions command.
 
-    >>> printable("::error::x"), printable("a\nb")
+    >>> escape_line("::error::x"), escape_line("a\nb")
     ('\\x3a:error::x', 'a\\nb')
     """
-    line = visible(line)
+    line = escape_unprintable(line)
     return f"\\x3a{line.lstrip()[1:]}" if line.lstrip().startswith("::") else line
 
 
-def table_lines(report: reports.Report, nodes: Sequence[reports.Judged]) -> list[str]:
+def table_lines(report: reports.Report, nodes: Sequence[reports.JudgedNode]) -> list[str]:
     """Return the title, the table of some listed nodes, and the conclusion."""
     words: dict[int, str] = {}
-    rows = [_row(node_report, report, words) for node_report in nodes]
-    return [printable(line) for line in [_title(report, len(nodes)), *_table(COLUMNS, rows), *_conclusion(report)]]
+    rows = [_listed_node_cells(node_report, report, words) for node_report in nodes]
+    return [
+        escape_line(line)
+        for line in [_title_line(report, len(nodes)), *_format_table(COLUMNS, rows), *_conclusion_lines(report)]
+    ]
 
 
-def every_lines(report: reports.Report, nodes: Sequence[reports.Told]) -> list[str]:
+def all_node_lines(report: reports.Report, nodes: Sequence[reports.NodeSummary]) -> list[str]:
     """Return the title, the table of some nodes, the totals and the conclusion."""
     words: dict[int, str] = {}
     listed = {node_report.node.path: node_report for node_report in report.nodes}
-    rows = [_told_row(node_info, listed.get(node_info.node.path), report, words) for node_info in nodes]
-    lines = [_title(report, len(nodes)), *_table((*COLUMNS, *COUNTED), rows), *_totals(report), *_conclusion(report)]
-    return [printable(line) for line in lines]
+    rows = [_any_node_cells(node_info, listed.get(node_info.node.path), report, words) for node_info in nodes]
+    lines = [
+        _title_line(report, len(nodes)),
+        *_format_table((*COLUMNS, *SIZE_COLUMNS), rows),
+        *_total_lines(report),
+        *_conclusion_lines(report),
+    ]
+    return [escape_line(line) for line in lines]
 
 
-def _table(columns: Row, rows: Sequence[Row]) -> list[str]:
+def _format_table(columns: Cells, rows: Sequence[Cells]) -> list[str]:
     """Format rows below their column titles; no lines if there are no rows."""
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     line = "  ".join([f"{{:>{widths[0]}}}", *[f"{{:<{width}}}" for width in widths[1:]]])
     return [f"  {line.format(*row)}".rstrip() for row in (columns, *rows)] if rows else []
 
 
-def _row(judged: reports.Judged, report: reports.Report, words: dict[int, str]) -> Row:
+def _listed_node_cells(node_report: reports.JudgedNode, report: reports.Report, shape_texts: dict[int, str]) -> Cells:
     """Return the cells of a listed node."""
-    target = _words(judged.target, words) if judged.target is not None or judged.target_from != "none" else ""
-    shapes = _words(judged.input, words), target, _words(judged.output, words)
-    return (*_node_cells(judged.node), *shapes, reports.verdict_words(judged, report))
+    target = (
+        _shape_text(node_report.target, shape_texts)
+        if node_report.target is not None or node_report.target_from != "none"
+        else ""
+    )
+    shapes = _shape_text(node_report.input, shape_texts), target, _shape_text(node_report.output, shape_texts)
+    return (*_node_cells(node_report.node), *shapes, reports.format_verdict(node_report, report))
 
 
-def _told_row(told: reports.Told, judged: reports.Judged | None, report: reports.Report, words: dict[int, str]) -> Row:
+def _any_node_cells(
+    node_info: reports.NodeSummary,
+    node_report: reports.JudgedNode | None,
+    report: reports.Report,
+    shape_texts: dict[int, str],
+) -> Cells:
     """Return the cells of a node, listed or not, with its sizes."""
-    cells = _row(judged, report, words) if judged else (*_node_cells(told.node), "", "", "", "")
-    outputs = [judged.output] if judged and reports.offends(judged) else [tensor.shape for tensor in told.outputs]
-    input = _words(told.input, words) if told.node.inputs else ""
-    output = " ".join([_words(shape, words) for shape in outputs])
-    counts = [tensor.elements for tensor in told.outputs], [tensor.bytes for tensor in told.outputs]
-    sums = [reports.UNKNOWN if None in column else str(sum(filter(None, column))) for column in counts]
+    cells = (
+        _listed_node_cells(node_report, report, shape_texts)
+        if node_report
+        else (*_node_cells(node_info.node), "", "", "", "")
+    )
+    outputs = (
+        [node_report.output]
+        if node_report and reports.is_failing(node_report)
+        else [tensor.shape for tensor in node_info.outputs]
+    )
+    input = _shape_text(node_info.input, shape_texts) if node_info.node.inputs else ""
+    output = " ".join([_shape_text(shape, shape_texts) for shape in outputs])
+    counts = [tensor.elements for tensor in node_info.outputs], [tensor.bytes for tensor in node_info.outputs]
+    sums = [reports.UNKNOWN_TEXT if None in column else str(sum(filter(None, column))) for column in counts]
     return (*cells[:3], input, cells[4], output, cells[6], *sums)
 
 
-def _words(shape: NamedShape | None, words: dict[int, str]) -> str:
+def _shape_text(shape: SymbolicShape | None, shape_texts: dict[int, str]) -> str:
     """Return the text of a shape; cache it, since most shapes are in two rows."""
-    if id(shape) not in words:
-        words[id(shape)] = brief(reports.shape_words(shape), LONGEST_CELL)
-    return words[id(shape)]
+    if id(shape) not in shape_texts:
+        shape_texts[id(shape)] = truncate(reports.format_shape(shape), MAX_CELL_LENGTH)
+    return shape_texts[id(shape)]
 
 
-def _node_cells(node: Node) -> Row:
-    return brief(visible(node.path), LONGEST_CELL), brief(visible(node.name), LONGEST_CELL), brief(node.op)
+def _node_cells(node: Node) -> Cells:
+    return (
+        truncate(escape_unprintable(node.path), MAX_CELL_LENGTH),
+        truncate(escape_unprintable(node.name), MAX_CELL_LENGTH),
+        truncate(node.op),
+    )
 
 
-def _totals(report: reports.Report) -> Iterator[str]:
+def _total_lines(report: reports.Report) -> Iterator[str]:
     """Yield lines on the named results, the unknown sizes and the largest tensors."""
-    every = report.every
+    every = report.all_nodes
     assert every is not None
     for name, definition in every.results.items():
-        yield f"{name} is {brief(definition, LONGEST_TEXT)}"
-    dims = number_text(every.unknown, "size is", "sizes are")
-    tensors = number_text(every.shapeless, "tensor has", "tensors have")
+        yield f"{name} is {truncate(definition, MAX_TEXT_LENGTH)}"
+    dims = pluralize(every.unknown, "size is", "sizes are")
+    tensors = pluralize(every.shapeless, "tensor has", "tensors have")
     yield f"{dims} not known (?), {tensors} no known rank."
     sizes = ", ".join(f"{name} = {size}" for name, size in every.counted_at.items())
     yield f"The largest{f' at {sizes}' if sizes else ''}:"
     for node, tensor in every.largest:
-        shape = brief(reports.shape_words(tensor.shape), LONGEST_CELL)
-        yield f"  {number_text(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.name_of(node)}"
+        shape = truncate(reports.format_shape(tensor.shape), MAX_CELL_LENGTH)
+        yield f"  {pluralize(tensor.bytes or 0, 'byte', 'bytes')}  {shape}  {tensor.type}  {reports.node_name(node)}"
 
 
-def _title(report: reports.Report, shown: int) -> str:
+def _title_line(report: reports.Report, shown: int) -> str:
     """Return the line on the model, its inputs, and the sizes at which it was judged."""
     opset = ", ".join(f"{domain} {number}".removeprefix("ai.onnx ") for domain, number in report.opset.items())
-    inputs = "  ".join(f"{input.name} ({_taken(input.taken)})" for input in report.inputs)
+    inputs = "  ".join(f"{input.name} ({_dims_text(input.taken)})" for input in report.inputs)
     declared = f"declared {report.batch} = {report.declared_batch}, " if report.declared_batch is not None else ""
     batch = f"{declared}judged at {report.batch} = {', '.join(map(str, report.sizes))}" if report.batch else "no batch"
     assumed = ", ".join(f"{name} = {size}" for name, size in report.assumed.items())
-    contents = f"opset {opset}, {number_text(report.node_count, 'node', 'nodes')}, {shown} shown"
+    contents = f"opset {opset}, {pluralize(report.node_count, 'node', 'nodes')}, {shown} shown"
     names = ", ".join(f"{name} is {definition}" for name, definition in report.names.items())
     parts = [f"{report.model}  {contents}", inputs, batch, f"taken: {assumed}" if assumed else "", names]
     return "   ".join(part for part in parts if part)
 
 
-def _taken(dims: Iterable[object] | None) -> str:
+def _dims_text(dims: Iterable[object] | None) -> str:
     return "no shape" if dims is None else ",".join("?" if dim is None else str(dim) for dim in dims) or "[]"
 
 
-def _conclusion(report: reports.Report) -> Iterator[str]:
+def _conclusion_lines(report: reports.Report) -> Iterator[str]:
     """Yield the counts of failing nodes, the unlisted ones and the next command."""
-    failing_nodes = reports.worst_first(report.nodes)
-    unknown = sum(node_report.verdict is Verdict.UNKNOWN for node_report in report.nodes)
-    counts = _counted(report, failing_nodes)
+    failing_nodes = reports.sort_failing(report.nodes)
+    unknown = sum(node_report.verdict is BatchVerdict.UNKNOWN for node_report in report.nodes)
+    counts = _failure_counts(report, failing_nodes)
     breaks = f"breaks at another {report.batch}" if report.batch else "breaks"
     summary = f"{', '.join(counts)}." if counts else f"No listed node {breaks}."
     summary += f" {unknown} cannot be judged." if unknown else ""
@@ -284,7 +329,7 @@ def _conclusion(report: reports.Report) -> Iterator[str]:
     if first and len(failing_nodes) + len(report.stops) > 1:
         summary += f" The runtime would have named {first} alone."
     yield summary
-    yield from reports.stop_lines(report, report.stops[:MOST_STOPS])
+    yield from reports.format_failures(report, report.stops[:MAX_STOPS])
     declared = report.declared_batch
     note = f"The file declares {report.batch} = {declared}, and --fix frees it." if declared is not None else ""
     note = "What is below an offender is judged as if that one were mended." if failing_nodes else note
@@ -293,26 +338,28 @@ def _conclusion(report: reports.Report) -> Iterator[str]:
         yield f"{note}   Next: {join(['shapecalc', 'model', report.model, *sizes[-1:], '--fix', '-o', 'fixed.onnx'])}"
 
 
-def _counted(report: reports.Report, offenders: Sequence[reports.Judged]) -> list[str]:
+def _failure_counts(report: reports.Report, failing_nodes: Sequence[reports.JudgedNode]) -> list[str]:
     """Return the number of nodes with each way to fail."""
-    size = reports.only_size(report)
+    size = reports.declared_size(report)
     elsewhere = f"at {report.batch} {f'> {size}' if size == min(report.sizes) else f'other than {size}'}"
     phrases = {
-        Verdict.FAILS: ("fails", "fail", f"at {report.batch} = {size} already" if report.batch else "at every size"),
-        Verdict.ONLY: ("fails", "fail", elsewhere),
-        Verdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
-        Verdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
+        BatchVerdict.FAILS: (
+            "fails",
+            "fail",
+            f"at {report.batch} = {size} already" if report.batch else "at every size",
+        ),
+        BatchVerdict.ONLY: ("fails", "fail", elsewhere),
+        BatchVerdict.SCRAMBLES: ("mixes", "mix", "the samples without an error"),
+        BatchVerdict.SWALLOWS: ("puts", "put", "the batch elsewhere without an error"),
     }
-    counts = {verdict: sum(node_report.verdict is verdict for node_report in offenders) for verdict in phrases}
+    counts = {verdict: sum(node_report.verdict is verdict for node_report in failing_nodes) for verdict in phrases}
     lines = [
-        f"{number_text(count, *phrases[verdict][:2])} {phrases[verdict][2]}"
-        for verdict, count in counts.items()
-        if count
+        f"{pluralize(count, *phrases[verdict][:2])} {phrases[verdict][2]}" for verdict, count in counts.items() if count
     ]
     silent = sum(stop.silent for stop in report.stops)
     count = len(report.stops) - silent
-    stopping = number_text(count, "node that is not listed stops", "nodes that are not listed stop")
-    silently = number_text(silent, "node that is not listed goes", "nodes that are not listed go")
+    stopping = pluralize(count, "node that is not listed stops", "nodes that are not listed stop")
+    silently = pluralize(silent, "node that is not listed goes", "nodes that are not listed go")
     return [*lines, *([stopping] if count else []), *([f"{silently} wrong without an error"] if silent else [])]
 
 
@@ -321,33 +368,37 @@ def _first_failure(report: reports.Report) -> str:
 
     That is the first failing node, if the runtime stops there. One that fails silently may make others fail.
     """
-    first = next((node_report for node_report in report.nodes if reports.offends(node_report)), None)
-    stop_positions = [_place(stop.node.path) for stop in report.stops if not stop.silent]
-    if first is None or first.verdict not in FAILING:
+    first = next((node_report for node_report in report.nodes if reports.is_failing(node_report)), None)
+    stop_positions = [_path_indices(stop.node.path) for stop in report.stops if not stop.silent]
+    if first is None or first.verdict not in FAILING_VERDICTS:
         return ""
-    if min([_place(first.node.path), *stop_positions]) in stop_positions:
+    if min([_path_indices(first.node.path), *stop_positions]) in stop_positions:
         return ""
-    return reports.name_of(first.node)
+    return reports.node_name(first.node)
 
 
-def _place(path: str) -> tuple[int, ...]:
+def _path_indices(path: str) -> tuple[int, ...]:
     """Return the indices of a node and of the nodes that enclose it."""
     return tuple([int(part) for part in path.split("/") if part.isdecimal()])
 
 
-def node_lines(report: reports.Report, judged: reports.Judged) -> list[str]:
+def node_lines(report: reports.Report, node_report: reports.JudgedNode) -> list[str]:
     """Return the lines of one node in full."""
-    node, (inputs, _) = judged.node, judged.tensors
-    head = f"{reports.name_of(node)}  {node.op}{'' if judged.version is None else f' {judged.version}'}"
-    rows = [*_shape_rows(judged), *_batch_rows(report, judged), *_fix_rows(judged)]
-    lines = [f"{head}   in  {inputs[0] if inputs else ''}   ({brief(reports.shape_words(judged.input), LONGEST_TEXT)})"]
-    lines += [*_labelled(rows), *_labelled(_try_rows(report, judged))]
-    return [printable(line) for line in lines]
+    node, (inputs, _) = node_report.node, node_report.tensors
+    head = f"{reports.node_name(node)}  {node.op}{'' if node_report.version is None else f' {node_report.version}'}"
+    rows = [*_shape_rows(node_report), *_batch_rows(report, node_report), *_fix_rows(node_report)]
+    lines = [
+        f"{head}   in  {inputs[0] if inputs else ''}   ({truncate(reports.format_shape(node_report.input), MAX_TEXT_LENGTH)})"
+    ]
+    lines += [*_align_rows(rows), *_align_rows(_try_rows(report, node_report))]
+    return [escape_line(line) for line in lines]
 
 
-def _labelled(rows: Iterable[Row]) -> list[str]:
+def _align_rows(rows: Iterable[Cells]) -> list[str]:
     """Align rows of label, text and remark; a minus sign hangs left of its column."""
-    signed = [(label, brief(" " * (text[:1] != "-") + text, LONGEST_TEXT), remark) for label, text, remark in rows]
+    signed = [
+        (label, truncate(" " * (text[:1] != "-") + text, MAX_TEXT_LENGTH), remark) for label, text, remark in rows
+    ]
     width = max((len(text) for _, text, remark in signed if remark), default=0)
     return [
         f"  {label.ljust(6)} {text.ljust(width) if remark else text}  {remark}".rstrip()
@@ -355,124 +406,133 @@ def _labelled(rows: Iterable[Row]) -> list[str]:
     ]
 
 
-def _shape_rows(judged: reports.Judged) -> Iterator[Row]:
+def _shape_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield the rows of the target, the output, the value and the conditions."""
-    inputs = judged.tensors[0]
-    if judged.target_from != "none":
-        origin = FROM[judged.target_from].format(inputs[1] if len(inputs) > 1 else "shapes").strip()
-        yield "target", reports.shape_words(judged.target), origin
-    yield "output", reports.shape_words(judged.output), ""
-    if judged.value is not None:
-        yield "value", reports.shape_words(judged.value), ""
-    for condition in judged.conditions:
+    inputs = node_report.tensors[0]
+    if node_report.target_from != "none":
+        origin = ORIGIN_TEXTS[node_report.target_from].format(inputs[1] if len(inputs) > 1 else "shapes").strip()
+        yield "target", reports.format_shape(node_report.target), origin
+    yield "output", reports.format_shape(node_report.output), ""
+    if node_report.value is not None:
+        yield "value", reports.format_shape(node_report.value), ""
+    for condition in node_report.conditions:
         yield "when", condition, ""
 
 
-def _batch_rows(report: reports.Report, judged: reports.Judged) -> Iterator[Row]:
+def _batch_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield the rows of the verdict, the blocking node and an empty batch."""
-    words = reports.verdict_words(judged, report)
-    yield "batch", f"{words}: {judged.why}" if judged.why else words, ""
-    if judged.blocked_by is not None:
-        yield "", f"as it is once #{judged.blocked_by} is mended", ""
-    if judged.empty == "refused":
+    words = reports.format_verdict(node_report, report)
+    yield "batch", f"{words}: {node_report.why}" if node_report.why else words, ""
+    if node_report.blocked_by is not None:
+        yield "", f"as it is once #{node_report.blocked_by} is mended", ""
+    if node_report.empty == "refused":
         yield "", f"{report.batch} = 0 is refused", ""
 
 
-def _fix_rows(judged: reports.Judged) -> Iterator[Row]:
+def _fix_rows(node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield a row for each fix."""
-    for number, fix in enumerate(judged.fixes):
-        remark = "; ".join(filter(None, (fix.how, reports.assumed_words(fix))))
-        yield "   or" if number else "fix", reports.fix_words(fix), remark
+    for number, fix in enumerate(node_report.fixes):
+        remark = "; ".join(filter(None, (fix.effect, reports.format_assumption(fix))))
+        yield "   or" if number else "fix", reports.format_fix(fix), remark
 
 
-def _try_rows(report: reports.Report, judged: reports.Judged) -> Iterator[Row]:
+def _try_rows(report: reports.Report, node_report: reports.JudgedNode) -> Iterator[Cells]:
     """Yield the command lines for the steps and the picture of a node, if it has any."""
-    request = reports.request_of(judged, report)
+    request = reports.build_request(node_report, report)
     if request is None:
         return
-    words = [text for _, text in command_pieces(request.op, texts_of(replace(request, written={})))]
-    is_unique = judged.node.name and [other.node.name for other in report.nodes].count(judged.node.name) == 1
-    name = judged.node.name if is_unique else f"#{judged.node.path}"
-    if sum(map(len, words)) < LONGEST_TEXT:
+    words = [text for _, text in command_pieces(request.op, argument_texts(replace(request, written={})))]
+    is_unique = node_report.node.name and [other.node.name for other in report.nodes].count(node_report.node.name) == 1
+    name = node_report.node.name if is_unique else f"#{node_report.node.path}"
+    if sum(map(len, words)) < MAX_TEXT_LENGTH:
         yield "try", join(["shapecalc", *words, "--explain"]), "the steps"
         yield "", join(["shapecalc", "tui", "--model", report.model, "--node", name]), "the picture"
 
 
-def fixed_lines(report: reports.Report, fixed: reports.Fixed) -> list[str]:
+def fix_report_lines(report: reports.Report, fix_result: reports.FixResult) -> list[str]:
     """Return the lines of a fix: changes, remaining failures and the proof."""
-    changes = [(f"input {input.name}", _taken(input.declared), _taken(input.taken)) for input in fixed.freed]
-    changes += [
-        (reports.name_of(node_report.node), reports.shape_words(node_report.target), reports.fix_words(fix))
-        for node_report, fix in fixed.mended
+    changes = [
+        (f"input {input.name}", _dims_text(input.declared), _dims_text(input.taken)) for input in fix_result.freed
     ]
-    widths = [max((len(visible(change[column])) for change in changes), default=0) for column in (0, 1)]
+    changes += [
+        (reports.node_name(node_report.node), reports.format_shape(node_report.target), reports.format_fix(fix))
+        for node_report, fix in fix_result.mended
+    ]
+    widths = [max((len(escape_unprintable(change[column])) for change in changes), default=0) for column in (0, 1)]
     lines = [
-        f"mended  {visible(name).ljust(widths[0])}  {before.ljust(widths[1])} to {after}"
+        f"mended  {escape_unprintable(name).ljust(widths[0])}  {before.ljust(widths[1])} to {after}"
         for name, before, after in changes
     ]
     lines += [
-        f"left    {reports.name_of(node_report.node)}  {node_report.verdict.value}: {node_report.why}"
-        for node_report in fixed.left
+        f"left    {reports.node_name(node_report.node)}  {node_report.verdict.value}: {node_report.why}"
+        for node_report in fix_result.left
     ]
-    lines += [f"left    {line}" for line in reports.stop_lines(report, fixed.stops)]
-    lines += [f"stays   {_staying(input, report)}" for input in fixed.stays]
-    if fixed.why == UNCHANGED:
-        return [*map(printable, lines), printable(f"{UNCHANGED}. Wrote {fixed.path}, unchanged")]
+    lines += [f"left    {line}" for line in reports.format_failures(report, fix_result.stops)]
+    lines += [f"stays   {_kept_input_text(input, report)}" for input in fix_result.stays]
+    if fix_result.why == UNCHANGED_REASON:
+        return [*map(escape_line, lines), escape_line(f"{UNCHANGED_REASON}. Wrote {fix_result.path}, unchanged")]
     proof = {True: "proved (onnxruntime)", False: "the proof failed, and nothing was written", None: "not proved"}[
-        fixed.proved
+        fix_result.proved
     ]
-    wrote = f" Wrote {fixed.path}" if fixed.path is not None else ""
-    return [printable(line) for line in [*lines, f"{proof}{f': {fixed.why}' if fixed.why else ''}.{wrote}"]]
+    wrote = f" Wrote {fix_result.path}" if fix_result.path is not None else ""
+    return [escape_line(line) for line in [*lines, f"{proof}{f': {fix_result.why}' if fix_result.why else ''}.{wrote}"]]
 
 
-def _staying(each: reports.Input, report: reports.Report) -> str:
+def _kept_input_text(model_input: reports.ModelInput, report: reports.Report) -> str:
     """Return an input that keeps its declared batch, with the option that frees it."""
-    axis = report.axis_to_free(each)
-    freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(each.taken or ())])
-    return f"input {each.name}  {_taken(each.declared)}; {join(['--set', f'{each.name}={freed}'])} frees it"
+    axis = report.axis_to_free(model_input)
+    freed = ",".join([report.batch if index == axis else str(dim) for index, dim in enumerate(model_input.taken or ())])
+    return f"input {model_input.name}  {_dims_text(model_input.declared)}; {join(['--set', f'{model_input.name}={freed}'])} frees it"
 
 
 def lint_lines(
-    report: reports.Report, nodes: Iterable[reports.Judged], stops: Iterable[Stop], *, strict: bool, github: bool
+    report: reports.Report,
+    nodes: Iterable[reports.JudgedNode],
+    stops: Iterable[UnlistedFailure],
+    *,
+    strict: bool,
+    github: bool,
 ) -> list[str]:
     """Return a line per failing node, worst first, then one per unlisted node."""
     lines = [
-        f"{reports.name_of(node_report.node)}: {_offence(node_report, report)}"
-        for node_report in reports.worst_first(nodes, strict=strict)
+        f"{reports.node_name(node_report.node)}: {_failure_text(node_report, report)}"
+        for node_report in reports.sort_failing(nodes, strict=strict)
     ]
-    lines += reports.stop_lines(report, stops)
+    lines += reports.format_failures(report, stops)
     if github:
-        return [annotation(report.model, line) for line in lines]
-    return [printable(f"{report.model}: {line}") for line in lines]
+        return [github_annotation(report.model, line) for line in lines]
+    return [escape_line(f"{report.model}: {line}") for line in lines]
 
 
-def _offence(judged: reports.Judged, report: reports.Report) -> str:
+def _failure_text(node_report: reports.JudgedNode, report: reports.Report) -> str:
     """Return how a node fails, and the target to write instead."""
-    shapes = f"{_brief_shape(judged.input)} to {_brief_shape(judged.output)}"
-    match judged.verdict:
-        case Verdict.SWALLOWS | Verdict.SCRAMBLES:
-            text = f"{judged.verdict.value} the batch: {shapes}"
-        case Verdict.ONLY if judged.target is not None and judged.target_from in WRITTEN:
-            text = f"only {report.batch} = {reports.only_size(report)}: {_brief_shape(judged.target)} is constant"
-        case Verdict.ONLY:
-            text = f"only {report.batch} = {reports.only_size(report)}: {judged.why}"
+    shapes = f"{_brief_shape(node_report.input)} to {_brief_shape(node_report.output)}"
+    match node_report.verdict:
+        case BatchVerdict.SWALLOWS | BatchVerdict.SCRAMBLES:
+            text = f"{node_report.verdict.value} the batch: {shapes}"
+        case BatchVerdict.ONLY if node_report.target is not None and node_report.target_from in CONSTANT_ORIGINS:
+            text = (
+                f"only {report.batch} = {reports.declared_size(report)}: {_brief_shape(node_report.target)} is constant"
+            )
+        case BatchVerdict.ONLY:
+            text = f"only {report.batch} = {reports.declared_size(report)}: {node_report.why}"
         case _:
-            text = f"{judged.verdict.value}: {judged.why}"
-    for fix in judged.fixes[:1]:
+            text = f"{node_report.verdict.value}: {node_report.why}"
+    for fix in node_report.fixes[:1]:
         inserted = f"--fix inserts {', '.join(fix.inserts)}"
         text += f"; {inserted if fix.target is None else f'write {_brief_shape(fix.target)}'}"
-        text += f", if {fix.assumes}" if fix.assumes.startswith(NO_TURN) else ""
+        text += f", if {fix.assumes}" if fix.assumes.startswith(NO_TRANSPOSE) else ""
     return text
 
 
-def _brief_shape(shape: NamedShape | None) -> str:
-    return brief(reports.shape_words(shape), LONGEST_REPEATED)
+def _brief_shape(shape: SymbolicShape | None) -> str:
+    return truncate(reports.format_shape(shape), MAX_QUOTED_SHAPE_LENGTH)
 
 
-class Layers(Record):
+class LayerRun(Record):
     """Consecutive nodes, and the code of their layers."""
 
-    nodes: tuple[reports.Judged, ...]
+    nodes: tuple[reports.JudgedNode, ...]
     code: str
     """Code of the layers, empty if there is none."""
     notes: tuple[str, ...]
@@ -485,179 +545,193 @@ class Layers(Record):
 
     def lines(self) -> list[str]:
         """Return the nodes and their code as text."""
-        names = " ".join(reports.name_of(node_report.node) for node_report in self.nodes)
-        count = f"{number_text(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
+        names = " ".join(reports.node_name(node_report.node) for node_report in self.nodes)
+        count = f"{pluralize(self.code.count('add_shuffle'), 'Shuffle', 'Shuffles')}" if self.code else "no layers"
         lines = [f"{names}: {count}", *[f"  {line}" for line in self.code.splitlines()]]
-        return [printable(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
+        return [escape_line(line) for line in [*lines, *[f"  {note}" for note in self.notes]]]
 
 
-def layers_of(run: Sequence[reports.Judged], report: reports.Report, dialect: str) -> Layers:
+def build_layers(run: Sequence[reports.JudgedNode], report: reports.Report, dialect: str) -> LayerRun:
     """Return the layers of consecutive nodes, with the best fix of each failing node."""
     nodes = tuple(run)
-    if len(nodes) > LONGEST_RUN:
-        return Layers(nodes[:LONGEST_RUN], "", (f"{len(nodes)} nodes in a row are more than {LONGEST_RUN}",))
-    requests = [_request(node_report, report) for node_report in run]
+    if len(nodes) > MAX_RUN_LENGTH:
+        return LayerRun(nodes[:MAX_RUN_LENGTH], "", (f"{len(nodes)} nodes in a row are more than {MAX_RUN_LENGTH}",))
+    requests = [_fixed_request(node_report, report) for node_report in run]
     known = [request for request in requests if request is not None]
     if len(known) < len(requests):
-        return Layers(nodes, "", ("a shape or a target is not known",))
-    stages = [(request.op, _options(request)) for request in known]
+        return LayerRun(nodes, "", ("a shape or a target is not known",))
+    stages = [(request.op, _request_options(request)) for request in known]
     try:
         chain = answer_chain(shape_text(known[0].input), stages, {})
         if chain.problem:
             raise ShapeError(chain.problem)
-        code = writer(dialect)(chain)
+        code = find_writer(dialect)(chain)
     except ShapeError as error:
-        return Layers(nodes, "", (error.problem.message,))
-    holds = tuple(f"holds when {condition.words}" for condition in chain.conditions)
-    return Layers(nodes, code.text, (*holds, *code.warnings))
+        return LayerRun(nodes, "", (error.problem.message,))
+    holds = tuple(f"holds when {condition.phrase}" for condition in chain.conditions)
+    return LayerRun(nodes, code.text, (*holds, *code.warnings))
 
 
-def _request(judged: reports.Judged, report: reports.Report) -> Request | None:
+def _fixed_request(node_report: reports.JudgedNode, report: reports.Report) -> Request | None:
     """Return the request of a node with its best fix, or None if it is unknown."""
-    if not reports.offends(judged):
-        return reports.request_of(judged, report)
-    target = judged.fixes[0].target if judged.fixes else None
-    return None if target is None else reports.request_of(judged, report, target)
+    if not reports.is_failing(node_report):
+        return reports.build_request(node_report, report)
+    target = node_report.fixes[0].target if node_report.fixes else None
+    return None if target is None else reports.build_request(node_report, report, target)
 
 
-def _options(request: Request) -> dict[str, object]:
-    options = {**texts_of(replace(request, written={})), "input": None}
+def _request_options(request: Request) -> dict[str, object]:
+    options = {**argument_texts(replace(request, written={})), "input": None}
     return {name: value for name, value in options.items() if value is not None}
 
 
-def report_object(
-    report: reports.Report, nodes: Iterable[reports.Judged], others: Iterable[reports.Told] = ()
-) -> Plain:
+def report_json(
+    report: reports.Report, nodes: Iterable[reports.JudgedNode], others: Iterable[reports.NodeSummary] = ()
+) -> JsonObject:
     """Return the JSON object of a model, with some listed nodes and some others."""
-    every = report.every and _every_object(report, report.every, others)
+    every = report.all_nodes and _all_nodes_json(report, report.all_nodes, others)
     return {
-        **_plain_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
+        **_json_fields(report, "model", "opset", "batch", "declared_batch", "sizes", "assumed", "names", "inputs"),
         "batch": report.batch or None,
-        "nodes": [node_object(node_report) for node_report in nodes],
+        "nodes": [node_json(node_report) for node_report in nodes],
         "stops": [
-            {**_plain_fields(stop.node, "path", "op"), **_plain_fields(stop, "why", "cause", "silent")}
+            {**_json_fields(stop.node, "path", "op"), **_json_fields(stop, "why", "cause", "silent")}
             for stop in report.stops
         ],
-        "summary": summary_of(report),
-        "fixed": report.fixed and _fixed_object(report.fixed),
+        "summary": verdict_counts(report),
+        "fixed": report.fix_result and _fix_result_json(report.fix_result),
         **(every or {}),
     }
 
 
-def _every_object(report: reports.Report, every: reports.Every, nodes: Iterable[reports.Told]) -> Plain:
+def _all_nodes_json(
+    report: reports.Report, every: reports.AllNodes, nodes: Iterable[reports.NodeSummary]
+) -> JsonObject:
     """Return the JSON keys about unlisted nodes and about all tensors."""
     listed = {node_report.node.path for node_report in report.nodes}
     others = [
-        {**_plain_fields(node.node, "path", "name", "op"), "input": _plain(node.input), "outputs": _plain(node.outputs)}
+        {
+            **_json_fields(node.node, "path", "name", "op"),
+            "input": _to_json(node.input),
+            "outputs": _to_json(node.outputs),
+        }
         for node in nodes
         if node.node.path not in listed
     ]
-    counts = _plain_fields(every, "results", "counted_at", "unknown", "shapeless")
-    largest = [{"path": node.path} | _plain(tensor) for node, tensor in every.largest]
+    counts = _json_fields(every, "results", "counted_at", "unknown", "shapeless")
+    largest = [{"path": node.path} | _to_json(tensor) for node, tensor in every.largest]
     return {"others": others, **counts, "largest": largest}
 
 
-def node_object(judged: reports.Judged) -> Plain:
+def node_json(node_report: reports.JudgedNode) -> JsonObject:
     """Return the JSON object of a listed node."""
     shapes = ("input", "target", "target_from", "output", "value")
     verdict = ("conditions", "verdict", "runs", "empty", "blocked_by")
     return {
-        **_plain_fields(judged.node, "path", "name", "op"),
-        "version": judged.version,
-        "tensors": dict(zip(("in", "out"), _plain(judged.tensors), strict=True)),
-        **_plain_fields(judged, *shapes, *verdict),
-        "batch_axis": {"in": _plain(judged.batch_in), "out": _plain(judged.batch_out)},
-        "why": judged.why,
-        "fixes": [_fix_object(fix) for fix in judged.fixes],
+        **_json_fields(node_report.node, "path", "name", "op"),
+        "version": node_report.version,
+        "tensors": dict(zip(("in", "out"), _to_json(node_report.tensors), strict=True)),
+        **_json_fields(node_report, *shapes, *verdict),
+        "batch_axis": {"in": _to_json(node_report.batch_in), "out": _to_json(node_report.batch_out)},
+        "why": node_report.why,
+        "fixes": [_fix_json(fix) for fix in node_report.fixes],
     }
 
 
-def summary_of(report: reports.Report) -> dict[str, int]:
+def verdict_counts(report: reports.Report) -> dict[str, int]:
     """Return the number of nodes with each verdict, and of unlisted failing nodes."""
     counts = Counter(node_report.verdict.value for node_report in report.nodes)
     return {**counts} | ({"stops": len(report.stops)} if report.stops else {})
 
 
-def _fix_object(fix: Fix) -> Plain:
+def _fix_json(fix: NodeFix) -> JsonObject:
     """Return the JSON object of a fix, with the operators that it inserts if any."""
-    return _plain_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
+    return _json_fields(fix, "target", "allowzero", "assumes", *(["inserts"] if fix.inserts else []))
 
 
-def _fixed_object(fixed: reports.Fixed) -> Plain:
+def _fix_result_json(fix_result: reports.FixResult) -> JsonObject:
     return {
-        "path": fixed.path,
+        "path": fix_result.path,
         "mended": [
-            {**_plain_fields(node_report.node, "path"), "from": _plain(node_report.target)} | _fix_object(fix)
-            for node_report, fix in fixed.mended
+            {**_json_fields(node_report.node, "path"), "from": _to_json(node_report.target)} | _fix_json(fix)
+            for node_report, fix in fix_result.mended
         ],
-        "freed": _plain(fixed.freed),
-        "stays": _plain(fixed.stays),
-        "left": [node_report.node.path for node_report in fixed.left],
-        **_plain_fields(fixed, "proved", "why"),
+        "freed": _to_json(fix_result.freed),
+        "stays": _to_json(fix_result.stays),
+        "left": [node_report.node.path for node_report in fix_result.left],
+        **_json_fields(fix_result, "proved", "why"),
     }
 
 
-def _plain_fields(value: object, *names: str) -> Plain:
-    return {name: _plain(getattr(value, name)) for name in names}
+def _json_fields(value: object, *names: str) -> JsonObject:
+    return {name: _to_json(getattr(value, name)) for name in names}
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Convert a value to JSON: names and sums as text, unknown dims as None."""
     match value:
-        case Monomial() | Sum():
+        case Monomial() | DimSum():
             return str(value)
-        case Verdict():
+        case BatchVerdict():
             return value.value
-        case reports.Input() | reports.Tensor():
-            return {name: _plain(field) for name, field in fields(value).items()}
+        case reports.ModelInput() | reports.NodeOutput():
+            return {name: _to_json(field) for name, field in fields(value).items()}
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): _to_json(item) for key, item in value.items()}
         case tuple():
-            return [_plain(item) for item in value]
+            return [_to_json(item) for item in value]
     return value
 
 
-def named_nodes(messages: Sequence[Reading], file: str) -> tuple[list[str], list[Plain | None]]:
+def find_message_nodes(messages: Sequence[ParsedMessage], file: str) -> tuple[list[str], list[JsonObject | None]]:
     """Return the nodes of some messages as text without repetitions, and as JSON.
 
     A message without a node name is about the node with its shapes, if that is unique. The JSON has one object per
     message, None if its node is not listed. Raises `ShapeError` (file) if the model cannot be used.
     """
-    report = report_of(file, SizeOptions(), [message.node for message in messages if message.node is not None])
+    report = report_model(file, SizeOptions(), [message.node for message in messages if message.node is not None])
     texts: dict[str, None] = {}
-    objects: list[Plain | None] = []
+    objects: list[JsonObject | None] = []
     for message in messages:
-        note, node = _node_of_message(report, message)
+        note, node = _find_message_node(report, message)
         lines = node_lines(report, node) if node else []
-        texts["\n".join(["", *([printable(f"{report.model}: {note}")] if note else []), *lines])] = None
-        objects.append(None if node is None else node_object(node))
+        texts["\n".join(["", *([escape_line(f"{report.model}: {note}")] if note else []), *lines])] = None
+        objects.append(None if node is None else node_json(node))
     return [*texts], objects
 
 
-def _node_of_message(report: reports.Report, read: Reading) -> tuple[str, reports.Judged | None]:
+def _find_message_node(report: reports.Report, message: ParsedMessage) -> tuple[str, reports.JudgedNode | None]:
     """Return a note on the node of a message, which may be empty, and the node."""
-    if read.node is None:
-        matches = [node for node in report.nodes if _fits(node, read)]
+    if message.node is None:
+        matches = [node for node in report.nodes if _matches_message(node, message)]
         if len(matches) != 1:
             return "the message names no node", None
-        return f"the message names no node, and {reports.name_of(matches[0].node)} alone has its shapes", matches[0]
+        return f"the message names no node, and {reports.node_name(matches[0].node)} alone has its shapes", matches[0]
     try:
-        return "", reports.found_node(report, read.node)
+        return "", reports.find_node(report, message.node)
     except ShapeError as error:
-        path = report.above.get(read.node)
+        path = report.failing_above.get(message.node)
         return error.problem.message, next((node for node in report.nodes if node.node.path == path), None)
 
 
-def _fits(judged: reports.Judged, read: Reading) -> bool:
+def _matches_message(node_report: reports.JudgedNode, message: ParsedMessage) -> bool:
     """Return whether a node has the shapes of a message.
 
     The message may have the copied dims for zeros of the target.
     """
-    input, target = judged.input, judged.target
-    if LISTED[judged.node.op].op != read.op or not read.target or not read.input or input is None or target is None:
+    input, target = node_report.input, node_report.target
+    if (
+        LISTED_OPERATORS[node_report.node.op].op != message.op
+        or not message.target
+        or not message.input
+        or input is None
+        or target is None
+    ):
         return False
-    if len(input) != len(read.input) or len(target) != len(read.target):
+    if len(input) != len(message.input) or len(target) != len(message.target):
         return False
-    copied = [size if size != 0 or index >= len(read.input) else read.input[index] for index, size in enumerate(target)]
-    same_input = [dim == size for dim, size in zip(input, read.input, strict=True) if isinstance(dim, int)]
-    return all(same_input) and copied == [*read.target]
+    copied = [
+        size if size != 0 or index >= len(message.input) else message.input[index] for index, size in enumerate(target)
+    ]
+    same_input = [dim == size for dim, size in zip(input, message.input, strict=True) if isinstance(dim, int)]
+    return all(same_input) and copied == [*message.target]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 
 from shapecalc.cli.answer import answer_op
-from shapecalc.cli.output import Output
+from shapecalc.cli.output import OutputOptions
 from shapecalc.core import commands
-from shapecalc.core.commands import HELP, Option, Takes
+from shapecalc.core.commands import HELP, Option, OptionKind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record, replace
@@ -49,11 +49,11 @@ class Command(Record):
     summary: str
     examples: str
     """Command lines shown in the help, one per line."""
-    more: str = ""
+    details: str = ""
     """Text of the help after the summary."""
     opens_app: bool = False
     """Whether `run` takes the terminal `app` as well."""
-    takes_unknown: bool = False
+    accepts_unknown_options: bool = False
     """Whether unknown options are values: those of a nested command line."""
     name: str = ""
     """Name of the command, set by `load_command`."""
@@ -61,9 +61,9 @@ class Command(Record):
     @property
     def help(self) -> str:
         """Text of the help: the examples, the summary and the details."""
-        return f"\b\n{self.examples}\n\n{self.summary}{self.more}"
+        return f"\b\n{self.examples}\n\n{self.summary}{self.details}"
 
-    def read(self, words: Sequence[str]) -> dict[str, Any]:
+    def parse(self, words: Sequence[str]) -> dict[str, Any]:
         """Parse the words of a command line into values by parameter name.
 
         Parameters that are not given have their defaults. With `--help`, only that option is returned.
@@ -71,40 +71,42 @@ class Command(Record):
         """
         arguments = [parameter for parameter in self.parameters if isinstance(parameter, Argument)]
         options = [parameter for parameter in self.parameters if isinstance(parameter, Option)]
-        plain_values, parsed = commands.sort_words(
-            words, commands.Spellings([*options, HELP]), self.name, takes_unknown=self.takes_unknown
+        plain_values, parsed = commands.parse_words(
+            words, commands.OptionLookup([*options, HELP]), self.name, allow_unknown=self.accepts_unknown_options
         )
         if HELP.name in parsed:
             return parsed
         last = len(arguments) - 1
         is_last_repeated = arguments and arguments[-1].repeated
         positional: list[Any] = [*plain_values[:last], plain_values[last:]] if is_last_repeated else plain_values
-        parsed = commands.place_values(
+        parsed = commands.assign_positional(
             [value for value in positional if value != []],
             [argument.name for argument in arguments],
             parsed,
             self.name,
         )
-        commands.check_needed(parsed, {argument.name: argument.metavar for argument in arguments if argument.required})
-        return {parameter.name: _default_of(parameter) for parameter in self.parameters} | parsed
+        commands.check_required(
+            parsed, {argument.name: argument.metavar for argument in arguments if argument.required}
+        )
+        return {parameter.name: _default_value(parameter) for parameter in self.parameters} | parsed
 
 
-def command_words(help: str, metavar: str, *others: str, required: bool = True) -> Argument:
+def command_line_argument(help: str, metavar: str, *others: str, required: bool = True) -> Argument:
     """Return an argument that takes the command line of an op or another command."""
     completions = [*OPS, *others]
     return Argument("words", help, metavar, required, True, lambda: completions, completes_first=True)
 
 
-def _default_of(parameter: Argument | Option) -> Any:
+def _default_value(parameter: Argument | Option) -> Any:
     """Return the value of a parameter that is not given."""
     if isinstance(parameter, Argument):
         return None
     if parameter.default is not None:
-        return parameter.value(parameter.default)
-    return {Takes.NOTHING: False, Takes.MORE: 0}.get(parameter.takes)
+        return parameter.parse_value(parameter.default)
+    return {OptionKind.FLAG: False, OptionKind.FLAG_OR_ALL: 0}.get(parameter.kind)
 
 
-def names_in(module: str, table: str) -> Callable[[], Iterable[str]]:
+def lazy_names(module: str, table: str) -> Callable[[], Iterable[str]]:
     """Return a function that lists the names in a table of a module.
 
     The module is imported only when the function is called.
@@ -112,30 +114,35 @@ def names_in(module: str, table: str) -> Callable[[], Iterable[str]]:
     return lambda: getattr(import_module(f"shapecalc.{module}"), table)
 
 
-DIALECTS_ONLY = Option(
-    "dialect", "Only this one; may be repeated.", Takes.TEXTS, short="-d", completions=lambda: DIALECTS
+DIALECT_FILTER = Option(
+    "dialect", "Only this one; may be repeated.", OptionKind.TEXTS, short="-d", completions=lambda: DIALECTS
 )
-MOST_STEPS = 99_999
+MAX_STEP = 99_999
 """Limit on `--step`; no answer has as many steps."""
-THEME = Option("theme", "The background of a picture: light or dark.", completions=names_in("view.files", "PAPERS"))
-PRINTING = commands.by_name(
+THEME_OPTION = Option(
+    "theme", "The background of a picture: light or dark.", completions=lazy_names("view.files", "PAPERS")
+)
+OUTPUT_OPTIONS = commands.options_by_name(
     Option(
-        "explain", "Print steps and a picture, on standard error; --explain=all: every picture.", Takes.MORE, short="-e"
+        "explain",
+        "Print steps and a picture, on standard error; --explain=all: every picture.",
+        OptionKind.FLAG_OR_ALL,
+        short="-e",
     ),
-    Option("json", "Print the answer as JSON, with everything that led to it.", Takes.NOTHING),
+    Option("json", "Print the answer as JSON, with everything that led to it.", OptionKind.FLAG),
     Option("expect", "Exit 1 unless the answer is this: a shape, a pattern (N,?,...), error RULE.", metavar="SHAPE"),
-    Option("quiet", "Print nothing; the exit code is the answer.", Takes.NOTHING, short="-q"),
-    Option("strict", "Exit 1 if the answer holds only under conditions.", Takes.NOTHING),
-    Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", Takes.NOTHING),
+    Option("quiet", "Print nothing; the exit code is the answer.", OptionKind.FLAG, short="-q"),
+    Option("strict", "Exit 1 if the answer holds only under conditions.", OptionKind.FLAG),
+    Option("values", "Show elements before and after: 0, 1, 2 ... or the file's.", OptionKind.FLAG),
     Option("follow", "Tell where this input element goes, stage by stage.", metavar="INDEX"),
     Option("follow_out", "Tell where this output element came from.", metavar="INDEX"),
     Option("out", "Do it to the data of INPUT, and write this .npy file or .zarr store.", metavar="FILE", short="-o"),
-    Option("force", "Write over an output or a picture that exists.", Takes.NOTHING),
+    Option("force", "Write over an output or a picture that exists.", OptionKind.FLAG),
     Option("backend", "What moves the data: auto or numpy.", default="auto", completions=lambda: ("auto", "numpy")),
-    Option("plan", "Print what writing a store would cost, and stop.", Takes.NOTHING),
+    Option("plan", "Print what writing a store would cost, and stop.", OptionKind.FLAG),
     Option("memory", "How much memory a worker may use for a store; 512MiB by default.", metavar="SIZE"),
     Option("chunks", "The chunks of the output store.", metavar="SIZES"),
-    Option("resume", "Go on with an output store that was interrupted.", Takes.NOTHING),
+    Option("resume", "Go on with an output store that was interrupted.", OptionKind.FLAG),
     Option(
         "verify",
         "Compare an output store with its source: sample or all.",
@@ -147,39 +154,50 @@ PRINTING = commands.by_name(
         "code",
         "Print code that does the same, in place of the answer",
         long="--as",
-        completions=names_in("view.code", "TARGETS"),
+        completions=lazy_names("view.code", "TARGETS"),
         lists_completions=True,
     ),
     Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),
-    Option("step", "The picture's step, 0 for the question; else the main one.", Takes.NUMBER, "N", most=MOST_STEPS),
-    THEME,
-    Option("width", "How many characters wide the picture is; 80 by default.", Takes.NUMBER, "N", least=40, most=400),
-    Option("no_config", "Use no defaults from the environment or pyproject.toml.", Takes.NOTHING),
+    Option(
+        "step", "The picture's step, 0 for the question; else the main one.", OptionKind.NUMBER, "N", maximum=MAX_STEP
+    ),
+    THEME_OPTION,
+    Option(
+        "width",
+        "How many characters wide the picture is; 80 by default.",
+        OptionKind.NUMBER,
+        "N",
+        minimum=40,
+        maximum=400,
+    ),
+    Option("no_config", "Use no defaults from the environment or pyproject.toml.", OptionKind.FLAG),
 )
 """Options that control the output, by name; `OutputOptions` holds their values."""
-INPUT = Argument(
+INPUT_ARGUMENT = Argument(
     "input",
     "the input shape: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W; - reads it from standard input, x.npy or x.zarr from that file",
     "INPUT",
 )
 
 
-def printing_options(*names: str) -> list[Option]:
+def select_output_options(*names: str) -> list[Option]:
     """Return the output options of these names."""
-    return [PRINTING[name] for name in names]
+    return [OUTPUT_OPTIONS[name] for name in names]
 
 
-def parameters_of(op: Op) -> list[Argument | Option]:
+def op_command_parameters(op: Op) -> list[Argument | Option]:
     """Return the arguments and options of an op's command, in the order of its help."""
     params = params_of(op)
-    arguments = [_argument_of(param) for name in op.places for param in params if param.name == name]
-    op_options = [commands.option_of(param) for param in params if not param.positional]
-    return [INPUT, *arguments, *op_options, *commands.asking_options(op), *PRINTING.values()]
+    arguments = [
+        _positional_argument(param) for name in op.positional_or_named for param in params if param.name == name
+    ]
+    op_options = [commands.option_from_param(param) for param in params if not param.positional]
+    return [INPUT_ARGUMENT, *arguments, *op_options, *commands.rule_options(op), *OUTPUT_OPTIONS.values()]
 
 
-def _argument_of(param: Param) -> Argument:
+def _positional_argument(param: Param) -> Argument:
     """Return the argument for a positional parameter of an op."""
-    words, name = param.words, param.name.upper()
+    words, name = param.choices, param.name.upper()
     required = param.required and param.positional
     metavar = name if required else f"[{name}{'...' if name in ('OPERANDS', 'LENGTHS') else ''}]"
     return Argument(param.name, param.help, metavar, required, completions=(lambda: words) if words else None)
@@ -187,7 +205,7 @@ def _argument_of(param: Param) -> Argument:
 
 EPILOG = 'On Windows, quote shapes and chains: shapecalc reshape "2,3,4" "0,-1"'
 """Last line of the help of an op: PowerShell splits unquoted words at commas."""
-GROUPS = {
+COMMAND_GROUPS = {
     "models, code and shapes": {
         "doctor": "pasted",
         "model": "model",
@@ -203,21 +221,21 @@ GROUPS = {
     "for programs": {"mcp": "mcp", "vectors": "info", "backends": "info"},
 }
 """Modules of the commands that are not ops, by group and name, in help order."""
-COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+COMMAND_MODULES = {name: module for group in COMMAND_GROUPS.values() for name, module in group.items()}
 """Modules of the commands that are not ops, by name."""
 
 
-def command_named(name: str) -> Command:
+def load_command(name: str) -> Command:
     """Return a command; import its module if it is not an op."""
     if name in OPS:
         return _op_command(OPS[name])
-    command: Command = getattr(import_module(f"shapecalc.cli.{COMMANDS[name]}"), f"{name.upper()}_COMMAND")
+    command: Command = getattr(import_module(f"shapecalc.cli.{COMMAND_MODULES[name]}"), f"{name.upper()}_COMMAND")
     return replace(command, name=name)
 
 
 def _op_command(op: Op) -> Command:
-    def run_op(out: Output, **texts: object) -> int:
-        return answer_op(op.name, texts, out)
+    def run_op(output_options: OutputOptions, **texts: object) -> int:
+        return answer_op(op.name, texts, output_options)
 
     examples = "\n".join(f"  shapecalc {example}" for example in op.examples)
-    return Command(run_op, parameters_of(op), op.summary, examples, name=op.name)
+    return Command(run_op, op_command_parameters(op), op.summary, examples, name=op.name)

@@ -9,14 +9,22 @@ from __future__ import annotations
 import os
 import sys
 
-from shapecalc.core.ask import Default, Options, Stage, changing, operator_in, read_default, read_table
-from shapecalc.core.commands import without_padding
-from shapecalc.core.dialects.base import element_type
-from shapecalc.core.limits import LONGEST_LINE
+from shapecalc.core.ask import (
+    Default,
+    Options,
+    StageRequest,
+    dialect_and_operator,
+    effective_defaults,
+    parse_config_table,
+    parse_default,
+)
+from shapecalc.core.commands import strip_padding
+from shapecalc.core.dialects.base import parse_element_type
+from shapecalc.core.limits import MAX_LINE_BYTES
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, misuse
+from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import is_file, shape_text, split, visible
+from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text, split_unbracketed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,32 +36,32 @@ if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
 
 
-LONG = 4096
+MIN_CHUNKED_LENGTH = 4096
 """Length in characters from which a text is written to stdout in pieces."""
-PACKAGE = "shapecalc"
-LONGEST_INPUT = LONGEST_LINE
+PACKAGE_NAME = "shapecalc"
+MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Limit on the bytes of one shape on standard input."""
 BOM = b"\xef\xbb\xbf"
 """UTF-8 byte order mark."""
-VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
+ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """Environment variables that hold defaults, by option."""
-TABLES = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
+TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"
 """TOML spellings of the table `tool.shapecalc`, without quotes and white space.
 
 A `pyproject.toml` that contains none of them is not parsed, since `tomllib` is slow to import.
 """
-LONGEST = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 """Limit on the bytes of `pyproject.toml` that are read."""
 
 
-class Exit:
+class ExitCode:
     """Exit codes; of several, the largest counts.
 
     They are plain integers, since importing `enum` is slow.
     """
 
-    YES = 0
-    NO = 1
+    OK = 0
+    FAILED = 1
     USAGE = 2
     UNRESOLVED = 3
     FILE = 4
@@ -61,7 +69,7 @@ class Exit:
     INTERRUPTED = 130
 
 
-class Output(Record):
+class OutputOptions(Record):
     """Options that decide the output, the exit code and the use of defaults.
 
     The fields are named after the options.
@@ -91,7 +99,7 @@ class Output(Record):
     step: int | None = None
     theme: str | None = None
     width: int | None = None
-    place: str = ""
+    line_prefix: str = ""
     """Prefix of messages that names the line of standard input, if there are several."""
     no_config: bool = False
 
@@ -101,24 +109,26 @@ class Output(Record):
         return self.explain > 1
 
     @property
-    def about_data(self) -> bool:
+    def has_data_options(self) -> bool:
         """Whether elements, their paths or an output file are requested."""
         texts = (self.follow, self.follow_out, self.out)
-        return self.about_store or self.values or self.backend != "auto" or any(text is not None for text in texts)
+        return (
+            self.has_store_options or self.values or self.backend != "auto" or any(text is not None for text in texts)
+        )
 
     @property
-    def about_store(self) -> bool:
+    def has_store_options(self) -> bool:
         """Whether an option is given that applies to stores only."""
         texts = (self.memory, self.chunks, self.verify, self.cluster)
         return self.plan or self.resume or any(text is not None for text in texts)
 
     @property
-    def about_picture(self) -> bool:
+    def has_picture_options(self) -> bool:
         """Whether a picture, a film or an option of one is given."""
         return any(value is not None for value in (self.film, self.picture, self.step, self.theme, self.width))
 
 
-class RunEnded(Exception):
+class EarlyExit(Exception):
     """An end of the run before its answer, with an exit code.
 
     It is raised if the reader of stdout has gone, or if a stream or a package cannot be used.
@@ -130,27 +140,27 @@ class RunEnded(Exception):
         self.code = code
 
 
-def put(text: str) -> None:
+def print_stdout(text: str) -> None:
     """Print an answer to stdout; raise `EarlyExit` if that fails."""
     if sys.stdout is None:
-        raise stream_error("stdout", "it is closed")
+        raise report_stream_error("stdout", "it is closed")
     try:
-        _write(f"{text}\n")
+        _write_stdout(f"{text}\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        abandon_stdout()
-        raise RunEnded(Exit.YES) from None
+        discard_stdout()
+        raise EarlyExit(ExitCode.OK) from None
     except OSError as error:
-        abandon_stdout()
-        raise stream_error("stdout", error.strerror) from None
+        discard_stdout()
+        raise report_stream_error("stdout", error.strerror) from None
 
 
-def _write(text: str) -> None:
+def _write_stdout(text: str) -> None:
     """Write to stdout, a long text in pieces.
 
     A signal can interrupt the write of a long text, and Python would then drop its remainder.
     """
-    if len(text) < LONG:
+    if len(text) < MIN_CHUNKED_LENGTH:
         sys.stdout.write(text)
         return
     data = text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
@@ -158,46 +168,46 @@ def _write(text: str) -> None:
         data = data[sys.stdout.buffer.write(data) :]
 
 
-def put_json(value: object) -> None:
+def print_json(value: object) -> None:
     """Print a value to stdout as one line of JSON; raise `EarlyExit` if that fails."""
     import json
 
-    put(json.dumps(value))
+    print_stdout(json.dumps(value))
 
 
-def asks_text(out: Output, value: Callable[[], object]) -> bool:
+def print_json_if_requested(output_options: OutputOptions, build_json: Callable[[], object]) -> bool:
     """Print a value as JSON if requested; return whether text is requested instead.
 
     Both are false with `--quiet`. Raises `EarlyExit` if stdout cannot be written.
     """
-    if out.json and not out.quiet:
-        put_json(value())
-    return not (out.json or out.quiet)
+    if output_options.json and not output_options.quiet:
+        print_json(build_json())
+    return not (output_options.json or output_options.quiet)
 
 
-def stream_error(stream: str, reason: object) -> RunEnded:
+def report_stream_error(stream: str, reason: object) -> EarlyExit:
     """Report that a stream cannot be used; return the exception to raise."""
-    tell(f"shapecalc: {stream}: {reason}")
-    return RunEnded(Exit.FILE)
+    print_stderr(f"shapecalc: {stream}: {reason}")
+    return EarlyExit(ExitCode.FILE)
 
 
-def abandon_stdout() -> None:
+def discard_stdout() -> None:
     """Redirect stdout to the null device, so that the flush at exit cannot fail."""
-    _abandon(1)
+    _redirect_to_devnull(1)
 
 
-def _abandon(descriptor: int) -> None:
+def _redirect_to_devnull(descriptor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def escape_what_cannot_be_written() -> None:
+def escape_unencodable() -> None:
     """Make stdout and stderr escape characters that their encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def tell(text: str) -> None:
+def print_stderr(text: str) -> None:
     """Print a line to stderr; ignore it if stderr cannot be written."""
     if sys.stderr is None:
         return
@@ -205,83 +215,87 @@ def tell(text: str) -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except OSError:
-        _abandon(2)
+        _redirect_to_devnull(2)
 
 
-def show(story: RenderableType) -> None:
+def print_renderable(renderable: RenderableType) -> None:
     """Print a Rich renderable to stderr, wrapped only on a terminal."""
     from rich.text import Text
 
     if sys.stderr is None:
         return
-    terminal = _console(file=sys.stderr)
+    terminal = _make_console(file=sys.stderr)
     if terminal.is_terminal:
-        terminal.print(story)
+        terminal.print(renderable)
     else:
-        tell((story.plain if isinstance(story, Text) else _plain(story, soft_wrap=True)).rstrip("\n"))
+        print_stderr(
+            (renderable.plain if isinstance(renderable, Text) else _render_text(renderable, soft_wrap=True)).rstrip(
+                "\n"
+            )
+        )
 
 
-def _console(**options: Any) -> Console:
+def _make_console(**options: Any) -> Console:
     """Return a Rich console that interprets no markup."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, **options)
 
 
-def _plain(shown: RenderableType, *, soft_wrap: bool = False, width: int | None = None) -> str:
+def _render_text(renderable: RenderableType, *, soft_wrap: bool = False, width: int | None = None) -> str:
     """Return a renderable as text."""
     from io import StringIO
 
-    console = _console(file=StringIO(), no_color=True, width=width)
-    console.print(shown, soft_wrap=soft_wrap)
+    console = _make_console(file=StringIO(), no_color=True, width=width)
+    console.print(renderable, soft_wrap=soft_wrap)
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
-def story_width() -> int:
+def stderr_width() -> int:
     """Return the width of the terminal on stderr in columns, 80 without one."""
-    return _console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
+    return _make_console(file=sys.stderr).width if sys.stderr is not None and sys.stderr.isatty() else 80
 
 
-def show_table(table: RenderableType) -> None:
+def print_table(table: RenderableType) -> None:
     """Print a table to stdout, cut to the width of a terminal, whole elsewhere."""
-    terminal = _console()
+    terminal = _make_console()
     if not terminal.is_terminal:
-        put(plain_table(table))
+        print_stdout(format_table(table))
         return
     with terminal.capture() as captured:
         terminal.print(table)
-    put(captured.get().rstrip("\n"))
+    print_stdout(captured.get().rstrip("\n"))
 
 
-def plain_table(table: RenderableType) -> str:
+def format_table(table: RenderableType) -> str:
     """Return a table as text at its full width."""
-    return "\n".join(line.rstrip() for line in _plain(table, width=10_000).splitlines())
+    return "\n".join(line.rstrip() for line in _render_text(table, width=10_000).splitlines())
 
 
-def tell_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
+def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Print a problem to stderr: a caret report on a terminal, else one line."""
     if sys.stderr is not None and sys.stderr.isatty():
-        from shapecalc.view.story import caret_report
+        from shapecalc.view.story import format_problem
 
-        show(caret_report(problem, pieces))
+        print_renderable(format_problem(problem, pieces))
     else:
-        tell(problem_line(problem))
+        print_stderr(problem_text(problem))
 
 
-def problem_line(problem: Problem) -> str:
+def problem_text(problem: Problem) -> str:
     """Return a problem as one line of text."""
-    return visible(f"shapecalc: {problem}")
+    return escape_unprintable(f"shapecalc: {problem}")
 
 
-def problem_code(problem: Problem) -> int:
+def problem_exit_code(problem: Problem) -> int:
     """Return the exit code of a problem."""
-    return {USAGE: Exit.USAGE, FILE: Exit.FILE, DIFFERS: Exit.NO}.get(problem.rule, Exit.UNRESOLVED)
+    return {USAGE: ExitCode.USAGE, FILE: ExitCode.FILE, DIFFERS: ExitCode.FAILED}.get(problem.rule, ExitCode.UNRESOLVED)
 
 
-def fault_text(error: BaseException) -> str:
+def internal_error_text(error: BaseException) -> str:
     """Return an internal error as one line: type, message, origin, report address.
 
-    >>> fault_text(MemoryError())
+    >>> internal_error_text(MemoryError())
     'memory: there is not enough for this'
     """
     from traceback import walk_tb
@@ -289,11 +303,13 @@ def fault_text(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "memory: there is not enough for this"
     frames = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(error.__traceback__)]
-    own_frames = [f" ({frame})" for frame in frames if frame.startswith(PACKAGE)]
-    return visible(f"fault: {type(error).__name__}: {error}{''.join(own_frames[-1:])}; {report_place()}")
+    own_frames = [f" ({frame})" for frame in frames if frame.startswith(PACKAGE_NAME)]
+    return escape_unprintable(
+        f"fault: {type(error).__name__}: {error}{''.join(own_frames[-1:])}; {bug_report_request()}"
+    )
 
 
-def report_place() -> str:
+def bug_report_request() -> str:
     """Return a request to report a bug, with the address in the package metadata."""
     from importlib.metadata import PackageNotFoundError, metadata
 
@@ -307,22 +323,22 @@ def report_place() -> str:
     return f"please report it at {urls.get('Issues') or next(iter(urls.values()), fallback)}"
 
 
-def missing_error(error: ImportError) -> RunEnded:
+def report_missing_package(error: ImportError) -> EarlyExit:
     """Report a missing or too old package; return the exception to raise.
 
     The message has the command that installs all missing packages. Raises the error itself if it names a module of
     shapecalc, or none.
     """
-    from shapecalc.core.packages import missing
+    from shapecalc.core.packages import missing_package_message
 
     module = (error.name or "").partition(".")[0]
-    if module in ("", PACKAGE):
+    if module in ("", PACKAGE_NAME):
         raise error
-    tell(f"shapecalc: {missing(module)}")
-    return RunEnded(Exit.FILE)
+    print_stderr(f"shapecalc: {missing_package_message(module)}")
+    return EarlyExit(ExitCode.FILE)
 
 
-class ReadInput(Record):
+class ParsedInput(Record):
     """An input: its shape, the options that it implies, and its data if it is a file."""
 
     shape: str
@@ -330,17 +346,17 @@ class ReadInput(Record):
     source: Source | None
 
 
-def input_text(text: str) -> str:
+def read_input_text(text: str) -> str:
     """Return the text of an input shape; for `-` read the one line of standard input.
 
     Raises `ShapeError` (usage) if standard input is not one line, `EarlyExit` if it cannot be read.
     """
     if text.strip() != "-":
-        return without_padding(text)
-    lines = input_lines()
+        return strip_padding(text)
+    lines = read_input_lines()
     line = next(lines)
     if next(lines, None) is not None:
-        raise misuse(
+        raise usage_error(
             "standard input has more than one line, and one shape was expected",
             "many cases: shapecalc check -",
             argument="input",
@@ -348,29 +364,29 @@ def input_text(text: str) -> str:
     return line
 
 
-def input_lines() -> Iterator[str]:
+def read_input_lines() -> Iterator[str]:
     """Yield the non-blank lines of standard input as they arrive.
 
     From a terminal, read one line.
     Raises `ShapeError` (usage) if there is none, or if a line is too long; `EarlyExit` if it cannot be read.
     """
     if sys.stdin is not None and sys.stdin.isatty():
-        tell("shapecalc: reading a shape from the terminal; end it with a new line")
+        print_stderr("shapecalc: reading a shape from the terminal; end it with a new line")
         yield sys.stdin.readline().strip()
         return
     is_empty, bom = True, BOM
-    while raw := read_stdin(line=True):
-        if len(raw) > LONGEST_INPUT:
-            raise LONGEST_LINE.passed("a line is longer", argument="input")
+    while raw := read_stdin(one_line=True):
+        if len(raw) > MAX_INPUT_BYTES:
+            raise MAX_LINE_BYTES.error("a line is longer", argument="input")
         line, bom = raw.removeprefix(bom).decode("utf-8", "surrogateescape").strip(), b""
         if line:
             is_empty = False
             yield line
     if is_empty:
-        raise misuse("standard input is empty, and a shape was expected", argument="input")
+        raise usage_error("standard input is empty, and a shape was expected", argument="input")
 
 
-def holds_input() -> bool:
+def has_stdin_data() -> bool:
     """Return whether standard input is not a terminal and not empty.
 
     Wait for the first byte of a pipe.
@@ -383,54 +399,54 @@ def holds_input() -> bool:
         return True  # the read itself reports the error
 
 
-def read_stdin(most: int = LONGEST_INPUT + 1, *, line: bool = False) -> bytes:
+def read_stdin(limit: int = MAX_INPUT_BYTES + 1, *, one_line: bool = False) -> bytes:
     """Return standard input, or its next line, up to a limit in bytes.
 
     Raises `EarlyExit` if it cannot be read.
     """
     if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
+        raise report_stream_error("stdin", "it is closed")
     try:
-        return (sys.stdin.buffer.readline if line else sys.stdin.buffer.read)(most)
+        return (sys.stdin.buffer.readline if one_line else sys.stdin.buffer.read)(limit)
     except OSError as error:
-        raise stream_error("stdin", error.strerror) from None
+        raise report_stream_error("stdin", error.strerror) from None
 
 
-def read_input(text: str, options: Mapping[str, object], op: str) -> ReadInput:
+def read_input(text: str, options: Mapping[str, object], op: str) -> ParsedInput:
     """Return the input that a text names: a shape, or a file.
 
     The shape and the element type of a file are read from its header.
     Raises `ShapeError`: file if the file cannot be used, usage for an unknown dialect.
     """
-    if not is_file(text):
-        return ReadInput(text, options, None)
-    source = _opened(text)
-    dialect, _ = operator_in(OPS[op], options.get("dialect"))
-    dtype = element_type(source.dtype, dialect) if source.dtype else None
+    if not is_file_argument(text):
+        return ParsedInput(text, options, None)
+    source = _open_source(text)
+    dialect, _ = dialect_and_operator(OPS[op], options.get("dialect"))
+    dtype = parse_element_type(source.dtype, dialect) if source.dtype else None
     set_options = {name: value for name, value in options.items() if value is not None}
-    return ReadInput(shape_text(source.shape), {"dtype": dtype, **set_options}, source)
+    return ParsedInput(shape_text(source.shape), {"dtype": dtype, **set_options}, source)
 
 
-def read_operands(options: dict[str, object]) -> list[Source]:
+def open_operand_files(options: dict[str, object]) -> list[Source]:
     """Open the files among the operands and replace their names by their shapes.
 
     `options` is changed in place. Raises `ShapeError` (file) if a file cannot be used.
     """
     sources: list[Source] = []
     for name in ("operands", "weight"):
-        words = split(str(options.get(name) or ""))
-        files = {word: _opened(word) for word in words if is_file(word)}
+        words = split_unbracketed(str(options.get(name) or ""))
+        files = {word: _open_source(word) for word in words if is_file_argument(word)}
         if files:
             options[name] = " ".join([shape_text(files[word].shape) if word in files else word for word in words])
             sources += [files[word] for word in words if word in files]
     return sources
 
 
-def _opened(text: str) -> Source:
+def _open_source(text: str) -> Source:
     from shapecalc.engine.arrays import FileError, open_source
 
     if "://" in text:
-        raise misuse("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
+        raise usage_error("a store is a path, and this is a URL", "mount it, or copy it here", argument="input")
     try:
         return open_source(text)
     except FileError as error:
@@ -442,42 +458,48 @@ def file_error(error: Exception) -> ShapeError:
     return ShapeError(Problem(FILE, str(error), argument="input"))
 
 
-def told_defaults(stages: Sequence[Stage], given: Options, out: Output) -> dict[str, object]:
+def load_and_report_defaults(
+    stages: Sequence[StageRequest], options: Options, output_options: OutputOptions
+) -> dict[str, object]:
     """Return the defaults of options that are not set; report those that matter.
 
     A default is reported if it changes the rules that apply to a stage. `options` are those of all stages.
     Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
     """
-    set_options = {name: value for name, value in given.items() if value is not None}
-    defaults = {} if out.no_config else found_defaults([name for name in VARIABLES if name not in set_options])
+    set_options = {name: value for name, value in options.items() if value is not None}
+    defaults = (
+        {}
+        if output_options.no_config
+        else find_defaults([name for name in ENVIRONMENT_VARIABLES if name not in set_options])
+    )
     if not defaults:
         return {}
-    for default in changing(stages, set_options, defaults.values()) if not out.quiet else ():
-        tell(f"shapecalc: {default}")
+    for default in effective_defaults(stages, set_options, defaults.values()) if not output_options.quiet else ():
+        print_stderr(f"shapecalc: {default}")
     return {default.name: default.value for default in defaults.values()}
 
 
-def found_defaults(names: Sequence[str]) -> dict[str, Default]:
+def find_defaults(names: Sequence[str]) -> dict[str, Default]:
     """Return the defaults of some options, by name.
 
     The environment takes precedence over the nearest `pyproject.toml`.
     Raises `ShapeError`: usage for a bad value, file if a file cannot be read.
     """
-    texts = {name: text for name in names if (text := os.environ.get(VARIABLES[name]))}
-    path = _nearest_file() if len(texts) < len(names) else None
-    data = b"" if path is None else _text_of(path)
+    texts = {name: text for name in names if (text := os.environ.get(ENVIRONMENT_VARIABLES[name]))}
+    path = _find_pyproject() if len(texts) < len(names) else None
+    data = b"" if path is None else _read_config(path)
     compact = data.translate(None, b"\"' \t\r\n") if b"shapecalc" in data else b""
-    if not any(table in compact for table in TABLES):
+    if not any(table in compact for table in TABLE_SPELLINGS):
         path = None
     if not texts and path is None:
         return {}
-    from_environment = {name: read_default(name, text, VARIABLES[name]) for name, text in texts.items()}
-    values = read_table(data, path) if path else {}
-    from_file = {name: read_default(name, value, str(path)) for name, value in values.items() if name in names}
+    from_environment = {name: parse_default(name, text, ENVIRONMENT_VARIABLES[name]) for name, text in texts.items()}
+    values = parse_config_table(data, path) if path else {}
+    from_file = {name: parse_default(name, value, str(path)) for name, value in values.items() if name in names}
     return from_file | from_environment
 
 
-def _nearest_file() -> str | None:
+def _find_pyproject() -> str | None:
     """Return the path of the `pyproject.toml` in this or the nearest parent folder."""
     try:
         depth = os.getcwd().count(os.sep)  # noqa: PTH109 - importing `pathlib` takes longer than answering
@@ -491,10 +513,10 @@ def _nearest_file() -> str | None:
     return None
 
 
-def _text_of(path: str) -> bytes:
+def _read_config(path: str) -> bytes:
     """Return the head of a file; raise `ShapeError` (file) if it is unreadable."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-            return file.read(min(os.fstat(file.fileno()).st_size, LONGEST))
+            return file.read(min(os.fstat(file.fileno()).st_size, MAX_CONFIG_BYTES))
     except OSError as error:
         raise ShapeError(Problem(FILE, f"{path}: {error.strerror}", "--no-config leaves it out")) from None

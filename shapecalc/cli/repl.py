@@ -8,40 +8,40 @@ from contextlib import suppress
 from pathlib import Path
 
 from shapecalc.cli.answer import print_error
-from shapecalc.cli.app import is_message, run_line
-from shapecalc.cli.options import COMMANDS as PROGRAM
-from shapecalc.cli.options import PRINTING, Command, parameters_of, printing_options
+from shapecalc.cli.app import is_error_message, run_command_line
+from shapecalc.cli.options import COMMAND_MODULES as PROGRAM
+from shapecalc.cli.options import OUTPUT_OPTIONS, Command, op_command_parameters, select_output_options
 from shapecalc.cli.output import (
-    Exit,
-    Output,
-    RunEnded,
-    problem_code,
-    put,
-    stream_error,
-    tell,
-    tell_problem,
-    told_defaults,
+    EarlyExit,
+    ExitCode,
+    OutputOptions,
+    load_and_report_defaults,
+    print_problem,
+    print_stderr,
+    print_stdout,
+    problem_exit_code,
+    report_stream_error,
 )
 from shapecalc.core import commands
-from shapecalc.core.answers import NONE, Chain, Trace
-from shapecalc.core.ask import Stage, ask, chain_with_options, dialect_called, with_defaults
+from shapecalc.core.answers import EMPTY_DICT, Chain, Trace
+from shapecalc.core.ask import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
-from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.ops import OPS, every_rule
-from shapecalc.core.problem import Problem, ShapeError, misuse
-from shapecalc.core.readings import OTHER_WORDS, Held, is_shape, read_held
+from shapecalc.core.fixing import answer_chain, answer_request
+from shapecalc.core.ops import OPS, all_rules
+from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.readings import COMMAND_ALIASES, UserInput, is_shape, read_user_input
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, read_shape, shape_text, split, suggestion, visible
+from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, split_unbracketed, suggestion, truncate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer  # importing it takes as long as Typer
     from prompt_toolkit.document import Document
 
-    from shapecalc.cli.terminal import TerminalApp
+    from shapecalc.cli.terminal import AnyTerminalApp
 
-COMMANDS = {
+PROMPT_COMMANDS = {
     "explain": "print the steps of the last answer and a picture",
     "explain all": "the same, with every picture",
     "undo": "go back one answer",
@@ -52,11 +52,11 @@ COMMANDS = {
     "quit": "leave; so does ^D",
 }
 """Commands of the prompt itself, with their help."""
-SAME = {"?": "help", "exit": "quit"}
+PROMPT_ALIASES = {"?": "help", "exit": "quit"}
 """Aliases of commands."""
-LINES: list[Stage] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
+SAMPLE_STAGES: list[StageRequest] = [("reshape", {}), ("reshape", {"dialect": "onnx"}), ("shuffle", {})]
 """Stages that make every default relevant, so that all of them are reported."""
-HELP = """\
+HELP_TEXT = """\
   2,3,4               set the current shape; every answer becomes the new one, also called ans
   transpose 1,0,2     carry the current shape through an op; its options are the command's
   reshape ans 0,-1    the same, with the input named
@@ -68,12 +68,12 @@ class Reply(Record):
     """The reply to a line: an answer for stdout, a message or a problem for stderr."""
 
     answer: str = ""
-    story: str = ""
+    message: str = ""
     problem: Problem | None = None
     pieces: tuple[tuple[str | None, str], ...] = ()
-    code: int = Exit.YES
-    done: bool = False
-    line: tuple[str, ...] = ()
+    code: int = ExitCode.OK
+    ends_session: bool = False
+    command_words: tuple[str, ...] = ()
     """Words of a command line that the whole program runs."""
 
 
@@ -85,11 +85,11 @@ class Session:
     ['2,3,4', '3,2,4', '3,8', '3,2,4']
     """
 
-    def __init__(self, defaults: Mapping[str, object] = NONE) -> None:
+    def __init__(self, defaults: Mapping[str, object] = EMPTY_DICT) -> None:
         """Start without a shape; ops without a default dialect use their own."""
         self._defaults = dict(defaults)
-        self._past: list[Shape] = []
-        self._last: Trace | Chain | None = None
+        self._shapes: list[Shape] = []
+        self._last_answer: Trace | Chain | None = None
 
     @property
     def dialect(self) -> str | None:
@@ -99,189 +99,195 @@ class Session:
     @property
     def shape(self) -> Shape | None:
         """The current shape, or None at first."""
-        return self._past[-1] if self._past else None
+        return self._shapes[-1] if self._shapes else None
 
     def reply(self, line: str) -> Reply:
         """Return the reply to a line; errors are replies as well."""
         try:
-            words = commands.respelled(split(line))
+            words = commands.resolve_aliases(split_unbracketed(line))
             return self._reply(line.strip(), words) if words else Reply()
         except ShapeError as error:
-            if is_message(line):
-                return Reply(line=("--", line.strip()))
-            pieces = ((None, visible(line.strip()[:200])),)
-            return Reply(problem=error.problem, pieces=pieces, code=problem_code(error.problem))
+            if is_error_message(line):
+                return Reply(command_words=("--", line.strip()))
+            pieces = ((None, escape_unprintable(line.strip()[:200])),)
+            return Reply(problem=error.problem, pieces=pieces, code=problem_exit_code(error.problem))
 
     def _reply(self, line: str, words: list[str]) -> Reply:
         """Return the reply to a non-empty line; raise `ShapeError`."""
         if words[0] == "chain" and len(words) > 1:
-            line, words = " ".join(words[1:]), split(" ".join(words[1:]))
+            line, words = " ".join(words[1:]), split_unbracketed(" ".join(words[1:]))
         if "|" in line:
             shape, stages = commands.read_chain(f"ans | {line}" if words[0] in OPS else line)
-            return self._keep(answer_chain(self._input(shape), chain_with_options(stages, {}, self._defaults), {}))
-        error = commands.elsewhere_error(words[0])
+            return self._record_answer(
+                answer_chain(self._resolve_input(shape), apply_chain_options(stages, {}, self._defaults), {})
+            )
+        error = commands.unsupported_op_error(words[0])
         if error is not None:
             raise error
         if words[0] in OPS:
-            stage = commands.read_stage(words, with_input=_names_input(words, self.shape is not None))
-            options = with_defaults(stage.op, self._defaults, stage.options)
-            return self._keep(answer(ask(stage.op, self._input(stage.input or "ans"), options)))
-        name = SAME.get(words[0], words[0])
+            stage = commands.read_stage(words, with_input=_has_own_input(words, self.shape is not None))
+            options = apply_defaults(stage.op, self._defaults, stage.options)
+            return self._record_answer(
+                answer_request(make_request(stage.op, self._resolve_input(stage.input or "ans"), options))
+            )
+        name = PROMPT_ALIASES.get(words[0], words[0])
         method: Callable[[list[str]], Reply] | None = getattr(self, f"_reply_to_{name}", None)
         if method is not None:
             return method(words[1:])
         if words == ["ans"]:
-            return Reply(self._input("ans"))
+            return Reply(self._resolve_input("ans"))
         if is_shape(line):
-            self._past.append(read_shape(line))
-            return Reply(self._input("ans"))
-        return Reply(line=self._held_line(line, words))
+            self._shapes.append(parse_shape(line))
+            return Reply(self._resolve_input("ans"))
+        return Reply(command_words=self._inferred_line(line, words))
 
-    def _input(self, text: str) -> str:
+    def _resolve_input(self, text: str) -> str:
         """Replace `ans` by the current shape; raise `ShapeError` (usage) without one."""
         if text != "ans":
             return text
         if self.shape is None:
-            raise misuse("there is no current shape yet", "write one: 2,3,4")
+            raise usage_error("there is no current shape yet", "write one: 2,3,4")
         return shape_text(self.shape)
 
-    def _keep(self, answer: Trace | Chain) -> Reply:
+    def _record_answer(self, answer: Trace | Chain) -> Reply:
         """Store an answer as the last one, and return the reply for it.
 
         Its output becomes the current shape, unless an op of it ends a chain. A refusal is not stored.
         """
         if answer.output is None:
             trace = answer.traces[-1]
-            pieces = tuple(commands.command_pieces(trace.op, commands.texts_of(trace.request)))
-            return Reply(problem=answer.problem, pieces=pieces, code=Exit.UNRESOLVED)
-        self._last = answer
+            pieces = tuple(commands.command_pieces(trace.op, commands.argument_texts(trace.request)))
+            return Reply(problem=answer.problem, pieces=pieces, code=ExitCode.UNRESOLVED)
+        self._last_answer = answer
         if not any(OPS[trace.op].ends_chain for trace in answer.traces):
-            self._past.append(answer.output)
-        return Reply(shape_text(answer.output), "\n".join(answer.limits))
+            self._shapes.append(answer.output)
+        return Reply(shape_text(answer.output), "\n".join(answer.caveats))
 
-    def _held_line(self, text: str, words: list[str]) -> tuple[str, ...]:
+    def _inferred_line(self, text: str, words: list[str]) -> tuple[str, ...]:
         """Infer the command line that a text stands for.
 
         The current shape is the input of code without one. Raises `ShapeError` (usage) if no command line fits.
         """
-        if words[0] in PROGRAM or words[0] in OTHER_WORDS:
+        if words[0] in PROGRAM or words[0] in COMMAND_ALIASES:
             return tuple(words)
         for candidate in ((text,), tuple(words)):
-            line = read_held(Held(candidate, candidate, is_message))
+            line = read_user_input(UserInput(candidate, candidate, is_error_message))
             if line and line[0] == "code" and "--input" not in line and self.shape is not None:
                 return (*line, "--input", shape_text(self.shape))
             if line:
                 return ("--", *candidate)
-        known = [*OPS, *PROGRAM, *(name.split()[0] for name in COMMANDS)]
-        raise misuse(f"there is no operation '{visible(brief(words[0]))}'", suggestion(words[0], known))
+        known = [*OPS, *PROGRAM, *(name.split()[0] for name in PROMPT_COMMANDS)]
+        raise usage_error(
+            f"there is no operation '{escape_unprintable(truncate(words[0]))}'", suggestion(words[0], known)
+        )
 
     def _reply_to_explain(self, words: list[str]) -> Reply:
-        if self._last is None:
-            raise misuse("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
+        if self._last_answer is None:
+            raise usage_error("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
-            raise misuse(f"explain has no argument, or all, and not '{visible(brief(words[0]))}'")
-        from shapecalc.view.canvas import strokes_for
-        from shapecalc.view.story import story
+            raise usage_error(f"explain has no argument, or all, and not '{escape_unprintable(truncate(words[0]))}'")
+        from shapecalc.view.canvas import glyphs_for_encoding
+        from shapecalc.view.story import draw_story
 
-        strokes = strokes_for(getattr(sys.stdout, "encoding", None))
-        return Reply(str(story(self._last, strokes=strokes, more="" if words else "explain all")))
+        strokes = glyphs_for_encoding(getattr(sys.stdout, "encoding", None))
+        return Reply(str(draw_story(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))
 
     def _reply_to_undo(self, words: list[str]) -> Reply:
-        if len(self._past) < 2:
-            raise misuse("there is nothing to go back to")
-        self._past.pop()
-        return Reply(self._input("ans"))
+        if len(self._shapes) < 2:
+            raise usage_error("there is nothing to go back to")
+        self._shapes.pop()
+        return Reply(self._resolve_input("ans"))
 
     def _reply_to_dialect(self, words: list[str]) -> Reply:
         if not words:
             return Reply("\n".join(f"{'*' if name == self.dialect else ' '} {name}" for name in DIALECTS))
-        self._defaults["dialect"] = dialect_called(words[0]).name
-        return Reply(story=f"asking {self.dialect}")
+        self._defaults["dialect"] = lookup_dialect(words[0]).name
+        return Reply(message=f"asking {self.dialect}")
 
     def _reply_to_ops(self, words: list[str]) -> Reply:
         lines = [
-            f"  {commands.usage(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
+            f"  {commands.usage_hint(op, with_input=False).removeprefix('write ')}\n      {op.summary}"
             for op in OPS.values()
         ]
         return Reply("\n".join(lines))
 
     def _reply_to_help(self, words: list[str]) -> Reply:
-        return Reply(HELP + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in COMMANDS.items()))
+        return Reply(HELP_TEXT + "\n".join(f"  {name.ljust(18)}  {text}" for name, text in PROMPT_COMMANDS.items()))
 
     def _reply_to_quit(self, words: list[str]) -> Reply:
-        return Reply(done=True)
+        return Reply(ends_session=True)
 
 
-def _names_input(words: list[str], has_shape: bool) -> bool:
+def _has_own_input(words: list[str], has_shape: bool) -> bool:
     """Return whether the line of an op has an input of its own.
 
     It does if its first value is `ans`, or if it has one value more than the op has parameters.
     """
     values, op = commands.read_values(words), OPS[words[0]]
     if values[:1] == ["ans"] or not has_shape:
-        return values[:1] == ["ans"] or len(values) in (len(op.slots) + 1, len(op.places) + 1)
-    return bool(op.places) and len(values) == len(op.places) + 1
+        return values[:1] == ["ans"] or len(values) in (len(op.positional_names) + 1, len(op.positional_or_named) + 1)
+    return bool(op.positional_or_named) and len(values) == len(op.positional_or_named) + 1
 
 
-def words_after(text: str) -> list[str]:
+def completions_after(text: str) -> list[str]:
     """Return the completions after a text: commands and ops, then options and values.
 
-    >>> words_after("dialect ")[:2], words_after("2,3 | reshape 6 --dialect ")[:2], words_after("2,3 ")
+    >>> completions_after("dialect ")[:2], completions_after("2,3 | reshape 6 --dialect ")[:2], completions_after("2,3 ")
     (['onnx', 'tensorrt'], ['onnx', 'tensorrt'], [])
     """
     _, bar, stage = text.rpartition("|")
     words = stage.split()
     if not words:
-        return [*OPS] if bar else [*OPS, *(name.split()[0] for name in COMMANDS), "ans"]
+        return [*OPS] if bar else [*OPS, *(name.split()[0] for name in PROMPT_COMMANDS), "ans"]
     if words[0] in OPS:
-        return [*(["ans"] if len(words) == 1 and not bar else []), *_option_words(words[0], words[-1])]
-    known: dict[str, Iterable[str]] = {"dialect": DIALECTS, "why": every_rule()}
+        return [*(["ans"] if len(words) == 1 and not bar else []), *_option_completions(words[0], words[-1])]
+    known: dict[str, Iterable[str]] = {"dialect": DIALECTS, "why": all_rules()}
     return [*known.get(text.strip(), ())]
 
 
-def _option_words(op: str, last: str) -> Iterable[str]:
+def _option_completions(op: str, last: str) -> Iterable[str]:
     """Return the values of the option if one is the last word, else the options."""
     options = [
         parameter
-        for parameter in parameters_of(OPS[op])
-        if isinstance(parameter, commands.Option) and parameter.name not in PRINTING
+        for parameter in op_command_parameters(OPS[op])
+        if isinstance(parameter, commands.Option) and parameter.name not in OUTPUT_OPTIONS
     ]
     for option in options:
-        if last in (option.spelling, option.short) and option.takes is commands.Takes.TEXT:
+        if last in (option.spelling, option.short) and option.kind is commands.OptionKind.TEXT:
             return option.completions() if option.completions else ()
-    switches = [option for option in options if option.takes is commands.Takes.SWITCH]
+    switches = [option for option in options if option.kind is commands.OptionKind.SWITCH]
     off = [f"--no-{switch.spelling.removeprefix('--')}" for switch in switches]
     return [*(option.spelling for option in options), *off]
 
 
-def run_repl(app: TerminalApp, out: Output) -> int:
+def run_repl(app: AnyTerminalApp, output_options: OutputOptions) -> int:
     """Answer lines until the input ends or `quit`."""
     try:
-        session = Session(told_defaults(LINES, {}, out))
+        session = Session(load_and_report_defaults(SAMPLE_STAGES, {}, output_options))
     except ShapeError as error:
-        return print_error(error, "repl", {}, out)
+        return print_error(error, "repl", {}, output_options)
     if sys.stdin is None:
-        raise stream_error("stdin", "it is closed")
+        raise report_stream_error("stdin", "it is closed")
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     if not (sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()):
         try:
             return _answer_lines(session, sys.stdin, app)[0]
         except OSError as error:
-            raise stream_error("stdin", error.strerror) from None
-    return _answer_keyboard(session, app)
+            raise report_stream_error("stdin", error.strerror) from None
+    return _run_interactive(session, app)
 
 
-def _answer_keyboard(session: Session, app: TerminalApp) -> int:
+def _run_interactive(session: Session, app: AnyTerminalApp) -> int:
     """Run an interactive prompt until ^D or `quit`; ^C cancels a line or its answer."""
     from platformdirs import user_state_path
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import DynamicCompleter
     from prompt_toolkit.history import InMemoryHistory
 
-    tell("shapecalc: write a shape, then ops; Tab completes, help lists the rest")
+    print_stderr("shapecalc: write a shape, then ops; Tab completes, help lists the rest")
     file = user_state_path("shapecalc", appauthor=False) / "history"
-    history = InMemoryHistory(_past_lines(file))
-    completer = DynamicCompleter(lambda: completer_at(editor.default_buffer.document))
+    history = InMemoryHistory(_read_history(file))
+    completer = DynamicCompleter(lambda: make_completer(editor.default_buffer.document))
     editor: PromptSession[str] = PromptSession(
         history=history, completer=completer, complete_while_typing=False, enable_suspend=True
     )
@@ -289,28 +295,28 @@ def _answer_keyboard(session: Session, app: TerminalApp) -> int:
     while not done:
         last = history.get_strings()[-1:]
         try:
-            text = editor.prompt(_prompt(session))
+            text = editor.prompt(_prompt_text(session))
             if text and [text] != last:
-                complaint = _keep_line(text, file) or complaint
+                complaint = _append_history(text, file) or complaint
             done = _answer_lines(session, text.split("\n"), app)[1]
         except EOFError:
             done = True
         except KeyboardInterrupt:
             continue
     if complaint:
-        tell(f"shapecalc: history: {complaint}")
-    return Exit.YES
+        print_stderr(f"shapecalc: history: {complaint}")
+    return ExitCode.OK
 
 
-def completer_at(document: Document) -> Completer:
+def make_completer(document: Document) -> Completer:
     """Return the completer of the word before the cursor."""
     from prompt_toolkit.completion import WordCompleter
 
     word = document.get_word_before_cursor(WORD=True)
-    return WordCompleter(words_after(document.text_before_cursor.removesuffix(word)), WORD=True)
+    return WordCompleter(completions_after(document.text_before_cursor.removesuffix(word)), WORD=True)
 
 
-def _past_lines(file: Path) -> list[str]:
+def _read_history(file: Path) -> list[str]:
     """Return the last lines of the history file; none if it cannot be read."""
     lines: list[str] = []
     with suppress(OSError):
@@ -318,7 +324,7 @@ def _past_lines(file: Path) -> list[str]:
     return list(filter(None, lines))[-1000:]
 
 
-def _keep_line(line: str, file: Path) -> str:
+def _append_history(line: str, file: Path) -> str:
     """Append a line to the history file; return the error, empty if there is none."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -329,51 +335,53 @@ def _keep_line(line: str, file: Path) -> str:
     return ""
 
 
-def _answer_lines(session: Session, lines: Iterable[str], app: TerminalApp) -> tuple[int, bool]:
+def _answer_lines(session: Session, lines: Iterable[str], app: AnyTerminalApp) -> tuple[int, bool]:
     """Answer lines; return their largest exit code, and whether one was `quit`."""
-    worst = Exit.YES
+    worst = ExitCode.OK
     for line in lines:
         reply = session.reply(line)
-        if reply.done:
+        if reply.ends_session:
             return worst, True
         _print_reply(reply)
-        worst = max(worst, reply.code, _run(reply.line, app) if reply.line else Exit.YES)
+        worst = max(
+            worst, reply.code, _run_program_command(reply.command_words, app) if reply.command_words else ExitCode.OK
+        )
     return worst, False
 
 
-def _run(words: tuple[str, ...], app: TerminalApp) -> int:
+def _run_program_command(words: tuple[str, ...], app: AnyTerminalApp) -> int:
     """Run a command line of the program; return its exit code.
 
     An `EarlyExit` ends the command, not the prompt.
     """
     try:
-        return run_line(words, app)
-    except RunEnded as ended:
+        return run_command_line(words, app)
+    except EarlyExit as ended:
         return ended.code
 
 
 def _print_reply(reply: Reply) -> None:
     if reply.answer:
-        put(reply.answer)
-    if reply.story:
-        tell(reply.story)
+        print_stdout(reply.answer)
+    if reply.message:
+        print_stderr(reply.message)
     if reply.problem:
-        tell_problem(reply.problem, list(reply.pieces))
+        print_problem(reply.problem, list(reply.pieces))
 
 
-def _prompt(session: Session) -> str:
+def _prompt_text(session: Session) -> str:
     shape = "" if session.shape is None else shape_text(session.shape)
-    return " ".join(filter(None, [brief(shape), session.dialect])) + "> "
+    return " ".join(filter(None, [truncate(shape), session.dialect])) + "> "
 
 
 REPL_COMMAND = Command(
     run=run_repl,
-    parameters=printing_options("no_config"),
+    parameters=select_output_options("no_config"),
     summary="Open a prompt that keeps a current shape, which each op changes.",
     examples="""\
   shapecalc repl
   printf '2,3,4\\nreshape 0,-1\\n' | shapecalc repl""",
-    more=""" It reads what shapecalc reads, a message or a line of code too. From a pipe, the exit
+    details=""" It reads what shapecalc reads, a message or a line of code too. From a pipe, the exit
 code is the largest of its lines.""",
     opens_app=True,
 )

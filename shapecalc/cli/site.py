@@ -14,45 +14,49 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.cli.answer import print_error, write_file
-from shapecalc.cli.app import is_message, run_line
-from shapecalc.cli.options import COMMANDS, Argument, Command, printing_options
-from shapecalc.cli.output import Exit, Output, RunEnded, fault_text, put, tell
+from shapecalc.cli.app import is_error_message, run_command_line
+from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, select_output_options
+from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_error_text, print_stderr, print_stdout
 from shapecalc.core.commands import Option
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.readings import OTHER_WORDS, Held, read_held
+from shapecalc.core.readings import COMMAND_ALIASES, UserInput, read_user_input
 from shapecalc.core.record import fields
-from shapecalc.core.text import brief, split, visible
+from shapecalc.core.text import escape_unprintable, split_unbracketed, truncate
 from shapecalc.teaching import judging
-from shapecalc.teaching.lessons import Lesson, judge, path_lessons
-from shapecalc.view.files import svg
+from shapecalc.teaching.lessons import Lesson, judge_lesson, load_path_lessons
+from shapecalc.view.files import render_svg
 
-PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """Files of Pyodide that the page needs."""
-PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
+PACKED_PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
 """Python packages in the page, besides the standard library."""
-PAGE = "cli/site_page"
+PAGE_FOLDER = "cli/site_page"
 """Folder of the HTML, CSS and JavaScript files of the page."""
-LEFT_OUT = tuple(f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "view/fonts", PAGE))
+EXCLUDED_FOLDERS = tuple(
+    f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "view/fonts", PAGE_FOLDER)
+)
 """Folders that are not packed."""
-KINDS = (".py", ".toml", ".txt", ".html")
+PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")
 """Suffixes of the files that are packed."""
-PICTURE = "picture.svg"
+PICTURE_PATH = "picture.svg"
 """Path to which the script of the page has pictures written."""
-INSTALLED_ONLY = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
+UNAVAILABLE_COMMANDS = ("tui", "serve", "drill", "repl", "mcp", "model", "check", "match", "site")
 """Commands that need a terminal, files or other programs."""
 
 
-def run_site(folder: str, pyodide: str, out: Output) -> int:
+def run_site(folder: str, pyodide: str, output_options: OutputOptions) -> int:
     """Write the page to a folder, and print the name of the folder."""
     try:
-        size = _write_page(Path(folder), Path(pyodide), force=out.force)
+        size = _write_page(Path(folder), Path(pyodide), force=output_options.force)
     except ShapeError as error:
-        return print_error(error, "site", {}, out)
-    if not out.quiet:
-        put(visible(folder))
-        tell(visible(f"shapecalc: {size / 1e6:.1f} MB; to see it: python3 -m http.server -d {folder}"))
-    return Exit.YES
+        return print_error(error, "site", {}, output_options)
+    if not output_options.quiet:
+        print_stdout(escape_unprintable(folder))
+        print_stderr(
+            escape_unprintable(f"shapecalc: {size / 1e6:.1f} MB; to see it: python3 -m http.server -d {folder}")
+        )
+    return ExitCode.OK
 
 
 def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
@@ -60,41 +64,41 @@ def _write_page(folder: Path, pyodide: Path, *, force: bool) -> int:
 
     Raises `ShapeError` (file) if Pyodide is missing or the folder is not empty, `OSError` if writing fails.
     """
-    if missing := [name for name in PYODIDE if not (pyodide / name).is_file()]:
+    if missing := [name for name in PYODIDE_FILES if not (pyodide / name).is_file()]:
         message = f"{pyodide} lacks {', '.join(missing)} of the npm package pyodide"
         raise ShapeError(Problem(FILE, message, "npm pack pyodide, unpack it, and add --pyodide package"))
     if folder.is_dir() and any(folder.iterdir()) and not force:
         raise ShapeError(Problem(FILE, f"{folder} is not empty; --force writes over it"))
-    contents = {file.name: file.read_bytes() for file in (files("shapecalc") / PAGE).iterdir()}
+    contents = {file.name: file.read_bytes() for file in (files("shapecalc") / PAGE_FOLDER).iterdir()}
     keys = ("id", "title", "text", "question", "point")
-    stations = [{key: getattr(lesson, key) for key in keys} | _asked_of(lesson.task) for lesson in path_lessons()]
-    contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _program()}
-    contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE}
+    stations = [{key: getattr(lesson, key) for key in keys} | _task_json(lesson.task) for lesson in load_path_lessons()]
+    contents |= {"stations.json": json.dumps(stations).encode(), "program.zip": _build_program_zip()}
+    contents |= {name: (pyodide / name).read_bytes() for name in PYODIDE_FILES}
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in contents.items():
         write_file(str(folder / name), data, force=force)
     return sum(map(len, contents.values()))
 
 
-def _asked_of(task: judging.Task) -> dict[str, str]:
-    return {"asks": task.asks, "right": judging.prediction_text(judging.right_prediction(task))}
+def _task_json(task: judging.Task) -> dict[str, str]:
+    return {"asks": task.prompt, "right": judging.prediction_text(judging.correct_prediction(task))}
 
 
-def _program() -> bytes:
+def _build_program_zip() -> bytes:
     """Return a zip of the Python packages and the manual pages.
 
     The zip is reproducible: entries are sorted and have no timestamps.
     """
     from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-    from shapecalc.cli.info import PAGES, file_name, page_source
+    from shapecalc.cli.info import MANUAL_PAGES, page_file_name, read_page_source
 
-    entries = {f"shapecalc/man/{file_name(page)}": page_source(page).encode() for page in PAGES}
-    for package in PACKAGES:
+    entries = {f"shapecalc/man/{page_file_name(page)}": read_page_source(page).encode() for page in MANUAL_PAGES}
+    for package in PACKED_PACKAGES:
         root: Any = files(package)  # a folder, or one in a zip
         for file in root.rglob("*"):
             name = f"{package}/{file.relative_to(root)}".replace("\\", "/")
-            if name.endswith(KINDS) and not name.startswith(LEFT_OUT):
+            if name.endswith(PACKED_SUFFIXES) and not name.startswith(EXCLUDED_FOLDERS):
                 entries[name] = file.read_bytes()
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
@@ -108,17 +112,17 @@ SITE_COMMAND = Command(
     parameters=[
         Argument("folder", "the folder to write, new or empty", "FOLDER"),
         Option("pyodide", "The npm package.", metavar="DIR", default="node_modules/pyodide", shows_default=True),
-        *printing_options("force", "quiet"),
+        *select_output_options("force", "quiet"),
     ],
     summary="Write a static page that runs shapecalc in a browser, without a server.",
     examples="""\
   npm pack pyodide && tar -xf pyodide-*.tgz
   shapecalc site public --pyodide package""",
-    more=" Any place for static files can hold it. It fetches nothing from elsewhere; its address holds the question.",
+    details=" Any place for static files can hold it. It fetches nothing from elsewhere; its address holds the question.",
 )
 
 
-def answer_line(text: str, *more: str) -> str:
+def answer_line(text: str, *options: str) -> str:
     """Run a command line with more options; return its output as JSON.
 
     `code` is the exit code, `out` and `told` are the text on stdout and stderr, `picture` is an SVG or empty.
@@ -128,66 +132,74 @@ def answer_line(text: str, *more: str) -> str:
     """
     stdout, stderr = (TextIOWrapper(BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
     with redirect_stdout(stdout), redirect_stderr(stderr):
-        code = _run([*_words_of(text), *more])
+        code = _run_in_page([*_split_words(text), *options])
     texts = {name: stream.buffer.getvalue().decode() for name, stream in (("out", stdout), ("told", stderr))}
-    path, svg_text = Path(PICTURE), ""
-    if PICTURE in more and path.exists():
+    path, svg_text = Path(PICTURE_PATH), ""
+    if PICTURE_PATH in options and path.exists():
         svg_text = path.read_text("utf-8")
         path.unlink()
     return json.dumps({"code": code, **texts, "picture": svg_text})
 
 
-def _words_of(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Split a line into words; keep a text such as an error message as one word.
 
-    >>> _words_of("$ shapecalc reshape 2,3 6"), _words_of("shape '[8, 3]' is invalid for input of size 16")
+    >>> _split_words("$ shapecalc reshape 2,3 6"), _split_words("shape '[8, 3]' is invalid for input of size 16")
     (['reshape', '2,3', '6'], ['--', "shape '[8, 3]' is invalid for input of size 16"])
     """
     text = text.strip().removeprefix("$ ").removeprefix("shapecalc ")
     try:
-        words = split(text)
-        is_known = not words or any(words[0] in names for names in (OPS, COMMANDS, OTHER_WORDS))
-        is_whole = is_message(text) if is_known else read_held(Held((text,), (text,), is_message)) is not None
+        words = split_unbracketed(text)
+        is_known = not words or any(words[0] in names for names in (OPS, COMMAND_MODULES, COMMAND_ALIASES))
+        is_whole = (
+            is_error_message(text)
+            if is_known
+            else read_user_input(UserInput((text,), (text,), is_error_message)) is not None
+        )
     except ShapeError:
         is_whole = True
     return ["--", text] if is_whole else words
 
 
-def _run(words: list[str]) -> int:
+def _run_in_page(words: list[str]) -> int:
     """Run a command line in the page and return its exit code."""
     name = next((word for word in words if word != "--"), "")
     try:
-        if name in INSTALLED_ONLY:
+        if name in UNAVAILABLE_COMMANDS:
             raise ImportError(name)
-        return run_line(words, None)
-    except RunEnded as ended:
+        return run_command_line(words, None)
+    except EarlyExit as ended:
         return ended.code
     except ImportError:
-        tell(visible(f"shapecalc: {brief(name)} needs files, a terminal or a package that a page does not have"))
-        return Exit.FILE
+        print_stderr(
+            escape_unprintable(
+                f"shapecalc: {truncate(name)} needs files, a terminal or a package that a page does not have"
+            )
+        )
+        return ExitCode.FILE
     except Exception as error:
-        tell(f"shapecalc: {fault_text(error)}")
-        return Exit.FAULT
+        print_stderr(f"shapecalc: {internal_error_text(error)}")
+        return ExitCode.FAULT
 
 
-def asked(station: str, width: int) -> str:
+def station_picture(station: str, width: int) -> str:
     """Return the picture of the task of a lesson as SVG.
 
-    >>> "<svg" in asked("order", 60)
+    >>> "<svg" in station_picture("order", 60)
     True
     """
-    task = next(lesson.task for lesson in path_lessons() if lesson.id == station)
-    return svg(judging.task_picture(task, judging.answer_line(task.question), width=width, height=16), task.asks)
+    task = next(lesson.task for lesson in load_path_lessons() if lesson.id == station)
+    return render_svg(judging.draw_task(task, judging.answer_line(task.question), width=width, height=16), task.prompt)
 
 
-def judged(question: str, typed: str, station: str) -> str:
+def judge_prediction(question: str, prediction: str, station: str) -> str:
     """Judge the prediction of an answer; return the verdict as JSON.
 
     `station` is the id of a lesson, which knows typical mistakes, or empty.
 
-    >>> json.loads(judged("reshape 2,3,4 0,-1", "2,12", ""))["said"]
+    >>> json.loads(judge_prediction("reshape 2,3,4 0,-1", "2,12", ""))["said"]
     'the 0 at index 0 copies dim 0, which is 2; -1 = 24 / 2 = 12'
     """
-    default = Lesson("", "", "", question, judging.account(judging.answer_line(question)))
-    lesson = next((lesson for lesson in path_lessons() if lesson.id == station), default)
-    return json.dumps(fields(judge(lesson, typed)))
+    default = Lesson("", "", "", question, judging.derivation_text(judging.answer_line(question)))
+    lesson = next((lesson for lesson in load_path_lessons() if lesson.id == station), default)
+    return json.dumps(fields(judge_lesson(lesson, prediction)))

@@ -12,40 +12,51 @@ from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_answer, print_error
 from shapecalc.cli.misread import split_shape_error
-from shapecalc.cli.model import NODE
-from shapecalc.cli.options import MOST_STEPS, Argument, Command, command_words, printing_options
-from shapecalc.cli.output import Exit, Output, input_text, put, stream_error, tell, told_defaults
-from shapecalc.core.ask import Stage
-from shapecalc.core.commands import Option, Takes, read_chain
+from shapecalc.cli.model import NODE_OPTION
+from shapecalc.cli.options import MAX_STEP, Argument, Command, command_line_argument, select_output_options
+from shapecalc.cli.output import (
+    ExitCode,
+    OutputOptions,
+    load_and_report_defaults,
+    print_stderr,
+    print_stdout,
+    read_input_text,
+    report_stream_error,
+)
+from shapecalc.core.ask import StageRequest
+from shapecalc.core.commands import Option, OptionKind, read_chain
 from shapecalc.core.ops import OPS
-from shapecalc.core.packages import missing
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.text import visible
+from shapecalc.core.text import escape_unprintable
 
 if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
 
 
-TerminalApp = Any
+AnyTerminalApp = Any
 """An object with the interface of `__main__.TerminalApp`, which imports this package."""
-INSTEAD = "shapecalc OP ... --explain=all prints the same pictures"
+PICTURES_HINT = "shapecalc OP ... --explain=all prints the same pictures"
 """Hint for users without a suitable terminal."""
-LAST = "last"
+LAST_STEP = "last"
 """Value of `--step` for the end of the steps, with nothing hidden."""
 
 
-def _print_refusal(error: ShapeError, command: str, words: Sequence[str], out: Output) -> int:
+def _print_opening_error(error: ShapeError, command: str, words: Sequence[str], output_options: OutputOptions) -> int:
     """Print why the app is not opened, and return the exit code.
 
     An error about a shape that a shell has split takes precedence.
     """
     command_line: dict[str, object] = {"command": " ".join(words) or None}
-    return print_error(split_shape_error([command, *words]) or error, command, command_line, out)
+    return print_error(split_shape_error([command, *words]) or error, command, command_line, output_options)
 
 
-def opening_question(
-    app: TerminalApp, words: Sequence[str], out: Output, shape: Callable[[], str] = lambda: input_text("-")
+def read_opening_question(
+    app: AnyTerminalApp,
+    words: Sequence[str],
+    output_options: OutputOptions,
+    read_shape: Callable[[], str] = lambda: read_input_text("-"),
 ) -> Any:
     """Return the question with which the app opens, and report the defaults.
 
@@ -53,13 +64,13 @@ def opening_question(
     Raises `ShapeError`: usage if the words or a default cannot be parsed, file if a file cannot be read.
     """
     question = app.question_of(words, {})
-    defaults = told_defaults(_stages_of(question, words), {}, out) if words else {}
+    defaults = load_and_report_defaults(_question_stages(question, words), {}, output_options) if words else {}
     question = app.question_of(words, defaults) if defaults else question
-    return question.with_text("input", shape()) if question.texts.get("input", "").strip() == "-" else question
+    return question.with_text("input", read_shape()) if question.texts.get("input", "").strip() == "-" else question
 
 
-def opening_course(
-    lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, alone: bool = False
+def load_opening_course(
+    lesson_file: str | None, *, lesson: bool, notes: bool = False, path: bool = False, without_question: bool = False
 ) -> Course | None:
     """Return the course with which the app opens, if any.
 
@@ -67,42 +78,51 @@ def opening_course(
     Raises `ShapeError`: file if the file of lessons cannot be read, usage for a mistake in it.
     """
     is_requested = lesson_file or lesson or notes or path
-    if not (is_requested or alone):
+    if not (is_requested or without_question):
         return None
-    from shapecalc.teaching.lessons import Course, first_course, lessons, own_lessons, path_lessons, read_lesson_file
+    from shapecalc.teaching.lessons import (
+        Course,
+        introductory_course,
+        load_lessons,
+        load_path_lessons,
+        parse_own_lessons,
+        read_lesson_file,
+    )
 
     if not is_requested:
-        return first_course()
+        return introductory_course()
     if path and lesson_file:
-        raise misuse("--path and --lesson-file cannot be combined")
+        raise usage_error("--path and --lesson-file cannot be combined")
     if path:
-        return Course(path_lessons(), notes, path=True)
-    return Course(own_lessons(lesson_file, read_lesson_file(lesson_file)) if lesson_file else lessons(), notes)
+        return Course(load_path_lessons(), notes, path=True)
+    return Course(
+        parse_own_lessons(lesson_file, read_lesson_file(lesson_file)) if lesson_file else load_lessons(), notes
+    )
 
 
-def _stages_of(question: Any, words: Sequence[str]) -> list[Stage]:
+def _question_stages(question: Any, words: Sequence[str]) -> list[StageRequest]:
     """Return the stages of a question; of chains those that can be parsed."""
     if question.op in OPS:
         return [(question.op, question.settings)]
-    stages: list[Stage] = []
+    stages: list[StageRequest] = []
     for text in words[1:]:
         with suppress(ShapeError):
             stages += read_chain(text)[1]
     return stages
 
 
-def _shape_from_stdin() -> str:
+def _read_shape_from_stdin() -> str:
     """Read the shape on standard input, then connect standard input to the terminal.
 
     Raises `ShapeError` (usage) if standard input is a terminal already, or if there is no terminal.
     """
     if sys.stdin is not None and sys.stdin.isatty():
-        raise misuse("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
-    text = input_text("-")
+        raise usage_error("there is no shape on standard input, only the keyboard", "echo 2,3,4 | shapecalc tui - ...")
+    text = read_input_text("-")
     try:
         os.dup2(os.open("/dev/tty", os.O_RDWR), 0)
     except OSError:
-        raise misuse("the app needs a terminal to read its keys from", INSTEAD) from None
+        raise usage_error("the app needs a terminal to read its keys from", PICTURES_HINT) from None
     return text
 
 
@@ -112,15 +132,15 @@ def check_terminal() -> None:
     TERM is required where `termios` exists; Windows consoles do not set it.
     """
     if sys.stdin is None or sys.stderr is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise misuse("the app needs a terminal, for its keys and on standard error", INSTEAD)
+        raise usage_error("the app needs a terminal, for its keys and on standard error", PICTURES_HINT)
     if find_spec("termios") and os.environ.get("TERM", "") in ("", "dumb"):
-        raise misuse("the app cannot draw on a terminal of the kind TERM names", INSTEAD)
+        raise usage_error("the app cannot draw on a terminal of the kind TERM names", PICTURES_HINT)
     if (sys.stderr.encoding or "").lower().replace("-", "") != "utf8":
-        raise misuse(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", INSTEAD)
+        raise usage_error(f"the app needs a terminal in UTF-8, and this one is in {sys.stderr.encoding}", PICTURES_HINT)
 
 
 @contextmanager
-def stdout_at_terminal() -> Iterator[None]:
+def redirect_stdout_to_terminal() -> Iterator[None]:
     """Redirect stdout to the terminal on stderr temporarily.
 
     Textual reads the size of the terminal from stdout, and assumes 80x24 if that is a pipe.
@@ -137,93 +157,104 @@ def stdout_at_terminal() -> Iterator[None]:
         os.close(original)
 
 
-LESSONS = (
-    Option("lesson", "Open with the lessons.", Takes.NOTHING),
+LESSON_OPTIONS = (
+    Option("lesson", "Open with the lessons.", OptionKind.FLAG),
     Option("lesson_file", "Open with the lessons of this file, as in shapecalc-lessons(5).", metavar="FILE"),
 )
-STEP = Option(
+STEP_OPTION = Option(
     "place",
     "Open at this step, from 1, or past the last, with nothing hidden.",
-    metavar=f"N|{LAST}",
+    metavar=f"N|{LAST_STEP}",
     long="--step",
-    completions=lambda: [LAST],
-    least=1,
-    most=MOST_STEPS,
+    completions=lambda: [LAST_STEP],
+    minimum=1,
+    maximum=MAX_STEP,
 )
-PARAMETERS: tuple[Argument | Option, ...] = (
-    command_words("any op's command line, or that of chain or equiv", "[OP ARGS...]", "chain", "equiv", required=False),
-    STEP,
-    *LESSONS,
-    Option("path", "Open with the first ten minutes again: what a dim is, 0, -1, a permutation.", Takes.NOTHING),
-    Option("notes", "Show the speaker's notes of the lessons.", Takes.NOTHING),
-    Option("big", "Draw it in large figures, for a projector.", Takes.NOTHING),
+TUI_PARAMETERS: tuple[Argument | Option, ...] = (
+    command_line_argument(
+        "any op's command line, or that of chain or equiv", "[OP ARGS...]", "chain", "equiv", required=False
+    ),
+    STEP_OPTION,
+    *LESSON_OPTIONS,
+    Option("path", "Open with the first ten minutes again: what a dim is, 0, -1, a permutation.", OptionKind.FLAG),
+    Option("notes", "Show the speaker's notes of the lessons.", OptionKind.FLAG),
+    Option("big", "Draw it in large figures, for a projector.", OptionKind.FLAG),
     Option("model", "Open the list of this model's nodes.", metavar="FILE.onnx"),
-    NODE,
-    *printing_options("no_config"),
+    NODE_OPTION,
+    *select_output_options("no_config"),
 )
 
 
 def run_tui(
-    app: TerminalApp, words: list[str] | None, model: str | None, node: str | None, out: Output, **given: Any
+    app: AnyTerminalApp,
+    words: list[str] | None,
+    model: str | None,
+    node: str | None,
+    output_options: OutputOptions,
+    **options: Any,
 ) -> int:
     """Run the app at a model or a question, and print the answer if F10 ended it.
 
     Raises `ShapeError` (usage) for an invalid step.
     """
-    words, step = words or [], _place(given.pop("place"))
+    words, step = words or [], _parse_step(options.pop("place"))
     try:
-        if model is not None and not words and not any(given.values()):
-            return _run_model(app, model, node)
+        if model is not None and not words and not any(options.values()):
+            return _open_model(app, model, node)
         if model is not None or node is not None:
             message = "the only option that --model takes here is --node"
-            raise misuse(message, "shapecalc tui --model FILE.onnx --node NAME")
-        question = opening_question(app, words, out, _shape_from_stdin)
-        big = given.pop("big")
-        course = opening_course(**given, alone=step == 0 and not (words or big))
+            raise usage_error(message, "shapecalc tui --model FILE.onnx --node NAME")
+        question = read_opening_question(app, words, output_options, _read_shape_from_stdin)
+        big = options.pop("big")
+        course = load_opening_course(**options, without_question=step == 0 and not (words or big))
         check_terminal()
     except ShapeError as error:
-        return _print_refusal(error, "tui", words, out)
-    with stdout_at_terminal():
+        return _print_opening_error(error, "tui", words, output_options)
+    with redirect_stdout_to_terminal():
         result, code = app.open(question, step, course, big=big)
     if result is None:
         return int(code)
     if result.answer is not None:
-        return print_answer(result.answer, out)
-    return Exit.YES if result.problem is None else print_error(ShapeError(result.problem), question.op, {}, out)
+        return print_answer(result.answer, output_options)
+    return (
+        ExitCode.OK
+        if result.problem is None
+        else print_error(ShapeError(result.problem), question.op, {}, output_options)
+    )
 
 
-def _place(step: str | None) -> int | None:
+def _parse_step(step: str | None) -> int | None:
     """Parse the step to open at: an index from 0, or None for the end.
 
     Raises `ShapeError` (usage).
     """
-    if step is not None and step.strip() == LAST:
+    if step is not None and step.strip() == LAST_STEP:
         return None
-    return 0 if step is None else int(replace(STEP, takes=Takes.NUMBER).value(step)) - 1
+    return 0 if step is None else int(replace(STEP_OPTION, kind=OptionKind.NUMBER).parse_value(step)) - 1
 
 
-def _run_model(app: TerminalApp, file: str, node: str | None) -> int:
+def _open_model(app: AnyTerminalApp, file: str, node: str | None) -> int:
     """Run the app at a model or one of its nodes; raise `ShapeError` (usage, file)."""
-    from shapecalc.cli.model_report import fixed_lines, mended_report
+    from shapecalc.cli.model_report import fix_report_lines, write_fixed_model
     from shapecalc.models.free_dims import SizeOptions
-    from shapecalc.models.judge import report_of
-    from shapecalc.models.report import found_node
+    from shapecalc.models.judge import report_model
+    from shapecalc.models.report import find_node
 
-    report = report_of(file, SizeOptions(), [] if node is None else [node])
-    index = 0 if node is None else report.nodes.index(found_node(report, node))
+    report = report_model(file, SizeOptions(), [] if node is None else [node])
+    index = 0 if node is None else report.nodes.index(find_node(report, node))
     check_terminal()
 
     def write_fixed(path: str) -> list[str]:
-        fixed_report = mended_report(file, SizeOptions(), path, {}, force=False, prove=True)
-        return fixed_lines(fixed_report, fixed_report.fixed) if fixed_report.fixed else []
+        fixed_report = write_fixed_model(file, SizeOptions(), path, {}, force=False, prove=True)
+        return fix_report_lines(fixed_report, fixed_report.fix_result) if fixed_report.fix_result else []
 
-    with stdout_at_terminal():
+    with redirect_stdout_to_terminal():
         return int(app.open_model(report, index, write_fixed))
 
 
 TUI_COMMAND = Command(
     run=run_tui,
-    parameters=PARAMETERS,
+    parameters=TUI_PARAMETERS,
     summary="See, step by step, how 0, -1 and permutations map input dims to output dims.",
     examples="""\
   shapecalc tui
@@ -235,16 +266,16 @@ TUI_COMMAND = Command(
   shapecalc tui --lesson-file week3.toml --notes
   shapecalc tui --model yolo.onnx
   s=$(shapecalc tui reshape 2,3,4 0,-1)""",
-    more=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the answer.",
+    details=" At first it shows all of a request, and asks without one; ^G changes that. F10 quits and prints the answer.",
     opens_app=True,
-    takes_unknown=True,
+    accepts_unknown_options=True,
 )
 
 
 def run_serve(
-    app: TerminalApp,
+    app: AnyTerminalApp,
     words: list[str] | None,
-    out: Output,
+    output_options: OutputOptions,
     *,
     host: str,
     port: int,
@@ -257,36 +288,42 @@ def run_serve(
     try:
         import asyncio
 
-        from shapecalc.serving.server import Serving, is_loopback, new_door, serve, url_host
+        from shapecalc.serving.server import ServerConfig, create_access_policy, host_for_url, is_loopback, serve
     except ImportError as error:
-        raise stream_error("serve", missing(str(error.name), "serve")) from None
+        raise report_stream_error("serve", missing_package_message(str(error.name), "serve")) from None
     words = words or []
     try:
-        command = list(app.visit(opening_question(app, words, out), opening_course(**course)))
-        door = new_door(host, allow_host or [])
+        command = list(app.visit(read_opening_question(app, words, output_options), load_opening_course(**course)))
+        door = create_access_policy(host, allow_host or [])
     except ShapeError as error:
-        return _print_refusal(error, "serve", words, out)
-    with _listening(host, port) as server_socket:
-        address = f"http://{url_host(host)}:{port}/?token={door.token}"
-        put(address)
-        tell("shapecalc: serving until interrupted; the apps that are served open no files and write none")
+        return _print_opening_error(error, "serve", words, output_options)
+    with _listen(host, port) as server_socket:
+        address = f"http://{host_for_url(host)}:{port}/?token={door.token}"
+        print_stdout(address)
+        print_stderr("shapecalc: serving until interrupted; the apps that are served open no files and write none")
         if not is_loopback(host):
-            tell("shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted")
+            print_stderr(
+                "shapecalc: the address and all that is typed can be read on the network, since nothing is encrypted"
+            )
         remove_file = _open_browser(address) if opens else lambda: None
         try:
-            asyncio.run(serve(Serving(command, door, sessions, tell, entered=remove_file), server_socket))
+            asyncio.run(
+                serve(ServerConfig(command, door, sessions, print_stderr, on_page_request=remove_file), server_socket)
+            )
         finally:
             remove_file()
-    return Exit.YES
+    return ExitCode.OK
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address; raise `EarlyExit` if that fails."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
-        raise stream_error(f"{visible(host)}:{port}", getattr(error, "strerror", None) or str(error)) from None
+        raise report_stream_error(
+            f"{escape_unprintable(host)}:{port}", getattr(error, "strerror", None) or str(error)
+        ) from None
 
 
 def _open_browser(address: str) -> Callable[[], None]:
@@ -306,21 +343,21 @@ def _open_browser(address: str) -> Callable[[], None]:
     return lambda: page.unlink(missing_ok=True)
 
 
-def _number(name: str, help: str, default: str, most: int) -> Option:
-    return Option(name, help, Takes.NUMBER, "N", default=default, shows_default=True, least=1, most=most)
+def _number_option(name: str, help: str, default: str, most: int) -> Option:
+    return Option(name, help, OptionKind.NUMBER, "N", default=default, shows_default=True, minimum=1, maximum=most)
 
 
 SERVE_COMMAND = Command(
     run=run_serve,
     parameters=[
-        replace(PARAMETERS[0], help="the request to open with"),
+        replace(TUI_PARAMETERS[0], help="the request to open with"),
         Option("host", "The address to listen on.", metavar="ADDRESS", default="127.0.0.1", shows_default=True),
-        _number("port", "The port to listen on, 1 to 65535.", "8000", 65535),
-        Option("allow_host", "Another host name that browsers may use; may be repeated.", Takes.TEXTS, "NAME"),
-        _number("sessions", "How many may use it at once, 1 to 256.", "8", 256),
-        Option("opens", "Open the address in a browser.", Takes.NOTHING, long="--open"),
-        *LESSONS,
-        *printing_options("no_config"),
+        _number_option("port", "The port to listen on, 1 to 65535.", "8000", 65535),
+        Option("allow_host", "Another host name that browsers may use; may be repeated.", OptionKind.TEXTS, "NAME"),
+        _number_option("sessions", "How many may use it at once, 1 to 256.", "8", 256),
+        Option("opens", "Open the address in a browser.", OptionKind.FLAG, long="--open"),
+        *LESSON_OPTIONS,
+        *select_output_options("no_config"),
     ],
     summary="Serve the terminal app to a browser on this machine.",
     examples="""\
@@ -329,7 +366,7 @@ SERVE_COMMAND = Command(
   shapecalc serve --open --port 8080
   shapecalc serve --lesson-file week3.toml
   shapecalc serve --host 0.0.0.0 --allow-host box.example""",
-    more=" Whoever has the address that is printed can use it. It needs the packages aiohttp and textual-serve.",
+    details=" Whoever has the address that is printed can use it. It needs the packages aiohttp and textual-serve.",
     opens_app=True,
-    takes_unknown=True,
+    accepts_unknown_options=True,
 )

@@ -16,49 +16,51 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from shapecalc.cli.options import COMMANDS, EPILOG, PRINTING, Argument, Command, command_named
-from shapecalc.cli.output import Exit, abandon_stdout, tell
+from shapecalc.cli.options import COMMAND_MODULES, EPILOG, OUTPUT_OPTIONS, Argument, Command, load_command
+from shapecalc.cli.output import ExitCode, discard_stdout, print_stderr
 from shapecalc.core.ask import switch_name
-from shapecalc.core.commands import ALL, ASKING, VALUED, Option, Takes
+from shapecalc.core.commands import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
 from shapecalc.core.dialects.base import Dialect, Param
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, operator_of
 
-KINDS: dict[Takes, tuple[Any, Any]] = {
-    Takes.NOTHING: (bool, False),
-    Takes.MORE: (int, 0),
-    Takes.SWITCH: (bool | None, None),
-    Takes.TEXT: (str | None, None),
-    Takes.TEXTS: (list[str] | None, None),
-    Takes.NUMBER: (str | None, None),
+TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
+    OptionKind.FLAG: (bool, False),
+    OptionKind.FLAG_OR_ALL: (int, 0),
+    OptionKind.SWITCH: (bool | None, None),
+    OptionKind.TEXT: (str | None, None),
+    OptionKind.TEXTS: (list[str] | None, None),
+    OptionKind.NUMBER: (str | None, None),
 }
 """Type annotation and default of an option in Typer, by the kind of its value."""
 
 
-def run_typer(words: Sequence[str]) -> int:
+def run_completion(words: Sequence[str]) -> int:
     """Print completions or a completion script, and return the exit code."""
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")  # bash, or another shell
     try:
-        return int(app(line.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0)
+        return int(
+            build_app(line.split()[1:] or words or [""])(words, prog_name="shapecalc", standalone_mode=False) or 0
+        )
     except TyperException as error:
-        tell(f"shapecalc: usage: {error.format_message()}")
-        return Exit.USAGE
+        print_stderr(f"shapecalc: usage: {error.format_message()}")
+        return ExitCode.USAGE
     except SystemExit as ended:
         if not isinstance(ended.__context__, OSError):
             return int(ended.code or 0)
-        abandon_stdout()  # Typer exits like this if the reader of stdout has gone
-        return Exit.YES
+        discard_stdout()  # Typer exits like this if the reader of stdout has gone
+        return ExitCode.OK
 
 
 def help_text(name: str) -> str:
     """Return the help of a command."""
-    program: Any = get_command(app([name]))
+    program: Any = get_command(build_app([name]))
     context = program.context_class(program, info_name="shapecalc", **program.context_settings)
     command = program.commands[name]
     return str(command.get_help(command.context_class(command, info_name=name, parent=context)))
 
 
-def app(words: Sequence[str] = ()) -> typer.Typer:
+def build_app(words: Sequence[str] = ()) -> typer.Typer:
     """Return the Typer app for some words.
 
     If the first word is a command, the app has that one only, since building all is slow. If it is not, or is
@@ -71,28 +73,28 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    program.callback()(_take_own_options)
-    names = [*OPS, *COMMANDS]
+    program.callback()(_global_options_callback)
+    names = [*OPS, *COMMAND_MODULES]
     for name in [*words[:1]] if words and words[0] in names else names:
-        command = command_named(name)
+        command = load_command(name)
         program.command(
             name,
-            cls=ShapeCommand,
+            cls=StableHelpCommand,
             context_settings={"ignore_unknown_options": True},
             short_help=command.summary,
             help=command.help,
             epilog=EPILOG if name in OPS else None,
-        )(_function_of(command) if not words or name in words else lambda: None)
+        )(_signature_stub(command) if not words or name in words else lambda: None)
     return program
 
 
-def _take_own_options(
+def _global_options_callback(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
     """Declare the options before any command for Typer, which reads the signature."""
 
 
-def _function_of(command: Command) -> Callable[..., None]:
+def _signature_stub(command: Command) -> Callable[..., None]:
     """Return a stub whose signature lists the parameters of a command.
 
     Typer inspects the signature, and never calls the function.
@@ -125,16 +127,16 @@ def _typer_argument(argument: Argument) -> tuple[Any, Any]:
 
 def _typer_option(option: Option) -> tuple[Any, Any]:
     """Return the Typer annotation and the default of an option."""
-    kind, default = KINDS[option.takes]
+    kind, default = TYPER_TYPES[option.kind]
     spellings = [option.spelling, option.short] if option.short else [option.spelling]
-    if option.takes is Takes.SWITCH:
+    if option.kind is OptionKind.SWITCH:
         spellings = [f"{option.spelling}/--no-{option.spelling.removeprefix('--')}"]
     names = option.completions() if option.lists_completions and option.completions else ()
     info = typer.Option(
         *spellings,
         help=f"{option.help}: {', '.join(names)}" if names else option.help,
-        metavar=option.metavar if option.takes in VALUED else None,
-        count=option.takes is Takes.MORE,
+        metavar=option.metavar if option.kind in VALUE_KINDS else None,
+        count=option.kind is OptionKind.FLAG_OR_ALL,
         autocompletion=_completion(option),
         show_default=option.shows_default,
     )
@@ -147,27 +149,27 @@ def _completion(parameter: Argument | Option) -> Callable[..., list[str]] | None
         return None
     first = isinstance(parameter, Argument) and parameter.completes_first
     return lambda ctx, incomplete: (  # Typer requires these parameter names
-        [] if first and ctx.params.get(parameter.name) else names_starting(names(), incomplete)
+        [] if first and ctx.params.get(parameter.name) else names_with_prefix(names(), incomplete)
     )
 
 
-def names_starting(names: Iterable[str], text: str) -> list[str]:
+def names_with_prefix(names: Iterable[str], prefix: str) -> list[str]:
     """Return the names that start with a text.
 
-    >>> names_starting(["onnx", "onednn", "numpy"], "on")
+    >>> names_with_prefix(["onnx", "onednn", "numpy"], "on")
     ['onnx', 'onednn']
     """
-    return [name for name in names if name.startswith(text)]
+    return [name for name in names if name.startswith(prefix)]
 
 
-class ShapeCommand(TyperCommand):
+class StableHelpCommand(TyperCommand):
     """A Typer command whose help is the same in every version of Typer."""
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return the completions of a word, with `=all` for options that accept it."""
         counted = [name for param in self.params if getattr(param, "count", False) for name in param.opts]
         items = super().shell_complete(ctx, incomplete)
-        with_all = [type(item)(f"{item.value}{ALL}", help=item.help) for item in items if item.value in counted]
+        with_all = [type(item)(f"{item.value}{ALL_SUFFIX}", help=item.help) for item in items if item.value in counted]
         return [*items, *(item for item in with_all if item.value[:2] == "--")]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -190,8 +192,8 @@ class ShapeCommand(TyperCommand):
             row = param.get_help_record(ctx)
             if param.param_type_name == "argument" and row is not None:
                 rows["Arguments"].append((str(param.metavar), row[1]))
-            elif row is not None and not (op and (param.name in PRINTING or param.name in ASKING)):
-                owners = "" if op is None else owners_of(op, str(param.name))
+            elif row is not None and not (op and (param.name in OUTPUT_OPTIONS or param.name in RULE_OPTIONS)):
+                owners = "" if op is None else exclusive_dialect_names(op, str(param.name))
                 rows.setdefault(f"Options of {owners}" if owners else "Options", []).append(row)
         for title, section_rows in rows.items():
             if section_rows:
@@ -201,22 +203,24 @@ class ShapeCommand(TyperCommand):
             formatter.write("\nAll ops have --dialect, --expect, --explain, --json and more: shapecalc help options\n")
 
 
-def owners_of(op: Op, name: str) -> str:
+def exclusive_dialect_names(op: Op, name: str) -> str:
     """Return the names of the dialects to which an option of an op is limited.
 
     The text is empty if the default dialect of the op has the option.
 
-    >>> owners_of(OPS["reshape"], "reverse"), owners_of(OPS["reshape"], "allowzero")
+    >>> exclusive_dialect_names(OPS["reshape"], "reverse"), exclusive_dialect_names(OPS["reshape"], "allowzero")
     ('mxnet', '')
     """
     param = next((param for param in params_of(op) if param.name == name), None)
-    owners = [dialect.name for dialect in dialects_with(op) if _has(op, dialect, param, name)]
+    owners = [dialect.name for dialect in dialects_with(op) if _dialect_has_option(op, dialect, param, name)]
     return "" if op.default_dialect in owners else ", ".join(owners)
 
 
-def _has(op: Op, row: Dialect, param: Param | None, name: str) -> bool:
+def _dialect_has_option(op: Op, dialect: Dialect, param: Param | None, name: str) -> bool:
     """Return whether a dialect has an option of an op, as a parameter or a switch."""
     if param is None:
-        return switch_name(op, row) == name
-    operator = operator_of(op, row)
-    return param.is_taken_by(row) and (param in op.params or (operator is not None and param in operator.params))
+        return switch_name(op, dialect) == name
+    operator = operator_of(op, dialect)
+    return param.is_supported_by(dialect) and (
+        param in op.params or (operator is not None and param in operator.params)
+    )

@@ -7,10 +7,10 @@ that it determines and the axes that the dim comes from. A `Trace` is a request 
 
 from __future__ import annotations
 
-from shapecalc.core.conditions import Condition, Conditions, Never, combine, solved_names
-from shapecalc.core.dims import Dim, Shape, all_known, plain, rewrite
-from shapecalc.core.moves import Combine, Dims, Move, Permute, Pick, Reshape
-from shapecalc.core.problem import Problem, Rule, misuse
+from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, simplify_conditions, solve_equalities
+from shapecalc.core.dims import Dim, Shape, is_concrete, substitute_dims, to_json
+from shapecalc.core.moves import Combine, Move, Permute, Reshape, ShapeVector, StridedSlice
+from shapecalc.core.problem import Problem, Rule, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, replace
 from shapecalc.core.text import shape_text
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from typing import Any, ClassVar, Self, TypeAlias
 
-    from shapecalc.core.layout import Moves
+    from shapecalc.core.layout import MoveChain
     from shapecalc.core.origins import Origins
-    from shapecalc.core.results import Result, Wanted
+    from shapecalc.core.results import NameRequest, SizeExpression
 
 
-NONE: FrozenDict = FrozenDict()
-HERE = "_"
+EMPTY_DICT: FrozenDict = FrozenDict()
+CHAIN_TENSOR = "_"
 """The placeholder for the tensor of a chain among the operands of a stage."""
 Names = tuple[str, ...]
 
@@ -35,21 +35,21 @@ class Request(Record):
 
     op: str
     input: Shape
-    arguments: Mapping[str, Any] = NONE
+    arguments: Mapping[str, Any] = EMPTY_DICT
     """The arguments of the op, by name."""
     dialect: str = "onnx"
     opset: int | None = None
     dtype: str | None = None
     switch: bool | None = None
     """The setting of the dialect's switch; None if it was omitted."""
-    written: Mapping[str, str] = NONE
+    written: Mapping[str, str] = EMPTY_DICT
     """The texts of the arguments by name; empty for Python values."""
-    known: Mapping[str, Result | None] = NONE
+    names_in_use: Mapping[str, SizeExpression | None] = EMPTY_DICT
     """The names in use before this request in a chain, with the definitions of named results."""
 
     def __post_init__(self) -> None:
         """Convert the mappings to immutable ones."""
-        self._arguments, self._written, self._known = map(FrozenDict, (self.arguments, self.written, self.known))
+        self._arguments, self._written, self._known = map(FrozenDict, (self.arguments, self.written, self.names_in_use))
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -64,7 +64,7 @@ class Request(Record):
     @property
     def symbolic(self) -> bool:
         """Whether any dim contains a name."""
-        return not all_known(self.dims)
+        return not is_concrete(self.dims)
 
 
 def shapes_in(value: object) -> tuple[Shape, ...]:
@@ -82,7 +82,7 @@ def shapes_in(value: object) -> tuple[Shape, ...]:
     return (value,)
 
 
-class Kind(Choice):
+class StageKind(Choice):
     """The kinds of stages.
 
     Mypy reports a kind that a picture or a code writer does not handle.
@@ -128,7 +128,7 @@ class Step(Record):
     """The dim that the step determines; for a step about all dims, the shape."""
     conditions: Conditions = ()
     """The conditions on named sizes under which the step holds."""
-    facts: FrozenDict = NONE
+    facts: FrozenDict = EMPTY_DICT
     """Further values for the explanation, by name."""
     alternatives: Conditions = ()
     """Conditions each of which, instead of the step's own, leads to another answer."""
@@ -163,14 +163,14 @@ class Step(Record):
 class Stage(Record):
     """One stage of an op: the requested value, the steps and the move."""
 
-    kind: Kind
+    kind: StageKind
     label: str
     """The name of the stage: that of the op, or that of an argument of a composite op."""
     argument: str
     """The name of the argument that requests this stage."""
     before: Shape
     """The shape before the stage."""
-    asked: Shape = ()
+    requested: Shape = ()
     """The requested shape, permutation or axes; `()` if none were given."""
     steps: tuple[Step, ...] = ()
     """The steps up to the one that was refused."""
@@ -201,11 +201,11 @@ class Stage(Record):
         """
         self._steps = tuple(steps)
         self._move = move
-        self._after = None if move is None else move.after(self.before)
+        self._after = None if move is None else move.output_shape(self.before)
         return self
 
 
-Reasons: TypeAlias = "Generator[Stage | Step | Move | Wanted, None, Shape]"
+OpEvents: TypeAlias = "Generator[Stage | Step | Move | NameRequest, None, Shape]"
 """The generator that runs an op. For each stage it yields the `Stage`, its `Step`s and its `Move`. It yields a
 `NameRequest` before it uses the name. It returns the output shape."""
 Stages = tuple[Stage, ...]
@@ -214,9 +214,9 @@ Stages = tuple[Stage, ...]
 class Answer(Record):
     """The base of `Trace` and `Chain`."""
 
-    __slots__ = ("_assumes", "_concrete", "_moves", "_origins")
+    __slots__ = ("_assumes", "_is_concrete", "_moves", "_origins")
 
-    shown_as: ClassVar[Callable[..., str]]
+    render_as: ClassVar[Callable[..., str]]
     """The function that renders an answer as a MIME type.
 
     `shapecalc/__init__.py` sets it, because core must not import the pictures.
@@ -226,7 +226,7 @@ class Answer(Record):
         """Initialize the values that are computed on first access."""
         self._assumes: Names | Callable[[], Names] = ()
         self._moves: tuple[Move, ...] | None = None
-        self._concrete: bool | None = None
+        self._is_concrete: bool | None = None
         self._origins: Origins | None = None
 
     def __str__(self) -> str:
@@ -264,12 +264,12 @@ class Answer(Record):
             self._assumes = self._assumes()
         return self._assumes
 
-    def assuming(self, assumes: Callable[[], Names]) -> Self:
+    def set_assumes(self, compute: Callable[[], Names]) -> Self:
         """Set the function that computes `assumes`, and return the answer.
 
         This mutates the record, which is safe because only the caller has a reference to it.
         """
-        self._assumes = assumes
+        self._assumes = compute
         return self
 
     @property
@@ -302,7 +302,7 @@ class Answer(Record):
         return self._origins
 
     @property
-    def results(self) -> Mapping[str, Result]:
+    def results(self) -> Mapping[str, SizeExpression]:
         """The definitions of new names, such as `H1` for `(H - 1)//2 + 1`."""
         return {name: result for trace in self.traces for name, result in trace.results.items()}
 
@@ -321,13 +321,13 @@ class Answer(Record):
         """Return whether an alternative is consistent with the other steps."""
         others = [condition for other in self.steps if other is not step for condition in other.conditions]
         try:
-            combine([*others, alternative])
-        except Never:
+            simplify_conditions([*others, alternative])
+        except Unsatisfiable:
             return False
         return True
 
     @property
-    def left_out(self) -> Names:
+    def omitted_switches(self) -> Names:
         """The omitted switches that a dialect requires.
 
         The answer is the same for all their settings.
@@ -335,17 +335,19 @@ class Answer(Record):
         return tuple([name for trace in self.traces for name, value in trace.options.items() if value is None])
 
     @property
-    def limits(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[str, ...]:
         """The conditions of the answer and its omitted switches, as sentences."""
-        same = [f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.left_out)]
-        return (*same, *[f"holds when {condition.words}" for condition in self.conditions])
+        same = [
+            f"{name} was left out; on or off, the answer is the same" for name in dict.fromkeys(self.omitted_switches)
+        ]
+        return (*same, *[f"holds when {condition.phrase}" for condition in self.conditions])
 
     @property
-    def concrete(self) -> bool:
+    def is_concrete(self) -> bool:
         """Whether there is an output and all dims of input and output are numbers."""
-        if self._concrete is None:
-            self._concrete = self.output is not None and all_known(self.input + self.output)
-        return self._concrete
+        if self._is_concrete is None:
+            self._is_concrete = self.output is not None and is_concrete(self.input + self.output)
+        return self._is_concrete
 
     def explain(self, *, everything: bool = False) -> None:
         """Print the flow of the answer, its most informative picture and all steps.
@@ -355,11 +357,11 @@ class Answer(Record):
         import sys
 
         encoding = getattr(sys.stdout, "encoding", None)
-        print(type(self).shown_as(self, "text/plain", encoding, everything=everything))
+        print(type(self).render_as(self, "text/plain", encoding, everything=everything))
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """Return the answer for a notebook, as a picture and as text."""
-        return {kind: type(self).shown_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
+        return {kind: type(self).render_as(self, kind, "utf-8") for kind in ("image/svg+xml", "text/plain")}
 
     def _conclusions_json(self) -> dict[str, object]:
         from shapecalc.core.origins import origins_json
@@ -367,37 +369,37 @@ class Answer(Record):
         conditions, assumes = [str(condition) for condition in self.conditions], list(self.assumes)
         content = {"conditions": conditions, "assumes": assumes, "origins": origins_json(self.origins)}
         if self.results:
-            from shapecalc.core.results import shown  # few answers have named results
+            from shapecalc.core.results import result_texts  # few answers have named results
 
-            content["results"] = shown(self.results)
+            content["results"] = result_texts(self.results)
         return content | ({"alternatives": list(map(str, self.alternatives))} if self.alternatives else {})
 
 
 class Trace(Answer):
     """A request, its stages with their steps, and the output or the problem."""
 
-    __slots__ = ("_tells",)
+    __slots__ = ("_compute_extras",)
 
     request: Request
     version: int | None = None
     """The operator's version; None if the dialect has no versions."""
-    options: Mapping[str, object] = NONE
+    options: Mapping[str, object] = EMPTY_DICT
     """The settings in effect, such as that of the switch, including defaults."""
     stages: Stages = ()
     """The stages of the op in order, up to the one that was refused."""
     output: Shape | None = None
     problem: Problem | None = None
     conditions: Conditions = ()
-    given: tuple[Step, ...] = ()
+    input_steps: tuple[Step, ...] = ()
     """The steps before those of the op, for the fractions in the request."""
-    results: Mapping[str, Result] = NONE
+    results: Mapping[str, SizeExpression] = EMPTY_DICT
     """The definitions of the names that this trace introduces in its chain."""
 
     def __post_init__(self) -> None:
         """Convert the mappings to immutable ones."""
         super().__post_init__()
         self._options, self._results = map(FrozenDict, (self.options, self.results))
-        self._tells: Callable[[Trace], Mapping[str, object]] | None = None
+        self._compute_extras: Callable[[Trace], Mapping[str, object]] | None = None
 
     def __hash__(self) -> int:
         return hash((Trace, self.request, self.output))
@@ -425,17 +427,17 @@ class Trace(Answer):
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps for fractions in the request and those of the stages, in order."""
-        steps = self.given
+        steps = self.input_steps
         for stage in self.stages:
             steps += stage.steps
         return steps
 
-    def telling(self, tells: Callable[[Trace], Mapping[str, object]]) -> Trace:
+    def set_extras(self, compute: Callable[[Trace], Mapping[str, object]]) -> Trace:
         """Set the function that computes `extras`, and return the trace.
 
         This mutates the record, which is safe because only the caller has a reference to it.
         """
-        self._tells = tells
+        self._compute_extras = compute
         return self
 
     @property
@@ -444,7 +446,7 @@ class Trace(Answer):
 
         `outputs` are the shapes of all parts, and `inferred` are the lengths of axes.
         """
-        return NONE if self._tells is None or self.output is None else self._tells(self)
+        return EMPTY_DICT if self._compute_extras is None or self.output is None else self._compute_extras(self)
 
     def with_problem(self, problem: Problem) -> Trace:
         """Return the trace with a problem instead of its output."""
@@ -457,12 +459,12 @@ class Trace(Answer):
             "dialect": self.dialect,
             "version": self.version,
             "options": dict(self.options),
-            "request": {name: plain(value) for name, value in self.request.arguments.items()},
-            "input": plain(self.input),
-            "output": plain(self.output),
-            **{name: plain(value) for name, value in self.extras.items()},
+            "request": {name: to_json(value) for name, value in self.request.arguments.items()},
+            "input": to_json(self.input),
+            "output": to_json(self.output),
+            **{name: to_json(value) for name, value in self.extras.items()},
             **self._conclusions_json(),
-            "steps": [_step_json("input", step) for step in self.given]
+            "steps": [_step_json("input", step) for step in self.input_steps]
             + [_step_json(stage.label, step) for stage in self.stages for step in stage.steps],
             "problem": self.problem and self.problem.as_json(),
         }
@@ -487,84 +489,86 @@ class Chain(Answer):
         """Return the chain as the JSON object documented in shapecalc(1)."""
         return {
             "op": self.op,
-            "input": plain(self.input),
+            "input": to_json(self.input),
             "stages": [trace.as_json() for trace in self.traces],
-            "output": plain(self.output),
+            "output": to_json(self.output),
             **self._conclusions_json(),
             "problem": self.problem and self.problem.as_json(),
         }
 
 
-def moves_of(answer: Answer) -> Moves:
+def moves_of(answer: Answer) -> MoveChain:
     """Return the moves of an answer on its input.
 
     Raises `ShapeError` (usage) if the elements cannot be followed: op `shape`, and ops of several operands.
     """
-    from shapecalc.core.layout import Moves  # a request for the shape alone needs no layout
+    from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no layout
 
     for stage in answer.stages:
-        if isinstance(stage.move, Dims):
-            raise misuse("shape returns dims, so no element moves")
+        if isinstance(stage.move, ShapeVector):
+            raise usage_error("shape returns dims, so no element moves")
         if isinstance(stage.move, Combine):
             message = f"elements of {stage.label} come from several operands or places, and cannot be followed"
-            raise misuse(message, "ask for the shape alone")
-    return Moves(answer.input, answer.moves)
+            raise usage_error(message, "ask for the shape alone")
+    return MoveChain(answer.input, answer.moves)
 
 
 def stage_origins(shape: Shape, stages: Stages, output: Shape, conditions: Conditions) -> Origins:
     """Return the origin of each output dim of stages on an input of `shape`."""
     finished = tuple([stage for stage in stages if stage.move is not None])
     moves = tuple([stage.move for stage in finished if stage.move is not None])
-    if any(isinstance(move, Dims) for move in moves):
+    if any(isinstance(move, ShapeVector) for move in moves):
         return (None,) * len(output)
     if any(isinstance(move, Combine) for move in moves):
-        from shapecalc.core.origins import combined_origins  # most requests have one operand
+        from shapecalc.core.origins import multi_operand_origins  # most requests have one operand
 
-        def between(before: Shape, start: int, end: int) -> Origins:
-            return _plain_origins(before, finished[start:end], moves[start:end], conditions)
+        def segment_origins(before: Shape, start: int, end: int) -> Origins:
+            return _single_operand_origins(before, finished[start:end], moves[start:end], conditions)
 
-        return combined_origins(shape, moves, between)
-    return _plain_origins(shape, stages, moves, conditions)
-
-
-def _plain_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions) -> Origins:
-    from shapecalc.core.layout import Moves  # a request for the shape alone needs no origins
-    from shapecalc.core.origins import origins
-
-    ones = _carried_ones(shape, stages, solved_names(conditions))
-    return origins(Moves(shape, moves), conditions, tuple(ones.items()))
+        return multi_operand_origins(shape, moves, segment_origins)
+    return _single_operand_origins(shape, stages, moves, conditions)
 
 
-def _carried_ones(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
+def _single_operand_origins(shape: Shape, stages: Stages, moves: tuple[Move, ...], conditions: Conditions) -> Origins:
+    from shapecalc.core.layout import MoveChain  # a request for the shape alone needs no origins
+    from shapecalc.core.origins import compute_origins
+
+    ones = _unit_axis_map(shape, stages, solve_equalities(conditions))
+    return compute_origins(MoveChain(shape, moves), conditions, tuple(ones.items()))
+
+
+def _unit_axis_map(shape: Shape, stages: Stages, solved: Mapping[str, Dim]) -> dict[int, int]:
     """Map each output axis of size 1 to the input axis of size 1 it comes from.
 
     `solved` are the values of names.
     """
-    from shapecalc.core.layout import carried_ones
+    from shapecalc.core.layout import match_unit_axes
 
-    kept = {axis: axis for axis, dim in enumerate(shape) if rewrite(dim, solved) == 1}
+    kept = {axis: axis for axis, dim in enumerate(shape) if substitute_dims(dim, solved) == 1}
     for stage in stages:
         before, after, move = stage.before, stage.after or (), stage.move
         if not kept:
             break
-        if stage.kind is Kind.SQUEEZE:
+        if stage.kind is StageKind.SQUEEZE:
             dropped = [step.sources[0] for step in stage.steps if step.out is None and len(step.sources) == 1]
             pairs = [*enumerate([axis for axis in range(len(before)) if axis not in dropped])]
-        elif stage.kind is Kind.UNSQUEEZE:
+        elif stage.kind is StageKind.UNSQUEEZE:
             pairs = [(step.out, step.sources[0]) for step in stage.steps if step.out is not None and step.sources]
         elif isinstance(move, Permute):
             pairs = [*enumerate(move.axes)]
         elif isinstance(move, Reshape):
-            pairs = [*carried_ones(before, after)]
-        elif isinstance(move, Pick):
+            pairs = [*match_unit_axes(before, after)]
+        elif isinstance(move, StridedSlice):
             pairs = [*enumerate([axis for axis, size in enumerate(move.sizes) if size is not None])]
         else:
             pairs = [(axis + len(after) - len(before), axis) for axis in range(len(before))]
-        kept = {out: kept[axis] for out, axis in pairs if axis in kept and rewrite(after[out], solved) in (0, 1)}
+        kept = {
+            out: kept[axis] for out, axis in pairs if axis in kept and substitute_dims(after[out], solved) in (0, 1)
+        }
     return kept
 
 
 def _step_json(label: str, step: Step) -> dict[str, object]:
     """Return a step as the JSON object documented in shapecalc(1)."""
-    sources, value = list(step.sources), plain(step.value)
+    sources, value = list(step.sources), to_json(step.value)
     return {"stage": label, "rule": str(step.rule), "out": step.out, "from": sources, "value": value, "why": step.why}

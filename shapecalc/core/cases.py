@@ -20,30 +20,48 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from shapecalc.core.answers import NONE, Chain, Request, Trace
-from shapecalc.core.ask import ask, common_options, dialect_called, with_defaults
-from shapecalc.core.commands import Option, asking_options, read_chain, read_stage, respelled
-from shapecalc.core.conditions import RELATIONS, Conditions, Never, at_least, combine, differ, divides, equal
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.ask import apply_defaults, common_option_names, lookup_dialect, make_request
+from shapecalc.core.commands import Option, read_chain, read_stage, resolve_aliases, rule_options
+from shapecalc.core.conditions import (
+    RELATIONS,
+    Conditions,
+    Unsatisfiable,
+    require_at_least,
+    require_different,
+    require_divisible,
+    require_equal,
+    simplify_conditions,
+)
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, Dialect
-from shapecalc.core.dims import Dim, plain
-from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.limits import MOST_WHEN
-from shapecalc.core.ops import OPS, every_rule, operators_of, params_of, refusals
-from shapecalc.core.ops.op import Op, accepted_types
-from shapecalc.core.pattern import ShapePattern, pattern_of_dims, read_pattern, sized_names, unexpected
-from shapecalc.core.problem import USAGE, ShapeError, misuse
+from shapecalc.core.dims import Dim, to_json
+from shapecalc.core.fixing import answer_chain, answer_request
+from shapecalc.core.limits import MAX_WHEN_CONDITIONS
+from shapecalc.core.ops import OPS, all_rules, operators_of, params_of, refusal_rules
+from shapecalc.core.ops.op import Op, operator_types
+from shapecalc.core.pattern import ShapePattern, names_with_sizes, pattern_from_sequence, pattern_mismatch, read_pattern
+from shapecalc.core.problem import USAGE, ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.resolve import resolve
-from shapecalc.core.results import shown
-from shapecalc.core.text import LONGEST_REPEATED, brief, lookup, read_dims, shape_text, split, suggestion, visible
-from shapecalc.core.values import describe, whole_number
+from shapecalc.core.results import result_texts
+from shapecalc.core.text import (
+    MAX_QUOTED_SHAPE_LENGTH,
+    escape_unprintable,
+    lookup,
+    parse_dims,
+    shape_text,
+    split_unbracketed,
+    suggestion,
+    truncate,
+)
+from shapecalc.core.values import describe_value, parse_integer
 
-REFUSED = "error"
+ERROR_KEYWORD = "error"
 """The keyword of an expected refusal."""
 SAME_AS = "same as"
 """The keyword of an expected equivalent chain."""
-SAME = "same"
+SAME_VERDICT = "same"
 """The prefix of a verdict on two equal chains."""
 
 
@@ -58,11 +76,11 @@ class Expectation(Record):
     """The rule that must refuse; None for any."""
     same_as: str | None = None
     """The chain that must be equivalent; None if none is named."""
-    options: Mapping[str, object] = NONE
+    options: Mapping[str, object] = EMPTY_DICT
     """The default options of that chain's stages."""
-    results: Mapping[str, str] = NONE
+    results: Mapping[str, str] = EMPTY_DICT
     """The definitions of named results; others are not checked."""
-    sized: frozenset[str] = frozenset()
+    fixed_names: frozenset[str] = frozenset()
     """The names that the case assigns sizes to.
 
     In a pattern they match only themselves.
@@ -72,56 +90,56 @@ class Expectation(Record):
         if self.same_as is not None:
             return f"{SAME_AS} {self.same_as}"
         if self.output is None:
-            return f"{REFUSED} {self.rule}" if self.rule else REFUSED
-        return _conditional(str(self.output), sorted(self.conditions or ()), self.results)
+            return f"{ERROR_KEYWORD} {self.rule}" if self.rule else ERROR_KEYWORD
+        return _format_expectation(str(self.output), sorted(self.conditions or ()), self.results)
 
 
-def read_expectation(text: str, options: Mapping[str, object] = NONE) -> Expectation:
+def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
     """Parse an expectation; `options` are the defaults for the stages of a chain.
 
     Raises `ShapeError` (usage) if it is invalid.
 
     >>> print(read_expectation("[2, 6]  when N == 3"))
     2,6 when N == 3
-    >>> read_expectation("error indivisible").rule
+    >>> read_expectation("error indivisible").check
     'indivisible'
     """
     words = text.split()
-    if words[:1] == [REFUSED]:
-        return _refusal(words[1:])
+    if words[:1] == [ERROR_KEYWORD]:
+        return _read_refusal(words[1:])
     if words[:2] == SAME_AS.split():
-        return _same_as(" ".join(words[2:]), options)
+        return _read_same_as(" ".join(words[2:]), options)
     stated, _, definitions = " ".join(words).partition(" with ")
     shape, when, conditions = stated.partition(" when ")
-    results = dict(map(_definition, definitions.split(" and "))) if definitions else NONE
-    named = _condition_texts(conditions.split(" and ")) if when else None
+    results = dict(map(_read_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
+    named = _normalize_conditions(conditions.split(" and ")) if when else None
     return Expectation(read_pattern(shape, "expect"), named, results=FrozenDict(results))
 
 
-def expectation(text: str, asked: Iterable[Mapping[str, object]]) -> Expectation:
+def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
     """Parse an expectation of a question whose stages have these options.
 
     Raises `ShapeError` (usage) if it is invalid.
 
-    >>> sorted(expectation("N,3", [{"where": "N=2"}]).sized)
+    >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
     ['N']
     """
-    return replace(read_expectation(text), sized=frozenset(sized_names(asked)))
+    return replace(read_expectation(text), fixed_names=frozenset(names_with_sizes(stage_options)))
 
 
-def _definition(text: object) -> tuple[str, str]:
+def _read_definition(text: object) -> tuple[str, str]:
     """Parse the definition of a named result.
 
     Raises `ShapeError` (usage) if it is invalid.
     """
     name, there, definition = str(text).partition("==")
     if not there or not name.strip().isidentifier():
-        shown = visible(brief(str(text)))
-        raise misuse(f"'{shown}' defines no name", "write H1 == (H - 1)//2 + 1", argument="expect")
+        shown = escape_unprintable(truncate(str(text)))
+        raise usage_error(f"'{shown}' defines no name", "write H1 == (H - 1)//2 + 1", argument="expect")
     return name.strip(), " ".join(definition.split())
 
 
-def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expectation:
+def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
     """Return the expectation of a JSON case.
 
     Raises `ShapeError` (usage) if it is invalid.
@@ -129,64 +147,66 @@ def expectation_of(value: object, options: Mapping[str, object] = NONE) -> Expec
     A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`,
     the last optionally with `"results"`, or text as in a plain line.
 
-    >>> print(expectation_of({"output": [2, 6], "conditions": ["N == 3"]}))
+    >>> print(expectation_from_json({"output": [2, 6], "conditions": ["N == 3"]}))
     2,6 when N == 3
     """
     match value:
         case str():
             return read_expectation(value, options)
         case list():
-            return Expectation(pattern_of_dims(value, "expect"))
+            return Expectation(pattern_from_sequence(value, "expect"))
         case {"error": str(rule), **rest} if not rest:
-            return _refusal([rule])
+            return _read_refusal([rule])
         case {"same_as": str(chain), **rest} if not rest:
-            return _same_as(chain, options)
+            return _read_same_as(chain, options)
         case {"output": list(output), "conditions": list(conditions), **rest} if rest.keys() <= {"results"}:
             results = rest.get("results", {})
             if isinstance(results, dict):
                 definitions = FrozenDict(
-                    [_definition(f"{name} == {definition}") for name, definition in results.items()]
+                    [_read_definition(f"{name} == {definition}") for name, definition in results.items()]
                 )
-                return Expectation(pattern_of_dims(output, "expect"), _condition_texts(conditions), results=definitions)
+                return Expectation(
+                    pattern_from_sequence(output, "expect"), _normalize_conditions(conditions), results=definitions
+                )
     hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
-    raise misuse(f"{describe(value)} is not an expectation", hint, argument="expect")
+    raise usage_error(f"{describe_value(value)} is not an expectation", hint, argument="expect")
 
 
-def _refusal(words: list[str]) -> Expectation:
+def _read_refusal(words: list[str]) -> Expectation:
     if len(words) > 1:
-        raise misuse(f"'{visible(brief(' '.join(words)))}' is not one rule", argument="expect")
+        raise usage_error(f"'{escape_unprintable(truncate(' '.join(words)))}' is not one rule", argument="expect")
     for rule in words:
-        lookup(rule, refusals(), "rule", all_by="shapecalc why")
+        lookup(rule, refusal_rules(), "rule", list_command="shapecalc why")
     return Expectation(None, None, words[0] if words else None)
 
 
-def _same_as(chain: str, options: Mapping[str, object]) -> Expectation:
-    from shapecalc.core.equiv import asked_chain  # imported late: few case files name a chain
+def _read_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
+    from shapecalc.core.equiv import parse_chain_request  # imported late: few case files name a chain
 
     if not chain.strip():
-        raise misuse(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
-    asked_chain(chain, ())
+        raise usage_error(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+    parse_chain_request(chain, ())
     return Expectation(None, None, None, chain, FrozenDict(options))
 
 
-def _condition_texts(texts: Sequence[object]) -> frozenset[str]:
-    if len(texts) > MOST_WHEN:
-        raise MOST_WHEN.passed(f"{len(texts)} conditions")
+def _normalize_conditions(texts: Sequence[object]) -> frozenset[str]:
+    if len(texts) > MAX_WHEN_CONDITIONS:
+        raise MAX_WHEN_CONDITIONS.error(f"{len(texts)} conditions")
     return frozenset(map(str, read_conditions(str(text) for text in texts)))
 
 
-def _alike(conditions: Iterable[str]) -> frozenset[str]:
+def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
     """Return the texts of conditions with the sides of each equality sorted."""
     return frozenset(
         [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
     )
 
 
-IN_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
-    " is at least ": at_least,
-    " divides ": lambda by, dim: divides(dim, by),
-    " is not ": differ,
-    " is ": equal,
+RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
+    " is at least ": require_at_least,
+    " divides ": lambda by, dim: require_divisible(dim, by),
+    " is not ": require_different,
+    " is ": require_equal,
 }
 """The relations in words, tried in this order after those of code."""
 
@@ -203,36 +223,36 @@ def read_conditions(texts: Iterable[str]) -> Conditions:
     text = ""
     try:
         for text in texts:
-            stated += _condition(text)
-    except (Never, ZeroDivisionError):
-        raise misuse(f"'{visible(brief(text))}' can never be true", argument="expect") from None
+            stated += _read_condition(text)
+    except (Unsatisfiable, ZeroDivisionError):
+        raise usage_error(f"'{escape_unprintable(truncate(text))}' can never be true", argument="expect") from None
     try:
-        return combine(stated)
-    except Never:
-        raise misuse("the conditions can never be true together", argument="expect") from None
+        return simplify_conditions(stated)
+    except Unsatisfiable:
+        raise usage_error("the conditions can never be true together", argument="expect") from None
 
 
-def _condition(text: str) -> Conditions:
-    for sign, relation in (RELATIONS | IN_WORDS).items():
+def _read_condition(text: str) -> Conditions:
+    for sign, relation in (RELATIONS | RELATION_WORDS).items():
         left, there, right = text.partition(sign)
         if sign == "%" and there:
             right, there, zero = right.partition("==")
             there = there if zero.strip() == "0" else ""
         if there:
-            return relation(_dim(left, text), _dim(right, text))
+            return relation(_read_dim(left, text), _read_dim(right, text))
     hint = "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1"
-    raise misuse(f"'{visible(brief(text))}' is not a condition", hint, argument="expect")
+    raise usage_error(f"'{escape_unprintable(truncate(text))}' is not a condition", hint, argument="expect")
 
 
-def _dim(text: str, condition: str) -> Dim:
-    dims = read_dims(text, "expect")
+def _read_dim(text: str, condition: str) -> Dim:
+    dims = parse_dims(text, "expect")
     if len(dims) != 1:
-        message = f"'{visible(brief(condition))}' is not a condition"
-        raise misuse(message, "it has one dim on each side", argument="expect")
+        message = f"'{escape_unprintable(truncate(condition))}' is not a condition"
+        raise usage_error(message, "it has one dim on each side", argument="expect")
     return dims[0]
 
 
-def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
     """Return whether an answer meets an expectation.
 
     With `strict`, conditions that are not named are refused.
@@ -241,17 +261,19 @@ def met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -
         any_refusal = expected.output is None and expected.same_as is None
         return any_refusal and expected.rule in (None, answer.problem.rule)
     if expected.same_as is not None:
-        verdict = verdict_on(expected.same_as, expected.options, answer)
-        return verdict == SAME or (not strict and verdict.startswith(f"{SAME} when"))
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return verdict == SAME_VERDICT or (not strict and verdict.startswith(f"{SAME_VERDICT} when"))
     if expected.output is None:
         return False
     expected_conditions = frozenset() if strict and expected.conditions is None else expected.conditions
-    if expected_conditions is not None and _alike(expected_conditions) != _alike(map(str, answer.conditions)):
+    if expected_conditions is not None and _sort_equalities(expected_conditions) != _sort_equalities(
+        map(str, answer.conditions)
+    ):
         return False
-    return wrong_output(expected, answer) is None and _defines(answer, expected)
+    return output_mismatch(expected, answer) is None and _has_results(answer, expected)
 
 
-def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
+def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
     """Return whether the named results have the expected definitions.
 
     Their names may differ.
@@ -260,7 +282,7 @@ def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
         return True
     from re import sub  # imported late: few cases define names
 
-    matching = dict(zip(expected.results, shown(answer.results).items(), strict=False))
+    matching = dict(zip(expected.results, result_texts(answer.results).items(), strict=False))
     names = {name: expression for name, (expression, _) in matching.items()}
     return len(matching) == len(expected.results) and all(
         sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
@@ -269,68 +291,72 @@ def _defines(answer: Trace | Chain, expected: Expectation) -> bool:
     )
 
 
-def wrong_output(expected: Expectation, answer: Trace | Chain) -> str | None:
+def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
     """Return the reason why an output is not the expected one, or None.
 
     Any output matches an expectation without one.
     """
-    return None if expected.output is None else unexpected(expected.output, answer, expected.sized)
+    return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
 
 
-def verdict_on(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
     """Return the verdict on the equivalence of an answer and a chain, in words.
 
     `options` are the defaults for the stages of the chain, whose input is the answer's if it starts with `|`.
 
     >>> import shapecalc as sc
-    >>> verdict_on("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
     'different (the outputs are 3,2 and 2,3)'
     """
-    from shapecalc.core.equiv import asked_chain, equivalence
+    from shapecalc.core.equiv import check_equivalence, parse_chain_request
 
-    request = asked_chain(chain, answer.input)
-    stages = tuple([(op, with_defaults(op, options, stage_options)) for op, stage_options in request.stages])
+    request = parse_chain_request(chain, answer.input)
+    stages = tuple([(op, apply_defaults(op, options, stage_options)) for op, stage_options in request.stages])
     try:
-        verdict = equivalence(answer, answer_chain(request.input, stages, {}))
+        verdict = check_equivalence(answer, answer_chain(request.input, stages, {}))
     except ShapeError as error:
         return str(error.problem)
     return str(verdict) if verdict.counterexample is None else f"{verdict} ({verdict.counterexample})"
 
 
-def answer_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
     """Return an answer as the text of an expectation that it meets.
 
     >>> import shapecalc as sc
-    >>> answer_text(sc.reshape("N,4", "2,6"))
+    >>> expectation_text(sc.reshape("N,4", "2,6"))
     '2,6 when N == 3'
     """
     if answer.output is None:
-        return f"{REFUSED} {answer.problem.rule}" if answer.problem else REFUSED
+        return f"{ERROR_KEYWORD} {answer.problem.rule}" if answer.problem else ERROR_KEYWORD
     listed = map(str, answer.conditions) if conditions else ()
-    return _conditional(shape_text(answer.output), listed, shown(answer.results) if conditions else NONE)
+    return _format_expectation(
+        shape_text(answer.output), listed, result_texts(answer.results) if conditions else EMPTY_DICT
+    )
 
 
-def difference(expected: Expectation, answer: Trace | Chain) -> str:
+def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
     """Format the expected and the actual answer with a reason.
 
     >>> import shapecalc as sc
-    >>> difference(read_expectation("error"), sc.reshape("2,3", "6"))
+    >>> describe_mismatch(read_expectation("error"), sc.reshape("2,3", "6"))
     'expected error, got 6'
     """
     if expected.same_as is not None and answer.problem is None:
-        verdict = verdict_on(expected.same_as, expected.options, answer)
-        return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {verdict}"
-    mismatch = wrong_output(expected, answer) if answer.output is not None else None
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {verdict}"
+    mismatch = output_mismatch(expected, answer) if answer.output is not None else None
     if mismatch:
         return mismatch
     with_conditions = answer.conditions and (
         expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
     )
-    actual = brief(answer_text(answer, conditions=bool(with_conditions)), LONGEST_REPEATED)
-    return f"expected {brief(str(expected), LONGEST_REPEATED)}, got {actual}{_reason(expected, answer)}"
+    actual = truncate(expectation_text(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
+    return (
+        f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
+    )
 
 
-def _reason(expected: Expectation, answer: Trace | Chain) -> str:
+def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
     """Return the reason of the first dim that differs, or of a refusal."""
     if answer.problem:
         return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
@@ -343,47 +369,47 @@ def _reason(expected: Expectation, answer: Trace | Chain) -> str:
     return f" ({why[-1]})" if why else ""
 
 
-def _conditional(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
+def _format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
     condition_text = " and ".join(conditions)
-    output = f"[{output}]" if output == REFUSED else output  # a dim called `error`
+    output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim called `error`
     output = f"{output} when {condition_text}" if condition_text else output
     definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
     return f"{output} with {definition_text}" if definition_text else output
 
 
-PARAMS = [param.name for op in OPS.values() for param in params_of(op)]
-KEYS = dict.fromkeys(["op", "input", *PARAMS, *common_options(), "expect", "id", "source"])
+PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
+CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
 """The keys of a JSON case; `source` is a note for readers."""
-NO_OPTIONS = frozenset(("op", "input", "expect", "id", "source"))
+NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
 """The keys that are not options of the op."""
-ARROW, COMMENT, DEFAULT = "=>", "#", "@default"
-Stages = tuple[tuple[str, Mapping[str, object]], ...]
+ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
+StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 
 
 class Case(Record):
     """A parsed case: the question and its expectation."""
 
     input: object
-    stages: Stages
-    chained: bool
+    stages: StageRequests
+    is_chain: bool
     expected: Expectation | None
     id: object = None
 
-    def answer(self, *, whole: bool = True) -> Trace | Chain:
+    def answer(self, *, with_fixes: bool = True) -> Trace | Chain:
         """Return the answer to the question, with fix hints if `with_fixes`.
 
         Raises `ShapeError` (usage) if the question is invalid.
         """
-        if self.chained:
+        if self.is_chain:
             return answer_chain(self.input, self.stages, {})  # type: ignore[arg-type]
         op, options = self.stages[0]
         try:
-            request = ask(op, self.input, options)  # type: ignore[arg-type]
+            request = make_request(op, self.input, options)  # type: ignore[arg-type]
         except ShapeError as error:
             if error.problem.rule == USAGE:
                 raise
             return Trace(Request(op, ()), problem=error.problem)  # a size that a dim cannot have
-        return answer(request) if whole else resolve(request)
+        return answer_request(request) if with_fixes else resolve(request)
 
 
 def read_case(text: str, defaults: Mapping[str, object]) -> Case:
@@ -393,13 +419,15 @@ def read_case(text: str, defaults: Mapping[str, object]) -> Case:
     >>> print(case.answer(), "|", case.expected)
     2,6 when N == 3 | 2,6 when N == 3
     """
-    return case_of(read_object(text), defaults) if is_object(text) else _plain_case(text, defaults)
+    return (
+        case_from_json(read_json_object(text), defaults) if is_json_object(text) else _read_plain_case(text, defaults)
+    )
 
 
-def is_object(text: str) -> bool:
+def is_json_object(text: str) -> bool:
     """Return whether a line is meant as a JSON object; `{2,3} | flatten` is a chain.
 
-    >>> is_object('{ "op": "reshape"'), is_object("{2,3} | flatten")
+    >>> is_json_object('{ "op": "reshape"'), is_json_object("{2,3} | flatten")
     (True, False)
     """
     return text.startswith("{") and ("|" not in text or text[1:].lstrip()[:1] in ('"', "}"))
@@ -407,15 +435,17 @@ def is_object(text: str) -> bool:
 
 def request_text(text: str) -> str:
     """Return the question of a plain line, without its expectation and comment."""
-    return text.partition(COMMENT)[0].partition(ARROW)[0].strip()
+    return text.partition(COMMENT_MARK)[0].partition(ARROW)[0].strip()
 
 
-def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
-    request, arrow, expect = text.partition(COMMENT)[0].partition(ARROW)
+def _read_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
+    request, arrow, expect = text.partition(COMMENT_MARK)[0].partition(ARROW)
     if arrow and not expect.strip():
-        raise misuse("an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect")
+        raise usage_error(
+            "an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect"
+        )
     expected = read_expectation(expect.strip(), defaults) if arrow else None
-    words = [] if "|" in request else respelled(split(request))
+    words = [] if "|" in request else resolve_aliases(split_unbracketed(request))
     is_chain_command = words[:1] == ["chain"] and len(words) == 2
     request = words[1] if is_chain_command else request
     is_chain = is_chain_command or "|" in request
@@ -424,135 +454,141 @@ def _plain_case(text: str, defaults: Mapping[str, object]) -> Case:
     else:
         stage = read_stage(words, with_input=True)
         if stage.input is None:
-            raise misuse(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
+            raise usage_error(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
         shape, parsed = stage.input, [(stage.op, stage.options)]
-    stages = tuple([(op, with_defaults(op, defaults, options)) for op, options in parsed])
-    return Case(shape, stages, is_chain, _with_sized(expected, stages))
+    stages = tuple([(op, apply_defaults(op, defaults, options)) for op, options in parsed])
+    return Case(shape, stages, is_chain, _add_fixed_names(expected, stages))
 
 
-def _with_sized(expected: Expectation | None, stages: Stages) -> Expectation | None:
+def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
     """Return the expectation with the names that the case's stages assign sizes to."""
     with_sizes = [options for _, options in stages if "where" in options]
-    return replace(expected, sized=frozenset(sized_names(with_sizes))) if expected and with_sizes else expected
+    return (
+        replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
+    )
 
 
-def case_of(given: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
     """Return the case of a JSON object; raise `ShapeError` (usage) if it is invalid."""
-    if not given.keys() <= KEYS.keys():
-        name = next(name for name in given if name not in KEYS)
-        raise misuse(f"a case has no '{visible(brief(name))}'", suggestion(name, KEYS), argument=name)
-    op, shape, expect = given.get("op"), given.get("input"), given.get("expect")
+    if not fields.keys() <= CASE_KEYS.keys():
+        name = next(name for name in fields if name not in CASE_KEYS)
+        raise usage_error(
+            f"a case has no '{escape_unprintable(truncate(name))}'", suggestion(name, CASE_KEYS), argument=name
+        )
+    op, shape, expect = fields.get("op"), fields.get("input"), fields.get("expect")
     if not isinstance(op, str):
-        raise misuse("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
+        raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
     if op not in OPS.names:
-        lookup(op, OPS, "operation", all_by="shapecalc -h")
+        lookup(op, OPS, "operation", list_command="shapecalc -h")
     if shape is None:
-        raise misuse(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
-    expected = None if expect is None else expectation_of(expect, defaults)
-    options = {name: value for name, value in given.items() if name not in NO_OPTIONS}
-    stages = ((op, with_defaults(op, defaults, options)),)
-    return Case(shape, stages, False, _with_sized(expected, stages), given.get("id"))
+        raise usage_error(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
+    expected = None if expect is None else expectation_from_json(expect, defaults)
+    options = {name: value for name, value in fields.items() if name not in NON_OPTION_KEYS}
+    stages = ((op, apply_defaults(op, defaults, options)),)
+    return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
 
 
-def read_default(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
+def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
     """Return the defaults after an `@default` line; without options it resets all.
 
     Raises `ShapeError` (usage) for an unknown or incomplete option.
 
-    >>> read_default("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
+    >>> read_defaults("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
     {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
     """
-    words = text.partition(COMMENT)[0].split()[1:]
-    options = {option.name: option for option in asking_options() if option.name != "where"}
+    words = text.partition(COMMENT_MARK)[0].split()[1:]
+    options = {option.name: option for option in rule_options() if option.name != "where"}
     result: dict[str, object] = {}
     for word in words:
         name, _, value = word.removeprefix("--").partition("=")
         option = options.get(name.replace("-", "_"))
         if option is None:
-            raise misuse(f"there is no default '{visible(brief(word))}'", suggestion(name, options))
+            raise usage_error(f"there is no default '{escape_unprintable(truncate(word))}'", suggestion(name, options))
         if not value:
-            raise misuse(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
-        result[option.name] = _default(option, value)
+            raise usage_error(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
+        result[option.name] = _read_default_value(option, value)
     return {**defaults, **result} if words else {}
 
 
-def _default(option: Option, value: str) -> object:
+def _read_default_value(option: Option, value: str) -> object:
     if option.name == "dialect":
-        return dialect_called(value).name
-    return whole_number(value, option.name) if option.name == "opset" else option.value(value)
+        return lookup_dialect(value).name
+    return parse_integer(value, option.name) if option.name == "opset" else option.parse_value(value)
 
 
-def read_object(text: str) -> dict[str, Any]:
+def read_json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises `ShapeError` (usage) for other texts and for repeated keys.
 
-    >>> read_object('{"op": "shape", "input": [2.5]}')
+    >>> read_json_object('{"op": "shape", "input": [2.5]}')
     {'op': 'shape', 'input': [2.5]}
     """
     try:
-        case = _CAREFUL.decode(text)
+        case = _STRICT_DECODER.decode(text)
     except JSONDecodeError as error:
-        raise misuse(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+        raise usage_error(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
     except RecursionError:
-        raise misuse("it is nested too deeply") from None
+        raise usage_error("it is nested too deeply") from None
     except ShapeError:
         raise
     except ValueError:
-        raise misuse("it has a number with too many digits") from None
+        raise usage_error("it has a number with too many digits") from None
     if not isinstance(case, dict):
-        raise misuse("a case is a JSON object")
+        raise usage_error("a case is a JSON object")
     return case
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise misuse(f"the key '{visible(brief(twice))}' is there twice", argument=twice)
+        raise usage_error(f"the key '{escape_unprintable(truncate(twice))}' is there twice", argument=twice)
     return result
 
 
-def _finite(text: str) -> float:
+def _parse_finite_float(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise misuse(f"{visible(brief(text))} is larger than any float")
+        raise usage_error(f"{escape_unprintable(truncate(text))} is larger than any float")
     return number
 
 
-def _no_constant(text: str) -> None:
-    raise misuse(f"it is not JSON: {text} is not a number")
+def _reject_constant(text: str) -> None:
+    raise usage_error(f"it is not JSON: {text} is not a number")
 
 
-_CAREFUL = JSONDecoder(object_pairs_hook=_without_repeats, parse_float=_finite, parse_constant=_no_constant)
+_STRICT_DECODER = JSONDecoder(
+    object_pairs_hook=_reject_repeated_keys, parse_float=_parse_finite_float, parse_constant=_reject_constant
+)
 
 
 _DECODER = JSONDecoder()
 BLANKS = " \t\n\r\v\f"
 
 
-def rewritten(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
+def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
     """Replace the expectation in a case's line by the actual answer.
 
     Conditions are written if the expectation names them, or with `strict`.
 
     >>> import shapecalc as sc
     >>> from shapecalc.core.cases import read_expectation
-    >>> rewritten("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
+    >>> rewrite_expectation("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
     'reshape 6 2,-1  => 2,3  # why'
     """
     with_conditions = strict or expected.conditions is not None
-    if not is_object(line.lstrip("\ufeff" + BLANKS)):
+    if not is_json_object(line.lstrip("\ufeff" + BLANKS)):
         start = line.index(ARROW) + len(ARROW)
-        end = line.index(COMMENT, start) if COMMENT in line[start:] else len(line)
-        text = answer_text(answer, conditions=with_conditions)
-        return line[:start] + _in_place_of(line[start:end], text) + line[end:]
+        end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
+        text = expectation_text(answer, conditions=with_conditions)
+        return line[:start] + _keep_blanks(line[start:end], text) + line[end:]
     start, end = _expect_span(line)
-    return line[:start] + _value_text(line[start:end], answer, named=with_conditions) + line[end:]
+    return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
 
 
-def _in_place_of(old: str, new: str) -> str:
+def _keep_blanks(old: str, new: str) -> str:
     """Return `new` with the blanks that surround `old`."""
     return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
 
@@ -568,122 +604,132 @@ def _expect_span(line: str) -> tuple[int, int]:
             return start, position
 
 
-def _value_text(old: str, answer: Trace | Chain, *, named: bool) -> str:
+def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool) -> str:
     """Return the answer as JSON, with the type and separators of the old value."""
     separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
-    as_text = old.startswith('"') and not (old.startswith(f'"{REFUSED}') and not answer.problem)
-    value = answer_text(answer, conditions=named) if as_text else answer_value(answer, conditions=named)
+    as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
+    value = (
+        expectation_text(answer, conditions=with_conditions)
+        if as_text
+        else expectation_value(answer, conditions=with_conditions)
+    )
     return json.dumps(value, separators=separators)
 
 
-def answer_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
     """Return an answer as the `expect` of a JSON case that it meets."""
     if answer.problem:
-        return {REFUSED: str(answer.problem.rule)}
+        return {ERROR_KEYWORD: str(answer.problem.rule)}
     if conditions and (answer.conditions or answer.results):
-        value = {"output": plain(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
-        return value | ({"results": shown(answer.results)} if answer.results else {})
-    return plain(answer.output)
+        value = {"output": to_json(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+        return value | ({"results": result_texts(answer.results)} if answer.results else {})
+    return to_json(answer.output)
 
 
-class Setup(Record):
+class VectorSetup(Record):
     """The dialect, op, opset and switch of a group of golden cases."""
 
-    row: Dialect
+    dialect: Dialect
     op: Op
     opset: int | None
     switch: bool | None
 
     def __str__(self) -> str:
         version = "" if self.opset is None else f"-{self.opset}"
-        name = self.row.switch.name if self.row.switch else ""
-        return f"{self.row.name}/{self.op.name}{version}" + ("" if self.switch is None else f"/{name}={self.switch:d}")
+        name = self.dialect.switch.name if self.dialect.switch else ""
+        return f"{self.dialect.name}/{self.op.name}{version}" + (
+            "" if self.switch is None else f"/{name}={self.switch:d}"
+        )
 
 
-def vectors(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
+def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
     """Yield the golden cases of the named dialects, or of all.
 
     They are JSON cases with `id` and `source`. Their requests are chosen so that every rule applies; importers of other
     projects can be tested against them.
 
-    >>> first = next(vectors(["numpy"]))
+    >>> first = next(golden_cases(["numpy"]))
     >>> first["id"], first["input"], first["target"], first["expect"]
     ('numpy/reshape/1', [2, 3, 4], [0, -1], {'error': 'zero-volume-infer'})
     """
     chosen = list(dialects) or list(DIALECTS)
     for name in chosen:
-        for setup in _setups(DIALECTS[name]):
-            requests = [*_requests(setup), *_typed_requests(setup)]
+        for setup in _vector_setups(DIALECTS[name]):
+            requests = [*_vector_requests(setup), *_dtype_requests(setup)]
             for number, request in enumerate(requests, 1):
-                yield vector(f"{setup}/{number}", request)
-    for rule, request in _examples():
+                yield golden_case(f"{setup}/{number}", request)
+    for rule, request in _rule_examples():
         if request.dialect in chosen:
-            yield vector(f"rule/{rule}", request)
+            yield golden_case(f"rule/{rule}", request)
 
 
-def _setups(row: Dialect) -> Iterator[Setup]:
-    for name, operator in operators_of(row).items():
+def _vector_setups(dialect: Dialect) -> Iterator[VectorSetup]:
+    for name, operator in operators_of(dialect).items():
         op = OPS[name]
         for opset in operator.versions or [None]:
-            yield Setup(row, op, opset, None)
-            has_switch = op.switched and row.switch is not None and (opset is None or opset >= row.switch.since)
+            yield VectorSetup(dialect, op, opset, None)
+            has_switch = (
+                op.uses_switch and dialect.switch is not None and (opset is None or opset >= dialect.switch.since)
+            )
             for switch in (False, True) if has_switch else ():
-                yield Setup(row, op, opset, switch)
+                yield VectorSetup(dialect, op, opset, switch)
 
 
-def _requests(setup: Setup) -> Iterator[Request]:
+def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
     """Yield the op's requests that the operator accepts.
 
     Those with a parameter that the dialect lacks are omitted.
     """
     for shape, arguments in setup.op.vectors:
         try:
-            request = ask(setup.op.name, shape, {**arguments, "dialect": setup.row.name})
+            request = make_request(setup.op.name, shape, {**arguments, "dialect": setup.dialect.name})
         except ShapeError:
             continue
         if arguments.keys() <= request.arguments.keys():
             yield replace(request, opset=setup.opset, switch=setup.switch)
 
 
-def _typed_requests(setup: Setup) -> Iterator[Request]:
+def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
     """Yield one request for each ONNX element type.
 
     The type can be accepted or refused; there is one such set for each version.
     """
-    row, op = setup.row, setup.op
-    required = row.switch is not None and row.switch.default is None and op.switched
+    row, op = setup.dialect, setup.op
+    required = row.switch is not None and row.switch.default is None and op.uses_switch
     if (setup.switch is None) is required:
         return
-    accepted = accepted_types(op, row, setup.opset)
-    first = next(_requests(setup))
+    accepted = operator_types(op, row, setup.opset)
+    first = next(_vector_requests(setup))
     for dtype in sorted(SINCE_25 | accepted):
         yield replace(first, dtype=dtype)
 
 
-def _examples() -> Iterator[tuple[str, Request]]:
+def _rule_examples() -> Iterator[tuple[str, Request]]:
     """Yield the example of each rule that is a single valid request."""
-    for rule in every_rule().values():
-        words = split(rule.example)[1:]
+    for rule in all_rules().values():
+        words = split_unbracketed(rule.example)[1:]
         try:
             stage = read_stage(words, with_input=True)
-            yield rule, ask(stage.op, stage.input or "", stage.options)
+            yield rule, make_request(stage.op, stage.input or "", stage.options)
         except ShapeError:
             continue
 
 
-def vector(name: str, request: Request) -> dict[str, object]:
+def golden_case(name: str, request: Request) -> dict[str, object]:
     """Return a request and its answer as a JSON case."""
     trace, switch = resolve(request), DIALECTS[request.dialect].switch
-    case = {"id": name, "source": _source(trace), "op": request.op, "dialect": request.dialect}
-    arguments = {"opset": request.opset, "dtype": request.dtype, "input": plain(request.input)}
-    arguments |= {argument: plain(value) for argument, value in request.arguments.items()}
+    case = {"id": name, "source": _rule_sources(trace), "op": request.op, "dialect": request.dialect}
+    arguments = {"opset": request.opset, "dtype": request.dtype, "input": to_json(request.input)}
+    arguments |= {argument: to_json(value) for argument, value in request.arguments.items()}
     arguments |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
     return (
-        case | {name: value for name, value in arguments.items() if value is not None} | {"expect": answer_value(trace)}
+        case
+        | {name: value for name, value in arguments.items() if value is not None}
+        | {"expect": expectation_value(trace)}
     )
 
 
-def _source(trace: Trace) -> str:
+def _rule_sources(trace: Trace) -> str:
     """Return the sources of the dialect and of the answer's rules."""
     rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
     return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from math import gcd, lcm, prod
 
 from shapecalc.core import dims
-from shapecalc.core.limits import MOST_WORK
+from shapecalc.core.limits import MAX_WORK
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
     from shapecalc.core.problem import ShapeError
 
-    Kept = TypeVar("Kept")
+    InternedValue = TypeVar("InternedValue")
     Relation = Callable[[dims.Dim, dims.Dim], "Conditions"]
     """A function that returns the conditions of a relation between two dims, or raises `Unsatisfiable`."""
-    Row = tuple[tuple[str, int], ...]
+    LinearForm = tuple[tuple[str, int], ...]
     """The left-hand side of an inequality: pairs of a name and its integer coefficient."""
-    Rows = dict[Row, int]
+    Inequalities = dict[LinearForm, int]
     """Inequalities `sum(coefficient * name) + constant >= 0`, as the constants by their left-hand sides."""
 
 
-WORK_OF_EACH = 50
+WORK_PER_CONDITION = 50
 """The additional work allowed for each condition of a combination."""
-MOST_BITS = 4096
+MAX_COEFFICIENT_BITS = 4096
 """The maximum bit length of an intermediate coefficient."""
-MOST_APART = 100
+MAX_TIGHT_RATIOS = 100
 """The maximum number of `!=` conditions that must share primes."""
-KEPT_FIRST = "==", "%", "!=", ">="
+RELATION_PRIORITY = "==", "%", "!=", ">="
 """The relations in the order in which redundant conditions are kept; within a relation, earlier ones are kept."""
-FREE = "~"
+AUXILIARY_PREFIX = "~"
 """The prefix of the names of auxiliary unknowns, which need not be integers."""
-NO_PRIME = 1
+OTHER_PRIME = 1
 """A stand-in for every prime that divides no coefficient."""
 ONE = dims.Monomial(1, 1, ())
-WORDS = {
+RELATION_PHRASES = {
     "%": "{right} divides {left}",
     "==": "{left} is {right}",
     "!=": "{left} is not {right}",
@@ -58,7 +58,7 @@ WORDS = {
 """The English phrase of each relation."""
 
 
-class Never(ValueError):
+class Unsatisfiable(ValueError):
     """Raised for a relation that no sizes satisfy."""
 
 
@@ -66,17 +66,17 @@ class Undecided(Exception):
     """Raised when deciding a relation would exceed the work limit."""
 
 
-class Work:
+class WorkBudget:
     """A budget of work for one decision."""
 
-    def __init__(self, most: int = MOST_WORK) -> None:
+    def __init__(self, limit: int = MAX_WORK) -> None:
         """Start with this amount of work."""
-        self.left = most
+        self.remaining = limit
 
-    def add(self, amount: int) -> None:
+    def spend(self, amount: int) -> None:
         """Spend some work; raise `Undecided` if the budget is exceeded."""
-        self.left -= amount
-        if self.left < 0:
+        self.remaining -= amount
+        if self.remaining < 0:
             raise Undecided
 
 
@@ -98,13 +98,13 @@ class Condition(Record):
         return f"{self.left} {self.relation} {self.right}"
 
     @property
-    def words(self) -> str:
+    def phrase(self) -> str:
         """The condition in English.
 
-        >>> equal(dims.named_dim("N"), 3)[0].words
+        >>> require_equal(dims.named_dim("N"), 3)[0].words
         'N is 3'
         """
-        return WORDS[self.relation].format(left=self.left, right=self.right)
+        return RELATION_PHRASES[self.relation].format(left=self.left, right=self.right)
 
     @property
     def ratio(self) -> dims.Monomial:
@@ -118,85 +118,85 @@ class Condition(Record):
 Conditions = tuple[Condition, ...]
 
 
-def equal(a: dims.Dim, b: dims.Dim) -> Conditions:
+def require_equal(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a == b`.
 
     Raises `Unsatisfiable` if no sizes make them equal.
 
-    >>> [str(c) for c in equal(dims.product((dims.named_dim("N"), dims.named_dim("N"))), 4)], equal(6, 6)
+    >>> [str(c) for c in require_equal(dims.product((dims.named_dim("N"), dims.named_dim("N"))), 4)], require_equal(6, 6)
     (['N == 2'], ())
     """
     if a == b:
         return ()
     if a == 0 or b == 0:
-        raise Never(f"{a} == {b}")
-    ratio = _root(dims.monomial(dims.quotient(a, b)))
+        raise Unsatisfiable(f"{a} == {b}")
+    ratio = _reduce_powers(dims.monomial(dims.quotient(a, b)))
     left, right = _numerator(ratio), _denominator(ratio)
     if isinstance(left, int):
         left, right = right, left
-    if isinstance(left, int) or (isinstance(right, int) and not _can_be(left, right)):
-        raise Never(f"{a} == {b}")
+    if isinstance(left, int) or (isinstance(right, int) and not _can_equal(left, right)):
+        raise Unsatisfiable(f"{a} == {b}")
     if right == 1:
         return tuple(Condition(dims.named_dim(name), "==", 1) for name, _ in left.powers)
     return (Condition(left, "==", right),)
 
 
-def divides(a: dims.Dim, b: dims.Dim) -> Conditions:
+def require_divisible(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which nonzero `b` divides `a`.
 
     Raises `Unsatisfiable` if it never does.
 
-    >>> [str(c) for c in divides(dims.product((dims.named_dim("H"), dims.named_dim("W"))), 64)], divides(24, 2)
+    >>> [str(c) for c in require_divisible(dims.product((dims.named_dim("H"), dims.named_dim("W"))), 64)], require_divisible(24, 2)
     (['H*W % 64 == 0'], ())
     """
     ratio = dims.monomial(dims.quotient(a, b))
-    if dims.always_whole(ratio):
+    if dims.is_always_integral(ratio):
         return ()
     over, under = _numerator(ratio), _denominator(ratio)
     if isinstance(over, int):
         if ratio.denominator != 1:
-            raise Never(f"{a} % {b} == 0")
+            raise Unsatisfiable(f"{a} % {b} == 0")
         if over == 1:
-            return equal(under, 1)
+            return require_equal(under, 1)
     elif isinstance(under, int):
         over = dims.lowest_terms(1, 1, dict(ratio.powers))
     return (Condition(over, "%", under),)
 
 
-def required(make: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
+def conditions_or_raise(relation: Relation, left: dims.Dim, right: dims.Dim, error: ShapeError) -> Conditions:
     """Return the conditions of a relation between two dims.
 
     Raises `error` if no sizes satisfy it.
     """
     try:
-        return make(left, right)
-    except Never:
+        return relation(left, right)
+    except Unsatisfiable:
         raise error from None
 
 
-def differ(a: dims.Dim, b: dims.Dim) -> Conditions:
+def require_different(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a != b`.
 
     Raises `Unsatisfiable` if they are always equal.
 
-    >>> [str(c) for c in differ(dims.named_dim("N"), 1)], differ(2, 1)
+    >>> [str(c) for c in require_different(dims.named_dim("N"), 1)], require_different(2, 1)
     (['N != 1'], ())
     """
     try:
-        same = equal(a, b)
-    except Never:
+        same = require_equal(a, b)
+    except Unsatisfiable:
         return ()
     if not same:
-        raise Never(f"{a} != {b}")
+        raise Unsatisfiable(f"{a} != {b}")
     return (Condition(dims.product(condition.left for condition in same), "!=", same[0].right),)
 
 
-def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
+def require_at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     """Return the conditions under which `a >= b` with `b > 0`.
 
     Raises `Unsatisfiable` if no sizes meet it.
 
-    >>> [str(c) for c in at_least(dims.product((2, dims.named_dim("H"))), 7)], at_least(dims.named_dim("H"), 1)
+    >>> [str(c) for c in require_at_least(dims.product((2, dims.named_dim("H"))), 7)], require_at_least(dims.named_dim("H"), 1)
     (['H >= 4'], ())
     """
     ratio = dims.monomial(dims.quotient(a, b))
@@ -205,50 +205,53 @@ def at_least(a: dims.Dim, b: dims.Dim) -> Conditions:
     above, below = _numerator(ratio), _denominator(ratio)
     if isinstance(above, int):
         if dims.exceeds(below, above):
-            raise Never(f"{a} >= {b}")
+            raise Unsatisfiable(f"{a} >= {b}")
     elif isinstance(below, int):
         above, below = dims.lowest_terms(1, 1, dict(ratio.powers)), -(-ratio.denominator // ratio.numerator)
     return (Condition(above, ">=", below),)
 
 
-RELATIONS = {"%": divides, "!=": differ, ">=": at_least, "==": equal}
+RELATIONS = {"%": require_divisible, "!=": require_different, ">=": require_at_least, "==": require_equal}
 """The functions by relation, in parsing order: `%` comes before `==` because a divisibility ends in `== 0`."""
 
 
-class Known:
+class Assumptions:
     """Assumed conditions and integral dims, with their consequences.
 
-    >>> from shapecalc.core.text import read_dims
-    >>> known = Known(read_dims("H/7,W/7,N*N/3"), equal(dims.named_dim("C"), dims.named_dim("H")))
+    >>> from shapecalc.core.text import parse_dims
+    >>> known = Assumptions(read_dims("H/7,W/7,N*N/3"), require_equal(dims.named_dim("C"), dims.named_dim("H")))
     >>> [known.is_whole(dim) for dim in read_dims("C*H*W/49,N/3,H/14")]
     [True, True, False]
     """
 
     def __init__(
-        self, wholes: Iterable[dims.Dim] = (), conditions: Iterable[Condition] = (), work: Work | None = None
+        self,
+        integral_dims: Iterable[dims.Dim] = (),
+        conditions: Iterable[Condition] = (),
+        work: WorkBudget | None = None,
     ) -> None:
         """Assume that the dims are integers and the conditions hold.
 
         `work` is a budget shared with other decisions.
         """
-        self.dims = tuple(dict.fromkeys(dim for dim in wholes if not dims.always_whole(dim)))
+        self.integral_dims = tuple(dict.fromkeys(dim for dim in integral_dims if not dims.is_always_integral(dim)))
         self.conditions = tuple(conditions)
-        self.repeated: set[Condition] = set()
+        self.redundant: set[Condition] = set()
         """The equalities that earlier ones imply."""
-        self.shared, self.work = work, work or Work()
-        self.solved: dict[str, dims.Monomial] = {}
+        self.shared_work, self.work = work, work or WorkBudget()
+        self.solutions: dict[str, dims.Monomial] = {}
         """The names that the equalities determine, with their values in the free names."""
-        self.impossible = self.undecided = self._bare = False
-        self._settled: dict[str, dims.Dim] | None = None
-        self._answers: dict[dims.Dim, bool] = {}
-        self._kept: dict[Any, Any] = {}
+        self.impossible = self.undecided = self._has_trivial_integrality = False
+        self._cached_values: dict[str, dims.Dim] | None = None
+        self._integrality_cache: dict[dims.Dim, bool] = {}
+        self._interned: dict[Any, Any] = {}
         self.names = set[str]()
-        self.wholes = [*map(dims.monomial, self.dims), *self._ratios("%")]
+        self.integral_monomials = [*map(dims.monomial, self.integral_dims), *self._ratios("%")]
         """The monomials that are integers, in the free names."""
         try:
-            self._know_names((*self._ratios("=="), *self.wholes))
+            self._add_names((*self._ratios("=="), *self.integral_monomials))
             self._solve_equalities()
-        except Never:
+        except Unsatisfiable:
             self.impossible = True
         except Undecided:
             self.undecided = True
@@ -256,55 +259,59 @@ class Known:
     def _ratios(self, relation: str) -> list[dims.Monomial]:
         return [condition.ratio for condition in self.conditions if condition.relation == relation]
 
-    def _know_names(self, ratios: Iterable[dims.Monomial]) -> None:
+    def _add_names(self, ratios: Iterable[dims.Monomial]) -> None:
         """Add the names of monomials as integers."""
-        new = [name for name in dims.names(ratios) if name not in self.names and name[0] != FREE]
+        new = [name for name in dims.dim_names(ratios) if name not in self.names and name[0] != AUXILIARY_PREFIX]
         self.names.update(new)
-        self.wholes += map(dims.named_dim, new)
+        self.integral_monomials += map(dims.named_dim, new)
 
     def _solve_equalities(self) -> None:
-        self.work.add(len(self.conditions) + len(self.wholes))
+        self.work.spend(len(self.conditions) + len(self.integral_monomials))
         for condition in self.conditions:
-            if condition.relation == "==" and not self._solve(condition.ratio):
-                self.repeated.add(condition)
-        self._put_solutions_in()
+            if condition.relation == "==" and not self._solve_equation(condition.ratio):
+                self.redundant.add(condition)
+        self._substitute_solutions()
 
-    def _solve(self, ratio: dims.Monomial) -> bool:
+    def _solve_equation(self, ratio: dims.Monomial) -> bool:
         """Solve `ratio == 1` for some of its names.
 
         Return False if the earlier equations imply it.
         """
-        if (ratio := self.put_in(ratio)) == ONE:
+        if (ratio := self.substitute(ratio)) == ONE:
             return False
-        while (ratio := _root(self.put_in(ratio))).powers:
-            if _only_ones(ratio):
-                self.solved |= {name: ONE for name, _ in ratio.powers}
-            elif solution := _solution(ratio):
-                self.solved |= {name: dims.monomial(value) for name, value in solution.items()}
+        while (ratio := _reduce_powers(self.substitute(ratio))).powers:
+            if _implies_ones(ratio):
+                self.solutions |= {name: ONE for name, _ in ratio.powers}
+            elif solution := _solve_for_name(ratio):
+                self.solutions |= {name: dims.monomial(value) for name, value in solution.items()}
             else:
                 name, power = min(ratio.powers, key=lambda factor: abs(factor[1]))
                 others = {other: -(e // power) for other, e in ratio.powers if other != name}
-                self.solved[name] = dims.monomial(dims.lowest_terms(1, 1, {**others, f"{FREE}{len(self.solved)}": 1}))
+                self.solutions[name] = dims.monomial(
+                    dims.lowest_terms(1, 1, {**others, f"{AUXILIARY_PREFIX}{len(self.solutions)}": 1})
+                )
         if ratio != ONE:
-            raise Never
+            raise Unsatisfiable
         return True
 
-    def _put_solutions_in(self) -> None:
+    def _substitute_solutions(self) -> None:
         """Substitute the solutions in each other and in the integral monomials."""
-        for name in reversed(self.solved):
-            self.solved[name] = self.put_in(self.solved[name])
-        self.wholes = [self.put_in(ratio) for ratio in self.wholes]
-        self._bare = all(map(dims.always_whole, self.wholes)) and not any(map(_has_free, self.wholes))
+        for name in reversed(self.solutions):
+            self.solutions[name] = self.substitute(self.solutions[name])
+        self.integral_monomials = [self.substitute(ratio) for ratio in self.integral_monomials]
+        self._has_trivial_integrality = all(map(dims.is_always_integral, self.integral_monomials)) and not any(
+            map(_has_auxiliary_unknown, self.integral_monomials)
+        )
 
-    def put_in(self, ratio: dims.Monomial) -> dims.Monomial:
+    def substitute(self, ratio: dims.Monomial) -> dims.Monomial:
         """Substitute the solved names, and return the monomial in the free names."""
-        while any(name in self.solved for name, _ in ratio.powers):
-            self.work.add(len(ratio.powers))
-            factors = [(self.solved.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
+        while any(name in self.solutions for name, _ in ratio.powers):
+            self.work.spend(len(ratio.powers))
+            factors = [(self.solutions.get(name) or dims.named_dim(name), power) for name, power in ratio.powers]
             ratio = _product(factors, ratio)
         return ratio
 
-    def settle(self) -> list[dims.Monomial]:
+    def solve_units(self) -> list[dims.Monomial]:
         """Solve `m == 1` for each integral monomial m with an integral inverse.
 
         Returns these monomials. Raises `Unsatisfiable` if one cannot be 1, and `Undecided` if the work exceeds its
@@ -313,142 +320,166 @@ class Known:
         if self.impossible or self.undecided:
             raise Undecided
         units = []
-        while unit := next((ratio for ratio in self._bounded() if self._makes_whole(_inverse(ratio))), None):
+        while unit := next(
+            (ratio for ratio in self._bounded_monomials() if self._implies_integral(_inverse(ratio))), None
+        ):
             units.append(unit)
-            self._solve(unit)
-            self._put_solutions_in()
+            self._solve_equation(unit)
+            self._substitute_solutions()
         return units
 
-    def _bounded(self) -> list[dims.Monomial]:
+    def _bounded_monomials(self) -> list[dims.Monomial]:
         """Return the integral monomials whose names are all divisors elsewhere.
 
         Only these can have an integral inverse.
         """
-        below = {name for ratio in self.wholes for name, power in ratio.powers if power < 0}
-        return [one for one in self.wholes if one.powers and all(p < 0 or name in below for name, p in one.powers)]
+        below = {name for ratio in self.integral_monomials for name, power in ratio.powers if power < 0}
+        return [
+            one
+            for one in self.integral_monomials
+            if one.powers and all(p < 0 or name in below for name, p in one.powers)
+        ]
 
     @property
-    def settled(self) -> dict[str, dims.Dim]:
+    def values(self) -> dict[str, dims.Dim]:
         """The values of the names that the conditions determine.
 
         They follow from equalities, and from dims that divide each other.
         """
-        if self._settled is None:
-            self.work = self.shared or Work()
+        if self._cached_values is None:
+            self.work = self.shared_work or WorkBudget()
             try:
-                ones = [condition for one in self.settle() if not _has_free(one) for condition in equal(one, 1)]
-            except (Never, Undecided):
+                ones = [
+                    condition
+                    for one in self.solve_units()
+                    if not _has_auxiliary_unknown(one)
+                    for condition in require_equal(one, 1)
+                ]
+            except (Unsatisfiable, Undecided):
                 ones = []
-            self._settled = solved_names((*self.conditions, *ones))
-        return self._settled
+            self._cached_values = solve_equalities((*self.conditions, *ones))
+        return self._cached_values
 
     @property
-    def fractions(self) -> dims.Shape:
+    def integral_fractions(self) -> dims.Shape:
         """The fractions that are assumed or determined to be integers."""
-        integral = [dims.rewrite(dim, self.settled) for dim in (*self.dims, *self._ratios("%"))]
-        integral += self.settled.values()
-        return tuple(dict.fromkeys(dim for dim in integral if not dims.always_whole(dim)))
+        integral = [dims.substitute_dims(dim, self.values) for dim in (*self.integral_dims, *self._ratios("%"))]
+        integral += self.values.values()
+        return tuple(dict.fromkeys(dim for dim in integral if not dims.is_always_integral(dim)))
 
-    def sizes(self) -> dict[str, int]:
+    def fixed_sizes(self) -> dict[str, int]:
         """Return the names with a single possible size.
 
         Raises `Unsatisfiable` if a name has none.
         """
         if self.impossible:
-            raise Never
+            raise Unsatisfiable
         try:
             if len(self.conditions) > 1 or self.undecided:
-                self.settle()
+                self.solve_units()
         except Undecided:
             return {}
-        numbers = {name: value for name, value in self.solved.items() if name[0] != FREE and not value.powers}
+        numbers = {
+            name: value for name, value in self.solutions.items() if name[0] != AUXILIARY_PREFIX and not value.powers
+        }
         if any(value.denominator != 1 for value in numbers.values()):
-            raise Never
+            raise Unsatisfiable
         return {name: value.numerator for name, value in numbers.items()}
 
-    def same(self, value: Kept) -> Kept:
+    def intern(self, value: InternedValue) -> InternedValue:
         """Return the first equal value, so that equal values share their identity.
 
         Deep values are then compared quickly.
         """
-        first: Kept = self._kept.setdefault(value, value)
+        first: InternedValue = self._interned.setdefault(value, value)
         return first
 
-    def is_whole(self, dim: dims.Dim) -> bool:
+    def is_integral(self, dim: dims.Dim) -> bool:
         """Return whether `dim` is proved to be an integer."""
-        if dims.always_whole(dim):
+        if dims.is_always_integral(dim):
             return True
-        if dim not in self._answers:
-            is_multiple = any(dims.always_whole(dims.quotient(dim, assumed)) for assumed in self.dims)
-            self._answers[dim] = is_multiple or self._ask(lambda: self._makes_whole(dims.monomial(dim)))
-        return self._answers[dim]
+        if dim not in self._integrality_cache:
+            is_multiple = any(dims.is_always_integral(dims.quotient(dim, assumed)) for assumed in self.integral_dims)
+            self._integrality_cache[dim] = is_multiple or self._decide(
+                lambda: self._implies_integral(dims.monomial(dim))
+            )
+        return self._integrality_cache[dim]
 
-    def divides(self, part: dims.Dim, whole: dims.Dim) -> bool:
+    def divides(self, divisor: dims.Dim, dividend: dims.Dim) -> bool:
         """Return whether `divisor`, which is not 0, is proved to divide `dividend`."""
-        if type(part) is int and type(whole) is int:
-            return whole % part == 0
-        return self.is_whole(dims.quotient(whole, part))
+        if type(divisor) is int and type(dividend) is int:
+            return dividend % divisor == 0
+        return self.is_integral(dims.quotient(dividend, divisor))
 
     def implies(self, condition: Condition) -> bool:
         """Return whether a condition is proved to hold.
 
         >>> N, M = dims.named_dim("N"), dims.named_dim("M")
-        >>> known = Known((), equal(N, M) + divides(M, 6))
-        >>> known.implies(*divides(N, 3)), known.implies(*differ(N, 3)), known.implies(*differ(N, 6))
+        >>> known = Assumptions((), require_equal(N, M) + require_divisible(M, 6))
+        >>> known.implies(*require_divisible(N, 3)), known.implies(*require_different(N, 3)), known.implies(*require_different(N, 6))
         (True, True, False)
         """
         if condition.relation == "!=":
             same = Condition(condition.left, "==", condition.right)
-            return Known(self.dims, (*self.conditions, same), self.shared).is_contradictory()
+            return Assumptions(self.integral_dims, (*self.conditions, same), self.shared_work).is_contradictory()
         if condition.relation == ">=":
             quotients = [dims.quotient(condition.ratio, assumed) for assumed in self._ratios(">=")]
             return any(map(is_at_least_one, map(dims.monomial, quotients)))
-        makes_so = self._makes_one if condition.relation == "==" else self._makes_whole
-        return self._ask(lambda: makes_so(condition.ratio))
+        makes_so = self._implies_one if condition.relation == "==" else self._implies_integral
+        return self._decide(lambda: makes_so(condition.ratio))
 
     def is_contradictory(self) -> bool:
         """Return whether the conditions are proved to have no solution."""
-        return self.impossible or self._ask(lambda: not self._allows(self._ratios("!=")))
+        return self.impossible or self._decide(lambda: not self._can_all_differ_from_one(self._ratios("!=")))
 
-    def _ask(self, question: Callable[[], bool]) -> bool:
+    def _decide(self, question: Callable[[], bool]) -> bool:
         """Run a decision procedure with a fresh or the shared budget.
 
         Return False if it is undecided.
         """
         if self.impossible or self.undecided:
             return False
-        self.work = self.shared or Work()
+        self.work = self.shared_work or WorkBudget()
         try:
             return question()
         except Undecided:
             return False
 
-    def _makes_whole(self, ratio: dims.Monomial) -> bool:
-        self._know_names([ratio])
-        ratio = self.put_in(ratio)
-        if self._bare:
-            return dims.always_whole(ratio)
-        return not any(self._has_exponents(prime, ratio) for prime in (*_primes([*self.wholes, ratio]), NO_PRIME))
+    def _implies_integral(self, ratio: dims.Monomial) -> bool:
+        self._add_names([ratio])
+        ratio = self.substitute(ratio)
+        if self._has_trivial_integrality:
+            return dims.is_always_integral(ratio)
+        return not any(
+            self._has_exponents_for(prime, ratio)
+            for prime in (*_primes([*self.integral_monomials, ratio]), OTHER_PRIME)
+        )
 
-    def _makes_one(self, ratio: dims.Monomial) -> bool:
-        ratio = self.put_in(ratio)
-        return ratio == ONE or (self._makes_whole(ratio) and self._makes_whole(_inverse(ratio)))
+    def _implies_one(self, ratio: dims.Monomial) -> bool:
+        ratio = self.substitute(ratio)
+        return ratio == ONE or (self._implies_integral(ratio) and self._implies_integral(_inverse(ratio)))
 
-    def _allows(self, differing: Iterable[dims.Monomial]) -> bool:
+    def _can_all_differ_from_one(self, monomials: Iterable[dims.Monomial]) -> bool:
         """Return whether all these monomials can differ from 1; False is proved.
 
         A monomial is not 1 if some prime makes it or its inverse non-integral. If a prime that divides no coefficient
         can do so, each monomial can use a different one. The other monomials share the primes of the coefficients.
         """
-        ratios = [self.put_in(ratio) for ratio in differing]
-        self._know_names(ratios)
-        tight = [one for one in ratios if not any(self._has_exponents(NO_PRIME, way) for way in (one, _inverse(one)))]
-        if len(tight) > MOST_APART:
+        ratios = [self.substitute(ratio) for ratio in monomials]
+        self._add_names(ratios)
+        tight = [
+            one for one in ratios if not any(self._has_exponents_for(OTHER_PRIME, way) for way in (one, _inverse(one)))
+        ]
+        if len(tight) > MAX_TIGHT_RATIOS:
             raise Undecided
-        primes = _primes([*self.wholes, *tight])
-        return all(map(self._has_exponents, primes)) and self._breaks(tight, dict.fromkeys(primes, ()))
+        primes = _primes([*self.integral_monomials, *tight])
+        return all(map(self._has_exponents_for, primes)) and self._can_all_be_non_integral(
+            tight, dict.fromkeys(primes, ())
+        )
 
-    def _breaks(self, ratios: Sequence[dims.Monomial], broken: Mapping[int, tuple[dims.Monomial, ...]]) -> bool:
+    def _can_all_be_non_integral(
+        self, ratios: Sequence[dims.Monomial], non_integral: Mapping[int, tuple[dims.Monomial, ...]]
+    ) -> bool:
         """Return whether some prime can make each ratio, or its inverse, non-integral.
 
         Ratios may share a prime.
@@ -456,112 +487,113 @@ class Known:
         if not ratios:
             return True
         return any(
-            self._has_exponents(prime, *others, ratio) and self._breaks(ratios[1:], {**broken, prime: (*others, ratio)})
-            for prime, others in broken.items()
+            self._has_exponents_for(prime, *others, ratio)
+            and self._can_all_be_non_integral(ratios[1:], {**non_integral, prime: (*others, ratio)})
+            for prime, others in non_integral.items()
             for ratio in (ratios[0], _inverse(ratios[0]))
         )
 
-    def _has_exponents(self, prime: int, *broken: dims.Monomial) -> bool:
+    def _has_exponents_for(self, prime: int, *non_integral: dims.Monomial) -> bool:
         """Return whether exponents of `prime` can make these monomials non-integral.
 
         False is proved. All assumed monomials must stay integral.
         """
-        self.work.add(len(self.wholes))
-        rows: Rows = {}
-        for ratio in self.wholes:
-            add_inequality(rows, ratio.powers, _exponent(ratio, prime))
-        for ratio in broken:
+        self.work.spend(len(self.integral_monomials))
+        rows: Inequalities = {}
+        for ratio in self.integral_monomials:
+            add_inequality(rows, ratio.powers, _prime_exponent(ratio, prime))
+        for ratio in non_integral:
             below = [(name, -power) for name, power in ratio.powers]
-            add_inequality(rows, below, -_exponent(ratio, prime) - 1)
+            add_inequality(rows, below, -_prime_exponent(ratio, prime) - 1)
         return has_solution(rows, self.work)
 
 
-def combine(conditions: Iterable[Condition], shared: Work | None = None) -> Conditions:
+def simplify_conditions(conditions: Iterable[Condition], shared_work: WorkBudget | None = None) -> Conditions:
     """Substitute the sizes that conditions determine, and drop redundant ones.
 
     If the shared budget is spent, all conditions are kept. Raises `Unsatisfiable` if no sizes meet them all.
 
     >>> N, M = dims.named_dim("N"), dims.named_dim("M")
-    >>> [str(c) for c in combine(equal(N, 4) + divides(dims.product((N, M)), 6))]
+    >>> [str(c) for c in simplify_conditions(require_equal(N, 4) + require_divisible(dims.product((N, M)), 6))]
     ['N == 4', 'M % 3 == 0']
-    >>> [str(c) for c in combine(equal(N, M) + divides(N, 64) + divides(M, 32) + differ(N, 1))]
+    >>> [str(c) for c in simplify_conditions(require_equal(N, M) + require_divisible(N, 64) + require_divisible(M, 32) + require_different(N, 1))]
     ['N == M', 'N % 64 == 0']
     """
     kept = tuple(dict.fromkeys(conditions))
-    if len(kept) < 2 or (shared and shared.left < 0):
+    if len(kept) < 2 or (shared_work and shared_work.remaining < 0):
         return kept
-    groups, more = _linked(kept), MOST_WORK + WORK_OF_EACH * len(kept)
-    work = shared or Work(more)
-    sizes = {name: size for group in groups for name, size in Known((), group, work).sizes().items()}
-    again = _with_sizes(kept, sizes)
+    groups, more = _connected_groups(kept), MAX_WORK + WORK_PER_CONDITION * len(kept)
+    work = shared_work or WorkBudget(more)
+    sizes = {name: size for group in groups for name, size in Assumptions((), group, work).fixed_sizes().items()}
+    again = _substitute_fixed_sizes(kept, sizes)
     if sizes and again != kept:
-        return combine(again, shared)
-    work = shared or Work(more)
-    independent = {condition for group in groups for condition in _independent(group, work)}
+        return simplify_conditions(again, shared_work)
+    work = shared_work or WorkBudget(more)
+    independent = {condition for group in groups for condition in _drop_implied(group, work)}
     return tuple(condition for condition in kept if condition in independent)
 
 
-def _linked(conditions: Iterable[Condition]) -> list[list[Condition]]:
+def _connected_groups(conditions: Iterable[Condition]) -> list[list[Condition]]:
     """Partition the conditions into groups that share no name."""
     group_of: dict[str, list[Condition]] = {}
     for condition in conditions:
-        present = dims.names([condition.ratio])
+        present = dims.dim_names([condition.ratio])
         groups = {id(group_of[name]): group_of[name] for name in present if name in group_of}
         largest = max(groups.values(), key=len, default=[])
         merged = [member for group in groups.values() if group is not largest for member in group]
         largest += [condition, *merged]
-        group_of |= dict.fromkeys((*present, *dims.names(member.ratio for member in merged)), largest)
+        group_of |= dict.fromkeys((*present, *dims.dim_names(member.ratio for member in merged)), largest)
     return list({id(group): group for group in group_of.values()}.values())
 
 
-def _names_of(conditions: Iterable[Condition]) -> tuple[str, ...]:
-    return dims.names(side for condition in conditions for side in (condition.left, condition.right))
+def _condition_names(conditions: Iterable[Condition]) -> tuple[str, ...]:
+    return dims.dim_names(side for condition in conditions for side in (condition.left, condition.right))
 
 
-def _independent(group: list[Condition], work: Work) -> list[Condition]:
+def _drop_implied(group: list[Condition], work: WorkBudget) -> list[Condition]:
     """Return a group without the conditions that others imply.
 
     Raises `Unsatisfiable` if no sizes meet them all.
     """
     if len(group) == 1:
         return group
-    known = Known((), group, work)
+    known = Assumptions((), group, work)
     if known.is_contradictory():
-        raise Never(" and ".join(map(str, group)))
-    kept = [condition for condition in group if condition not in known.repeated]
-    for condition in sorted(kept, key=lambda one: KEPT_FIRST.index(one.relation))[::-1]:
+        raise Unsatisfiable(" and ".join(map(str, group)))
+    kept = [condition for condition in group if condition not in known.redundant]
+    for condition in sorted(kept, key=lambda one: RELATION_PRIORITY.index(one.relation))[::-1]:
         others = [other for other in kept if other is not condition]
-        if Known((), [other for other in others if other.relation != "!="], work).implies(condition):
+        if Assumptions((), [other for other in others if other.relation != "!="], work).implies(condition):
             kept = others
     return kept
 
 
-def _with_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
+def _substitute_fixed_sizes(conditions: Conditions, sizes: Mapping[str, int]) -> Conditions:
     """Substitute sizes in conditions, and add a condition for each size.
 
     The new condition replaces the first equality with that name, or the first condition if no equality has it.
     """
-    compared = {*_names_of(condition for condition in conditions if condition.relation == "==")}
+    compared = {*_condition_names(condition for condition in conditions if condition.relation == "==")}
     result = dict[Condition, None]()
     for condition in conditions:
-        for name in _names_of([condition]):
+        for name in _condition_names([condition]):
             if name in sizes and (condition.relation == "==" or name not in compared):
                 result[Condition(dims.named_dim(name), "==", sizes[name])] = None
-        result |= dict.fromkeys(put_sizes_in(condition, sizes))
+        result |= dict.fromkeys(substitute_condition(condition, sizes))
     return tuple(result)
 
 
-def holds(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
+def can_hold(conditions: Iterable[Condition], sizes: Mapping[str, int]) -> bool:
     """Return whether each condition can hold after `sizes` are substituted."""
     try:
         for condition in conditions:
-            put_sizes_in(condition, sizes)
-    except (Never, ZeroDivisionError):
+            substitute_condition(condition, sizes)
+    except (Unsatisfiable, ZeroDivisionError):
         return False
     return True
 
 
-def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
+def substitute_condition(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     """Substitute `sizes` in a condition and return the conditions that remain.
 
     Raises `Unsatisfiable` if it cannot hold any more, and `ZeroDivisionError` if the size of a divisor is 0.
@@ -570,23 +602,23 @@ def put_sizes_in(condition: Condition, sizes: Mapping[str, int]) -> Conditions:
     return RELATIONS[condition.relation](left, right)
 
 
-def solved_names(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
+def solve_equalities(conditions: Iterable[Condition]) -> dict[str, dims.Dim]:
     """Solve the equalities for names, and return each name with its value.
 
     Values with small divisors are preferred.
 
-    >>> solved_names(equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
+    >>> solve_equalities(require_equal(dims.named_dim("C"), dims.product((dims.named_dim("D"), dims.named_dim("H")))))
     {'C': D*H}
     """
     solved: dict[str, dims.Dim] = {}
     for condition in conditions:
         if condition.relation == "==":
-            solution = _solution(dims.monomial(dims.rewrite(condition.ratio, solved)))
-            solved = {name: dims.rewrite(dim, solution) for name, dim in solved.items()} | solution
+            solution = _solve_for_name(dims.monomial(dims.substitute_dims(condition.ratio, solved)))
+            solved = {name: dims.substitute_dims(dim, solution) for name, dim in solved.items()} | solution
     return solved
 
 
-def _solution(ratio: dims.Monomial) -> dict[str, dims.Dim]:
+def _solve_for_name(ratio: dims.Monomial) -> dict[str, dims.Dim]:
     """Solve `ratio == 1` for the name whose value has the smallest divisor.
 
     Return {} if no exponent is 1 or -1.
@@ -609,7 +641,7 @@ def _denominator(ratio: dims.Monomial) -> dims.Dim:
     return dims.lowest_terms(ratio.denominator, 1, {name: -power for name, power in ratio.powers if power < 0})
 
 
-def _root(ratio: dims.Monomial) -> dims.Monomial:
+def _reduce_powers(ratio: dims.Monomial) -> dims.Monomial:
     """Divide all exponents by their common factor: N*N/4 becomes N/2.
 
     The result is 1 for the same sizes. Raises `Unsatisfiable` if the coefficient has no such root.
@@ -619,18 +651,18 @@ def _root(ratio: dims.Monomial) -> dims.Monomial:
         return ratio
     above, below = dims.exact_root(ratio.numerator, order), dims.exact_root(ratio.denominator, order)
     if not above or not below:
-        raise Never(f"{ratio} has no whole root of order {order}")
+        raise Unsatisfiable(f"{ratio} has no whole root of order {order}")
     return dims.Monomial(above, below, tuple((name, power // order) for name, power in ratio.powers))
 
 
-def _can_be(dim: dims.Monomial, size: int) -> bool:
+def _can_equal(dim: dims.Monomial, size: int) -> bool:
     """Return whether a dim can equal a number; its exponents have no common factor."""
     powers = [power for _, power in dim.powers]
-    is_reached = 1 in powers or all(_sums_to(exponent, powers) for _, exponent in dims.prime_powers(size))
+    is_reached = 1 in powers or all(_is_sum_of(exponent, powers) for _, exponent in dims.prime_powers(size))
     return is_reached and dim.numerator == 1
 
 
-def _sums_to(exponent: int, powers: list[int]) -> bool:
+def _is_sum_of(exponent: int, powers: list[int]) -> bool:
     sums = {0}
     for total in range(1, exponent + 1):
         if any(total - power in sums for power in powers):
@@ -643,18 +675,18 @@ def is_at_least_one(ratio: dims.Monomial) -> bool:
     return ratio.numerator >= ratio.denominator and all(power > 0 for _, power in ratio.powers)
 
 
-def _has_free(ratio: dims.Monomial) -> bool:
-    return any(name[0] == FREE for name, _ in ratio.powers)
+def _has_auxiliary_unknown(ratio: dims.Monomial) -> bool:
+    return any(name[0] == AUXILIARY_PREFIX for name, _ in ratio.powers)
 
 
 def _inverse(ratio: dims.Monomial) -> dims.Monomial:
     return dims.monomial(dims.quotient(1, ratio))
 
 
-def _only_ones(ratio: dims.Monomial) -> bool:
+def _implies_ones(ratio: dims.Monomial) -> bool:
     """Return whether `ratio == 1` implies that all its names are 1."""
     signs = {power > 0 for _, power in ratio.powers}
-    return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_free(ratio)
+    return ratio.numerator == ratio.denominator and len(signs) == 1 and not _has_auxiliary_unknown(ratio)
 
 
 def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Monomial) -> dims.Monomial:
@@ -666,7 +698,7 @@ def _product(factors: Iterable[tuple[dims.Monomial, int]], coefficient: dims.Mon
     for ratio, power in factors:
         above, below = (ratio.numerator, ratio.denominator)[:: 1 if power > 0 else -1]
         bits = numerator.bit_length() + denominator.bit_length()
-        if bits + (above * below).bit_length() * abs(power) > MOST_BITS and above * below != 1:
+        if bits + (above * below).bit_length() * abs(power) > MAX_COEFFICIENT_BITS and above * below != 1:
             raise Undecided
         numerator, denominator = numerator * above ** abs(power), denominator * below ** abs(power)
         for name, exponent in ratio.powers:
@@ -681,19 +713,19 @@ def _primes(ratios: Iterable[dims.Monomial]) -> list[int]:
     """
     sizes = {size for ratio in ratios for size in (ratio.numerator, ratio.denominator)}
     primes = sorted({prime for size in sizes for prime, _ in dims.prime_powers(size)})
-    large = [prime for prime in primes if prime > dims.TRIED]
-    if large and (large[-1] >= dims.TRIED**3 or lcm(*large) != prod(large)):
+    large = [prime for prime in primes if prime > dims.TRIAL_DIVISION_BOUND]
+    if large and (large[-1] >= dims.TRIAL_DIVISION_BOUND**3 or lcm(*large) != prod(large)):
         raise Undecided
     return primes
 
 
-def _exponent(ratio: dims.Monomial, prime: int) -> int:
+def _prime_exponent(ratio: dims.Monomial, prime: int) -> int:
     """Return the exponent of a prime in the coefficient of a monomial."""
     above, below = (dict(dims.prime_powers(size)).get(prime, 0) for size in (ratio.numerator, ratio.denominator))
     return above - below
 
 
-def add_inequality(rows: Rows, powers: Iterable[tuple[str, int]], number: int) -> None:
+def add_inequality(inequalities: Inequalities, coefficients: Iterable[tuple[str, int]], constant: int) -> None:
     """Add an inequality, tightened for integer solutions.
 
     It is `sum(coefficient * name) + constant >= 0`. Of two inequalities with the same left-hand side, the tighter one
@@ -703,49 +735,53 @@ def add_inequality(rows: Rows, powers: Iterable[tuple[str, int]], number: int) -
     >>> add_inequality(rows, [("N", 2)], -3), add_inequality(rows, [("N", 4)], -4), rows
     (None, None, {(('N', 1),): -2})
     """
-    kept = tuple(sorted((name, power) for name, power in powers if power))
+    kept = tuple(sorted((name, power) for name, power in coefficients if power))
     common = gcd(*(power for _, power in kept)) or 1
     row = tuple((name, power // common) for name, power in kept)
-    rows[row] = min(rows.get(row, number // common), number // common)
+    inequalities[row] = min(inequalities.get(row, constant // common), constant // common)
 
 
-def has_solution(rows: Rows, work: Work) -> bool:
+def has_solution(inequalities: Inequalities, work: WorkBudget) -> bool:
     """Return whether inequalities may have an integer solution; False is proved.
 
     Raises `Undecided` if the work exceeds its limit.
 
     >>> at_least_two, below_two = {(("N", 1),): -2}, {(("N", -1),): 1}
-    >>> has_solution(at_least_two, Work()), has_solution({**at_least_two, **below_two}, Work())
+    >>> has_solution(at_least_two, WorkBudget()), has_solution({**at_least_two, **below_two}, WorkBudget())
     (True, False)
     """
-    while rows.get((), 0) >= 0:
+    while inequalities.get((), 0) >= 0:
         signs: dict[str, list[int]] = {}
-        for row in rows:
+        for row in inequalities:
             for name, power in row:
                 signs.setdefault(name, [0, 0])[power > 0] += 1
         if not signs:
             return True
         unbounded = {name for name, (below, above) in signs.items() if not (below and above)}
         if unbounded:  # a large enough value of each satisfies all its inequalities
-            work.add(len(rows))
-            rows = {row: number for row, number in rows.items() if not any(name in unbounded for name, _ in row)}
+            work.spend(len(inequalities))
+            inequalities = {
+                row: number for row, number in inequalities.items() if not any(name in unbounded for name, _ in row)
+            }
         else:
-            rows = _without(rows, min(signs, key=lambda name: signs[name][0] * signs[name][1]), work)
+            inequalities = _eliminate_name(
+                inequalities, min(signs, key=lambda name: signs[name][0] * signs[name][1]), work
+            )
     return False
 
 
-def _without(rows: Rows, name: str, work: Work) -> Rows:
+def _eliminate_name(inequalities: Inequalities, name: str, work: WorkBudget) -> Inequalities:
     """Eliminate a name from inequalities by a Fourier-Motzkin step."""
-    result: Rows = {}
+    result: Inequalities = {}
     sides: tuple[list[tuple[dict[str, int], int, int]], ...] = ([], [])
-    for row, number in rows.items():
+    for row, number in inequalities.items():
         powers = dict(row)
         power = powers.pop(name, 0)
         if power:
             sides[power > 0].append((powers, abs(power), number))
         else:
             result[row] = number
-    work.add(len(rows) + len(sides[0]) * len(sides[1]))
+    work.spend(len(inequalities) + len(sides[0]) * len(sides[1]))
     for above, a, most in sides[0]:
         for below, b, least in sides[1]:
             both = {key: above.get(key, 0) * b + below.get(key, 0) * a for key in {**above, **below}}

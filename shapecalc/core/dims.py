@@ -13,11 +13,11 @@ from math import gcd, prod
 from shapecalc.core.record import Record
 
 INT64_MAX = 2**63 - 1
-TRIED = 1 << 16
+TRIAL_DIVISION_BOUND = 1 << 16
 """The upper bound of the primes that are found by trial division."""
-MOST_KEPT = 256
+PRIME_CACHE_SIZE = 256
 """The number of cached factorizations."""
-_primes_of: dict[int, tuple[tuple[int, int], ...]] = {}
+_prime_cache: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 class Monomial(Record):
@@ -38,17 +38,17 @@ class Monomial(Record):
         3*H*W/64/K
         """
         if len(self.powers) == self.numerator == self.denominator == self.powers[0][1] == 1:
-            return _printed_name(self.powers[0][0])
-        return self.written(_printed_name)
+            return _display_name(self.powers[0][0])
+        return self.format(_display_name)
 
-    def written(self, printed: Callable[[str], str], times: str = "*", over: str = "/") -> str:
+    def format(self, format_name: Callable[[str], str], times: str = "*", over: str = "/") -> str:
         """Format the monomial with custom names and operator signs.
 
         >>> print(quotient(product((3, named_dim("W"), named_dim("H"))), 64).written(str.lower, " * ", " // "))
         3 * h * w // 64
         """
-        above = [printed(name) for name, power in self.powers for _ in range(power)]
-        below = [printed(name) for name, power in self.powers for _ in range(-power)]
+        above = [format_name(name) for name, power in self.powers for _ in range(power)]
+        below = [format_name(name) for name, power in self.powers for _ in range(-power)]
         if self.numerator == -1 and above:
             above[0] = f"-{above[0]}"
         elif self.numerator != 1 or not above:
@@ -68,7 +68,7 @@ Sum = tuple[Dim, ...]
 """Nonzero terms with distinct powers, in order, so that equal sums are equal tuples. A dim is never a sum."""
 
 
-def _printed_name(name: str) -> str:
+def _display_name(name: str) -> str:
     return "?" if name.startswith("?") else name
 
 
@@ -150,10 +150,10 @@ def _monomial_product(dims: Shape) -> Dim:
     return lowest_terms(numerator, denominator, powers)
 
 
-def all_known(dims: Iterable[Dim]) -> bool:
+def is_concrete(dims: Iterable[Dim]) -> bool:
     """Return whether every dim is a number.
 
-    >>> all_known((2, 3)), all_known((named_dim("N"), 3))
+    >>> is_concrete((2, 3)), is_concrete((named_dim("N"), 3))
     (True, False)
     """
     for dim in dims:  # noqa: SIM110 - `any` takes twice as long, and this runs on every shape
@@ -162,12 +162,12 @@ def all_known(dims: Iterable[Dim]) -> bool:
     return True
 
 
-def numbers(dims: Iterable[Dim]) -> tuple[int, ...]:
+def numeric_dims(dims: Iterable[Dim]) -> tuple[int, ...]:
     """Return the dims that are numbers."""
     return tuple([dim for dim in dims if isinstance(dim, int)])
 
 
-def names(dims: Iterable[Dim]) -> tuple[str, ...]:
+def dim_names(dims: Iterable[Dim]) -> tuple[str, ...]:
     """Return the names in `dims`, in order of first appearance."""
     return tuple(dict.fromkeys(name for dim in dims if isinstance(dim, Monomial) for name, _ in dim.powers))
 
@@ -193,10 +193,10 @@ def substitute(dim: Dim, sizes: Mapping[str, int]) -> Dim:
     return lowest_terms(numerator, denominator, powers)
 
 
-def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
+def substitute_dims(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
     """Substitute nonzero dims for the names in `dims`.
 
-    >>> rewrite(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
+    >>> substitute_dims(quotient(named_dim("C"), 4), {"C": product((8, named_dim("K")))})
     2*K
     """
     if isinstance(dim, int) or not any(name in dims for name, _ in dim.powers):
@@ -207,7 +207,7 @@ def rewrite(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
     return quotient(product([lowest_terms(dim.numerator, dim.denominator, kept), *above]), product(below))
 
 
-def always_whole(dim: Dim) -> bool:
+def is_always_integral(dim: Dim) -> bool:
     """Return whether a dim is an integer for all sizes."""
     return isinstance(dim, int) or (dim.denominator == 1 and all(power > 0 for _, power in dim.powers))
 
@@ -223,28 +223,28 @@ def exceeds(dim: Dim, limit: int) -> bool:
     return dim.numerator > limit * dim.denominator and all(power > 0 for _, power in dim.powers)
 
 
-def plain(value: object) -> object:
+def to_json(value: object) -> object:
     """Convert a dim, a shape or an argument to JSON.
 
     Monomials become strings, and shapes become lists.
 
-    >>> plain((2, named_dim("N"), -1)), plain(None)
+    >>> to_json((2, named_dim("N"), -1)), to_json(None)
     ([2, 'N', -1], None)
     """
     if isinstance(value, Monomial):
         return str(value)
-    return [plain(part) for part in value] if isinstance(value, tuple) else value
+    return [to_json(part) for part in value] if isinstance(value, tuple) else value
 
 
-def total(terms: Iterable[Dim]) -> Sum:
+def sum_terms(terms: Iterable[Dim]) -> Sum:
     """Return the sum of terms, which may be negative.
 
-    >>> from shapecalc.core.text import read_dims
-    >>> total((*read_dims("2*N,3,N/2"), -1))
+    >>> from shapecalc.core.text import parse_dims
+    >>> sum_terms((*read_dims("2*N,3,N/2"), -1))
     (2, 5*N/2)
     """
     terms = tuple(terms)
-    if all_known(terms):
+    if is_concrete(terms):
         known = sum(terms)  # type: ignore[arg-type]  # all are numbers
         return (known,) if known else ()
     coefficients: dict[tuple[tuple[str, int], ...], tuple[int, int]] = {}
@@ -255,14 +255,14 @@ def total(terms: Iterable[Dim]) -> Sum:
     return tuple([dim for dim in dims if dim != 0])
 
 
-def plain_sum(terms: Sum) -> object:
+def sum_to_json(terms: Sum) -> object:
     """Convert a sum to JSON: a number or a string.
 
-    >>> plain_sum((3,)), plain_sum((-1, named_dim("N")))
+    >>> sum_to_json((3,)), sum_to_json((-1, named_dim("N")))
     (3, 'N - 1')
     """
     if len(terms) == 1:
-        return plain(terms[0])
+        return to_json(terms[0])
     ordered = sorted(terms, key=lambda term: (isinstance(term, int), is_negative(term)))
     texts = [str(product((-1, term))) if is_negative(term) else str(term) for term in ordered]
     signs = [" - " if is_negative(term) else " + " for term in ordered]
@@ -297,16 +297,16 @@ def prime_powers(number: int) -> tuple[tuple[int, int], ...]:
     >>> prime_powers(360)
     ((2, 3), (3, 2), (5, 1))
     """
-    if number not in _primes_of:
-        if len(_primes_of) == MOST_KEPT:
-            _primes_of.clear()
-        _primes_of[number] = tuple(_found_primes(number))
-    return _primes_of[number]
+    if number not in _prime_cache:
+        if len(_prime_cache) == PRIME_CACHE_SIZE:
+            _prime_cache.clear()
+        _prime_cache[number] = tuple(_factorize(number))
+    return _prime_cache[number]
 
 
-def _found_primes(number: int) -> Iterator[tuple[int, int]]:
+def _factorize(number: int) -> Iterator[tuple[int, int]]:
     factor = 2
-    while factor < TRIED and factor * factor <= number:
+    while factor < TRIAL_DIVISION_BOUND and factor * factor <= number:
         exponent = 0
         while number % factor == 0:
             number, exponent = number // factor, exponent + 1
@@ -314,10 +314,10 @@ def _found_primes(number: int) -> Iterator[tuple[int, int]]:
             yield factor, exponent
         factor += 1 if factor == 2 else 2
     if number > 1:
-        yield _as_power(number)
+        yield _perfect_power(number)
 
 
-def _as_power(number: int) -> tuple[int, int]:
+def _perfect_power(number: int) -> tuple[int, int]:
     """Return a number as (root, exponent) with the largest exponent up to 4."""
     for order in range(4, 1, -1):
         if root := exact_root(number, order):
@@ -325,27 +325,27 @@ def _as_power(number: int) -> tuple[int, int]:
     return number, 1
 
 
-def factored(number: int) -> str:
+def factorization_text(number: int) -> str:
     """Return the text of a number and its prime factors, such as `12 = 2^2*3`.
 
-    >>> factored(1600), factored(7), factored(0), factored(12675)
+    >>> factorization_text(1600), factorization_text(7), factorization_text(0), factorization_text(12675)
     ('1600 = 2^6*5^2', '7', '0', '12675 = 3*5^2*13^2')
     """
-    text = "*".join(_prime_text(prime, power) for prime, power in prime_powers(number))
+    text = "*".join(_prime_power_text(prime, power) for prime, power in prime_powers(number))
     return f"{number} = {text}" if text not in ("", str(number)) else str(number)
 
 
-def missing_factors(have: int, asked: int) -> str:
+def missing_factors_text(number: int, divisor: int) -> str:
     """Return the text of the prime powers of `divisor` that do not divide `number`.
 
     Both are at least 1.
 
-    >>> missing_factors(1600, 8 * 3 * 64), missing_factors(24, 6)
+    >>> missing_factors_text(1600, 8 * 3 * 64), missing_factors_text(24, 6)
     ('no factor 2^9 and no factor 3', '')
     """
-    powers = [(prime, power) for prime, power in prime_powers(asked) if have % prime**power]
-    return " and ".join(f"no factor {_prime_text(prime, power)}" for prime, power in powers)
+    powers = [(prime, power) for prime, power in prime_powers(divisor) if number % prime**power]
+    return " and ".join(f"no factor {_prime_power_text(prime, power)}" for prime, power in powers)
 
 
-def _prime_text(prime: int, power: int) -> str:
+def _prime_power_text(prime: int, power: int) -> str:
     return str(prime) if power == 1 else f"{prime}^{power}"

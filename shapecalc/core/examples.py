@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 
-from shapecalc.core.answers import Chain, Kind, Trace, moves_of
-from shapecalc.core.conditions import Conditions, holds
-from shapecalc.core.dims import Shape, monomial, names, substitute
-from shapecalc.core.moves import Index, Move, index_after, index_before
-from shapecalc.core.origins import mixing, reshaped
-from shapecalc.core.problem import misuse
-from shapecalc.core.results import settled
+from shapecalc.core.answers import Chain, StageKind, Trace, moves_of
+from shapecalc.core.conditions import Conditions, can_hold
+from shapecalc.core.dims import Shape, dim_names, monomial, substitute
+from shapecalc.core.moves import Index, Move, index_after_move, index_before_move
+from shapecalc.core.origins import mixed_dims, reshape_origins
+from shapecalc.core.problem import usage_error
+from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import shape_text
 
-SMALLEST = 2
+MIN_SIZE = 2
 """The size that is tried first, because a dim of 1 hides most changes."""
-MOST_TRIED = 600
+MAX_CHOICES = 600
 """The most choices of sizes that are tried from one start."""
-MOST_COMPARED = 60
+MAX_VALID_CHOICES = 60
 """The most valid choices that are searched for an informative one."""
 
 
@@ -37,57 +37,57 @@ def example_sizes(answer: Trace | Chain, *, smallest: bool = True) -> Mapping[st
     >>> example_sizes(sc.reshape("N,C,H,W", "0,-1,12"))
     {'N': 2, 'C': 3, 'H': 2, 'W': 4}
     """
-    dims, conditions = _dims(answer), _conditions(answer)
+    dims, conditions = _distinct_dims(answer), _conditions_of(answer)
     terms = [*dims, *(side for condition in conditions for side in (condition.left, condition.right))]
-    known = tuple([name for name in names(terms) if name not in answer.results])
-    least = multiplied_sizes(known, conditions)
-    doubled = {name: SMALLEST * size for name, size in least.items()}
+    known = tuple([name for name in dim_names(terms) if name not in answer.results])
+    least = sizes_from_conditions(known, conditions)
+    doubled = {name: MIN_SIZE * size for name, size in least.items()}
     first = [] if smallest else [doubled]
-    bound, ascending = _bound_sizes(conditions, known), (ascending_sizes(known, start) for start in (SMALLEST, 1))
+    bound, ascending = _constrained_sizes(conditions, known), (ascending_sizes(known, start) for start in (MIN_SIZE, 1))
     candidates = chain(first, bound, *ascending, [least, doubled])
-    all_sizes = (settled(answer.results, sizes) for sizes in candidates) if answer.results else candidates
-    valid = (sizes for sizes in all_sizes if holds(conditions, sizes) and _have_sizes(dims, sizes))
+    all_sizes = (sizes_with_results(answer.results, sizes) for sizes in candidates) if answer.results else candidates
+    valid = (sizes for sizes in all_sizes if can_hold(conditions, sizes) and _are_integers(dims, sizes))
     best = next(valid, None)
     if best is None:
-        raise misuse("no small sizes meet the conditions", "give the sizes with --where")
-    if smallest and not _shows(answer, best):
-        best = next((sizes for sizes in islice(valid, MOST_COMPARED) if _shows(answer, sizes)), best)
+        raise usage_error("no small sizes meet the conditions", "give the sizes with --where")
+    if smallest and not _is_informative(answer, best):
+        best = next((sizes for sizes in islice(valid, MAX_VALID_CHOICES) if _is_informative(answer, sizes)), best)
     return best
 
 
-def _conditions(answer: Trace | Chain) -> Conditions:
+def _conditions_of(answer: Trace | Chain) -> Conditions:
     """Return the conditions of an answer, or those of the steps before a refusal."""
     if answer.problem is None:
         return answer.conditions
     return tuple([condition for trace in answer.traces for step in trace.steps for condition in step.conditions])
 
 
-def _have_sizes(dims: Shape, sizes: Mapping[str, int]) -> bool:
+def _are_integers(dims: Shape, sizes: Mapping[str, int]) -> bool:
     return all(isinstance(substitute(dim, sizes), int) for dim in dims)
 
 
-def _shows(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+def _is_informative(answer: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     """Return whether no dim becomes 1, and axes mix where they mix at most sizes."""
     for stage in answer.stages:
-        if stage.after is None or stage.kind not in (Kind.RESHAPE, Kind.MERGE, Kind.VIEW):
+        if stage.after is None or stage.kind not in (StageKind.RESHAPE, StageKind.MERGE, StageKind.VIEW):
             continue
         before, after = (tuple(substitute(dim, sizes) for dim in dims) for dims in (stage.before, stage.after))
         if any(size == 1 != dim for dim, size in zip(stage.after, after, strict=True)):
             return False
-        if mixing(reshaped(stage.before, stage.after)) and not mixing(reshaped(before, after)):
+        if mixed_dims(reshape_origins(stage.before, stage.after)) and not mixed_dims(reshape_origins(before, after)):
             return False
     return True
 
 
-def _bound_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+def _constrained_sizes(conditions: Conditions, known: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
     """Yield sizes from 2 up for the names in conditions, and 2 for the others."""
-    sides = names([side for condition in conditions for side in (condition.left, condition.right)])
+    sides = dim_names([side for condition in conditions for side in (condition.left, condition.right)])
     bound = tuple([name for name in sides if name in known])
-    for sizes in ascending_sizes(bound, SMALLEST) if 0 < len(bound) < len(known) else ():
-        yield {name: sizes.get(name, SMALLEST) for name in known}
+    for sizes in ascending_sizes(bound, MIN_SIZE) if 0 < len(bound) < len(known) else ():
+        yield {name: sizes.get(name, MIN_SIZE) for name in known}
 
 
-def _dims(answer: Trace | Chain) -> Shape:
+def _distinct_dims(answer: Trace | Chain) -> Shape:
     """Return the distinct dims of the input and of every stage's output."""
     shapes = [answer.input, *(stage.after or () for stage in answer.stages)]
     return tuple(dict.fromkeys(dim for shape in shapes for dim in shape))
@@ -103,34 +103,34 @@ def ascending_sizes(known: tuple[str, ...], start: int) -> Iterator[Mapping[str,
         yield dict(zip(known, sizes, strict=True))
         for position in reversed(range(len(known))):
             larger = (*sizes[:position], sizes[position] + 1, *sizes[position + 1 :])
-            if larger not in seen and len(queue) < MOST_TRIED:
+            if larger not in seen and len(queue) < MAX_CHOICES:
                 seen.add(larger)
                 queue.append(larger)
 
 
-def multiplied_sizes(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
+def sizes_from_conditions(known: tuple[str, ...], conditions: Conditions) -> Mapping[str, int]:
     """Return sizes that meet each condition in turn.
 
     A divisor is multiplied into the first name of the dim that it divides.
     """
     sizes = dict.fromkeys(known, 1)
     for condition in conditions:
-        first = [name for name in names((condition.left,)) if name in sizes][:1]
+        first = [name for name in dim_names((condition.left,)) if name in sizes][:1]
         right = monomial(condition.right)
         if first and not right.powers and right.denominator == 1:
             sizes[first[0]] = right.numerator if condition.relation == "==" else sizes[first[0]] * right.numerator
     return sizes
 
 
-def moving_stages(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
+def stage_moves(answer: Trace | Chain) -> tuple[tuple[str, Shape, Move], ...]:
     """Return the label, the input shape and the move of each stage.
 
     Raises `ShapeError` (usage) if the request is refused, if names have no size, and for op `shape`.
     """
     if answer.output is None:
-        raise misuse("the request is refused, so no element moves")
-    if not answer.concrete:
-        raise misuse("names have no size, so no element has an index", "give the sizes with --where")
+        raise usage_error("the request is refused, so no element moves")
+    if not answer.is_concrete:
+        raise usage_error("names have no size, so no element has an index", "give the sizes with --where")
     moves = moves_of(answer).moves
     return tuple([(stage.label, stage.before, move) for stage, move in zip(answer.stages, moves, strict=True)])
 
@@ -143,16 +143,16 @@ def follow(answer: Trace | Chain, index: Index) -> list[tuple[str, Index | None]
     Raises `ShapeError` (usage) as `stage_moves` does, and if the input has no such element.
 
     >>> import shapecalc as sc
-    >>> follow(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
+    >>> follow(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (1, 0, 0))
     [('input', (1, 0, 0)), ('first', (0, 1, 0)), ('to', (0, 1, 1))]
     """
-    stages = moving_stages(answer)
-    current: Index | None = _check_index(index, answer.input)
+    stages = stage_moves(answer)
+    current: Index | None = _normalize_index(index, answer.input)
     path = [("input", current)]
     for stage, shape, move in stages:
         if current is None:
             break
-        current = index_after(current, shape, move)
+        current = index_after_move(current, shape, move)
         path.append((stage, current))
     return path
 
@@ -163,29 +163,31 @@ def follow_back(answer: Trace | Chain, index: Index) -> list[tuple[str, Index]]:
     Raises `ShapeError` (usage) as `stage_moves` does, and if the output has no such element.
 
     >>> import shapecalc as sc
-    >>> follow_back(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
+    >>> follow_back(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3)), (0, 1, 1))
     [('to', (0, 1, 1)), ('first', (0, 1, 0)), ('input', (1, 0, 0))]
     """
-    stages = moving_stages(answer)
-    current = _check_index(index, answer.output or ())
+    stages = stage_moves(answer)
+    current = _normalize_index(index, answer.output or ())
     path = []
     for stage, shape, move in reversed(stages):
         path.append((stage, current))
-        current = index_before(current, shape, move)
+        current = index_before_move(current, shape, move)
     return [*path, ("input", current)]
 
 
-def _check_index(index: Index, shape: Shape) -> Index:
+def _normalize_index(index: Index, shape: Shape) -> Index:
     """Return `index` with negative positions counted from 0.
 
     Raises `ShapeError` (usage) if the tensor has no such element.
     """
     if len(index) != len(shape):
-        raise misuse(f"an element of {shape_text(shape)} has {len(shape)} indices, not {len(index)}", argument="follow")
+        raise usage_error(
+            f"an element of {shape_text(shape)} has {len(shape)} indices, not {len(index)}", argument="follow"
+        )
     for axis, (position, size) in enumerate(zip(index, shape, strict=True)):
         if isinstance(size, int) and not -size <= position < size:
             message = f"index {position} is outside of dim {axis}, which is {size}"
-            raise misuse(message, argument="follow", index=axis)
+            raise usage_error(message, argument="follow", index=axis)
     pairs = zip(index, shape, strict=True)
     return tuple(position % size if isinstance(size, int) else position for position, size in pairs)
 

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from shapecalc.core.dims import Shape, quotient
 from shapecalc.core.record import Record
 
-Given: TypeAlias = Mapping[str, Any]
+LayerArguments: TypeAlias = Mapping[str, Any]
 """Arguments by parameter name; None for an omitted one, a shape for a tensor."""
 Options: TypeAlias = Mapping[str, object]
-Make: TypeAlias = Callable[[Shape, Given], Options]
+OptionBuilder: TypeAlias = Callable[[Shape, LayerArguments], Options]
 """Builds the options of an op from the tensor's shape and the arguments."""
 
 
@@ -27,12 +27,12 @@ class Layer(Record):
     """
 
     op: str
-    names: tuple[str, ...]
+    parameters: tuple[str, ...]
     """Parameter names; aliases follow behind slashes."""
-    options: Make
+    build_options: OptionBuilder
 
 
-def _moved(arguments: Given) -> dict[str, object]:
+def _window_options(arguments: LayerArguments) -> dict[str, object]:
     """Return the arguments of a moving window.
 
     Their names are the same in every framework.
@@ -42,33 +42,36 @@ def _moved(arguments: Given) -> dict[str, object]:
     }
 
 
-def _conv(transposed: bool | None, rank: int) -> Make:
-    def options(shape: Shape, arguments: Given) -> Options:
+def _conv_options(transposed: bool | None, rank: int) -> OptionBuilder:
+    def build(shape: Shape, arguments: LayerArguments) -> Options:
         weight, size = arguments.get("weight"), arguments.get("kernel_size")
         kernel = size if isinstance(size, tuple) else (size,) * rank
         if "filters" in arguments:
-            return {"weight": (*kernel, shape[-1], arguments["filters"]), **_moved({**arguments, "layout": "nhwc"})}
+            return {
+                "weight": (*kernel, shape[-1], arguments["filters"]),
+                **_window_options({**arguments, "layout": "nhwc"}),
+            }
         if "in_channels" in arguments:
             outer, inner = [arguments[f"{name}_channels"] for name in (("in", "out") if transposed else ("out", "in"))]
             weight = (outer, quotient(inner, arguments["groups"] or 1), *kernel)
-        return {"weight": weight, "transposed": transposed, **_moved(arguments)}
+        return {"weight": weight, "transposed": transposed, **_window_options(arguments)}
 
-    return options
+    return build
 
 
-def _pool(kind: str | None, layout: str | None = None) -> Make:
-    def options(_: Shape, arguments: Given) -> Options:
+def _pool_options(kind: str | None, layout: str | None = None) -> OptionBuilder:
+    def build(_: Shape, arguments: LayerArguments) -> Options:
         kernel = arguments.get("kernel_size")
         if "output_size" in arguments:
             is_global = arguments["output_size"] in (1, (1,), (1, 1), (1, 1, 1))
             kernel = "global" if is_global else f"to {arguments['output_size']}"
-        window = _moved({**arguments, "layout": layout})
+        window = _window_options({**arguments, "layout": layout})
         return {"kernel": kernel, "kind": kind, "ceil": arguments.get("ceil_mode") or None, **window}
 
-    return options
+    return build
 
 
-def _pad(shape: Shape, arguments: Given) -> Options:
+def _pad_options(shape: Shape, arguments: LayerArguments) -> Options:
     """Return the begins and ends of a pad.
 
     PyTorch has pairs from the last axis on; NumPy and TensorFlow have one pair for each axis.
@@ -84,57 +87,82 @@ def _pad(shape: Shape, arguments: Given) -> Options:
     return {"padding": (*(begin for begin, _ in pairs), *(end for _, end in pairs)), "axes": axes}
 
 
-def _each(names: str, op: str, arguments: str, options: Make) -> dict[str, Layer]:
-    return {name: Layer(op, tuple(arguments.split()), options) for name in names.split()}
+def _layer_rows(names: str, op: str, parameters: str, options: OptionBuilder) -> dict[str, Layer]:
+    return {name: Layer(op, tuple(parameters.split()), options) for name in names.split()}
 
 
-def _ranked(names: str, op: str, arguments: str, options: Callable[[int], Make]) -> dict[str, Layer]:
+def _layer_rows_by_rank(
+    names: str, op: str, parameters: str, options: Callable[[int], OptionBuilder]
+) -> dict[str, Layer]:
     """Return the rows of layers for one, two and three spatial dims."""
     layers = dict[str, Layer]()
     for rank in (1, 2, 3):
-        layers |= _each(" ".join([f"{name}{rank}d" for name in names.split()]), op, arguments, options(rank))
+        layers |= _layer_rows(" ".join([f"{name}{rank}d" for name in names.split()]), op, parameters, options(rank))
     return layers
 
 
-HELD, FORM = "in_channels out_channels kernel_size stride padding", "padding_mode device dtype"
-WINDOW = "kernel_size stride padding dilation"
-MEANS = "kernel_size stride padding ceil_mode count_include_pad divisor_override"
-UP = "size scale_factor mode align_corners"
-CONV, BACK, MAX, MEAN = partial(_conv, None), partial(_conv, True), _pool(None), _pool("average")
+CONV_PARAMETERS, CONV_MODULE_PARAMETERS = (
+    "in_channels out_channels kernel_size stride padding",
+    "padding_mode device dtype",
+)
+MAX_POOL_PARAMETERS = "kernel_size stride padding dilation"
+AVG_POOL_PARAMETERS = "kernel_size stride padding ceil_mode count_include_pad divisor_override"
+UPSAMPLE_PARAMETERS = "size scale_factor mode align_corners"
+CONV_OPTIONS, TRANSPOSED_CONV_OPTIONS, MAX_POOL_OPTIONS, AVG_POOL_OPTIONS = (
+    partial(_conv_options, None),
+    partial(_conv_options, True),
+    _pool_options(None),
+    _pool_options("average"),
+)
 
 LAYERS: Mapping[str, Layer] = {
-    **_each(
+    **_layer_rows(
         *("Linear", "linear", "in_features out_features bias device dtype"),
         lambda _, arguments: {"weight": (arguments["out_features"], arguments["in_features"])},
     ),
-    **_each("linear", "linear", "weight bias", lambda _, arguments: {"weight": arguments["weight"]}),
-    **_each("LazyLinear Dense", "linear", "out_features/units", lambda _, arguments: dict(arguments)),
-    **_ranked("Conv", "conv", f"{HELD} dilation groups bias {FORM}", CONV),
-    **_ranked("ConvTranspose", "conv", f"{HELD} output_padding groups bias dilation {FORM}", BACK),
-    **_ranked("conv", "conv", "weight bias stride padding dilation groups", CONV),
-    **_ranked("conv_transpose", "conv", "weight bias stride padding output_padding groups dilation", BACK),
-    **_each("Conv2D", "conv", "filters kernel_size stride/strides padding", _conv(None, 2)),
-    **_ranked("MaxPool", "pool", f"{WINDOW} return_indices ceil_mode", lambda _: MAX),
-    **_ranked("max_pool", "pool", f"{WINDOW} ceil_mode return_indices", lambda _: MAX),
-    **_ranked("AvgPool avg_pool", "pool", MEANS, lambda _: MEAN),
-    **_ranked("AdaptiveMaxPool adaptive_max_pool", "pool", "output_size", lambda _: MAX),
-    **_ranked("AdaptiveAvgPool adaptive_avg_pool", "pool", "output_size", lambda _: MEAN),
-    **_each("MaxPooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool(None, "nhwc")),
-    **_each("AveragePooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool("average", "nhwc")),
-    **_each(
+    **_layer_rows("linear", "linear", "weight bias", lambda _, arguments: {"weight": arguments["weight"]}),
+    **_layer_rows("LazyLinear Dense", "linear", "out_features/units", lambda _, arguments: dict(arguments)),
+    **_layer_rows_by_rank(
+        "Conv", "conv", f"{CONV_PARAMETERS} dilation groups bias {CONV_MODULE_PARAMETERS}", CONV_OPTIONS
+    ),
+    **_layer_rows_by_rank(
+        "ConvTranspose",
+        "conv",
+        f"{CONV_PARAMETERS} output_padding groups bias dilation {CONV_MODULE_PARAMETERS}",
+        TRANSPOSED_CONV_OPTIONS,
+    ),
+    **_layer_rows_by_rank("conv", "conv", "weight bias stride padding dilation groups", CONV_OPTIONS),
+    **_layer_rows_by_rank(
+        "conv_transpose", "conv", "weight bias stride padding output_padding groups dilation", TRANSPOSED_CONV_OPTIONS
+    ),
+    **_layer_rows("Conv2D", "conv", "filters kernel_size stride/strides padding", _conv_options(None, 2)),
+    **_layer_rows_by_rank(
+        "MaxPool", "pool", f"{MAX_POOL_PARAMETERS} return_indices ceil_mode", lambda _: MAX_POOL_OPTIONS
+    ),
+    **_layer_rows_by_rank(
+        "max_pool", "pool", f"{MAX_POOL_PARAMETERS} ceil_mode return_indices", lambda _: MAX_POOL_OPTIONS
+    ),
+    **_layer_rows_by_rank("AvgPool avg_pool", "pool", AVG_POOL_PARAMETERS, lambda _: AVG_POOL_OPTIONS),
+    **_layer_rows_by_rank("AdaptiveMaxPool adaptive_max_pool", "pool", "output_size", lambda _: MAX_POOL_OPTIONS),
+    **_layer_rows_by_rank("AdaptiveAvgPool adaptive_avg_pool", "pool", "output_size", lambda _: AVG_POOL_OPTIONS),
+    **_layer_rows("MaxPooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool_options(None, "nhwc")),
+    **_layer_rows(
+        "AveragePooling2D", "pool", "kernel_size/pool_size stride/strides padding", _pool_options("average", "nhwc")
+    ),
+    **_layer_rows(
         "Reshape",
         "reshape",
         "target_shape",
         lambda shape, arguments: {"target": (*shape[:1], *arguments["target_shape"])},
     ),
-    **_each(
+    **_layer_rows(
         "Permute", "transpose", "dims", lambda _, arguments: {"perm": (0, *arguments["dims"])}
     ),  # Keras counts these axes from 1, after the batch
-    **_each("pad", "pad", "pad/pad_width/paddings mode value", _pad),
-    **_each(
+    **_layer_rows("pad", "pad", "pad/pad_width/paddings mode value", _pad_options),
+    **_layer_rows(
         "interpolate Upsample",
         "upsample",
-        UP,
+        UPSAMPLE_PARAMETERS,
         lambda _, arguments: {"size": arguments["size"], "scale": arguments["scale_factor"]},
     ),
 }
@@ -142,7 +170,7 @@ LAYERS: Mapping[str, Layer] = {
 
 The tensor is the first argument, or the input of the layer.
 """
-JOINING: Mapping[str, str] = {
+MULTI_OPERAND_FUNCTIONS: Mapping[str, str] = {
     **dict.fromkeys(("cat", "concat", "concatenate"), "concat"),
     "stack": "stack",
     "einsum": "einsum",

@@ -24,11 +24,23 @@ from array import array
 from math import gcd, lcm, prod
 
 from shapecalc.core import dims
-from shapecalc.core.conditions import Known, Never, Undecided, equal, solved_names
+from shapecalc.core.conditions import Assumptions, Undecided, Unsatisfiable, require_equal, solve_equalities
 from shapecalc.core.dims import Dim, Shape, Sum
-from shapecalc.core.limits import MOST_MIXED
-from shapecalc.core.moves import Dims, Expand, Move, Permute, Pick, Reshape, Roll, Take, index_before, ravel, unravel
-from shapecalc.core.problem import misuse
+from shapecalc.core.limits import MAX_MIXED_STAGES
+from shapecalc.core.moves import (
+    Expand,
+    Move,
+    Permute,
+    Reshape,
+    Roll,
+    ShapeVector,
+    StridedSlice,
+    Take,
+    index_before_move,
+    ravel,
+    unravel,
+)
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -36,20 +48,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-NEAR = 16
+CUT_LOOKAHEAD = 16
 """The most atoms and dims ahead in which a common cut is searched for."""
 
-MOST_READ = 64
+MAX_BASE_ATOMS = 64
 """The most atoms of a base through which other atoms are resolved."""
 
 
-TABLE = "@"
+TABLE_PREFIX = "@"
 """The prefix of a stride that is the index table of a take into its base."""
 
-EMPTY = "0"
+ZERO_NAME = "0"
 """The name that replaces a size of 0 while shapes are cut."""
 
-Positions = tuple[Dim, Dim, Dim]
+PositionRange = tuple[Dim, Dim, Dim]
 """Positions of an axis: the first, the step and the count."""
 
 
@@ -75,35 +87,35 @@ class Atom(Record):
     def __hash__(self) -> int:
         cached: int | None = getattr(self, "_hash", None)
         if cached is None:
-            cached = hash((self.size, self.stride, *self.level))
+            cached = hash((self.size, self.stride, *self.space))
             object.__setattr__(self, "_hash", cached)
         return cached
 
     def __reduce__(self) -> tuple[type[Atom], tuple[object, ...]]:
-        return Atom, (self.size, self.stride, *self.level)
+        return Atom, (self.size, self.stride, *self.space)
 
     @property
-    def level(self) -> Level:
+    def space(self) -> IndexSpace:
         """The index space that the atom steps through; steps in one space add up."""
         return self.base, self.start
 
 
 Atoms = tuple[Atom, ...]
-Axes = tuple[Atoms, ...]
-Level = tuple[Atoms, Sum]
+StridedAxes = tuple[Atoms, ...]
+IndexSpace = tuple[Atoms, Sum]
 
 
-def axes_of(shape: Sequence[Dim]) -> Axes:
+def contiguous_axes(shape: Sequence[Dim]) -> StridedAxes:
     """Return the layout of a contiguous tensor: one atom per axis, none for size 1.
 
-    >>> axes_of((2, 1, 4))
+    >>> contiguous_axes((2, 1, 4))
     ((Atom(size=2, stride=4, base=(), start=()),), (), (Atom(size=4, stride=1, base=(), start=()),))
     """
     axes: list[Atoms] = []
     stride: Dim = 1
     for size in reversed(shape):
         axes.append(() if size == 1 else (Atom(size, stride),))
-        stride = _times(stride, size)
+        stride = _multiply(stride, size)
     return tuple(axes[::-1])
 
 
@@ -119,120 +131,120 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(strides[::-1][: len(shape)])
 
 
-def _expanded(axes: Axes, before: Shape, after: Shape) -> Axes:
+def _expand_axes(axes: StridedAxes, before: Shape, after: Shape) -> StridedAxes:
     new = len(after) - len(axes)
     sizes, old = (1,) * new + before, ((),) * new + axes
     rows = zip(old, sizes, after, strict=True)
     return tuple([(Atom(new_size, 0),) if size == 1 and new_size != 1 else axis for axis, size, new_size in rows])
 
 
-def merge(atoms: Iterable[Atom]) -> Atoms:
+def merge_atoms(atoms: Iterable[Atom]) -> Atoms:
     """Merge neighbouring atoms that one atom can represent.
 
-    >>> merge((Atom(2, 12), Atom(3, 4)))
+    >>> merge_atoms((Atom(2, 12), Atom(3, 4)))
     (Atom(size=6, stride=4, base=(), start=()),)
     """
     merged: list[Atom] = []
     for atom in atoms:
-        if merged and merged[-1].level == atom.level and merged[-1].stride == _times(atom.size, atom.stride):
-            atom = Atom(_times(merged.pop().size, atom.size), atom.stride, *atom.level)
+        if merged and merged[-1].space == atom.space and merged[-1].stride == _multiply(atom.size, atom.stride):
+            atom = Atom(_multiply(merged.pop().size, atom.size), atom.stride, *atom.space)
         merged.append(atom)
     return tuple(merged)
 
 
-def normal(axes: Axes, known: Known) -> Axes:
+def normalize_axes(axes: StridedAxes, known: Assumptions) -> StridedAxes:
     """Normalize a layout to the fewest atoms.
 
     Unmixed layouts are then equal if and only if they read the same elements.
     """
-    return tuple([_joined(axis, known) for axis in axes])
+    return tuple([_normalize_axis(axis, known) for axis in axes])
 
 
-def _joined(atoms: Iterable[Atom], known: Known) -> Atoms:
+def _normalize_axis(atoms: Iterable[Atom], known: Assumptions) -> Atoms:
     """Merge the atoms of an axis, and resolve those that step through a base."""
-    merged = merge(atoms)
+    merged = merge_atoms(atoms)
     if not any(atom.base for atom in merged):
         return merged
-    resolved = tuple([part for atom in merged for part in _read_through(atom, known)])
-    return merged if resolved == merged else _joined(resolved, known)
+    resolved = tuple([part for atom in merged for part in _resolve_atom(atom, known)])
+    return merged if resolved == merged else _normalize_axis(resolved, known)
 
 
-def _read_through(atom: Atom, known: Known) -> Atoms:
+def _resolve_atom(atom: Atom, known: Assumptions) -> Atoms:
     """Return the atoms of the base that an atom equals, or the atom itself.
 
     It stays if it cuts across an atom of the base. A part of a base is resolved only if its atoms step through the same
     index spaces as the rest of the base.
     """
-    if atom.start or not 0 < len(atom.base) <= MOST_READ or is_table(atom.base):
+    if atom.start or not 0 < len(atom.base) <= MAX_BASE_ATOMS or is_take_table(atom.base):
         return (atom,)
-    if is_backwards(atom):
-        return turned(_read_through(turned((atom,))[0], known))
-    outer_size = dims.quotient(_volume(atom.base), _times(atom.size, atom.stride))
-    if not known.is_whole(outer_size):
+    if is_reversed(atom):
+        return reverse_axis(_resolve_atom(reverse_axis((atom,))[0], known))
+    outer_size = dims.quotient(_volume(atom.base), _multiply(atom.size, atom.stride))
+    if not known.is_integral(outer_size):
         return (atom,)
-    _, part, _ = map(tuple, _Cutting(atom.base, (outer_size, atom.size, atom.stride), known).axes())
-    spaces = [inner.level for inner in atom.base]
-    is_exact = outer_size == atom.stride == 1 or not any(inner.base or is_backwards(inner) for inner in part)
-    return part if is_exact and all(inner.level in spaces for inner in part) else (atom,)
+    _, part, _ = map(tuple, _AtomSplitter(atom.base, (outer_size, atom.size, atom.stride), known).split())
+    spaces = [inner.space for inner in atom.base]
+    is_exact = outer_size == atom.stride == 1 or not any(inner.base or is_reversed(inner) for inner in part)
+    return part if is_exact and all(inner.space in spaces for inner in part) else (atom,)
 
 
-def is_backwards(atom: Atom) -> bool:
+def is_reversed(atom: Atom) -> bool:
     """Return whether an atom is read from its last position to its first."""
     stride = atom.stride
     return (stride if isinstance(stride, int) else stride.numerator) < 0
 
 
-def is_table(base: Atoms) -> bool:
+def is_take_table(base: Atoms) -> bool:
     """Return whether a base is the index table of a take."""
-    return any(str(atom.stride).startswith(TABLE) for atom in base if not isinstance(atom.stride, int))
+    return any(str(atom.stride).startswith(TABLE_PREFIX) for atom in base if not isinstance(atom.stride, int))
 
 
-def turned(atoms: Iterable[Atom]) -> Atoms:
+def reverse_axis(atoms: Iterable[Atom]) -> Atoms:
     """Return the atoms of an axis in reverse order of positions.
 
-    >>> turned((Atom(2, 1), Atom(3, -2)))
+    >>> reverse_axis((Atom(2, 1), Atom(3, -2)))
     (Atom(size=2, stride=-1, base=(), start=()), Atom(size=3, stride=2, base=(), start=()))
     """
-    return tuple([Atom(atom.size, _times(-1, atom.stride), *atom.level) for atom in atoms])
+    return tuple([Atom(atom.size, _multiply(-1, atom.stride), *atom.space) for atom in atoms])
 
 
-def regroup(axes: Axes, shape: Sequence[Dim], known: Known) -> Axes:
+def reshape_axes(axes: StridedAxes, shape: Sequence[Dim], known: Assumptions) -> StridedAxes:
     """Cut a layout into `shape`, whose volume is equal, at least under a condition.
 
-    >>> from shapecalc.core.conditions import Known
-    >>> regroup(axes_of((6,)), (2, 3), Known())
+    >>> from shapecalc.core.conditions import Assumptions
+    >>> reshape_axes(contiguous_axes((6,)), (2, 3), Assumptions())
     ((Atom(size=2, stride=3, base=(), start=()),), (Atom(size=3, stride=1, base=(), start=()),))
     """
-    atoms = _joined([atom for axis in axes for atom in axis], known)
+    atoms = _normalize_axis([atom for axis in axes for atom in axis], known)
     if _volume(atoms) == dims.product(shape):
-        return _Cutting(atoms, shape, known).axes()
-    base = known.same(atoms)
-    return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in axes_of(shape)])
+        return _AtomSplitter(atoms, shape, known).split()
+    base = known.intern(atoms)
+    return tuple([tuple([Atom(atom.size, atom.stride, base) for atom in axis]) for axis in contiguous_axes(shape)])
 
 
-class _Cutting:
+class _AtomSplitter:
     """A list of atoms that is split into the dims of a shape, from the outermost on."""
 
-    def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Known) -> None:
-        self.left, self.wanted = list(atoms[::-1]), list(shape[::-1])
+    def __init__(self, atoms: Atoms, shape: Sequence[Dim], known: Assumptions) -> None:
+        self.remaining_atoms, self.remaining_dims = list(atoms[::-1]), list(shape[::-1])
         self.known = known
-        self.made: list[list[Atom]] = []
+        self.result: list[list[Atom]] = []
 
-    def axes(self) -> Axes:
+    def split(self) -> StridedAxes:
         """Return the layout of the shape.
 
         Trailing dims whose product is 1 are 1, whatever their names: they get no atom.
         """
-        while self.wanted:
-            self.made.append([])
-            while self.left and self.wanted[-1] != 1:
-                self._take(self.wanted[-1])
-            self.wanted.pop()
-        return tuple([tuple(axis) for axis in self.made])
+        while self.remaining_dims:
+            self.result.append([])
+            while self.remaining_atoms and self.remaining_dims[-1] != 1:
+                self._fill_dim(self.remaining_dims[-1])
+            self.remaining_dims.pop()
+        return tuple([tuple(axis) for axis in self.result])
 
-    def _take(self, rest: Dim) -> None:
+    def _fill_dim(self, rest: Dim) -> None:
         """Take an atom for the first factor of the current dim."""
-        size = self.left[-1].size
+        size = self.remaining_atoms[-1].size
         if rest == size or self.known.divides(size, rest):
             part = size
         elif self.known.divides(rest, size):
@@ -240,69 +252,73 @@ class _Cutting:
         else:
             part = _common_factor(rest, size)
         if part == 1:
-            self._mix()
+            self._mix_axes()
             return
-        self.made[-1].append(self._outer(part))
-        self.wanted[-1] = dims.quotient(rest, part)
+        self.result[-1].append(self._pop_outer_part(part))
+        self.remaining_dims[-1] = dims.quotient(rest, part)
 
-    def _outer(self, size: Dim) -> Atom:
+    def _pop_outer_part(self, size: Dim) -> Atom:
         """Pop the outer part of the next atom; its inner part remains."""
-        atom = self.left.pop()
+        atom = self.remaining_atoms.pop()
         if size == atom.size:
             return atom
         inner = dims.quotient(atom.size, size)
-        self.left.append(Atom(inner, atom.stride, *atom.level))
-        return Atom(size, _times(atom.stride, inner), *atom.level)
+        self.remaining_atoms.append(Atom(inner, atom.stride, *atom.space))
+        return Atom(size, _multiply(atom.stride, inner), *atom.space)
 
-    def _mix(self) -> None:
+    def _mix_axes(self) -> None:
         """Mix the fewest atoms that fill the next dims, which then step through them."""
-        atom_count, part, dim_count, rest = self._next_cut()
-        atoms = [self.left.pop() for _ in range(atom_count)] + ([self._outer(part)] if part != 1 else [])
-        base = self.known.same(merge(atoms))
-        sizes = [self.wanted[-1 - axis] for axis in range(dim_count)] + ([rest] if rest != 1 else [])
+        atom_count, part, dim_count, rest = self._find_next_cut()
+        atoms = [self.remaining_atoms.pop() for _ in range(atom_count)] + (
+            [self._pop_outer_part(part)] if part != 1 else []
+        )
+        base = self.known.intern(merge_atoms(atoms))
+        sizes = [self.remaining_dims[-1 - axis] for axis in range(dim_count)] + ([rest] if rest != 1 else [])
         stride = dims.product(sizes)
         for axis, size in enumerate(sizes):
             stride = dims.quotient(stride, size)
-            self.made[-1] += [Atom(size, stride, base)] if size != 1 else []
-            self.wanted[-1] = dims.quotient(self.wanted[-1], size)
+            self.result[-1] += [Atom(size, stride, base)] if size != 1 else []
+            self.remaining_dims[-1] = dims.quotient(self.remaining_dims[-1], size)
             if axis < len(sizes) - 1:
-                self.wanted.pop()
-                self.made.append([])
+                self.remaining_dims.pop()
+                self.result.append([])
 
-    def _next_cut(self) -> tuple[int, Dim, int, Dim]:
+    def _find_next_cut(self) -> tuple[int, Dim, int, Dim]:
         """Find the next common cut of atoms and dims.
 
         Return the number of whole atoms and a part of one, then the number of whole dims and a part of one.
         """
-        sizes, new_sizes = [atom.size for atom in self.left[::-1]], self.wanted[::-1]
-        products, new_products = _running(sizes[:NEAR]), _running(new_sizes[:NEAR])
+        sizes, new_sizes = [atom.size for atom in self.remaining_atoms[::-1]], self.remaining_dims[::-1]
+        products, new_products = _running_products(sizes[:CUT_LOOKAHEAD]), _running_products(new_sizes[:CUT_LOOKAHEAD])
         for both in range(1, len(products) + len(new_products)):
             for i in range(max(0, both - len(new_products) + 1), min(both + 1, len(products))):
                 a, b = products[i], new_products[both - i]
                 cut = _common_multiple(a, b)
-                if cut != 1 and self._fits(cut, products, i) and self._fits(cut, new_products, both - i):
+                if cut != 1 and self._is_cut_at(cut, products, i) and self._is_cut_at(cut, new_products, both - i):
                     return i, dims.quotient(cut, a), both - i, dims.quotient(cut, b)
-        ends = {volume: i for i, volume in enumerate(_running(sizes))}
-        i, j = next((ends[volume], j) for j, volume in enumerate(_running(new_sizes)) if j and ends.get(volume))
+        ends = {volume: i for i, volume in enumerate(_running_products(sizes))}
+        i, j = next(
+            (ends[volume], j) for j, volume in enumerate(_running_products(new_sizes)) if j and ends.get(volume)
+        )
         return i, 1, j, 1
 
-    def _fits(self, cut: Dim, running: Sequence[Dim], place: int) -> bool:
+    def _is_cut_at(self, cut: Dim, products: Sequence[Dim], index: int) -> bool:
         """Return whether a cut equals the product at `index` or splits the next factor."""
-        if cut == running[place]:
+        if cut == products[index]:
             return True
-        divides, is_last = self.known.divides, place + 1 == len(running)
-        return not is_last and divides(running[place], cut) and divides(cut, running[place + 1])
+        divides, is_last = self.known.divides, index + 1 == len(products)
+        return not is_last and divides(products[index], cut) and divides(cut, products[index + 1])
 
 
-def _running(sizes: Iterable[Dim]) -> list[Dim]:
+def _running_products(sizes: Iterable[Dim]) -> list[Dim]:
     """Return the products of all prefixes: of no size, of one, and so on."""
     products: list[Dim] = [1]
     for size in sizes:
-        products.append(_times(products[-1], size))
+        products.append(_multiply(products[-1], size))
     return products
 
 
-def _times(a: Dim, b: Dim) -> Dim:
+def _multiply(a: Dim, b: Dim) -> Dim:
     return a * b if type(a) is int and type(b) is int else dims.product((a, b))
 
 
@@ -310,7 +326,7 @@ def _common_factor(a: Dim, b: Dim) -> Dim:
     """Return the largest common factor of two dims; 1 if names divide in one of them."""
     if type(a) is int and type(b) is int:
         return gcd(a, b)
-    if not (dims.always_whole(a) and dims.always_whole(b)):
+    if not (dims.is_always_integral(a) and dims.is_always_integral(b)):
         return 1
     one, other = dims.monomial(a), dims.monomial(b)
     other_powers = dict(other.powers)
@@ -329,111 +345,117 @@ def _common_multiple(a: Dim, b: Dim) -> Dim:
     return dims.lowest_terms(lcm(one.numerator, other.numerator), gcd(one.denominator, other.denominator), powers)
 
 
-def cut(atoms: Sequence[Atom], shape: Sequence[Dim], known: Known) -> Axes | None:
+def split_atoms(atoms: Sequence[Atom], shape: Sequence[Dim], known: Assumptions) -> StridedAxes | None:
     """Split atoms into `shape`, each piece inside one atom; None if they mix.
 
     This defines "mix" for the whole package: a cut of the shape falls across an atom. Atoms of another volume mix, too.
 
-    >>> from shapecalc.core.conditions import Known
-    >>> [[(atom.size, atom.stride) for atom in axis] for axis in cut((Atom(2, 8), Atom(8, 1)), (4, 4), Known())]
+    >>> from shapecalc.core.conditions import Assumptions
+    >>> [[(atom.size, atom.stride) for atom in axis] for axis in split_atoms((Atom(2, 8), Atom(8, 1)), (4, 4), Assumptions())]
     [[(2, 8), (2, 4)], [(4, 1)]]
-    >>> cut((Atom(2, 3), Atom(3, 1)), (3, 2), Known()) is None
+    >>> split_atoms((Atom(2, 3), Atom(3, 1)), (3, 2), Assumptions()) is None
     True
     """
     if _volume(atoms) != dims.product(shape):
         return None
-    axes = _Cutting(tuple(atoms), shape, known).axes()
+    axes = _AtomSplitter(tuple(atoms), shape, known).split()
     return None if any(atom.base for axis in axes for atom in axis) else axes
 
 
 class View(Record):
     """A tensor under a chain: its layout, and the offset of its first element."""
 
-    axes: Axes
+    axes: StridedAxes
     offset: Sum = ()
     """The terms of the flat index of the input at index 0 of the tensor.
 
     Axes that are read backwards count from their last position, which is not included.
     """
-    fixed: frozenset[Level] = frozenset()
+    fixed: frozenset[IndexSpace] = frozenset()
     """Index spaces of atoms of which one position was selected."""
 
     @property
-    def is_plain(self) -> bool:
+    def is_strided(self) -> bool:
         """Whether all atoms step through the input itself: nothing is mixed or rolled."""
         return not self.fixed and not any(atom.base for axis in self.axes for atom in axis)
 
     @property
-    def first(self) -> int:
+    def first_index(self) -> int:
         """The flat index of the first element of a strided view with numeric sizes."""
-        numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_backwards(atom)]
+        numbers: list[Any] = [(atom.size, atom.stride) for axis in self.axes for atom in axis if is_reversed(atom)]
         return sum([stride * (1 - size) for size, stride in numbers], sum(self.offset))  # type: ignore[arg-type]
 
-    def after(self, move: Move, before: Shape, known: Known) -> View:
+    def apply_move(self, move: Move, input_shape: Shape, known: Assumptions) -> View:
         """Apply a move to the view of a tensor of `input_shape`, which has no dim of 0.
 
         Raises `ShapeError` (usage) for op `shape`, which moves no elements.
         """
-        if isinstance(move, Pick):
-            slicer = _Picking(known)
-            rows = zip(self.axes, before, move.axes, strict=True)
-            sliced = [slicer.of_axis(atoms, dim, *positions) for atoms, dim, positions in rows]
-            return slicer.view([axis for axis, size in zip(sliced, move.sizes, strict=True) if size is not None], self)
+        if isinstance(move, StridedSlice):
+            slicer = _ViewSlicer(known)
+            rows = zip(self.axes, input_shape, move.axes, strict=True)
+            sliced = [slicer.slice_axis(atoms, dim, *positions) for atoms, dim, positions in rows]
+            return slicer.build_view(
+                [axis for axis, size in zip(sliced, move.sizes, strict=True) if size is not None], self
+            )
         if isinstance(move, Roll):
-            return _rolled(self, move.axis, move.shift, known)
+            return _roll_view(self, move.axis, move.shift, known)
         if isinstance(move, Take):
-            return _taken(self, move, before, known)
-        if isinstance(move, Dims):
-            raise misuse("shape returns dims, so no element moves")
+            return _take_view(self, move, input_shape, known)
+        if isinstance(move, ShapeVector):
+            raise usage_error("shape returns dims, so no element moves")
         if isinstance(move, Permute):
             return View(tuple([self.axes[axis] for axis in move.axes]), self.offset, self.fixed)
         is_expand = isinstance(move, Expand)
-        axes = _expanded(self.axes, before, move.shape) if is_expand else regroup(self.axes, move.shape, known)
+        axes = (
+            _expand_axes(self.axes, input_shape, move.shape)
+            if is_expand
+            else reshape_axes(self.axes, move.shape, known)
+        )
         return View(axes, self.offset, self.fixed)
 
-    def normal(self, known: Known) -> View:
+    def normalize(self, known: Assumptions) -> View:
         """Return the view in the fewest atoms.
 
         Views without mixed or rolled axes read the same elements if they are equal.
         """
-        view = View(normal(self.axes, known), self.offset, self.fixed)
-        while not view.is_plain and (resolved := _straight(view, known)) != view:
+        view = View(normalize_axes(self.axes, known), self.offset, self.fixed)
+        while not view.is_strided and (resolved := _resolve_single_bases(view, known)) != view:
             view = resolved
         return view
 
 
-def view_of(shape: Shape) -> View:
+def contiguous_view(shape: Shape) -> View:
     """Return the view of a contiguous tensor."""
-    return View(axes_of(shape))
+    return View(contiguous_axes(shape))
 
 
-def view_through(shape: Shape, moves: Iterable[Move], known: Known) -> View:
+def view_after_moves(shape: Shape, moves: Iterable[Move], known: Assumptions) -> View:
     """Return the view of a tensor of `shape` after all moves, in the fewest atoms.
 
     No dim may be 0. Raises `ShapeError` (usage) for op `shape`, and `Undecided` if axes are mixed too often in a row.
 
 
-    >>> view_through((4, 3), [Pick((3, 0), (-1, 1), (4, None))], Known())
+    >>> view_after_moves((4, 3), [StridedSlice((3, 0), (-1, 1), (4, None))], Assumptions())
     View(axes=((Atom(size=4, stride=-3, base=(), start=()),),), offset=(), fixed=frozenset())
     """
-    view, mixed = view_of(shape), 0
+    view, mixed = contiguous_view(shape), 0
     for move in moves:
-        view, shape = view.after(move, shape, known), move.after(shape)
-        mixed = 0 if view.is_plain else mixed + 1
-        if mixed > MOST_MIXED:
+        view, shape = view.apply_move(move, shape, known), move.output_shape(shape)
+        mixed = 0 if view.is_strided else mixed + 1
+        if mixed > MAX_MIXED_STAGES:
             raise Undecided
-    return view.normal(known)
+    return view.normalize(known)
 
 
-class _Picking:
+class _ViewSlicer:
     """A slice of a view, with the offset and the fixed index spaces that it adds."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Assumptions) -> None:
         self.known = known
         self.offset: list[Dim] = []
-        self.fixed: set[Level] = set()
+        self.fixed: set[IndexSpace] = set()
 
-    def of_axis(self, atoms: Atoms, dim: Dim, start: Dim, step: int, size: Dim | None) -> Atoms:
+    def slice_axis(self, atoms: Atoms, dim: Dim, start: Dim, step: int, size: Dim | None) -> Atoms:
         """Return the selected part of an axis.
 
         A start below 0, or a step, counts from the axis' end.
@@ -442,189 +464,197 @@ class _Picking:
         if isinstance(dim, int) and isinstance(start, int):
             start %= dim
         elif start == -1:
-            atoms, start, step = turned(atoms), 0, -step
+            atoms, start, step = reverse_axis(atoms), 0, -step
         if step < 0 and count != 1:
-            atoms, start, step = turned(atoms), dim - 1 - start, -step  # type: ignore[operator]  # both are numbers
-        return self.part(merge(atoms), start, step, count)
+            atoms, start, step = reverse_axis(atoms), dim - 1 - start, -step  # type: ignore[operator]  # both are numbers
+        return self.slice_atoms(merge_atoms(atoms), start, step, count)
 
-    def part(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
+    def slice_atoms(self, atoms: Atoms, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return the atoms of `count` positions of an axis, `step` apart."""
         if count == 1:
             step = 1
         if not atoms or (start == 0 and step == 1 and count == _volume(atoms)):
             return atoms
         if len(atoms) == 1:
-            return self._part_of_one(atoms[0], start, step, count)
-        parts = self._cut(start, step, count, _volume(atoms[1:]))
+            return self._slice_atom(atoms[0], start, step, count)
+        parts = self._split_positions(start, step, count, _volume(atoms[1:]))
         if parts:
-            return self._part_of_one(atoms[0], *parts[0]) + self.part(atoms[1:], *parts[1])
-        return self._left(Atom(count, step, self.known.same(atoms), dims.total((start,))))
+            return self._slice_atom(atoms[0], *parts[0]) + self.slice_atoms(atoms[1:], *parts[1])
+        return self._drop_single_position(Atom(count, step, self.known.intern(atoms), dims.sum_terms((start,))))
 
-    def _part_of_one(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
+    def _slice_atom(self, atom: Atom, start: Dim, step: Dim, count: Dim) -> Atoms:
         """Return the selected part of an atom.
 
         A reversed atom still counts from its last position.
         """
-        sign = -1 if is_backwards(atom) else 1
-        first = dims.total((start,))
+        sign = -1 if is_reversed(atom) else 1
+        first = dims.sum_terms((start,))
         if sign == -1:
             extent = start, dims.product((step, count))
-            first = dims.total((atom.size, -1, *[dims.product((-1, term)) for term in extent], step))
+            first = dims.sum_terms((atom.size, -1, *[dims.product((-1, term)) for term in extent], step))
         if not atom.base:
             self.offset += [dims.product((sign, atom.stride, term)) for term in first]
         elif atom.size == _volume(atom.base):
-            base_start = _round(dims.total((*atom.start, *first)), atom.size, self.known)
-            return self._left(Atom(count, dims.product((sign, step)), atom.base, base_start))
+            base_start = _reduce_start(dims.sum_terms((*atom.start, *first)), atom.size, self.known)
+            return self._drop_single_position(Atom(count, dims.product((sign, step)), atom.base, base_start))
         elif first or not self.known.divides(dims.product((step, count)), atom.size):
-            forward = (atom,) if sign == 1 else turned((atom,))
-            return self._left(Atom(count, dims.product((sign, step)), self.known.same(forward), first))
-        return self._left(Atom(count, dims.product((atom.stride, step)), *atom.level))
+            forward = (atom,) if sign == 1 else reverse_axis((atom,))
+            return self._drop_single_position(
+                Atom(count, dims.product((sign, step)), self.known.intern(forward), first)
+            )
+        return self._drop_single_position(Atom(count, dims.product((atom.stride, step)), *atom.space))
 
-    def _left(self, atom: Atom) -> Atoms:
+    def _drop_single_position(self, atom: Atom) -> Atoms:
         """Return an atom as an axis; drop one of size 1 and record its index space."""
         if atom.size != 1:
             return (atom,)
         if atom.base:
-            self.fixed.add(atom.level)
+            self.fixed.add(atom.space)
         return ()
 
-    def _cut(self, start: Dim, step: Dim, count: Dim, within: Dim) -> tuple[Positions, Positions] | None:
+    def _split_positions(
+        self, start: Dim, step: Dim, count: Dim, inner_size: Dim
+    ) -> tuple[PositionRange, PositionRange] | None:
         """Split positions between the outer atom and the `inner_size` inner positions.
 
         None if they are not the product of an outer and an inner range.
         """
-        quotient = self._divided(start, within)
+        quotient = self._divide(start, inner_size)
         if quotient is None:
             return None
         (outer, inner), divides = quotient, self.known.divides
-        if divides(within, step):
-            return (outer, dims.quotient(step, within), count), (inner, 1, 1)
-        if self._end_within(inner, step, count, within):
+        if divides(inner_size, step):
+            return (outer, dims.quotient(step, inner_size), count), (inner, 1, 1)
+        if self._is_within(inner, step, count, inner_size):
             return (outer, 1, 1), (inner, step, count)
-        inner_count = dims.quotient(within, step)
-        if divides(step, within) and divides(inner_count, count) and _is_below(inner, step):
+        inner_count = dims.quotient(inner_size, step)
+        if divides(step, inner_size) and divides(inner_count, count) and _is_below(inner, step):
             return (outer, 1, dims.quotient(count, inner_count)), (inner, step, inner_count)
         return None
 
-    def _divided(self, number: Dim, by: Dim) -> tuple[Dim, Dim] | None:
+    def _divide(self, number: Dim, divisor: Dim) -> tuple[Dim, Dim] | None:
         """Return the integer quotient and the remainder; None if they depend on sizes."""
-        ratio = dims.quotient(number, by)
-        if self.known.is_whole(ratio):
+        ratio = dims.quotient(number, divisor)
+        if self.known.is_integral(ratio):
             return ratio, 0
         if dims.monomial(ratio).powers:
             return None
-        return dims.monomial(ratio).numerator // dims.monomial(ratio).denominator, _left_over(ratio, by)
+        return dims.monomial(ratio).numerator // dims.monomial(ratio).denominator, _fractional_part(ratio, divisor)
 
-    def _end_within(self, start: Dim, step: Dim, count: Dim, size: Dim) -> bool:
+    def _is_within(self, start: Dim, step: Dim, count: Dim, size: Dim) -> bool:
         if count == 1:
             return True
-        if dims.all_known((start, step, count, size)):
+        if dims.is_concrete((start, step, count, size)):
             return start + step * (count - 1) < size  # type: ignore[operator]  # all are numbers
         return step == 1 and self.known.divides(count, size) and self.known.divides(count, start)
 
-    def through(self, atom: Atom) -> Atoms:
+    def resolve_atom(self, atom: Atom) -> Atoms:
         """Return the part of its base that an atom reads, unless it wraps around."""
-        if is_table(atom.base):
-            return self._left(atom) if atom.size != 1 else self._looked_up(atom)
-        if is_backwards(atom):
-            return turned(self.through(turned((atom,))[0]))
+        if is_take_table(atom.base):
+            return self._drop_single_position(atom) if atom.size != 1 else self._look_up_table(atom)
+        if is_reversed(atom):
+            return reverse_axis(self.resolve_atom(reverse_axis((atom,))[0]))
         if not atom.start:
-            return self.part(atom.base, 0, atom.stride, atom.size)
+            return self.slice_atoms(atom.base, 0, atom.stride, atom.size)
         first, *others = atom.start
         size = _volume(atom.base)
-        if others or not self._end_within(first, atom.stride, atom.size, size) or not _is_below(first, size):
-            return self._left(atom)
-        return self.part(atom.base, first, atom.stride, atom.size)
+        if others or not self._is_within(first, atom.stride, atom.size, size) or not _is_below(first, size):
+            return self._drop_single_position(atom)
+        return self.slice_atoms(atom.base, first, atom.stride, atom.size)
 
-    def _looked_up(self, atom: Atom) -> Atoms:
+    def _look_up_table(self, atom: Atom) -> Atoms:
         """Return the single position of a take's base that its table selects."""
         (table,), position = atom.base, sum(atom.start)  # type: ignore[arg-type]  # the size of a table is a number
-        index = int(str(table.stride)[len(TABLE) :].split(",")[position % int(str(table.size))])
-        return self.part(table.base, index, 1, 1) if index >= 0 else self.part(turned(table.base), 0, 1, 1)
+        index = int(str(table.stride)[len(TABLE_PREFIX) :].split(",")[position % int(str(table.size))])
+        return (
+            self.slice_atoms(table.base, index, 1, 1)
+            if index >= 0
+            else self.slice_atoms(reverse_axis(table.base), 0, 1, 1)
+        )
 
-    def view(self, axes: Iterable[Atoms], view: View) -> View:
+    def build_view(self, axes: Iterable[Atoms], source: View) -> View:
         """Return the sliced view of `source` with these axes."""
-        return View(tuple(axes), dims.total((*view.offset, *self.offset)), view.fixed | self.fixed)
+        return View(tuple(axes), dims.sum_terms((*source.offset, *self.offset)), source.fixed | self.fixed)
 
 
-def _straight(view: View, known: Known) -> View:
+def _resolve_single_bases(view: View, known: Assumptions) -> View:
     """Resolve each base that a single atom steps through without wrapping around."""
-    counts = levels_of(view)
-    slicer = _Picking(known)
+    counts = count_index_spaces(view)
+    slicer = _ViewSlicer(known)
 
-    def seen_through(atom: Atom) -> Atoms:
-        is_single = bool(atom.base) and counts[atom.level] == 1
-        return slicer.through(atom) if is_single else (atom,)
+    def resolve(atom: Atom) -> Atoms:
+        is_single = bool(atom.base) and counts[atom.space] == 1
+        return slicer.resolve_atom(atom) if is_single else (atom,)
 
-    axes = tuple([tuple([part for atom in axis for part in seen_through(atom)]) for axis in view.axes])
+    axes = tuple([tuple([part for atom in axis for part in resolve(atom)]) for axis in view.axes])
     for space in view.fixed:
         if space not in counts:
-            slicer.through(Atom(1, 1, *space))
-    return slicer.view(normal(axes, known), View((), view.offset))
+            slicer.resolve_atom(Atom(1, 1, *space))
+    return slicer.build_view(normalize_axes(axes, known), View((), view.offset))
 
 
-def levels_of(view: View) -> dict[Level, int]:
+def count_index_spaces(view: View) -> dict[IndexSpace, int]:
     """Count the atoms of a view and of its bases that step through each index space."""
-    counts: dict[Level, int] = {}
+    counts: dict[IndexSpace, int] = {}
     pending = [atom for axis in view.axes for atom in axis]
     pending += [atom for base, _ in view.fixed for atom in base]
     while pending:
-        space = pending.pop().level
+        space = pending.pop().space
         pending += () if space in counts else space[0]
         counts[space] = counts.get(space, 0) + 1
     return counts
 
 
-def _rolled(view: View, axis: int, shift: int, known: Known) -> View:
+def _roll_view(view: View, axis: int, shift: int, known: Assumptions) -> View:
     """Return a view with the positions of one axis rotated by `shift`."""
-    (atoms,) = normal(view.axes[axis : axis + 1], known)
+    (atoms,) = normalize_axes(view.axes[axis : axis + 1], known)
     if all(atom.stride == 0 for atom in atoms):
         return view
     if len(atoms) == 1 and atoms[0].stride in (1, -1) and atoms[0].size == _volume(atoms[0].base):
         (atom,) = atoms
     else:
-        reverse = is_backwards(next(atom for atom in atoms if atom.stride != 0))
-        base = known.same(turned(atoms) if reverse else atoms)
+        reverse = is_reversed(next(atom for atom in atoms if atom.stride != 0))
+        base = known.intern(reverse_axis(atoms) if reverse else atoms)
         atom = Atom(_volume(atoms), -1 if reverse else 1, base)
-    start = dims.total((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
-    atom = Atom(atom.size, atom.stride, atom.base, _round(start, atom.size, known))
+    start = dims.sum_terms((*atom.start, -shift * atom.stride))  # type: ignore[operator]  # the stride is 1 or -1
+    atom = Atom(atom.size, atom.stride, atom.base, _reduce_start(start, atom.size, known))
     return View((*view.axes[:axis], (atom,), *view.axes[axis + 1 :]), view.offset, view.fixed)
 
 
-def _taken(view: View, move: Take, before: Shape, known: Known) -> View:
+def _take_view(view: View, move: Take, input_shape: Shape, known: Assumptions) -> View:
     """Return a view with selected positions of one axis.
 
     The new axis is a range, one repeated position, or an index table.
     """
-    count, regular = len(move.places), move.regular
+    count, regular = len(move.positions), move.start_and_step
     if regular is None:
-        (atoms,) = normal(view.axes[move.axis : move.axis + 1], known)
-        table = Atom(count, dims.named_dim(TABLE + ",".join(map(str, move.places))), known.same(atoms))
+        (atoms,) = normalize_axes(view.axes[move.axis : move.axis + 1], known)
+        table = Atom(count, dims.named_dim(TABLE_PREFIX + ",".join(map(str, move.positions))), known.intern(atoms))
         axis: Atoms = (Atom(count, 1, (table,)),) if any(atom.stride != 0 for atom in atoms) else (Atom(count, 0),)
     else:
         first, step = regular
-        ranges = [(0, 1, dim) for dim in before]
+        ranges = [(0, 1, dim) for dim in input_shape]
         ranges[move.axis] = (first, step or 1, count if step else 1)
-        view = view.after(Pick(*zip(*ranges, strict=True)), before, known)
+        view = view.apply_move(StridedSlice(*zip(*ranges, strict=True)), input_shape, known)
         axis = view.axes[move.axis] if step else (Atom(count, 0),)
     return View((*view.axes[: move.axis], axis, *view.axes[move.axis + 1 :]), view.offset, view.fixed)
 
 
-def _round(start: Sum, size: Dim, known: Known) -> Sum:
+def _reduce_start(start: Sum, size: Dim, known: Assumptions) -> Sum:
     """Reduce a start modulo a size, as far as the quotient is known to be an integer."""
-    multiples = [dims.product((fraction, size)) for fraction in known.fractions]
+    multiples = [dims.product((fraction, size)) for fraction in known.integral_fractions]
     modulus = gcd(*[number for number in multiples if isinstance(number, int)])
     terms = list[Dim]()
     for term in start:
         ratio = dims.quotient(term, size)
         if isinstance(term, int) and modulus:
             terms.append(term % modulus)
-        elif not known.is_whole(ratio):
-            terms.append(term if dims.monomial(ratio).powers else _left_over(ratio, size))
-    return dims.total(terms)
+        elif not known.is_integral(ratio):
+            terms.append(term if dims.monomial(ratio).powers else _fractional_part(ratio, size))
+    return dims.sum_terms(terms)
 
 
-def _left_over(ratio: Dim, size: Dim) -> Dim:
+def _fractional_part(ratio: Dim, size: Dim) -> Dim:
     """Return the fractional part of a ratio, times the size."""
     part = dims.monomial(ratio)
     return dims.product((size, dims.lowest_terms(part.numerator % part.denominator, part.denominator, {})))
@@ -638,7 +668,7 @@ def _volume(atoms: Iterable[Atom]) -> Dim:
     return dims.product([atom.size for atom in atoms])
 
 
-class Moves(Record):
+class MoveChain(Record):
     """A chain of moves: the shape of its input, and the moves."""
 
     input: Shape
@@ -649,7 +679,7 @@ class Moves(Record):
         """The shape of the input, and the shape after each move."""
         shapes = [self.input]
         for move in self.moves:
-            shapes.append(move.after(shapes[-1]))
+            shapes.append(move.output_shape(shapes[-1]))
         return tuple(shapes)
 
     @property
@@ -662,94 +692,96 @@ class Moves(Record):
         """The shape after the last move."""
         return self.shapes[-1]
 
-    def rewritten(self, known: Mapping[str, Dim]) -> Moves:
+    def rewrite(self, replacements: Mapping[str, Dim]) -> MoveChain:
         """Return the chain with dims substituted for names."""
-        shape, moves = _rewritten(self.input, known), list[Move]()
+        shape, moves = _rewrite_shape(self.input, replacements), list[Move]()
         for move in self.moves:
             size = shape[move.axis] if isinstance(move, Take) else None
-            move = _move_rewritten(move, known)
+            move = _rewrite_move(move, replacements)
             if isinstance(move, Take) and isinstance(size, int) and size:
-                move = Take(move.axis, tuple([index % size for index in move.places]))
+                move = Take(move.axis, tuple([index % size for index in move.positions]))
             moves.append(move)
-            shape = move.after(shape)
-        return Moves(_rewritten(self.input, known), tuple(moves))
+            shape = move.output_shape(shape)
+        return MoveChain(_rewrite_shape(self.input, replacements), tuple(moves))
 
-    def view(self, known: Known) -> View:
+    def view(self, known: Assumptions) -> View:
         """Return the view of the output; the same for all chains with an empty output."""
-        return View(()) if 0 in self.dims else view_through(self.input, self.moves, known)
+        return View(()) if 0 in self.dims else view_after_moves(self.input, self.moves, known)
 
 
-def _move_rewritten(move: Move, known: Mapping[str, Dim]) -> Move:
+def _rewrite_move(move: Move, replacements: Mapping[str, Dim]) -> Move:
     if isinstance(move, Reshape | Expand):
-        return type(move)(_rewritten(move.shape, known))
-    if isinstance(move, Pick):
-        sizes = tuple([size if size is None else dims.rewrite(size, known) for size in move.sizes])
-        return Pick(_rewritten(move.starts, known), move.steps, sizes)
+        return type(move)(_rewrite_shape(move.shape, replacements))
+    if isinstance(move, StridedSlice):
+        sizes = tuple([size if size is None else dims.substitute_dims(size, replacements) for size in move.sizes])
+        return StridedSlice(_rewrite_shape(move.starts, replacements), move.steps, sizes)
     return move
 
 
-def _rewritten(shape: Shape, known: Mapping[str, Dim]) -> Shape:
-    return tuple([dims.rewrite(dim, known) for dim in shape])
+def _rewrite_shape(shape: Shape, replacements: Mapping[str, Dim]) -> Shape:
+    return tuple([dims.substitute_dims(dim, replacements) for dim in shape])
 
 
-def position(chain: Moves, place: int) -> int:
+def input_index(chain: MoveChain, output_index: int) -> int:
     """Return the flat index in the input of an element of the output, in C order.
 
     >>> from shapecalc.core.moves import Permute
-    >>> [position(Moves((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
+    >>> [input_index(MoveChain((2, 3), (Permute((1, 0)),)), place) for place in range(6)]
     [0, 3, 1, 4, 2, 5]
     """
-    index = unravel(place, chain.output)
+    index = unravel(output_index, chain.output)
     for shape, move in zip(chain.shapes[-2::-1], chain.moves[::-1], strict=True):
-        index = index_before(index, shape, move)
+        index = index_before_move(index, shape, move)
     flat_index: int = ravel(index, chain.input)
     return flat_index
 
 
-def positions(chain: Moves, elements: array[int]) -> array[int]:
+def apply_chain(chain: MoveChain, elements: array[int]) -> array[int]:
     """Apply a chain of moves to the elements of its input, in C order.
 
     Every dim is a positive number.
 
 
     >>> from shapecalc.core.moves import Permute
-    >>> positions(Moves((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
+    >>> apply_chain(MoveChain((2, 3), (Permute((1, 0)),)), array("q", range(6))).tolist()
     [0, 3, 1, 4, 2, 5]
     """
-    result, view, shape, known = elements, view_of(chain.input), chain.input, Known()
+    result, view, shape, known = elements, contiguous_view(chain.input), chain.input, Assumptions()
     for move in chain.moves:
-        next_view = view.after(move, shape, known)
-        if not next_view.is_plain:
-            result, next_view = _gathered(result, view), view_of(move.after(shape))
+        next_view = view.apply_move(move, shape, known)
+        if not next_view.is_strided:
+            result, next_view = _gather(result, view), contiguous_view(move.output_shape(shape))
             if isinstance(move, Roll | Take):
-                result = _pieced_items(result, shape, move)
+                result = _concatenate_pieces(result, shape, move)
             else:
-                next_view = view_of(shape).after(move, shape, known)
-        view, shape = next_view, move.after(shape)
-    return _gathered(result, view)
+                next_view = contiguous_view(shape).apply_move(move, shape, known)
+        view, shape = next_view, move.output_shape(shape)
+    return _gather(result, view)
 
 
-def _pieced_items(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
+def _concatenate_pieces(source: array[int], shape: Shape, move: Roll | Take) -> array[int]:
     """Concatenate the ranges of one axis that a move selects, in C order."""
     sizes: list[Any] = [*shape]
     inner, result = prod(sizes[move.axis + 1 :]), array("q")
     for start in range(0, len(source), inner * sizes[move.axis]):
-        for first, count in move.pieces(sizes[move.axis]):
+        for first, count in move.segments(sizes[move.axis]):
             result += source[start + first * inner : start + (first + count) * inner]
     return result
 
 
-def _gathered(source: array[int], view: View) -> array[int]:
+def _gather(source: array[int], view: View) -> array[int]:
     """Return the elements that a view reads from a source, in C order.
 
     The longest atom is copied by one slice assignment per element of the others.
     """
-    steps = [(atom.size, atom.stride) for atom in merge([atom for axis in view.axes for atom in axis])] or [(1, 1)]
+    steps = [(atom.size, atom.stride) for atom in merge_atoms([atom for axis in view.axes for atom in axis])] or [
+        (1, 1)
+    ]
     sizes = [int(str(size)) for size, _ in steps]
     strides = [int(str(stride)) for _, stride in steps]
     longest = max(range(len(sizes)), key=sizes.__getitem__)
     result = array("q", bytes(8 * prod(sizes)))
-    starts, targets = [view.first], [0]
+    starts, targets = [view.first_index], [0]
     for position, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         if position != longest:
             step = prod(sizes[position + 1 :])
@@ -757,11 +789,11 @@ def _gathered(source: array[int], view: View) -> array[int]:
             targets = [target + index * step for target in targets for index in range(size)]
     size, stride, step = sizes[longest], strides[longest], prod(sizes[longest + 1 :])
     for start, target in zip(starts, targets, strict=True):
-        result[target : target + size * step : step] = _run(source, start, stride, size)
+        result[target : target + size * step : step] = _strided_elements(source, start, stride, size)
     return result
 
 
-def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
+def _strided_elements(source: array[int], start: int, stride: int, size: int) -> array[int]:
     """Return `size` elements `stride` apart; for stride 0, one element repeated."""
     if stride == 0:
         return source[start : start + 1] * size
@@ -769,52 +801,52 @@ def _run(source: array[int], start: int, stride: int, size: int) -> array[int]:
     return source[start : end if end >= 0 else None : stride]
 
 
-def _level(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
+def _equalize_volumes(before: Sequence[Dim], after: Sequence[Dim]) -> tuple[Shape, Shape]:
     """Return both shapes with equal volumes: zeros replaced, and names solved."""
-    before = without_zeros(before)
-    after = without_zeros(after, dims.product(before))
+    before = replace_zeros(before)
+    after = replace_zeros(after, dims.product(before))
     try:
-        solved = solved_names(equal(dims.product(before), dims.product(after)))
-    except Never:
+        solved = solve_equalities(require_equal(dims.product(before), dims.product(after)))
+    except Unsatisfiable:
         solved = {}
-    return _rewritten(before, solved), _rewritten(after, solved)
+    return _rewrite_shape(before, solved), _rewrite_shape(after, solved)
 
 
-def without_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
+def replace_zeros(shape: Sequence[Dim], volume: Dim = 0) -> Shape:
     """Replace every 0 of a shape with a name.
 
     The last 0 becomes the quotient of `volume` and the other dims, if that contains the name.
 
-    >>> without_zeros((2, 0, 3)), without_zeros((0, 2), dims.product((4, dims.named_dim(EMPTY))))
+    >>> replace_zeros((2, 0, 3)), replace_zeros((0, 2), dims.product((4, dims.named_dim(ZERO_NAME))))
     ((2, 0, 3), (2*0, 2))
     """
-    sizes = [dims.named_dim(EMPTY) if dim == 0 else dim for dim in shape]
+    sizes = [dims.named_dim(ZERO_NAME) if dim == 0 else dim for dim in shape]
     if 0 in shape:
         last = len(sizes) - 1 - list(shape)[::-1].index(0)
         rest = dims.quotient(volume, dims.product(sizes[:last] + sizes[last + 1 :]))
-        if EMPTY in dims.names((rest,)):
+        if ZERO_NAME in dims.dim_names((rest,)):
             sizes[last] = rest
     return tuple(sizes)
 
 
-def carried_ones(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
+def match_unit_axes(before: Shape, after: Shape) -> tuple[tuple[int, int], ...]:
     """Pair axes of size 1 that a reshape keeps between the same elements.
 
     Each pair is an axis after the reshape and the axis before it.
 
-    >>> carried_ones((2, 3, 1), (6, 1))
+    >>> match_unit_axes((2, 3, 1), (6, 1))
     ((1, 2),)
     """
-    old, new = map(_ones, _level(before, after) if 1 in after else ((), ()))
+    old, new = map(_unit_axes, _equalize_volumes(before, after) if 1 in after else ((), ()))
     return tuple([pair for volume, axes in new.items() for pair in zip(axes, old.get(volume, ()), strict=False)])
 
 
-def _ones(shape: Shape) -> dict[Dim, list[int]]:
+def _unit_axes(shape: Shape) -> dict[Dim, list[int]]:
     """Return the axes of size 1, by the product of the dims before them."""
     axes: dict[Dim, list[int]] = {}
     volume: Dim = 1
     for axis, dim in enumerate(shape):
         if dim == 1:
             axes.setdefault(volume, []).append(axis)
-        volume = _times(volume, dim)
+        volume = _multiply(volume, dim)
     return axes

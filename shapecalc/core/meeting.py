@@ -9,34 +9,34 @@ from __future__ import annotations
 from _collections_abc import Callable, Iterator, Mapping, Sequence
 from math import isqrt
 
-from shapecalc.core.answers import HERE, Request, Trace
+from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, shape_text
+from shapecalc.core.text import shape_text, truncate
 
-Way = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
+ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
 """A function that yields changed shapes, each with a description.
 
 The description has `{}` for the shape. Its arguments are the shape to change and the shape that it is combined with.
 """
 
-MOST_CHANNELS = 4096
+MAX_CHANNELS = 4096
 """The most channels of a feature map."""
-MOST_OBLONG = 8
+MAX_ASPECT_RATIO = 8
 """The largest aspect ratio of an image."""
 
 
-PATCHES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
+PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
 """The sides of the patch grids of well-known image models, by patch count."""
 
-FEWEST = 4
+MIN_ROUNDED_SIZE = 4
 """The size above which a difference of one is attributed to rounding."""
 
-MOST_TIMES = 64
+MAX_MULTIPLE = 64
 """The largest multiple of a size that is reported, unless the sizes are features."""
 
 
-class Change(Record):
+class ArgumentChange(Record):
     """An argument of a refused request with a new value that may fix it."""
 
     name: str
@@ -45,26 +45,26 @@ class Change(Record):
     """The reason why the value fits every batch size; empty if it may not."""
     copies: bool = False
     """Whether it writes out the dims that zeros were meant to copy."""
-    said: str = ""
+    description: str = ""
     """The description of the change to a tensor, if there are several operands."""
 
 
-def transposed(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last two dims swapped."""
     if len(shape) > 1 and shape[-1] != shape[-2]:
         yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
 
 
-def channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last axis moved behind the batch axis.
 
     The dims between them must be possible sides of an image.
 
-    >>> [*channels_first((1, 361, 424, 3), ())][0]
+    >>> [*move_channels_first((1, 361, 424, 3), ())][0]
     ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))
     """
     sides = [dim for dim in shape[1:-1] if isinstance(dim, int)]
-    if len(shape) > 2 and max(sides, default=1) <= MOST_OBLONG * min(sides, default=1):
+    if len(shape) > 2 and max(sides, default=1) <= MAX_ASPECT_RATIO * min(sides, default=1):
         is_image = len(shape) == 4
         text = (
             "put the channels of {} first, NCHW for NHWC" if is_image else "move the last axis of {} behind the first"
@@ -72,15 +72,15 @@ def channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
         yield text, (shape[0], shape[-1], *shape[1:-1])
 
 
-def channels_moved(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its channels moved from last to second, or the reverse."""
-    yield from channels_first(shape, other)
+    yield from move_channels_first(shape, other)
     if len(shape) > 2:
         last = "put the channels of {} last, NHWC for NCHW"
         yield last if len(shape) == 4 else "move the second axis of {} to the end", (shape[0], *shape[2:], shape[1])
 
 
-def unsqueezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with dims of 1 inserted."""
     for count in range(1, len(other) - len(shape) + 1):
         for axis in range(len(shape), -1, -1):
@@ -88,52 +88,54 @@ def unsqueezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
             yield f"insert {ones} in {{}}", (*shape[:axis], *(1,) * count, *shape[axis:])
 
 
-def squeezed(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def drop_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with one of its dims of 1 dropped."""
     if len(shape) > len(other):
         ones = [axis for axis, dim in enumerate(shape) if dim == 1]
         yield from (("drop a 1 of {}", (*shape[:axis], *shape[axis + 1 :])) for axis in ones)
 
 
-def reshaped(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the other shape, or its last dims, if the element counts are equal."""
     for start in range(len(other) - 1):
         if len(shape) < len(other) - start and product(shape) == product(other[start:]):
             yield "reshape {}", other[start:]
 
 
-def flattened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with its last dims flattened, if `other` has their product."""
     for start in range(1, len(shape) - 1):
         if product(shape[start:]) in other:
             yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
 
 
-def pooled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with a flattened square map pooled to its channels.
 
     The other operand must take as many features as there are channels.
     """
     features = other[-2:][0] if other else 0
-    side = _side(shape[-1], features) if shape else 0
+    side = _map_side(shape[-1], features) if shape else 0
     if side:
         yield f"take the mean of each {side}x{side} map of {{}} before it is flattened", (*shape[:-1], features)
 
 
-def widened(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield a weight that takes the features of a flattened square map."""
-    if len(shape) == 2 and other and _side(other[-1], shape[0]):
+    if len(shape) == 2 and other and _map_side(other[-1], shape[0]):
         yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
 
 
-def levelled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
     """Yield the shape with sizes that differ by one made equal.
 
     A count of patches gets the class token that it lacks; any other size loses the position that it has too many.
     """
     pairs = [*zip(shape, other, strict=False)]
-    longer = tuple([large if size in PATCHES and _is_next(large, size) else size for size, large in pairs])
-    shorter = tuple([small if small not in PATCHES and _is_next(size, small) else size for size, small in pairs])
+    longer = tuple([large if size in PATCH_GRID_SIDES and _is_one_more(large, size) else size for size, large in pairs])
+    shorter = tuple(
+        [small if small not in PATCH_GRID_SIDES and _is_one_more(size, small) else size for size, small in pairs]
+    )
     for text, new in (
         ("give {} the class token, as a pad of 1 in front does", longer),
         ("cut {} where it is one too long, as by rounding", shorter),
@@ -142,79 +144,89 @@ def levelled(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
             yield text, new
 
 
-def _side(large: Dim, small: Dim) -> int:
+def _map_side(large: Dim, small: Dim) -> int:
     """Return the side of a square map that was flattened with its channels.
 
     `large` counts features and `small` channels. The side is 0 if there is no such map.
     """
-    if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MOST_CHANNELS or large == small:
+    if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MAX_CHANNELS or large == small:
         return 0
     pixels, remainder = divmod(large, small)
     return isqrt(pixels) if not remainder and isqrt(pixels) ** 2 == pixels else 0
 
 
-def _is_next(large: Dim, small: Dim) -> bool:
+def _is_one_more(large: Dim, small: Dim) -> bool:
     return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
 
 
-def _to_each(*ways: Way) -> tuple[tuple[str, Way], ...]:
-    return tuple([(name, way) for way in ways for name in ("operands", "input")])
+def _for_both_sides(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
+    return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
 
 
-WAYS: Mapping[str, tuple[tuple[str, Way], ...]] = {
-    "broadcast": _to_each(reshaped, unsqueezed, squeezed, channels_moved, transposed, levelled),
+SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
+    "broadcast": _for_both_sides(
+        reshape_to_other, insert_ones, drop_one, move_channels, swap_last_axes, fix_off_by_one
+    ),
     "matmul": (
-        *(("operands", transposed), ("input", transposed), ("input", flattened), ("operands", unsqueezed)),
-        *(("operands", widened), ("input", pooled)),
+        *(
+            ("operands", swap_last_axes),
+            ("input", swap_last_axes),
+            ("input", flatten_last_axes),
+            ("operands", insert_ones),
+        ),
+        *(("operands", widen_weight), ("input", pool_map)),
     ),
     "linear": (
-        *(("weight", transposed), ("input", flattened), ("input", channels_moved)),
-        *(("weight", widened), ("input", pooled)),
+        *(("weight", swap_last_axes), ("input", flatten_last_axes), ("input", move_channels)),
+        *(("weight", widen_weight), ("input", pool_map)),
     ),
-    "concat": _to_each(unsqueezed, levelled, channels_moved, transposed),
-    "stack": _to_each(squeezed, unsqueezed, channels_moved, transposed),
-    "conv": (("input", channels_first), ("input", unsqueezed)),
+    "concat": _for_both_sides(insert_ones, fix_off_by_one, move_channels, swap_last_axes),
+    "stack": _for_both_sides(drop_one, insert_ones, move_channels, swap_last_axes),
+    "conv": (("input", move_channels_first), ("input", insert_ones)),
 }
 """The candidate fixes of an op's arguments, in the order in which they are tried."""
 
 
-def meetings(request: Request) -> Iterator[Change]:
+def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
     """Yield changes that may make the operands of a request fit.
 
-    >>> from shapecalc.core.ask import ask
-    >>> [(each.value, each.said) for each in meetings(ask("matmul", "2,3", {"operands": "4,3"}))][0]
+    >>> from shapecalc.core.ask import make_request
+    >>> [(each.value, each.said) for each in propose_operand_changes(ask("matmul", "2,3", {"operands": "4,3"}))][0]
     ('3,4', 'transpose the second operand')
     """
     weight, channels = request.arguments.get("weight"), request.input[1:2]
     if weight and request.op == "conv" and weight[1:2] == (1,) != channels != ():
-        yield Change("groups", channels[0], said="each channel has a filter of its own")
-    for name, way in WAYS.get(request.op, ()):
+        yield ArgumentChange("groups", channels[0], description="each channel has a filter of its own")
+    for name, way in SHAPE_FIXES.get(request.op, ()):
         if name == "operands":
-            yield from _of_operands(request, way)
+            yield from _change_operands(request, way)
         elif name == "weight" and weight:
             for text, new in way(weight[::-1], request.input):
-                yield Change(name, new[::-1], said=text.format("the weight"))
-        elif name == "input" and (other := weight or _widest(request.arguments.get("operands", ()))):
+                yield ArgumentChange(name, new[::-1], description=text.format("the weight"))
+        elif name == "input" and (other := weight or _highest_rank_operand(request.arguments.get("operands", ()))):
             for text, new in way(request.input, other[::-1] if request.op == "linear" else other):
-                yield Change(name, new, said=text.format("the input"))
+                yield ArgumentChange(name, new, description=text.format("the input"))
     if request.op == "concat":
-        yield from (Change("axis", axis, said="lay them along another axis") for axis in range(len(request.input))[1:])
+        yield from (
+            ArgumentChange("axis", axis, description="lay them along another axis")
+            for axis in range(len(request.input))[1:]
+        )
 
 
-def _of_operands(request: Request, way: Way) -> Iterator[Change]:
+def _change_operands(request: Request, shape_fix: ShapeFix) -> Iterator[ArgumentChange]:
     operands = request.arguments.get("operands", ())
     for index, shape in enumerate(operands):
-        if shape == HERE:
+        if shape == CHAIN_TENSOR:
             continue
-        number = index + (HERE not in operands)
+        number = index + (CHAIN_TENSOR not in operands)
         name = "the second operand" if number == 1 else "the first operand" if not number else f"operand {number + 1}"
-        for text, new in way(shape, request.input):
+        for text, new in shape_fix(shape, request.input):
             shapes = [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
             shapes[index] = shape_text(new)
-            yield Change("operands", " ".join(shapes), said=text.format(name))
+            yield ArgumentChange("operands", " ".join(shapes), description=text.format(name))
 
 
-def _widest(operands: Sequence[Shape | str]) -> Shape:
+def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
     shapes = [operand for operand in operands if isinstance(operand, tuple)]
     return max(shapes, key=len) if shapes else ()
 
@@ -226,7 +238,7 @@ def keeps_batch(before: Request, after: Trace) -> bool:
     """
     if after.conditions:
         return False
-    widest = _widest((before.input, *before.arguments.get("operands", ())))
+    widest = _highest_rank_operand((before.input, *before.arguments.get("operands", ())))
     if len(widest) < 2 or (before.op in ("concat", "stack") and after.request.arguments.get("axis", 0) == 0):
         return True
     if after.output is None or (before.op == "broadcast" and len(after.output) > len(widest)):
@@ -234,11 +246,11 @@ def keeps_batch(before: Request, after: Trace) -> bool:
     return after.output[0] == widest[0] or after.input == (1, *before.input)
 
 
-def at_fault(request: Request) -> tuple[int, int] | None:
+def find_size_mismatch(request: Request) -> tuple[int, int] | None:
     """Return the actual and the expected size that mismatch; None if there are none.
 
-    >>> from shapecalc.core.ask import ask
-    >>> at_fault(ask("broadcast", "1,64,245", {"operands": "64,244"}))
+    >>> from shapecalc.core.ask import make_request
+    >>> find_size_mismatch(ask("broadcast", "1,64,245", {"operands": "64,244"}))
     (245, 244)
     """
     shape: Shape = request.input
@@ -262,33 +274,33 @@ def at_fault(request: Request) -> tuple[int, int] | None:
     return None
 
 
-def told(have: int, wanted: int, op: str | None) -> str:
+def explain_sizes(actual: int, expected: int, op: str | None) -> str:
     """Explain how two sizes that should be equal differ; empty if unclear.
 
-    >>> told(2304, 256, "matmul"), told(245, 244, "broadcast")
+    >>> explain_sizes(2304, 256, "matmul"), explain_sizes(245, 244, "broadcast")
     ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
     """
-    large, small = max(have, wanted), min(have, wanted)
-    if _is_next(large, small) and small > FEWEST and op in ("broadcast", "concat", "stack"):
-        side = PATCHES.get(small)
+    large, small = max(actual, expected), min(actual, expected)
+    if _is_one_more(large, small) and small > MIN_ROUNDED_SIZE and op in ("broadcast", "concat", "stack"):
+        side = PATCH_GRID_SIDES.get(small)
         grid = f"{side}*{side} = {small} patches and a class token" if side and op == "broadcast" else ""
         return f"{large} is {grid or f'one more than {small}, as by rounding'}"
     features = op in ("matmul", "linear")
-    if small < 2 or large % small or (large > small * MOST_TIMES and not features):
+    if small < 2 or large % small or (large > small * MAX_MULTIPLE and not features):
         return f"{large} is {large - small} more than {small}" if large < 2 * small else ""
-    side = _side(large, small) if features else 0
-    map_text = f": a {side}x{side} map {'was' if have > wanted else 'is to be'} flattened" if side else ""
+    side = _map_side(large, small) if features else 0
+    map_text = f": a {side}x{side} map {'was' if actual > expected else 'is to be'} flattened" if side else ""
     return f"{large} = {large // small}*{small}{map_text}"
 
 
-def arithmetic(request: Request) -> str:
+def explain_mismatch(request: Request) -> str:
     """Explain the sizes of a refused request of several operands; empty if unclear.
 
-    >>> from shapecalc.core.ask import ask
-    >>> arithmetic(ask("matmul", "14336,7", {"operands": "3136,10"}))
+    >>> from shapecalc.core.ask import make_request
+    >>> explain_mismatch(ask("matmul", "14336,7", {"operands": "3136,10"}))
     '14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing'
     """
-    pair = at_fault(request)
+    pair = find_size_mismatch(request)
     if pair is None:
         return ""
     actual, expected = pair
@@ -296,6 +308,6 @@ def arithmetic(request: Request) -> str:
     if rows and expected > actual and len(rows) == 1 and isinstance(rows[0], int) and expected:
         count, rest = divmod(rows[0] * actual, expected)
         if count and not rest and expected % actual == 0 and actual > 1:
-            equation = brief(f"{rows[0]}*{actual} = {count}*{expected}")
+            equation = truncate(f"{rows[0]}*{actual} = {count}*{expected}")
             return f"{equation}: {count} rows of {expected}, so a flatten may be missing"
-    return told(actual, expected, request.op)
+    return explain_sizes(actual, expected, request.op)

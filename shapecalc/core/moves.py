@@ -18,7 +18,7 @@ class Permute(Record):
 
     axes: tuple[int, ...]
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
         >>> Permute((1, 2, 0)).after((2, 3, 4))
@@ -27,25 +27,25 @@ class Permute(Record):
         return tuple([shape[axis] for axis in self.axes])
 
 
-class Shaped(Record):
+class ToShape(Record):
     """The base of moves whose output shape is a field."""
 
     shape: Shape
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`."""
         return self.shape
 
 
-class Reshape(Shaped):
+class Reshape(ToShape):
     """A reshape to `shape` that keeps the elements in C order."""
 
 
-class Expand(Shaped):
+class Expand(ToShape):
     """A broadcast to `shape` that repeats the elements along axes of size 1."""
 
 
-class Pick(Record):
+class StridedSlice(Record):
     """A strided slice: output position i is input position `start + i * step`."""
 
     starts: Shape
@@ -60,10 +60,10 @@ class Pick(Record):
         """The start, the step and the size of each axis."""
         return zip(self.starts, self.steps, self.sizes, strict=True)
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
-        >>> Pick((0, 1), (1, 1), (2, None)).after((2, 3))
+        >>> StridedSlice((0, 1), (1, 1), (2, None)).after((2, 3))
         (2,)
         """
         return tuple([size for size in self.sizes if size is not None])
@@ -75,12 +75,12 @@ class Roll(Record):
     shift: int
     axis: int
 
-    def pieces(self, size: int) -> list[tuple[int, int]]:
+    def segments(self, size: int) -> list[tuple[int, int]]:
         """Return the contiguous input segments in output order, as (start, length)."""
         shift = self.shift % size
         return [(size - shift, shift), (0, size - shift)]
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`, which is the same."""
         return shape
 
@@ -89,47 +89,47 @@ class Take(Record):
     """A gather of positions along an axis, in any order and with repeats."""
 
     axis: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     """The positions from 0; -1 is the last one of an axis whose size is a name."""
 
     @property
-    def regular(self) -> tuple[int, int] | None:
+    def start_and_step(self) -> tuple[int, int] | None:
         """The start and the step of evenly spaced positions.
 
         The step is 0 for repeats of one position. It is None if the positions are not evenly spaced.
 
-        >>> Take(0, (5, 3, 1)).regular, Take(0, (2, 2)).regular, Take(0, (0, 2, 1)).regular, Take(0, (0, -1)).regular
+        >>> Take(0, (5, 3, 1)).start_and_step, Take(0, (2, 2)).start_and_step, Take(0, (0, 2, 1)).start_and_step, Take(0, (0, -1)).start_and_step
         ((5, -2), (2, 0), None, None)
         """
-        steps = {after - before for before, after in pairwise(self.places)} or {1}
-        from_both_ends = min(self.places, default=0) < 0 and len({*self.places}) > 1
-        return None if len(steps) > 1 or from_both_ends else ((self.places or (0,))[0], steps.pop())
+        steps = {after - before for before, after in pairwise(self.positions)} or {1}
+        from_both_ends = min(self.positions, default=0) < 0 and len({*self.positions}) > 1
+        return None if len(steps) > 1 or from_both_ends else ((self.positions or (0,))[0], steps.pop())
 
-    def pieces(self, size: int) -> list[tuple[int, int]]:
+    def segments(self, size: int) -> list[tuple[int, int]]:
         """Return the contiguous input segments in output order, as (start, length)."""
         segments = list[tuple[int, int]]()
-        for place in self.places:
+        for place in self.positions:
             start, count = segments[-1] if segments else (0, 0)
             joins = segments and start + count == place
             segments[-1:] = [(start, count + 1)] if joins else [*segments[-1:], (place, 1)]
         return segments
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the output shape for an input of `shape`.
 
         >>> Take(1, (2, 0, 0, 1)).after((2, 3))
         (2, 4)
         """
-        return (*shape[: self.axis], len(self.places), *shape[self.axis + 1 :])
+        return (*shape[: self.axis], len(self.positions), *shape[self.axis + 1 :])
 
 
-class Dims(Record):
+class ShapeVector(Record):
     """The dims from `start` to `end` as a vector of int64, as in ONNX Shape."""
 
     start: int
     end: int
 
-    def after(self, shape: Shape) -> Shape:
+    def output_shape(self, shape: Shape) -> Shape:
         """Return the dims that the vector contains.
 
         Op `shape` reports them as its output.
@@ -137,11 +137,11 @@ class Dims(Record):
         return shape[self.start : self.end]
 
 
-Place = tuple[int, int]
+OperandAxis = tuple[int, int]
 """The number of an operand and one of its axes."""
 
 
-class Combine(Shaped):
+class Combine(ToShape):
     """A combination of several operands, or a computation on windows.
 
     Operand 0 is the input; the others are numbered from 1 in the order of the request.
@@ -149,21 +149,21 @@ class Combine(Shaped):
 
     operands: tuple[Shape, ...]
     """The shapes of the input and of the other operands."""
-    places: tuple[tuple[Place, ...], ...]
+    sources: tuple[tuple[OperandAxis, ...], ...]
     """The operand axes that each output axis indexes."""
-    joined: int | None = None
+    concat_axis: int | None = None
     """The output axis along which the operands are concatenated, in the order of its operand axes."""
-    windows: tuple[int, ...] = ()
+    window_axes: tuple[int, ...] = ()
     """The output axes along which an element is computed from several input positions."""
 
 
-Move = Permute | Reshape | Expand | Pick | Roll | Take | Dims | Combine
+Move = Permute | Reshape | Expand | StridedSlice | Roll | Take | ShapeVector | Combine
 
 Index = tuple[int, ...]
 """The position of an element on each axis."""
 
 
-def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
+def index_after_move(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
     """Return the output index of the element at an input index.
 
     Returns None if the move drops it. `shape` is the input shape. Of repeated elements the first index is returned.
@@ -172,18 +172,18 @@ def index_after(index: Index, shape: Sequence[Any], move: Move) -> Index | None:
         return tuple(index[axis] for axis in move.axes)
     if isinstance(move, Expand):
         return (0,) * (len(move.shape) - len(index)) + index
-    if isinstance(move, Pick):
-        return _picked_index(index, shape, move)
+    if isinstance(move, StridedSlice):
+        return _sliced_index(index, shape, move)
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, move.shift)
     if isinstance(move, Take):
-        positions = [position % shape[move.axis] for position in move.places]
+        positions = [position % shape[move.axis] for position in move.positions]
         taken = index[move.axis]
         return (*index[: move.axis], positions.index(taken), *index[move.axis + 1 :]) if taken in positions else None
     return unravel(ravel(index, shape), move.shape) if isinstance(move, Reshape) else index
 
 
-def _picked_index(index: Index, shape: Sequence[Any], move: Pick) -> Index | None:
+def _sliced_index(index: Index, shape: Sequence[Any], move: StridedSlice) -> Index | None:
     result = list[int]()
     for position, dim, (start, step, size) in zip(index, shape, move.axes, strict=True):
         kept, remainder = divmod(position - start % dim, step)
@@ -197,7 +197,7 @@ def _rolled_index(index: Any, shape: Sequence[Any], axis: int, shift: int) -> tu
     return (*index[:axis], (index[axis] + shift) % shape[axis], *index[axis + 1 :])
 
 
-def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
+def index_before_move(index: Any, shape: Sequence[Any], move: Move) -> Any:
     """Return the input index of the element at an output index.
 
     `shape` is the input shape. The components of `index` are integers, or integer arrays for several elements.
@@ -210,18 +210,20 @@ def index_before(index: Any, shape: Sequence[Any], move: Move) -> Any:
         return tuple(position * (size != 1) for position, size in zip(aligned, shape, strict=True))
     if isinstance(move, Roll):
         return _rolled_index(index, shape, move.axis, -move.shift)
-    if isinstance(move, Pick):
+    if isinstance(move, StridedSlice):
         positions, axes = iter(index), zip(move.axes, shape, strict=True)
         return tuple(start % dim + (0 if size is None else step * next(positions)) for (start, step, size), dim in axes)
     if isinstance(move, Take):
-        position = _looked_up(move.places, index[move.axis]) % shape[move.axis]
+        position = _lookup_positions(move.positions, index[move.axis]) % shape[move.axis]
         return (*index[: move.axis], position, *index[move.axis + 1 :])
     return unravel(ravel(index, move.shape), shape) if isinstance(move, Reshape) else index
 
 
-def _looked_up(places: tuple[int, ...], at: Any) -> Any:
+def _lookup_positions(positions: tuple[int, ...], index: Any) -> Any:
     """Return `positions[index]` for an integer or an integer array."""
-    return places[at] if isinstance(at, int) else sum([(at == i) * place for i, place in enumerate(places)])
+    return (
+        positions[index] if isinstance(index, int) else sum([(index == i) * place for i, place in enumerate(positions)])
+    )
 
 
 def ravel(index: Any, shape: Sequence[Any]) -> Any:

@@ -21,9 +21,9 @@ from itertools import chain
 from math import gcd, prod
 
 from shapecalc.core import dims, layout
-from shapecalc.core.conditions import Conditions, Known, Never, Undecided, equal
+from shapecalc.core.conditions import Assumptions, Conditions, Undecided, Unsatisfiable, require_equal
 from shapecalc.core.dims import Dim, Shape, Sum
-from shapecalc.core.moves import Combine, Expand, Move, Pick, Place, Reshape, Take
+from shapecalc.core.moves import Combine, Expand, Move, OperandAxis, Reshape, StridedSlice, Take
 from shapecalc.core.record import Record, fields, replace
 
 TYPE_CHECKING = False
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-MOST_TRIED = 1 << 16
+MAX_ENUMERATED_ELEMENTS = 1 << 16
 """The most elements whose positions are enumerated to find the axes of a dim."""
 
-MOST_COMPARED = 64
+MAX_COMPARED_AXES = 64
 """The most axes that are compared with a mixed dim; of more, all are reported."""
 
-MOST_RESIDUES = 1 << 20
+MAX_RESIDUES = 1 << 20
 """The most residues of a flat index that are marked one by one."""
 
-MOST_LISTED = 12
+MAX_LISTED_AXES = 12
 """The most axes that a sentence lists one by one."""
 
-INPUT: layout.Level = ((), ())
+INPUT_SPACE: layout.IndexSpace = ((), ())
 """The index space of atoms that step through the input itself."""
 
 
@@ -63,22 +63,22 @@ class AxisAtom(Record):
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the manual documents."""
-        result = {"axis": self.axis, "size": dims.plain(self.size), "stride": dims.plain(self.stride)}
-        result |= {"start": dims.plain_sum(self.start)} if self.start else {}
+        result = {"axis": self.axis, "size": dims.to_json(self.size), "stride": dims.to_json(self.stride)}
+        result |= {"start": dims.sum_to_json(self.start)} if self.start else {}
         return result | ({"operand": self.operand} if self.operand else {})
 
 
-class Repeats(Record):
+class RepeatAtom(Record):
     """A digit that reads the same elements again, `size` times."""
 
     size: Dim
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the manual documents."""
-        return {"repeats": dims.plain(self.size)}
+        return {"repeats": dims.to_json(self.size)}
 
 
-class Mixes(Record):
+class MixedAtom(Record):
     """A whole dim that depends on these axes in a way that no other atom describes."""
 
     axes: tuple[int, ...]
@@ -90,17 +90,17 @@ class Mixes(Record):
         return {"mixes": [*self.axes]} | ({} if self.exact else {"exact": False})
 
 
-class Reads(Record):
+class ComputedAtom(Record):
     """A whole dim whose elements are computed from, or depend on, axes of operands."""
 
-    places: tuple[Place, ...]
+    operand_axes: tuple[OperandAxis, ...]
 
     def as_json(self) -> dict[str, object]:
         """Return the atom as the JSON object that the manual documents."""
-        return {"reads": [{"operand": operand, "axis": axis} for operand, axis in self.places]}
+        return {"reads": [{"operand": operand, "axis": axis} for operand, axis in self.operand_axes]}
 
 
-class Joins(Record):
+class ConcatAtom(Record):
     """A whole dim that concatenates dims of operands."""
 
     parts: tuple[Origin, ...]
@@ -110,157 +110,159 @@ class Joins(Record):
         return {"joins": [[atom.as_json() for atom in part] for part in self.parts]}
 
 
-Atom: TypeAlias = AxisAtom | Repeats | Mixes | Reads | Joins
-Origin: TypeAlias = tuple[Atom, ...]
+OriginAtom: TypeAlias = AxisAtom | RepeatAtom | MixedAtom | ComputedAtom | ConcatAtom
+Origin: TypeAlias = tuple[OriginAtom, ...]
 """The atoms of one dim, the outermost first; empty for a new dim of 1."""
 Origins = tuple[Origin | None, ...]
 """The origin of each dim; None for a dim that contains nothing of the input."""
 
 
-VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
+GROUP_VERBS = ("stays", "splits into"), ("merge into", "split and merge into")
 """The verbs of groups, by several input axes and by several output axes."""
 
 
-class Group(Record):
+class AxisChange(Record):
     """Input axes, and the output axes that come from them."""
 
     sources: tuple[int, ...]
-    outs: tuple[int, ...]
-    mixes: bool = False
+    outputs: tuple[int, ...]
+    is_mixed: bool = False
     """Whether an output axis is not made of whole factors of input axes."""
-    part: bool = False
+    is_partial: bool = False
     """Whether the output axes are only a part of the input axes; the rest is mixed."""
 
     @property
     def verb(self) -> str:
         """The verb that describes the change of the axes."""
-        if self.part:
+        if self.is_partial:
             return "become"
-        if not self.sources or not self.outs:
-            return "is new" if self.outs else "is dropped"
-        several = len(self.sources) > 1, len(self.outs) > 1
-        return "mix into" if self.mixes and any(several) else VERBS[several[0]][several[1]]
+        if not self.sources or not self.outputs:
+            return "is new" if self.outputs else "is dropped"
+        several = len(self.sources) > 1, len(self.outputs) > 1
+        return "mix into" if self.is_mixed and any(several) else GROUP_VERBS[several[0]][several[1]]
 
 
 @lru_cache(maxsize=64)
-def origins(moves: layout.Moves, conditions: Conditions, carried: tuple[tuple[int, int], ...]) -> Origins:
+def compute_origins(moves: layout.MoveChain, conditions: Conditions, unit_axes: tuple[tuple[int, int], ...]) -> Origins:
     """Return the origin of each output dim, for all sizes that meet the conditions.
 
     `unit_axes` pairs output dims of 1 with input axes of 1, for dims without another origin. Results are cached,
     because a picture, its sentences and its JSON request the same ones.
 
-    >>> origins(layout.Moves((2, 6), (Reshape((4, 3)),)), (), ())[0]
+    >>> compute_origins(layout.MoveChain((2, 6), (Reshape((4, 3)),)), (), ())[0]
     (AxisAtom(axis=0, size=2, stride=1, start=(), operand=0), AxisAtom(axis=1, size=2, stride=3, start=(), operand=0))
     """
-    known, ones = Known(moves.dims, conditions), dict(carried)
-    if known.settled:
-        moves = moves.rewritten(known.settled)
+    known, ones = Assumptions(moves.dims, conditions), dict(unit_axes)
+    if known.values:
+        moves = moves.rewrite(known.values)
     try:
-        result = list(_of_empty(moves, known) if 0 in moves.dims else _Reading(moves, known).origins())
+        result = list(_origins_of_empty(moves, known) if 0 in moves.dims else _OriginAnalysis(moves, known).compute())
     except Undecided:
-        all_axes = Mixes(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
+        all_axes = MixedAtom(tuple([axis for axis, dim in enumerate(moves.input) if dim != 1]), exact=False)
         result = [(all_axes,) if dim != 1 else () for dim in moves.output]
     for out, dim in enumerate(moves.output):
         if not result[out] and out in ones:
             result[out] = (AxisAtom(ones[out], dim, 1),)
         elif dim == 0:
-            result[out] = _of_none(result[out] or ())
+            result[out] = _zero_origin(result[out] or ())
     return tuple(result)
 
 
-def _of_none(found: Origin) -> Origin:
+def _zero_origin(origin: Origin) -> Origin:
     """Return the origin of a dim of 0, with a size of 0 in one of its atoms."""
-    sized = [atom for atom in found if isinstance(atom, (AxisAtom, Repeats))]
-    if len(sized) < len(found) or any(atom.size == 0 for atom in sized):
-        return found
-    first, *rest = sized or [Repeats(0)]
+    sized = [atom for atom in origin if isinstance(atom, (AxisAtom, RepeatAtom))]
+    if len(sized) < len(origin) or any(atom.size == 0 for atom in sized):
+        return origin
+    first, *rest = sized or [RepeatAtom(0)]
     return (replace(first, size=0), *rest)
 
 
-def origins_json(found: Origins | None) -> object:
+def origins_json(origins: Origins | None) -> object:
     """Return origins as the JSON that the manual documents."""
-    return found and [None if dim is None else [atom.as_json() for atom in dim] for dim in found]
+    return origins and [None if dim is None else [atom.as_json() for atom in dim] for dim in origins]
 
 
-def _of_empty(moves: layout.Moves, known: Known) -> tuple[Origin, ...]:
+def _origins_of_empty(moves: layout.MoveChain, known: Assumptions) -> tuple[Origin, ...]:
     """Return the origins of an empty tensor: those of named sizes, set to 0 again."""
-    shape = input_shape = layout.without_zeros(moves.input)
+    shape = input_shape = layout.replace_zeros(moves.input)
     named_moves = list[Move]()
     for move in moves.moves:
         if isinstance(move, Reshape):
-            move = Reshape(layout.without_zeros(move.shape, dims.product(shape)))
+            move = Reshape(layout.replace_zeros(move.shape, dims.product(shape)))
         elif isinstance(move, Expand):
-            move = Expand(layout.without_zeros(move.shape))
-        elif isinstance(move, Pick):
+            move = Expand(layout.replace_zeros(move.shape))
+        elif isinstance(move, StridedSlice):
             rows = zip(move.starts, move.steps, move.sizes, shape, strict=True)
             ranges = [(0, 1, dim) if size == 0 else (start, step, size) for start, step, size, dim in rows]
-            move = Pick(*zip(*ranges, strict=True))
-        elif isinstance(move, Take) and not move.places:
+            move = StridedSlice(*zip(*ranges, strict=True))
+        elif isinstance(move, Take) and not move.positions:
             continue
         named_moves.append(move)
-        shape = move.after(shape)
-    result = _Reading(layout.Moves(input_shape, tuple(named_moves)), known).origins()
-    return tuple([tuple([_emptied(atom) for atom in origin]) for origin in result])
+        shape = move.output_shape(shape)
+    result = _OriginAnalysis(layout.MoveChain(input_shape, tuple(named_moves)), known).compute()
+    return tuple([tuple([_restore_zeros(atom) for atom in origin]) for origin in result])
 
 
-def _emptied(atom: Atom) -> Atom:
+def _restore_zeros(atom: OriginAtom) -> OriginAtom:
     """Substitute 0 for the name that replaced it in an atom."""
-    if not isinstance(atom, (AxisAtom, Repeats)):
+    if not isinstance(atom, (AxisAtom, RepeatAtom)):
         return atom
-    start = {} if isinstance(atom, Repeats) else {"start": dims.total(map(_emptied_dim, atom.start))}
-    sizes = {name: _emptied_dim(size) for name, size in fields(atom).items() if name in ("size", "stride")}
+    start = {} if isinstance(atom, RepeatAtom) else {"start": dims.sum_terms(map(_restore_zero, atom.start))}
+    sizes = {name: _restore_zero(size) for name, size in fields(atom).items() if name in ("size", "stride")}
     return replace(atom, **sizes, **start)
 
 
-def _emptied_dim(dim: Dim) -> Dim:
+def _restore_zero(dim: Dim) -> Dim:
     """Substitute 0 for the name that replaced it; a quotient by that name becomes 0."""
     try:
-        return dims.substitute(dim, {layout.EMPTY: 0})
+        return dims.substitute(dim, {layout.ZERO_NAME: 0})
     except ZeroDivisionError:
         return 0
 
 
-def places_of(origin: Origin | None) -> list[Place]:
+def operand_axes_of(origin: Origin | None) -> list[OperandAxis]:
     """Return the operands and axes that a dim depends on.
 
-    >>> places_of((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
+    >>> operand_axes_of((AxisAtom(1, 2, 1), AxisAtom(0, 3, 1, (), 2)))
     [(0, 1), (2, 0)]
     """
-    result = list[Place]()
+    result = list[OperandAxis]()
     for atom in origin or ():
         match atom:
             case AxisAtom():
                 result.append((atom.operand, atom.axis))
-            case Mixes():
+            case MixedAtom():
                 result += [(0, axis) for axis in atom.axes]
-            case Reads():
-                result += atom.places
-            case Joins():
-                result += [pair for part in atom.parts for pair in places_of(part)]
+            case ComputedAtom():
+                result += atom.operand_axes
+            case ConcatAtom():
+                result += [pair for part in atom.parts for pair in operand_axes_of(part)]
     return result
 
 
-def axes_read(origin: Origin | None) -> tuple[int, ...]:
+def input_axes_of(origin: Origin | None) -> tuple[int, ...]:
     """Return the input axes that a dim depends on, in order.
 
-    >>> axes_read((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), axes_read((Mixes((0, 1)),)), axes_read((Repeats(2),))
+    >>> input_axes_of((AxisAtom(2, 3, 1), AxisAtom(0, 2, 1))), input_axes_of((MixedAtom((0, 1)),)), input_axes_of((RepeatAtom(2),))
     ((0, 2), (0, 1), ())
     """
-    return tuple(sorted({axis for operand, axis in places_of(origin) if operand == 0}))
+    return tuple(sorted({axis for operand, axis in operand_axes_of(origin) if operand == 0}))
 
 
-def linked(rank: int, wires: Sequence[tuple[int, ...]], mixed: Collection[int] = ()) -> tuple[Group, ...]:
+def group_axes(
+    rank: int, dependencies: Sequence[tuple[int, ...]], mixed: Collection[int] = ()
+) -> tuple[AxisChange, ...]:
     """Group input axes with the dims that depend on them, as connected components.
 
     `dependencies` are the axes that each dim depends on, and `mixed` the dims that mix them. Groups are sorted by input
     axes.
 
-    >>> [(group.sources, group.outs) for group in linked(3, [(0, 1), (1,), (), (2,)])]
+    >>> [(group.left_lines, group.outs) for group in group_axes(3, [(0, 1), (1,), (), (2,)])]
     [((0, 1), (0, 1)), ((), (2,)), ((2,), (3,))]
     """
     set_of_axis = dict[int, tuple[set[int], set[int]]]()
     sets = list[tuple[set[int], set[int]]]()
-    for out, axes in enumerate(wires):
+    for out, axes in enumerate(dependencies):
         others = [*{id(set_of_axis[axis]): set_of_axis[axis] for axis in axes if axis in set_of_axis}.values()]
         merged = others.pop() if others else (set[int](), set[int]())
         sets += [merged] if not merged[1] else []
@@ -270,76 +272,88 @@ def linked(rank: int, wires: Sequence[tuple[int, ...]], mixed: Collection[int] =
         for other in others:
             other[1].clear()
     groups = [
-        Group(tuple(sorted(axes)), tuple(sorted(outs)), not outs.isdisjoint(mixed)) for axes, outs in sets if outs
+        AxisChange(tuple(sorted(axes)), tuple(sorted(outs)), not outs.isdisjoint(mixed)) for axes, outs in sets if outs
     ]
-    groups += [Group((axis,), ()) for axis in range(rank) if axis not in set_of_axis]
-    inserted = {out: max([-1, *chain(*wires[:out])]) for out, axes in enumerate(wires) if not axes}
-    return tuple(sorted(groups, key=lambda group: (group.sources or (inserted[group.outs[0]], rank), group.outs)))
+    groups += [AxisChange((axis,), ()) for axis in range(rank) if axis not in set_of_axis]
+    inserted = {out: max([-1, *chain(*dependencies[:out])]) for out, axes in enumerate(dependencies) if not axes}
+    return tuple(sorted(groups, key=lambda group: (group.sources or (inserted[group.outputs[0]], rank), group.outputs)))
 
 
-def told(links: Iterable[Group], wires: Sequence[tuple[int, ...]], mixed: Collection[int]) -> Iterator[Group]:
+def split_mixed_groups(
+    groups: Iterable[AxisChange], dependencies: Sequence[tuple[int, ...]], mixed: Collection[int]
+) -> Iterator[AxisChange]:
     """Split each mixed group by the axes that its dims depend on.
 
     Groups that do not mix are yielded unchanged.
 
     >>> wires = [(0, 1), (0, 1), (1,)]
-    >>> [(each.sources, each.outs, each.verb) for each in told(linked(2, wires, [0, 1]), wires, [0, 1])]
+    >>> [(each.left_lines, each.outs, each.verb) for each in split_mixed_groups(group_axes(2, wires, [0, 1]), wires, [0, 1])]
     [((0, 1), (0, 1), 'mix into'), ((1,), (2,), 'become')]
     """
-    for link in links:
-        if not link.mixes:
+    for link in groups:
+        if not link.is_mixed:
             yield link
             continue
         outs_by_axes: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-        for out in link.outs:
-            outs_by_axes.setdefault((wires[out], out in mixed), []).append(out)
-        yield from [Group(axes, tuple(outs), mixes, part=not mixes) for (axes, mixes), outs in outs_by_axes.items()]
+        for out in link.outputs:
+            outs_by_axes.setdefault((dependencies[out], out in mixed), []).append(out)
+        yield from [
+            AxisChange(axes, tuple(outs), mixes, is_partial=not mixes) for (axes, mixes), outs in outs_by_axes.items()
+        ]
 
 
-def regrouping(before: Shape, after: Shape) -> str:
+def describe_reshape(before: Shape, after: Shape) -> str:
     """Return a sentence on which axes merge, split, mix, are new or are dropped.
 
-    >>> regrouping((2, 3, 4), (2, 12))
+    >>> describe_reshape((2, 3, 4), (2, 12))
     'axis 0 stays; axes 1,2 merge into axis 1'
-    >>> regrouping((2, 8), (4, 4)), regrouping((3, 4), (2, 3, 2))
+    >>> describe_reshape((2, 8), (4, 4)), describe_reshape((3, 4), (2, 3, 2))
     ('axes 0,1 split and merge into axes 0,1', 'axes 0,1 mix into axes 0,1; a part of axis 1 becomes axis 2')
     """
     if before == after:
         return "the shape stays the same"
-    origin_of_dim = reshaped(before, after)
-    wires, mixed = [axes_read(origin) for origin in origin_of_dim], mixing(origin_of_dim)
-    return "; ".join([_sentence(group) for group in told(linked(len(before), wires, mixed), wires, mixed)])
+    origin_of_dim = reshape_origins(before, after)
+    wires, mixed = [input_axes_of(origin) for origin in origin_of_dim], mixed_dims(origin_of_dim)
+    return "; ".join(
+        [_describe_group(group) for group in split_mixed_groups(group_axes(len(before), wires, mixed), wires, mixed)]
+    )
 
 
-def reshaped(before: Shape, after: Shape) -> Origins:
+def reshape_origins(before: Shape, after: Shape) -> Origins:
     """Return the origins of a reshape, for the names that make both volumes equal."""
     try:
-        conditions = equal(dims.product(before), dims.product(after))
-    except Never:
+        conditions = require_equal(dims.product(before), dims.product(after))
+    except Unsatisfiable:
         conditions = ()
-    return origins(layout.Moves(before, (Reshape(after),)), conditions, layout.carried_ones(before, after))
+    return compute_origins(
+        layout.MoveChain(before, (Reshape(after),)), conditions, layout.match_unit_axes(before, after)
+    )
 
 
-def mixing(found: Origins) -> frozenset[int]:
+def mixed_dims(origins: Origins) -> frozenset[int]:
     """Return the dims that mix axes."""
-    return frozenset([out for out, origin in enumerate(found) if origin and isinstance(origin[0], Mixes)])
+    return frozenset([out for out, origin in enumerate(origins) if origin and isinstance(origin[0], MixedAtom)])
 
 
-def _sentence(group: Group) -> str:
+def _describe_group(group: AxisChange) -> str:
     """Describe one group; output axes are named only if they differ from input axes."""
-    if group.part:
-        one = f"a part of {_axes(group.sources)}" if len(group.sources) == 1 else f"parts of {_axes(group.sources)}"
-        return f"{one} {'becomes' if len(group.sources) == 1 else 'become'} {_axes(group.outs)}"
-    if not group.sources or not group.outs or (group.verb == "stays" and group.sources == group.outs):
-        axes = group.sources or group.outs
+    if group.is_partial:
+        one = (
+            f"a part of {_format_axes(group.sources)}"
+            if len(group.sources) == 1
+            else f"parts of {_format_axes(group.sources)}"
+        )
+        return f"{one} {'becomes' if len(group.sources) == 1 else 'become'} {_format_axes(group.outputs)}"
+    if not group.sources or not group.outputs or (group.verb == "stays" and group.sources == group.outputs):
+        axes = group.sources or group.outputs
         prefix = "" if group.sources else "output "
-        return f"{prefix}{_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
+        return f"{prefix}{_format_axes(axes)} {group.verb if len(axes) == 1 else group.verb.replace('is ', 'are ')}"
     verb = "becomes" if group.verb == "stays" else group.verb
-    return f"{_axes(group.sources)} {verb} {_axes(group.outs)}"
+    return f"{_format_axes(group.sources)} {verb} {_format_axes(group.outputs)}"
 
 
-def _axes(axes: tuple[int, ...]) -> str:
-    if len(axes) > MOST_LISTED:
+def _format_axes(axes: tuple[int, ...]) -> str:
+    if len(axes) > MAX_LISTED_AXES:
         return f"axes {axes[0]} to {axes[-1]}"
     return f"axis {axes[0]}" if len(axes) == 1 else f"axes {','.join(map(str, axes))}"
 
@@ -354,7 +368,7 @@ class _Digit(Record):
     """Whether the positions certainly change on all of the axes."""
 
 
-class _Reach(Record):
+class _IndexSet(Record):
     """The positions of a flat index that are read: an offset plus every sum of steps."""
 
     offset: Sum
@@ -364,569 +378,583 @@ class _Reach(Record):
     """Whether all of these positions are read, or possibly only some of them."""
 
     @property
-    def numbers(self) -> tuple[int, list[tuple[int, int]]] | None:
+    def numeric(self) -> tuple[int, list[tuple[int, int]]] | None:
         """The offset with the sizes and strides of the steps; None if one is symbolic."""
         steps: list[Any] = [(step.size, step.stride) for step in self.steps]
         offset: Any = self.offset
-        return (sum(offset), steps) if dims.all_known([*offset, *chain(*steps)]) else None
+        return (sum(offset), steps) if dims.is_concrete([*offset, *chain(*steps)]) else None
 
     @property
     def extent(self) -> int:
         """The distance between the first and the last position; 0 if a size is symbolic."""
-        numbers = self.numbers
+        numbers = self.numeric
         return sum([(size - 1) * stride for size, stride in numbers[1]]) if numbers else 0
 
     def is_full(self, sizes: Iterable[Dim]) -> bool:
         """Return whether every position of a flat index of these sizes is read."""
         return self.exact and dims.product([step.size for step in self.steps]) == dims.product(sizes)
 
-    def through(self, atom: layout.Atom) -> _Reach | None:
+    def map_through(self, atom: layout.Atom) -> _IndexSet | None:
         """Map the positions through an atom; None if they may exceed the atom."""
-        if layout.is_table((atom,)) or layout.is_backwards(atom):
+        if layout.is_take_table((atom,)) or layout.is_reversed(atom):
             return None
         if not self.exact or any(map(dims.is_negative, self.offset[:1])):
             return None
         if self.steps:
-            if self.numbers is None or not isinstance(atom.size, int):
+            if self.numeric is None or not isinstance(atom.size, int):
                 return None
-            if self.numbers[0] + self.extent >= atom.size:
+            if self.numeric[0] + self.extent >= atom.size:
                 return None
         steps_of_atom = [layout.Atom(step.size, dims.product((atom.stride, step.stride))) for step in self.steps]
-        return _Reach(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
+        return _IndexSet(tuple([dims.product((atom.stride, term)) for term in self.offset]), tuple(steps_of_atom))
 
-    def without(self, stride: Dim) -> _Reach:
+    def drop_stride(self, stride: Dim) -> _IndexSet:
         """Return the positions that are read without the steps of one stride."""
-        return _Reach(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
+        return _IndexSet(self.offset, tuple([step for step in self.steps if step.stride != stride]), self.exact)
 
 
-class _Tried:
+class _PositionTable:
     """The positions of all elements of a numeric tensor on each input axis."""
 
-    def __init__(self, moves: layout.Moves) -> None:
-        self.output = dims.numbers(moves.output)
-        shape = dims.numbers(moves.input)
-        flat = layout.positions(moves, array("q", range(prod(shape))))
-        self.places = [
+    def __init__(self, moves: layout.MoveChain) -> None:
+        self.output = dims.numeric_dims(moves.output)
+        shape = dims.numeric_dims(moves.input)
+        flat = layout.apply_chain(moves, array("q", range(prod(shape))))
+        self.positions = [
             array("q", [index // prod(shape[axis + 1 :]) % size for index in flat]) for axis, size in enumerate(shape)
         ]
 
-    def changing(self, out: int) -> set[int]:
+    def changing_axes(self, out: int) -> set[int]:
         """Return the axes whose positions change along an output dim."""
         size, inner = self.output[out], prod(self.output[out + 1 :])
-        return {axis for axis, places in enumerate(self.places) if _changes(places, size, inner)}
+        return {axis for axis, places in enumerate(self.positions) if _is_dim_changing(places, size, inner)}
 
-    def says(self, out: int, below: Dim, atom: AxisAtom, start: Sum) -> bool:
+    def has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether the positions determine the digit of an atom of a dim.
 
         `inner_size` is the product of the sizes of the dim's inner atoms.
         """
-        within, size, stride, first = dims.numbers((below, atom.size, atom.stride, *(start or (0,))))
+        within, size, stride, first = dims.numeric_dims((inner_size, atom.size, atom.stride, *(start or (0,))))
         dim, inner = self.output[out], prod(self.output[out + 1 :])
-        positions = enumerate(self.places[atom.axis])
+        positions = enumerate(self.positions[atom.axis])
         return all((at - first) // stride % size == index // inner % dim // within % size for index, at in positions)
 
 
-def _changes(places: array[int], size: int, inner: int) -> bool:
+def _is_dim_changing(positions: array[int], size: int, inner: int) -> bool:
     """Return whether positions change along a dim of `size` with stride `inner`."""
-    for start in range(0, len(places), size * inner):
-        first = places[start : start + inner]
-        if any(places[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
+    for start in range(0, len(positions), size * inner):
+        first = positions[start : start + inner]
+        if any(positions[start + i * inner : start + (i + 1) * inner] != first for i in range(1, size)):
             return True
     return False
 
 
-class _Reading:
+class _OriginAnalysis:
     """An analysis of the elements that each output dim of a chain reads."""
 
-    def __init__(self, moves: layout.Moves, known: Known) -> None:
+    def __init__(self, moves: layout.MoveChain, known: Assumptions) -> None:
         self.moves, self.known = moves, known
-        self.view = layout.view_through(moves.input, moves.moves, known)
+        self.view = layout.view_after_moves(moves.input, moves.moves, known)
         self.shape, self.strides = moves.input, layout.contiguous_strides(moves.input)
         self.axes = [axis for axis, dim in enumerate(self.shape) if dim != 1]
-        self.place_of = {self.strides[axis]: index for index, axis in enumerate(self.axes)}
+        self.axis_index_by_stride = {self.strides[axis]: index for index, axis in enumerate(self.axes)}
         pairs = zip(moves.moves, moves.shapes, strict=False)
-        picks = [zip(move.axes, shape, strict=True) for move, shape in pairs if type(move) is Pick]
-        self.picked = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
+        picks = [zip(move.axes, shape, strict=True) for move, shape in pairs if type(move) is StridedSlice]
+        self.slice_ranges = {(size, abs(step), dim) for pick in picks for (_, step, size), dim in pick}
         """Size, step and dim of each slice, which ends within the dim by definition."""
-        self.known_digits: dict[layout.Atom, list[AxisAtom]] = {}
-        self.steps: dict[layout.Level, list[layout.Atom]] = {}
+        self.digit_cache: dict[layout.Atom, list[AxisAtom]] = {}
+        self.atoms_by_space: dict[layout.IndexSpace, list[layout.Atom]] = {}
         for atom in [atom for axis in self.view.axes for atom in axis if atom.stride != 0]:
-            self.steps.setdefault(atom.level, []).append(atom)
-        self.levels_on: dict[layout.Level, list[layout.Level]] = {}
+            self.atoms_by_space.setdefault(atom.space, []).append(atom)
+        self.derived_spaces: dict[layout.IndexSpace, list[layout.IndexSpace]] = {}
         """For each index space, the spaces whose base atoms step through it."""
-        for space in {*layout.levels_of(self.view), *self.view.fixed}:
-            for inner in {atom.level: None for atom in space[0] if atom.stride != 0}:
-                self.levels_on.setdefault(inner, []).append(space)
-        self.reaches: dict[layout.Level, _Reach] = {}
-        self.unknown = set[layout.Level]()
+        for space in {*layout.count_index_spaces(self.view), *self.view.fixed}:
+            for inner in {atom.space: None for atom in space[0] if atom.stride != 0}:
+                self.derived_spaces.setdefault(inner, []).append(space)
+        self.index_sets: dict[layout.IndexSpace, _IndexSet] = {}
+        self.unknown_spaces = set[layout.IndexSpace]()
         """Symbolic index spaces whose start is unknown."""
-        self.offsets = self._offsets()
-        self.rolled = {space: axis for space in self.levels_on.get(INPUT, ()) for axis in self._whole_axis(space)}
-        self.passed, self.unclear = self._passed(), self._unclear()
-        self.digits_of: dict[layout.Atoms, list[_Digit]] = {}
-        digits = [digit for step in self._reach(INPUT).steps for digit in self._digits_of_input(step)]
-        self.whole = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
-        self._tried: _Tried | None = None
+        self.axis_offsets = self._compute_axis_offsets()
+        self.rolled_axes = {
+            space: axis for space in self.derived_spaces.get(INPUT_SPACE, ()) for axis in self._rotated_axes(space)
+        }
+        self.overrun_axes, self.non_digit_axes = self._find_overrun_axes(), self._find_non_digit_axes()
+        self.base_digits: dict[layout.Atoms, list[_Digit]] = {}
+        digits = [digit for step in self._index_set(INPUT_SPACE).steps for digit in self._input_digits(step)]
+        self.complete_axes = {digit.axis for digit in digits if digit.size == self.shape[digit.axis]}
+        self._position_table: _PositionTable | None = None
 
-    def origins(self) -> tuple[Origin, ...]:
+    def compute(self) -> tuple[Origin, ...]:
         """Return the origin of each dim; a dim whose digits cannot be proved mixes."""
-        candidates = map(self._read, self.view.axes)
-        result = [self._mixed(out) if origin is None else origin for out, origin in enumerate(candidates)]
+        candidates = map(self._digit_origin, self.view.axes)
+        result = [self._mixed_origin(out) if origin is None else origin for out, origin in enumerate(candidates)]
         while True:
-            starts = self._starts(result)
-            wrong = self._misread(result, starts)
+            starts = self._compute_starts(result)
+            wrong = self._find_wrong_dims(result, starts)
             if not wrong:
-                return tuple([self._finished(origin, starts) for origin in result])
+                return tuple([self._finish_origin(origin, starts) for origin in result])
             for out in wrong:
-                result[out] = self._mixed(out)
+                result[out] = self._mixed_origin(out)
 
-    def _read(self, atoms: layout.Atoms) -> Origin | None:
+    def _digit_origin(self, atoms: layout.Atoms) -> Origin | None:
         """Return the origin of a dim of these atoms, without starts; None if it mixes."""
-        result = list[AxisAtom | Repeats | Mixes]()
+        result = list[AxisAtom | RepeatAtom | MixedAtom]()
         for atom in atoms:
-            digits = [Repeats(atom.size)] if atom.stride == 0 else self._digits(atom)
+            digits = [RepeatAtom(atom.size)] if atom.stride == 0 else self._axis_digits(atom)
             if not digits:
                 return None
             result += digits
         return tuple(result)
 
-    def _digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
+    def _axis_digits(self, atom: layout.Atom) -> Sequence[AxisAtom]:
         """Return the axis digits that an atom equals; empty if it equals none."""
-        forward = _forward(atom)
-        if atom.level in self.rolled:
-            digits = [AxisAtom(self.rolled[atom.level], forward.size, forward.stride)]
+        forward = _make_forward(atom)
+        if atom.space in self.rolled_axes:
+            digits = [AxisAtom(self.rolled_axes[atom.space], forward.size, forward.stride)]
         else:
-            digits = [] if atom.base else self._digits_of_input(forward)
-        if layout.is_backwards(atom):
+            digits = [] if atom.base else self._input_digits(forward)
+        if layout.is_reversed(atom):
             return [AxisAtom(digit.axis, digit.size, dims.product((-1, digit.stride))) for digit in digits]
         return digits
 
-    def _digits_of_input(self, atom: layout.Atom) -> list[AxisAtom]:
+    def _input_digits(self, atom: layout.Atom) -> list[AxisAtom]:
         """Return the axis digits of a forward step through the input; empty if none."""
-        digits = self.known_digits.get(atom)
+        digits = self.digit_cache.get(atom)
         if digits is None:
-            digits = self.known_digits[atom] = self._found_digits(atom.size, atom.stride)
+            digits = self.digit_cache[atom] = self._compute_input_digits(atom.size, atom.stride)
         return digits
 
-    def _found_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
+    def _compute_input_digits(self, size: Dim, stride: Dim) -> list[AxisAtom]:
         digits = list[AxisAtom]()
-        for axis in self._axes_from(stride):
+        for axis in self._candidate_axes(stride):
             dim, step = self.shape[axis], dims.quotient(stride, self.strides[axis])
-            is_sliced = (size, step, dim) in self.picked
-            if not is_sliced and not (self.known.is_whole(step) and self._is_within(step, dim)):
+            is_sliced = (size, step, dim) in self.slice_ranges
+            if not is_sliced and not (self.known.is_integral(step) and self._is_step_within(step, dim)):
                 continue
-            if is_sliced or self._ends_within(size, step, dim):
+            if is_sliced or self._is_run_within(size, step, dim):
                 return [*digits, AxisAtom(axis, size, step)][::-1]
             count = dims.quotient(dim, step)
-            if not self.known.is_whole(count) or not self.known.divides(count, size):
+            if not self.known.is_integral(count) or not self.known.divides(count, size):
                 break
             digits.append(AxisAtom(axis, count, step))
             size, stride = dims.quotient(size, count), dims.product((self.strides[axis], dim))
         return []
 
-    def _axes_from(self, stride: Dim) -> list[int]:
+    def _candidate_axes(self, stride: Dim) -> list[int]:
         """Return the axes that steps of a stride may lie on, the innermost first.
 
         If the stride is that of an axis, the innermost candidate is this axis.
         """
-        index = self.place_of.get(stride)
+        index = self.axis_index_by_stride.get(stride)
         if index is None:
-            return self.axes[::-1] if len(self.axes) <= MOST_COMPARED else []
+            return self.axes[::-1] if len(self.axes) <= MAX_COMPARED_AXES else []
         return self.axes[index::-1]
 
-    def _is_within(self, step: Dim, dim: Dim) -> bool:
+    def _is_step_within(self, step: Dim, dim: Dim) -> bool:
         """Return whether a step is certainly shorter than an axis of `dim`."""
         if isinstance(step, int) and isinstance(dim, int):
             return step < dim
         return step != dim and self.known.divides(step, dim)
 
-    def _ends_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
+    def _is_run_within(self, size: Dim, step: Dim, dim: Dim) -> bool:
         """Return whether `size` steps certainly end on an axis of `dim`."""
         if isinstance(size, int) and isinstance(step, int) and isinstance(dim, int):
             return (size - 1) * step < dim
         return self.known.divides(dims.product((size, step)), dim)
 
-    def _whole_axis(self, level: layout.Level) -> list[int]:
+    def _rotated_axes(self, space: layout.IndexSpace) -> list[int]:
         """Return the single axis whose positions an index space rotates; else none."""
-        base = layout.merge(level[0])
-        index = self.place_of.get(base[0].stride) if len(base) == 1 and not base[0].base else None
+        base = layout.merge_atoms(space[0])
+        index = self.axis_index_by_stride.get(base[0].stride) if len(base) == 1 and not base[0].base else None
         axes = [] if index is None else [self.axes[index]]
-        return [axis for axis in axes if base[0].size == self.shape[axis] and self._reach(level).exact]
+        return [axis for axis in axes if base[0].size == self.shape[axis] and self._index_set(space).exact]
 
-    def _offsets(self) -> dict[int, Sum]:
+    def _compute_axis_offsets(self) -> dict[int, Sum]:
         """Return the first position that is read on each axis.
 
         A negative one counts from the end of the axis.
         """
-        offsets, remaining = dict[int, Sum](), self._reach(INPUT).offset if self.levels_on else self.view.offset
+        offsets, remaining = (
+            dict[int, Sum](),
+            self._index_set(INPUT_SPACE).offset if self.derived_spaces else self.view.offset,
+        )
         for axis in reversed(self.axes):
             if not remaining:
                 break
             turn = dims.product((self.strides[axis], self.shape[axis]))
-            terms = dims.total([self._rest(term, turn) for term in remaining])
+            terms = dims.sum_terms([self._reduce_term(term, turn) for term in remaining])
             borrowed = [turn] if terms and all(map(dims.is_negative, terms)) else []
-            remaining = dims.total([*remaining, *[dims.product((-1, term)) for term in (*terms, *borrowed)]])
+            remaining = dims.sum_terms([*remaining, *[dims.product((-1, term)) for term in (*terms, *borrowed)]])
             offsets[axis] = tuple([dims.quotient(term, self.strides[axis]) for term in terms])
         return offsets
 
-    def _rest(self, term: Dim, turn: Dim) -> Dim:
+    def _reduce_term(self, term: Dim, turn: Dim) -> Dim:
         """Return a term modulo the extent `turn` of an axis in the flat index."""
         if isinstance(term, int) and isinstance(turn, int):
             return term % turn
         return 0 if self.known.divides(turn, term) else term
 
-    def _starts(self, found: Iterable[Origin]) -> dict[int, Sum]:
+    def _compute_starts(self, origins: Iterable[Origin]) -> dict[int, Sum]:
         """Return the start offset of each axis that is not read from 0.
 
         It is the position at which all digits of these origins are 0.
         """
-        starts = self.offsets | {axis: self._reach(level).offset for level, axis in self.rolled.items()}
-        for atom in [atom for origin in found for atom in origin if isinstance(atom, AxisAtom)]:
+        starts = self.axis_offsets | {axis: self._index_set(level).offset for level, axis in self.rolled_axes.items()}
+        for atom in [atom for origin in origins for atom in origin if isinstance(atom, AxisAtom)]:
             if dims.is_negative(atom.stride):
                 end = dims.product((-1, atom.size, atom.stride))
                 is_full = not isinstance(end, int) and end == self.shape[atom.axis]
-                starts[atom.axis] = dims.total((*starts.get(atom.axis, ()), 0 if is_full else end, atom.stride))
+                starts[atom.axis] = dims.sum_terms((*starts.get(atom.axis, ()), 0 if is_full else end, atom.stride))
         return starts
 
-    def _passed(self) -> set[int]:
+    def _find_overrun_axes(self) -> set[int]:
         """Return the axes whose end is exceeded by steps on them or by carries."""
-        unknown = [atom for base, _ in self.unknown for atom in base if atom.stride != 0]
-        result = {digit.axis for atom in unknown for digit in self._digits(atom)}
+        unknown = [atom for base, _ in self.unknown_spaces for atom in base if atom.stride != 0]
+        result = {digit.axis for atom in unknown for digit in self._axis_digits(atom)}
         steps_on_axis: dict[int, list[layout.Atom]] = {}
-        for step in self._reach(INPUT).steps:
-            for digit in self._digits_of_input(step):
+        for step in self._index_set(INPUT_SPACE).steps:
+            for digit in self._input_digits(step):
                 steps_on_axis.setdefault(digit.axis, []).append(layout.Atom(digit.size, digit.stride))
         carry = 0
         for axis in reversed(self.axes) if steps_on_axis else ():
-            reach, dim = _Reach(self.offsets.get(axis, ()), tuple(steps_on_axis.get(axis, ()))), self.shape[axis]
-            if reach.numbers is None or not isinstance(dim, int):
+            reach, dim = (
+                _IndexSet(self.axis_offsets.get(axis, ()), tuple(steps_on_axis.get(axis, ()))),
+                self.shape[axis],
+            )
+            if reach.numeric is None or not isinstance(dim, int):
                 carry = 0
                 continue
-            is_over = reach.numbers[0] % dim + reach.extent + carry >= dim
+            is_over = reach.numeric[0] % dim + reach.extent + carry >= dim
             if is_over or (carry and reach.steps):
                 result.add(axis)
             carry = int(is_over)
         return result
 
-    def _unclear(self) -> set[int]:
+    def _find_non_digit_axes(self) -> set[int]:
         """Return the axes whose index is not a mixed-radix digit of any output dim."""
-        if len(self.axes) > MOST_COMPARED or not self.levels_on:
+        if len(self.axes) > MAX_COMPARED_AXES or not self.derived_spaces:
             return set()
-        mixing = [step for step in self._reach(INPUT).steps if not self._digits_of_input(step)]
+        mixing = [step for step in self._index_set(INPUT_SPACE).steps if not self._input_digits(step)]
         turns = {axis: dims.product((self.shape[axis], self.strides[axis])) for axis in (self.axes if mixing else ())}
         return {axis for axis, turn in turns.items() for step in mixing if not self.known.divides(turn, step.stride)}
 
-    def _reach(self, level: layout.Level) -> _Reach:
+    def _index_set(self, space: layout.IndexSpace) -> _IndexSet:
         """Return the positions that are read of an index space."""
-        if level not in self.reaches:
-            base, start = level
+        if space not in self.index_sets:
+            base, start = space
             offset = [*(start if base else self.view.offset)]
             steps, exact = list[layout.Atom](), True
-            for atom in self.steps.get(level, ()):
-                steps += self._parted(atom)
-            for above in self.levels_on.get(level, ()):
-                reach = self._reach(above)
+            for atom in self.atoms_by_space.get(space, ()):
+                steps += self._split_by_axis(atom)
+            for above in self.derived_spaces.get(space, ()):
+                reach = self._index_set(above)
                 is_full = reach.is_full([atom.size for atom in above[0]])
-                mapped = reach.through(above[0][0]) if len(above[0]) == 1 and not is_full else None
+                mapped = reach.map_through(above[0][0]) if len(above[0]) == 1 and not is_full else None
                 if mapped:
                     offset += mapped.offset
                     steps += mapped.steps
                 else:
-                    steps += [_forward(atom) for atom in above[0] if atom.level == level and atom.stride != 0]
+                    steps += [_make_forward(atom) for atom in above[0] if atom.space == space and atom.stride != 0]
                     exact &= is_full
-                    self.unknown |= set() if is_full or dims.all_known(self.moves.dims) else {above}
-            self.reaches[level] = _Reach(dims.total(offset), tuple(steps), exact)
-        return self.reaches[level]
+                    self.unknown_spaces |= set() if is_full or dims.is_concrete(self.moves.dims) else {above}
+            self.index_sets[space] = _IndexSet(dims.sum_terms(offset), tuple(steps), exact)
+        return self.index_sets[space]
 
-    def _parted(self, atom: layout.Atom) -> layout.Atoms:
+    def _split_by_axis(self, atom: layout.Atom) -> layout.Atoms:
         """Split an atom of the input into one forward atom per axis."""
-        forward, parts = _forward(atom), list[layout.Atom]()
-        for digit in () if atom.base else self._digits_of_input(forward):
+        forward, parts = _make_forward(atom), list[layout.Atom]()
+        for digit in () if atom.base else self._input_digits(forward):
             parts.append(layout.Atom(digit.size, dims.product((digit.stride, self.strides[digit.axis]))))
-            self.known_digits[parts[-1]] = [digit]
+            self.digit_cache[parts[-1]] = [digit]
         return tuple(parts) or (forward,)
 
-    def _misread(self, found: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
+    def _find_wrong_dims(self, origins: Sequence[Origin], starts: Mapping[int, Sum]) -> set[int]:
         """Return the dims of which an atom is wrong, given the axes that are now mixed."""
-        mixed = {axis for origin in found for atom in origin if isinstance(atom, Mixes) for axis in atom.axes}
+        mixed = {axis for origin in origins for atom in origin if isinstance(atom, MixedAtom) for axis in atom.axes}
         wrong = set[int]()
-        for out, origin in enumerate(found):
+        for out, origin in enumerate(origins):
             inside: Dim = 1
             for atom in origin[::-1]:
-                if not isinstance(atom, (AxisAtom, Repeats)):
+                if not isinstance(atom, (AxisAtom, RepeatAtom)):
                     continue
-                if isinstance(atom, AxisAtom) and atom.axis in mixed | self.passed:
+                if isinstance(atom, AxisAtom) and atom.axis in mixed | self.overrun_axes:
                     start = starts.get(atom.axis, ())
-                    if atom.axis in self.passed or not self._tells_digit(out, inside, atom, start):
+                    if atom.axis in self.overrun_axes or not self._has_digit(out, inside, atom, start):
                         wrong.add(out)
                 inside = dims.product((inside, atom.size))
         return wrong
 
-    def _tells_digit(self, out: int, inside: Dim, atom: AxisAtom, start: Sum) -> bool:
+    def _has_digit(self, out: int, inner_size: Dim, atom: AxisAtom, start: Sum) -> bool:
         """Return whether positions on an axis determine an atom's digit of dim `out`.
 
         `inner_size` is the product of the sizes of the dim's inner atoms.
         """
         if dims.is_negative(atom.stride):
             return False
-        if self._is_digit(atom, start):
+        if self._is_flat_digit(atom, start):
             return True
-        table = self._all_tried()
-        return table is not None and table.says(out, inside, atom, start)
+        table = self._enumerate_positions()
+        return table is not None and table.has_digit(out, inner_size, atom, start)
 
-    def _is_digit(self, atom: AxisAtom, start: Sum) -> bool:
+    def _is_flat_digit(self, atom: AxisAtom, start: Sum) -> bool:
         """Return whether an axis digit is a digit of the flat index of its own.
 
         No other step may change it.
         """
-        reach, axis_stride = self._reach(INPUT), self.strides[atom.axis]
+        reach, axis_stride = self._index_set(INPUT_SPACE), self.strides[atom.axis]
         stride = dims.product((atom.stride, axis_stride))
         if not reach.exact or not self.known.divides(dims.product((atom.size, atom.stride)), self.shape[atom.axis]):
             return False
-        offset = dims.total([*reach.offset, *[dims.product((-1, axis_stride, term)) for term in start]])
-        others = _Reach(offset, reach.without(stride).steps)
+        offset = dims.sum_terms([*reach.offset, *[dims.product((-1, axis_stride, term)) for term in start]])
+        others = _IndexSet(offset, reach.drop_stride(stride).steps)
         turn = dims.product((atom.size, stride))
-        numbers = others.numbers if isinstance(turn, int) else None
+        numbers = others.numeric if isinstance(turn, int) else None
         aligned = all(self.known.divides(turn, term) for term in offset)
         if not aligned and (numbers is None or numbers[0] % turn >= stride):  # type: ignore[operator]  # all are numbers
             return False
         aligned &= numbers is None or reach.is_full(self.shape)
         return all(
-            self._changes(step, others.without(step.stride), atom.size, stride, aligned=aligned) is False
+            self._digit_changes(step, others.drop_stride(step.stride), atom.size, stride, aligned=aligned) is False
             for step in others.steps
         )
 
-    def _mixed(self, out: int) -> Origin:
+    def _mixed_origin(self, out: int) -> Origin:
         """Return the origin of a mixed dim: the axes that change along it."""
-        if len(self.axes) > MOST_COMPARED:
-            return (Mixes(tuple([axis for axis in self.axes if axis not in self.whole]), exact=False),)
-        results = [self._changing(atom) for atom in self.view.axes[out] if atom.stride != 0]
+        if len(self.axes) > MAX_COMPARED_AXES:
+            return (MixedAtom(tuple([axis for axis in self.axes if axis not in self.complete_axes]), exact=False),)
+        results = [self._changing_axes(atom) for atom in self.view.axes[out] if atom.stride != 0]
         axes, exact = {axis for changing, _ in results for axis in changing}, all(exact for _, exact in results)
-        if not exact and (positions := self._all_tried()):
-            tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_table(atom.base)]
-            table_axes = {axis for table in tables for digit in self._digits_of_table(table) for axis in digit.axes}
+        if not exact and (positions := self._enumerate_positions()):
+            tables = [atom.base[0] for atom in self.view.axes[out] if layout.is_take_table(atom.base)]
+            table_axes = {axis for table in tables for digit in self._table_digits(table) for axis in digit.axes}
             # A table may read a single position of an axis: the axis does not change, and no start has the position.
-            axes = positions.changing(out) | table_axes
-            exact = axes == positions.changing(out)
-        return (Mixes(tuple(sorted(axes)), exact) if axes else Repeats(self.moves.output[out]),)
+            axes = positions.changing_axes(out) | table_axes
+            exact = axes == positions.changing_axes(out)
+        return (MixedAtom(tuple(sorted(axes)), exact) if axes else RepeatAtom(self.moves.output[out]),)
 
-    def _changing(self, atom: layout.Atom) -> tuple[set[int], bool]:
+    def _changing_axes(self, atom: layout.Atom) -> tuple[set[int], bool]:
         """Return the axes that may change along an atom, and whether they certainly do."""
-        if layout.is_table(atom.base):
-            digits = self._digits_of_table(atom.base[0])
+        if layout.is_take_table(atom.base):
+            digits = self._table_digits(atom.base[0])
             is_single = len(digits) == len(atom.base[0].base) == 1 and digits[0].exact
             return {axis for digit in digits for axis in digit.axes}, is_single and atom.size == atom.base[0].size
-        reach = self._reach(atom.level)
-        if len(atom.base) == 1 and reach.through(atom.base[0]):
+        reach = self._index_set(atom.space)
+        if len(atom.base) == 1 and reach.map_through(atom.base[0]):
             (base,) = atom.base
-            return self._changing(layout.Atom(atom.size, dims.product((atom.stride, base.stride)), *base.level))
+            return self._changing_axes(layout.Atom(atom.size, dims.product((atom.stride, base.stride)), *base.space))
         aligned = not reach.offset and reach.is_full([inner.size for inner in atom.base] if atom.base else self.shape)
         axes, exact = set[int](), True
-        for steps in self._parted(atom):
-            others = reach.without(steps.stride)
-            for digit in self._digits_read(atom.base):
-                changes = self._changes(steps, others, digit.size, digit.stride, aligned=aligned)
+        for steps in self._split_by_axis(atom):
+            others = reach.drop_stride(steps.stride)
+            for digit in self._compute_base_digits(atom.base):
+                changes = self._digit_changes(steps, others, digit.size, digit.stride, aligned=aligned)
                 if changes is not False:
                     axes |= digit.axes
                     exact &= changes is True and reach.exact and digit.exact
         return axes, exact
 
-    def _digits_of_table(self, table: layout.Atom) -> list[_Digit]:
+    def _table_digits(self, table: layout.Atom) -> list[_Digit]:
         """Return the digits that a take selects by a table."""
-        return [digit for step in table.base for digit in self._digits_of_atom(step)]
+        return [digit for step in table.base for digit in self._atom_digits(step)]
 
-    def _changes(self, along: layout.Atom, others: _Reach, size: Dim, stride: Dim, *, aligned: bool) -> bool | None:
+    def _digit_changes(
+        self, steps: layout.Atom, others: _IndexSet, size: Dim, stride: Dim, *, aligned: bool
+    ) -> bool | None:
         """Return whether a digit of a flat index changes along steps; None if unknown.
 
         The answer holds for all positions of the other steps. They are `aligned` if all positions are read, or if the
         extents of digits and the strides of steps divide each other.
         """
         divides = self.known.divides
-        if divides(dims.product((size, stride)), along.stride):
+        if divides(dims.product((size, stride)), steps.stride):
             return False
         if aligned:
-            return not divides(dims.product((along.size, along.stride)), stride)
-        if others.numbers is None or not dims.all_known((along.size, along.stride, size, stride)):
+            return not divides(dims.product((steps.size, steps.stride)), stride)
+        if others.numeric is None or not dims.is_concrete((steps.size, steps.stride, size, stride)):
             return None
-        count, step, count_of_digit, turn = dims.numbers((along.size, along.stride, size, stride))
-        return changes_along(count, step, count_of_digit, turn, *others.numbers)
+        count, step, count_of_digit, turn = dims.numeric_dims((steps.size, steps.stride, size, stride))
+        return digit_changes(count, step, count_of_digit, turn, *others.numeric)
 
-    def _digits_read(self, base: layout.Atoms) -> list[_Digit]:
+    def _compute_base_digits(self, base: layout.Atoms) -> list[_Digit]:
         """Return the digits of the flat index of a base, or of the input."""
         if not base:
             return [_Digit(self.shape[axis], self.strides[axis], {axis}) for axis in self.axes]
-        if base not in self.digits_of:
+        if base not in self.base_digits:
             digits = list[_Digit]()
             stride: Dim = 1
             for atom in reversed(base):
-                for digit in self._digits_of_atom(atom):
+                for digit in self._atom_digits(atom):
                     digits.append(_Digit(digit.size, dims.product((stride, digit.stride)), digit.axes, digit.exact))
                 stride = dims.product((stride, atom.size))
-            self.digits_of[base] = digits
-        return self.digits_of[base]
+            self.base_digits[base] = digits
+        return self.base_digits[base]
 
-    def _digits_of_atom(self, atom: layout.Atom) -> list[_Digit]:
+    def _atom_digits(self, atom: layout.Atom) -> list[_Digit]:
         """Return the digits of a base's atom, the innermost first; a mixed atom is one."""
         if atom.stride == 0:
             return []
-        digits = self._digits(atom)
-        if digits and all(map(self._is_clear, digits)):
+        digits = self._axis_digits(atom)
+        if digits and all(map(self._is_exact_digit, digits)):
             sizes = [digit.size for digit in digits]
             return [_Digit(digit.size, dims.product(sizes[i + 1 :]), {digit.axis}) for i, digit in enumerate(digits)]
-        axes, _ = self._changing(atom)
+        axes, _ = self._changing_axes(atom)
         return [_Digit(atom.size, 1, axes, exact=len(axes) == 1)]
 
-    def _is_clear(self, digit: AxisAtom) -> bool:
+    def _is_exact_digit(self, digit: AxisAtom) -> bool:
         """Return whether the axis of a digit, and no other, changes with the digit."""
-        if digit.axis in self.passed:
+        if digit.axis in self.overrun_axes:
             return False
-        if digit.axis not in self.unclear:
+        if digit.axis not in self.non_digit_axes:
             return True
-        reach, size = self._reach(INPUT), dims.product((digit.size, digit.stride))
+        reach, size = self._index_set(INPUT_SPACE), dims.product((digit.size, digit.stride))
         return not reach.offset and reach.is_full(self.shape) and self.known.divides(size, self.shape[digit.axis])
 
-    def _all_tried(self) -> _Tried | None:
+    def _enumerate_positions(self) -> _PositionTable | None:
         """Return the positions of all elements; None if too many or symbolic."""
         shapes = self.moves.shapes
         steps = zip(shapes, self.moves.moves, shapes[1:], strict=False)
         fits = all(dims.product(old) == dims.product(new) for old, move, new in steps if isinstance(move, Reshape))
-        if self._tried is None and fits and dims.all_known(self.moves.dims):
-            largest = max([prod(dims.numbers(shape)) for shape in self.moves.shapes])
-            self._tried = _Tried(self.moves) if largest <= MOST_TRIED else None
-        return self._tried
+        if self._position_table is None and fits and dims.is_concrete(self.moves.dims):
+            largest = max([prod(dims.numeric_dims(shape)) for shape in self.moves.shapes])
+            self._position_table = _PositionTable(self.moves) if largest <= MAX_ENUMERATED_ELEMENTS else None
+        return self._position_table
 
-    def _finished(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
+    def _finish_origin(self, origin: Origin, starts: Mapping[int, Sum]) -> Origin:
         """Return an origin with the starts of its axes, in the fewest atoms."""
-        made = list[Atom]()
+        made = list[OriginAtom]()
         for atom in origin:
             if isinstance(atom, AxisAtom):
                 start, dim = starts.get(atom.axis, ()), self.shape[atom.axis]
-                if isinstance(dim, int) and dims.all_known(start):
-                    start = dims.total((sum(dims.numbers(start)) % dim,))
+                if isinstance(dim, int) and dims.is_concrete(start):
+                    start = dims.sum_terms((sum(dims.numeric_dims(start)) % dim,))
                 atom = replace(atom, start=start)
             match (made[-1] if made else None), atom:
                 case AxisAtom() as last, AxisAtom() if last.axis == atom.axis and last.stride == dims.product(
                     (atom.size, atom.stride)
                 ):
                     made[-1] = replace(atom, size=dims.product((last.size, atom.size)))
-                case Repeats() as last, Repeats():
-                    made[-1] = Repeats(dims.product((last.size, atom.size)))
+                case RepeatAtom() as last, RepeatAtom():
+                    made[-1] = RepeatAtom(dims.product((last.size, atom.size)))
                 case _:
                     made.append(atom)
         return tuple(made)
 
 
-def _forward(atom: layout.Atom) -> layout.Atom:
+def _make_forward(atom: layout.Atom) -> layout.Atom:
     """Return an atom with a positive stride."""
-    return layout.turned((atom,))[0] if layout.is_backwards(atom) else atom
+    return layout.reverse_axis((atom,))[0] if layout.is_reversed(atom) else atom
 
 
-def changes_along(
-    count: int, step: int, size: int, stride: int, offset: int, others: Iterable[tuple[int, int]]
+def digit_changes(
+    count: int, step: int, size: int, stride: int, offset: int, other_steps: Iterable[tuple[int, int]]
 ) -> bool | None:
     """Return whether `index // stride % size` changes along steps through the index.
 
     It changes if it does for some combination of the `other_steps`, given by their counts and steps; all begin at
     `offset`. Return None if there are too many residues to enumerate.
 
-    >>> changes_along(2, 6, 3, 4, 0, [(6, 1)]), changes_along(2, 1, 3, 4, 0, [(6, 2)])
+    >>> digit_changes(2, 6, 3, 4, 0, [(6, 1)]), digit_changes(2, 1, 3, 4, 0, [(6, 2)])
     (True, False)
-    >>> changes_along(2, 1, 3, 4, 3, [])
+    >>> digit_changes(2, 1, 3, 4, 3, [])
     True
     """
     step = (step + stride) % (size * stride) - stride  # full cycles of the digit change nothing
     length = (count - 1) * abs(step)
     if length >= stride or step == 0:
         return step != 0
-    unit = gcd(stride, step, *[other_step for _, other_step in others])
+    unit = gcd(stride, step, *[other_step for _, other_step in other_steps])
     stride, length = stride // unit, length // unit
-    if stride > MOST_RESIDUES:
+    if stride > MAX_RESIDUES:
         return None
-    marks = residues(offset // unit, [(number, other_step // unit) for number, other_step in others], stride)
+    marks = residue_bits(offset // unit, [(number, other_step // unit) for number, other_step in other_steps], stride)
     if step > 0:
         return marks.bit_length() - 1 + length >= stride
     return (marks & -marks).bit_length() - 1 < length
 
 
-def residues(offset: int, steps: Iterable[tuple[int, int]], within: int) -> int:
+def residue_bits(offset: int, steps: Iterable[tuple[int, int]], modulus: int) -> int:
     """Return the residues of all positions that steps reach, as a bit set.
 
-    >>> bin(residues(1, [(3, 2)], 8)), bin(residues(6, [(2, 1), (2, 4)], 8))
+    >>> bin(residue_bits(1, [(3, 2)], 8)), bin(residue_bits(6, [(2, 1), (2, 4)], 8))
     ('0b101010', '0b11001100')
-    >>> bin(residues(6, [(2, 2)], 8))
+    >>> bin(residue_bits(6, [(2, 2)], 8))
     '0b1000001'
     """
-    marks = 1 << offset % within
+    marks = 1 << offset % modulus
     for count, step in steps:
-        count, done = min(count, within // gcd(within, step)), 1
+        count, done = min(count, modulus // gcd(modulus, step)), 1
         while done < count:
             more = min(done, count - done)
-            shift = more * step % within
-            marks |= (marks << shift | marks >> (within - shift)) & ((1 << within) - 1)
+            shift = more * step % modulus
+            marks |= (marks << shift | marks >> (modulus - shift)) & ((1 << modulus) - 1)
             done += more
     return marks
 
 
-def combined_origins(shape: Shape, moves: Sequence[Move], of_plain: Callable[[Shape, int, int], Origins]) -> Origins:
+def multi_operand_origins(
+    shape: Shape, moves: Sequence[Move], segment_origins: Callable[[Shape, int, int], Origins]
+) -> Origins:
     """Return the origins of moves of which some combine operands.
 
     Operands count on from those of earlier moves. `segment_origins(shape, start, end)` returns the origins of the moves
     between two indices, which combine nothing.
     """
-    result: Origins = tuple([_whole(dim, axis, 0) for axis, dim in enumerate(shape)])
+    result: Origins = tuple([_whole_axis_origin(dim, axis, 0) for axis, dim in enumerate(shape)])
     start, operand_count = 0, 0
     for index, move in enumerate(moves):
         if isinstance(move, Combine):
-            result = _composed(of_plain(shape, start, index), result, shape)
-            result = tuple([_of_dim(out, move, result, operand_count) for out in range(len(move.shape))])
+            result = _compose_origins(segment_origins(shape, start, index), result, shape)
+            result = tuple([_combined_origin(out, move, result, operand_count) for out in range(len(move.shape))])
             start, operand_count, shape = index + 1, operand_count + len(move.operands) - 1, move.shape
-    return _composed(of_plain(shape, start, len(moves)), result, shape)
+    return _compose_origins(segment_origins(shape, start, len(moves)), result, shape)
 
 
-def _whole(dim: Dim, axis: int, operand: int) -> Origin:
+def _whole_axis_origin(dim: Dim, axis: int, operand: int) -> Origin:
     return (AxisAtom(axis, dim, 1, (), operand),)
 
 
-def _of_dim(out: int, move: Combine, found: Origins, others: int) -> Origin:
+def _combined_origin(out: int, move: Combine, origins: Origins, operand_count: int) -> Origin:
     """Return the origin of one dim of a combination.
 
     `origins` are the origins of its input, and `operand_count` counts the operands of earlier moves.
     """
     parts = [
-        found[axis] or () if operand == 0 else _whole(move.operands[operand][axis], axis, operand + others)
-        for operand, axis in move.places[out]
+        origins[axis] or ()
+        if operand == 0
+        else _whole_axis_origin(move.operands[operand][axis], axis, operand + operand_count)
+        for operand, axis in move.sources[out]
     ]
-    if out == move.joined:
-        return (Joins(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # a stack counts its operands
-    if out in move.windows or len(parts) > 1:
-        return _read(parts)
+    if out == move.concat_axis:
+        return (ConcatAtom(tuple(parts or [()] * move.shape[out])),)  # type: ignore[operator]  # a stack counts its operands
+    if out in move.window_axes or len(parts) > 1:
+        return _computed_origin(parts)
     return parts[0] if parts else ()
 
 
-def _read(parts: Iterable[Origin]) -> Origin:
-    pairs = tuple(dict.fromkeys(pair for part in parts for pair in places_of(part)))
-    return (Reads(pairs),) if pairs else ()
+def _computed_origin(parts: Iterable[Origin]) -> Origin:
+    pairs = tuple(dict.fromkeys(pair for part in parts for pair in operand_axes_of(part)))
+    return (ComputedAtom(pairs),) if pairs else ()
 
 
-def _composed(found: Origins, inner: Origins, shape: Shape) -> Origins:
+def _compose_origins(outer: Origins, inner: Origins, shape: Shape) -> Origins:
     """Compose the origins of a tensor of `shape` with the origins of its dims."""
-    return tuple([None if origin is None else _through(origin, inner, shape) for origin in found])
+    return tuple([None if origin is None else _compose_origin(origin, inner, shape) for origin in outer])
 
 
-def _through(origin: Origin, inner: Origins, shape: Shape) -> Origin:
-    result = list[Atom]()
+def _compose_origin(origin: Origin, inner: Origins, shape: Shape) -> Origin:
+    result = list[OriginAtom]()
     for atom in origin:
-        base = _base_of(atom, inner, shape)
+        base = _compose_atom(atom, inner, shape)
         if base is None:
-            return _read([inner[axis] or () for _, axis in places_of(origin)])
+            return _computed_origin([inner[axis] or () for _, axis in operand_axes_of(origin)])
         result += base
-    is_exact = len(result) == 1 or not any(isinstance(atom, (Reads, Joins, Mixes)) for atom in result)
-    return tuple(result) if is_exact else _read([tuple(result)])
+    is_exact = len(result) == 1 or not any(isinstance(atom, (ComputedAtom, ConcatAtom, MixedAtom)) for atom in result)
+    return tuple(result) if is_exact else _computed_origin([tuple(result)])
 
 
-def _base_of(atom: Atom, inner: Origins, shape: Shape) -> Origin | None:
+def _compose_atom(atom: OriginAtom, inner: Origins, shape: Shape) -> Origin | None:
     """Return the origin of an atom in terms of `inner`; None if no atoms describe it."""
-    if isinstance(atom, Repeats):
+    if isinstance(atom, RepeatAtom):
         return (atom,)
     if not isinstance(atom, AxisAtom):
         return None
@@ -935,6 +963,6 @@ def _base_of(atom: Atom, inner: Origins, shape: Shape) -> Origin | None:
         return base
     match base:
         case (AxisAtom() as only,) if not only.start:
-            start = dims.total([dims.product((term, only.stride)) for term in atom.start])
+            start = dims.sum_terms([dims.product((term, only.stride)) for term in atom.start])
             return (replace(only, size=atom.size, stride=dims.product((atom.stride, only.stride)), start=start),)
     return None

@@ -12,20 +12,20 @@ from shutil import which
 
 DISTRIBUTION = "tensor-shapecalc"
 """The name of the distribution on PyPI; the package and the command are called `shapecalc`."""
-DISTRIBUTIONS = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
+DISTRIBUTION_OF_MODULE = {"PIL": "Pillow", "cupy": "cupy-cuda13x"}
 """The names of distributions that differ from the names of their modules, by module."""
 
 
-def missing(module: str, extra: str = "") -> str:
+def missing_package_message(module: str, extra: str = "") -> str:
     """Return the message for a missing or outdated module.
 
     It contains the command that installs the missing requirements of shapecalc or of its extra.
 
-    >>> missing("nowhere").partition(";")[0]
+    >>> missing_package_message("nowhere").partition(";")[0]
     'nowhere is not installed'
     """
     required = requirements(extra)
-    absent = {module: required.get(module, DISTRIBUTIONS.get(module, module))}
+    absent = {module: required.get(module, DISTRIBUTION_OF_MODULE.get(module, module))}
     absent |= {name: line for name, line in required.items() if find_spec(name) is None}
     fault = "is too old" if find_spec(module) else "is not installed"
     return f"{module} {fault}; {install_command(*sorted(absent.values()))}"
@@ -44,7 +44,7 @@ def requirements(extra: str = "") -> dict[str, str]:
         return {}
     marker = f"extra == '{extra}'" if extra else ""
     lines = [line.strip() for line, _, when in specifiers if when.strip().replace('"', "'") == marker]
-    modules = {name: module for module, name in DISTRIBUTIONS.items()}
+    modules = {name: module for module, name in DISTRIBUTION_OF_MODULE.items()}
     names = [re.split(r"[^\w-]", line)[0] for line in lines]
     return {modules.get(name, name.replace("-", "_")): line for name, line in zip(names, lines, strict=True)}
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Self, TypedDict, Unpack
 
-    class Place(TypedDict, total=False):
+    class Location(TypedDict, total=False):
         """The position of a problem: an argument, a token index and its span."""
 
         argument: str | None
@@ -21,7 +21,7 @@ class Rule(str):
     """A rule: its id, with the texts that `shapecalc why ID` prints.
 
     >>> rule = Rule("two-infers", "more than one dim to infer", "Two unknowns ...", "shapecalc ...", "ONNX Reshape")
-    >>> rule, rule.sentence
+    >>> rule, rule.template
     ('two-infers', 'more than one dim to infer')
     """
 
@@ -128,7 +128,7 @@ class ShapeError(ValueError):
     >>> try:
     ...     sc.reshape((2, 3, 4), (5, -1))
     ... except sc.ShapeError as error:
-    ...     print(error.problem.rule, error.problem.index)
+    ...     print(error.find_problem.check, error.find_problem.index)
     indivisible 1
     """
 
@@ -143,11 +143,11 @@ class ShapeError(ValueError):
         self.trace = trace
 
 
-def refusal(rule: Rule, message: str, **place: Unpack[Place]) -> ShapeError:
+def rule_error(rule: Rule, message: str, **location: Unpack[Location]) -> ShapeError:
     """Return the error for a request that breaks `rule`."""
-    return ShapeError(Problem(rule, message, **place))
+    return ShapeError(Problem(rule, message, **location))
 
 
-def misuse(message: str, hint: str = "", **place: Unpack[Place]) -> ShapeError:
+def usage_error(message: str, hint: str = "", **location: Unpack[Location]) -> ShapeError:
     """Return the error (usage) for a malformed request."""
-    return ShapeError(Problem(USAGE, message, hint, **place))
+    return ShapeError(Problem(USAGE, message, hint, **location))

@@ -15,39 +15,46 @@ from shlex import join, quote
 from textwrap import dedent
 
 from shapecalc.core.cases import read_case
-from shapecalc.core.commands import MADE, SPELLINGS
-from shapecalc.core.limits import LONGEST_CODE
+from shapecalc.core.commands import COMPOSITE_OPS, OP_ALIASES
+from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import brief, is_file, read_target, shape_text, split, visible
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    parse_target,
+    shape_text,
+    split_unbracketed,
+    truncate,
+)
 
-STARTS = ("-", "?", "[", "(", "{")
+SHAPE_STARTS = ("-", "?", "[", "(", "{")
 """The first characters of a shape that starts with neither a digit nor a name."""
-ARROW = re.compile(" ?(?:->|=>|→) ?")
-INTO = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
-SIGNS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
+CHAIN_ARROW = re.compile(" ?(?:->|=>|→) ?")
+SHAPE_SEPARATOR = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
+INFIX_OPS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
 """The ops of infix operators between two shapes."""
-INPUT = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
+NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
 """The name and shape of a tensor, as they follow code."""
-LONGEST_SHOWN = 200
+MAX_WORD_LENGTH = 200
 """The maximum length of a word that is printed again, and of a file name."""
-MOST_SHOWN = 20
+MAX_PRINTED_WORDS = 20
 """The maximum number of words that are printed again."""
-MOST_READ = 1 << 20
+MAX_INSPECTED = 1 << 20
 """The maximum number of characters that are inspected."""
 
 
-class Held(Record):
+class UserInput(Record):
     """The words of a command line without a command.
 
     `is_error_message` recognizes messages of runtimes.
     """
 
-    typed: tuple[str, ...]
+    arguments: tuple[str, ...]
     words: tuple[str, ...]
     """The words that are not options."""
-    is_message: Callable[[str], bool]
+    is_error_message: Callable[[str], bool]
 
     @property
     def text(self) -> str:
@@ -57,27 +64,27 @@ class Held(Record):
     @property
     def line(self) -> str:
         """The text with single blanks; empty if it is too long to be code."""
-        return " ".join(self.text.split()) if len(self.text) <= LONGEST_CODE else ""
+        return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
 
 
-def read_held(held: Held, options: Sequence[str] = ()) -> list[str] | None:
+def read_user_input(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
     """Return the command line for an input, or None.
 
     A word `-` in it refers to the input's text.
 
-    >>> read_held(Held((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
+    >>> read_user_input(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
     ['reshape', '2,3,4', '6,4', '--json']
-    >>> read_held(Held((), ("(2,3,4).reshape(6,4)",), lambda text: False))
+    >>> read_user_input(UserInput((), ("(2,3,4).reshape(6,4)",), lambda text: False))
     ['code', 'x.reshape(6,4)', '--input', 'x=2,3,4']
     """
-    line = _file(held)
+    line = _read_file(user_input)
     if line is not None:
         return line
-    line = next((line for read in READINGS if (line := read(held)) is not None), None)
+    line = next((line for read in READERS if (line := read(user_input)) is not None), None)
     return None if line is None else [*line, *options]
 
 
-OTHER_WORDS = {
+COMMAND_ALIASES = {
     **dict.fromkeys(("same", "diff", "prove"), "equiv"),
     "shorten": "simplify",
     "convert": "chain",
@@ -90,17 +97,17 @@ OTHER_WORDS = {
 """Names that other programs use for commands of shapecalc."""
 
 
-def named_line(words: Sequence[str]) -> list[str] | None:
+def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
     """Replace another program's command name by shapecalc's own.
 
     Returns None if the words do not start with one. Raises `ShapeError` (usage) for `convert` without a target.
 
-    >>> named_line(["lint", "yolo.onnx"]), named_line(["reshape", "2,3", "6"])
+    >>> resolve_command_alias(["lint", "yolo.onnx"]), resolve_command_alias(["reshape", "2,3", "6"])
     (['model', '--lint', 'yolo.onnx'], None)
     """
-    command = OTHER_WORDS.get(words[0]) if words else None
+    command = COMMAND_ALIASES.get(words[0]) if words else None
     if words[:1] == ["convert"] and not any(word.startswith("--as") for word in words):
-        raise misuse("convert needs what to write", "add --as torch, onnx, tensorrt ...")
+        raise usage_error("convert needs what to write", "add --as torch, onnx, tensorrt ...")
     return None if command is None else [*command.split(), *words[1:]]
 
 
@@ -113,131 +120,146 @@ def is_shape(text: str) -> bool:
     (True, True, True, False, False)
     """
     text = text.strip()
-    if not (text[:1] in STARTS or text[:1].isdigit() or "," in text):
+    if not (text[:1] in SHAPE_STARTS or text[:1].isdigit() or "," in text):
         return False
     try:
-        read_target(text)
+        parse_target(text)
     except ShapeError:
         return False
     return True
 
 
-def said(line: Iterable[str]) -> str:
+def describe_reading(line: Iterable[str]) -> str:
     r"""Format the line that reports the command of an input.
 
     A long or multi-line word prints as `-`.
 
-    >>> said(["code", "two\nlines"]), said(["reshape", "2,3", "6"])
+    >>> describe_reading(["code", "two\nlines"]), describe_reading(["reshape", "2,3", "6"])
     ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
-    >>> said(["size", "7" * 200]), len(said(["size", "7" * 199])) - len(said(["size", ""]))
+    >>> describe_reading(["size", "7" * 200]), len(describe_reading(["size", "7" * 199])) - len(describe_reading(["size", ""]))
     ('read as: shapecalc size -', 197)
     """
-    words = [word if "\n" not in word and len(word) < LONGEST_SHOWN else "-" for word in line]
-    rest = f" ... and {len(words) - MOST_SHOWN} more" if len(words) > MOST_SHOWN else ""
-    return visible(f"read as: shapecalc {' '.join(map(_quoted, words[:MOST_SHOWN]))}{rest}")
+    words = [word if "\n" not in word and len(word) < MAX_WORD_LENGTH else "-" for word in line]
+    rest = f" ... and {len(words) - MAX_PRINTED_WORDS} more" if len(words) > MAX_PRINTED_WORDS else ""
+    return escape_unprintable(f"read as: shapecalc {' '.join(map(_quote_word, words[:MAX_PRINTED_WORDS]))}{rest}")
 
 
-def _quoted(word: str) -> str:
+def _quote_word(word: str) -> str:
     """Return a word quoted for a shell, in double quotes if it has a single quote."""
     return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
 
 
-def likely_line(words: Sequence[str]) -> str:
+def suggest_line(words: Sequence[str]) -> str:
     """Return a hint for words that no reader recognizes.
 
     It is for two shapes in a sentence, or a shape that a shell split; it is empty otherwise.
 
-    >>> likely_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
+    >>> suggest_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
     'write shapecalc 2x3x4 6x4'
     """
     if len(words) > 1 and is_shape(" ".join(words)):
-        return f'in quotes it stays whole: shapecalc "{shape_text(read_target(" ".join(words)))}"'
+        return f'in quotes it stays whole: shapecalc "{shape_text(parse_target(" ".join(words)))}"'
     if len(words) in (3, 4) and all(map(is_shape, words)):
         if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
-            return f"write shapecalc {visible(join(words[:2]))} --expect {visible(join(words[2:3]))}"
-        return f"write shapecalc shuffle {visible(join(words))}"
-    sentence = [word for text in words if len(text) < LONGEST_SHOWN for word in text.split()][:MOST_SHOWN]
+            return (
+                f"write shapecalc {escape_unprintable(join(words[:2]))} --expect {escape_unprintable(join(words[2:3]))}"
+            )
+        return f"write shapecalc shuffle {escape_unprintable(join(words))}"
+    sentence = [word for text in words if len(text) < MAX_WORD_LENGTH for word in text.split()][:MAX_PRINTED_WORDS]
     for first, preposition, second in zip(sentence, sentence[1:], sentence[2:], strict=False):
         if preposition in ("to", "into") and is_shape(first) and is_shape(second):
-            return f"write shapecalc {visible(join([first, second]))}"
+            return f"write shapecalc {escape_unprintable(join([first, second]))}"
     return ""
 
 
-ARRAYS = (".npy", ".npz", ".safetensors", ".zarr")
-MOST_NAMES = 50_000
+ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
+MAX_FOLDER_NAMES = 50_000
 """The maximum number of names in a folder."""
-COMMANDS = {".onnx": "model", ".py": "code"}
+SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
 """The commands that read files, by suffix."""
 
 
-def _file(held: Held) -> list[str] | None:
+def _read_file(user_input: UserInput) -> list[str] | None:
     """Read an existing file.
 
     It holds arrays, which may have a pattern, a model, code, cases or an error message.
     """
-    name, *others = held.words
-    if not name or all(map(is_shape, held.words)):
+    name, *others = user_input.words
+    if not name or all(map(is_shape, user_input.words)):
         return None
-    arrays = [word for word in held.words if is_file(word) or _is_folder(word)]
-    patterns = [word for word in held.words if word not in arrays]
+    arrays = [word for word in user_input.words if is_file_argument(word) or _is_folder(word)]
+    patterns = [word for word in user_input.words if word not in arrays]
     if len(arrays) > 1 or (arrays and (_is_folder(arrays[0]) or patterns[:1] == [name])):
         if len(patterns) > 1:
             return None
-        paths = [array for word in arrays for array in (_arrays_in(Path(word)) if _is_folder(word) else [word])]
-        return ["match", *(patterns or ["..."]), *paths, *[word for word in held.typed if word not in held.words]]
+        paths = [array for word in arrays for array in (_find_arrays(Path(word)) if _is_folder(word) else [word])]
+        return [
+            "match",
+            *(patterns or ["..."]),
+            *paths,
+            *[word for word in user_input.arguments if word not in user_input.words],
+        ]
     if arrays:
-        return None if others else ["shape", *held.typed]
-    command = COMMANDS.get(Path(name).suffix)
-    if len(name) > LONGEST_SHOWN or "\n" in name or not (Path(name).exists() or (command and " " not in name)):
+        return None if others else ["shape", *user_input.arguments]
+    command = SUFFIX_COMMANDS.get(Path(name).suffix)
+    if len(name) > MAX_WORD_LENGTH or "\n" in name or not (Path(name).exists() or (command and " " not in name)):
         return None
     if command == "model" and (Path(name).is_file() or not Path(name).exists()):
-        return [command, *held.typed]
-    beginning, options = _beginning(Path(name)), [word for word in held.typed if word not in held.words]
-    if layers := _layers(replace(held, words=(beginning, *others))):
+        return [command, *user_input.arguments]
+    beginning, options = (
+        _read_beginning(Path(name)),
+        [word for word in user_input.arguments if word not in user_input.words],
+    )
+    if layers := _read_shuffles(replace(user_input, words=(beginning, *others))):
         return [*layers, *options]
     if command == "code":
         return ["code", name, *options, *(["--input", " ".join(others)] if others else [])]
-    return ["check" if _is_case(beginning) else "doctor", *held.typed]
+    return ["check" if _is_case(beginning) else "doctor", *user_input.arguments]
 
 
 def _is_folder(word: str) -> bool:
-    return 0 < len(word) <= LONGEST_SHOWN and not is_file(word) and Path(word).is_dir()
+    return 0 < len(word) <= MAX_WORD_LENGTH and not is_file_argument(word) and Path(word).is_dir()
 
 
-def _arrays_in(folder: Path) -> list[str]:
+def _find_arrays(folder: Path) -> list[str]:
     """Return the paths of all arrays below a folder.
 
     Raises `ShapeError` (usage) if there is none.
     """
-    entries, folder_name = list(islice(folder.rglob("*"), MOST_NAMES + 1)), visible(brief(str(folder)))
-    if len(entries) > MOST_NAMES:
-        raise misuse(f"{folder_name} holds more than {MOST_NAMES} names", "name the arrays")
-    arrays = {path for path in entries if path.suffix in ARRAYS}
+    entries, folder_name = (
+        list(islice(folder.rglob("*"), MAX_FOLDER_NAMES + 1)),
+        escape_unprintable(truncate(str(folder))),
+    )
+    if len(entries) > MAX_FOLDER_NAMES:
+        raise usage_error(f"{folder_name} holds more than {MAX_FOLDER_NAMES} names", "name the arrays")
+    arrays = {path for path in entries if path.suffix in ARRAY_SUFFIXES}
     paths = sorted(f"./{path}" if str(path)[0] == "-" else str(path) for path in arrays if not arrays & {*path.parents})
     if not paths:
-        hint = f"arrays end in {', '.join(ARRAYS)}; for cases: shapecalc check FOLDER"
-        raise misuse(f"there is no array in {folder_name}", hint)
+        hint = f"arrays end in {', '.join(ARRAY_SUFFIXES)}; for cases: shapecalc check FOLDER"
+        raise usage_error(f"there is no array in {folder_name}", hint)
     return paths
 
 
-def _beginning(path: Path) -> str:
+def _read_beginning(path: Path) -> str:
     """Return the beginning of a text file.
 
     Returns an empty text if it cannot be opened, since the command reports the reason. Raises `ShapeError`: usage if it
     is not a text, file if it does not exist.
     """
-    path_name = visible(brief(str(path)))
+    path_name = escape_unprintable(truncate(str(path)))
     if not path.exists():
         raise ShapeError(Problem(FILE, f"{path_name}: No such file or directory"))
     if not path.is_file():
-        raise misuse(f"{path_name} is no regular file", f"write shapecalc < {path_name}")
+        raise usage_error(f"{path_name} is no regular file", f"write shapecalc < {path_name}")
     try:
         with path.open("rb") as file:
-            text = file.read(MOST_READ).decode("utf-8", "replace")
+            text = file.read(MAX_INSPECTED).decode("utf-8", "replace")
     except OSError:
         return ""
     if "\0" in text:
-        raise misuse(f"{path_name} is no text", f"texts are read, and {', '.join([*COMMANDS, *ARRAYS])}")
+        raise usage_error(
+            f"{path_name} is no text", f"texts are read, and {', '.join([*SUFFIX_COMMANDS, *ARRAY_SUFFIXES])}"
+        )
     return text
 
 
@@ -246,7 +268,7 @@ def _is_case(text: str) -> bool:
 
     Comments before it are skipped.
     """
-    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MOST_READ].splitlines())
+    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MAX_INSPECTED].splitlines())
     first = next((line for line in lines if line and line[0] != "#"), "")
     if "=>" not in first and first[:1] != "{" and first.partition(" ")[0] not in OPS:
         return False
@@ -257,44 +279,50 @@ def _is_case(text: str) -> bool:
     return True
 
 
-def _cases(held: Held) -> list[str] | None:
+def _read_cases(user_input: UserInput) -> list[str] | None:
     """Read lines of cases.
 
     A single line without an expectation is read as the command itself.
     """
-    text = held.text
-    if "\n" not in text and "=>" not in text and len(held.words) == 1 and text.partition(" ")[0] in OPS and " " in text:
-        return split(text)
+    text = user_input.text
+    if (
+        "\n" not in text
+        and "=>" not in text
+        and len(user_input.words) == 1
+        and text.partition(" ")[0] in OPS
+        and " " in text
+    ):
+        return split_unbracketed(text)
     return ["check", "-"] if _is_case(text) else None
 
 
-def _shapes(held: Held) -> list[str] | None:
+def _read_shapes(user_input: UserInput) -> list[str] | None:
     """Read two shapes as a reshape.
 
     Raises `ShapeError` (usage) if the shell took the `>` of an arrow as a redirection.
     """
-    if len(held.words) == 2 and held.words[1] == "-" and is_shape(held.words[0]):
-        hint = f"quote the arrow: shapecalc '{visible(brief(held.words[0]))} -> ...'"
-        raise misuse("the shell has taken > and the word behind it for a file to write", hint)
-    for pieces in (held.words, INTO.split(held.line), held.line.split(" ")):
-        if len(pieces) == 2 and all(is_file(piece) or is_shape(piece) for piece in pieces):
+    if len(user_input.words) == 2 and user_input.words[1] == "-" and is_shape(user_input.words[0]):
+        hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
+        raise usage_error("the shell has taken > and the word behind it for a file to write", hint)
+    for pieces in (user_input.words, SHAPE_SEPARATOR.split(user_input.line), user_input.line.split(" ")):
+        if len(pieces) == 2 and all(is_file_argument(piece) or is_shape(piece) for piece in pieces):
             return ["reshape", *map(str.strip, pieces)]
     return None
 
 
-def _operands(held: Held) -> list[str] | None:
+def _read_operands(user_input: UserInput) -> list[str] | None:
     """Read two shapes with an infix operator between them."""
-    match re.split(" ([@+*/-]) ", held.line):
+    match re.split(" ([@+*/-]) ", user_input.line):
         case [first, sign, second] if is_shape(first) and is_shape(second):
-            return [SIGNS[sign], first.strip(), second.strip()]
+            return [INFIX_OPS[sign], first.strip(), second.strip()]
     return None
 
 
-def _one_shape(held: Held) -> list[str] | None:
-    return ["size", held.text.strip()] if len(held.words) == 1 and is_shape(held.text) else None
+def _read_one_shape(user_input: UserInput) -> list[str] | None:
+    return ["size", user_input.text.strip()] if len(user_input.words) == 1 and is_shape(user_input.text) else None
 
 
-PARTS = {
+SHUFFLE_PARTS = {
     "first": r"first[_ ]?transpose",
     "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
     "second": r"second[_ ]?transpose",
@@ -303,103 +331,109 @@ PARTS = {
 
 They match the names in C++, Python and logs.
 """
-NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
+PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
 """The numbers of a part, after brackets and type names."""
-PART = re.compile(
+SHUFFLE_PART = re.compile(
     r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
-    rf"(?:{'|'.join(f'(?P<{part}>{name}{NUMBERS})' for part, name in PARTS.items())}"
+    rf"(?:{'|'.join(f'(?P<{part}>{name}{PART_NUMBERS})' for part, name in SHUFFLE_PARTS.items())}"
     r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
     re.IGNORECASE,
 )
 """A part of a Shuffle, or the call that adds one, with the variable of the layer."""
-OTHERS = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
+OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
 """A computed shape, or a layer of another kind."""
-PRINTED = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
+PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
 """The input shape in a comment printed by `--as`, or another list of numbers."""
 
 
-def _layers(held: Held) -> list[str] | None:
+def _read_shuffles(user_input: UserInput) -> list[str] | None:
     """Read TensorRT's Shuffles by the names of their parts.
 
     Another shape is the input. Error messages are not read. Raises `ShapeError` (usage) for more than Shuffles of
     numbers.
     """
-    layers = _shuffles(held.line)
-    part_words = [word for word in held.words if re.search("|".join(PARTS.values()), word, re.IGNORECASE)]
-    other_words = [word.rpartition("=")[2] for word in held.words if word not in part_words]
-    printed = _printed(" ".join(part_words))
-    shapes = [*filter(is_shape, other_words), *printed, *_printed(held.line)]
-    if not layers or not shapes or _message(held):
+    layers = _parse_shuffles(user_input.line)
+    part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
+    other_words = [word.rpartition("=")[2] for word in user_input.words if word not in part_words]
+    printed = _find_shapes(" ".join(part_words))
+    shapes = [*filter(is_shape, other_words), *printed, *_find_shapes(user_input.line)]
+    if not layers or not shapes or _read_message(user_input):
         return None
-    if OTHERS.search(held.line):
-        raise misuse("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
+    if OTHER_LAYER.search(user_input.line):
+        raise usage_error("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
     if len(layers) > 1 and len(printed) > 1:
-        raise misuse("these layers have inputs of their own", "give one of them at a time")
+        raise usage_error("these layers have inputs of their own", "give one of them at a time")
     shape = re.sub(r"\s", "", shapes[0])
     if len(layers) > 1:
         return ["chain", " | shuffle ".join([shape, *layers])]
     return ["shuffle", shape, *layers[0].split()]
 
 
-def _printed(text: str) -> list[str]:
+def _find_shapes(text: str) -> list[str]:
     """Return the shapes in a text that are not part of a Shuffle."""
-    return [named or numbers for named, numbers in PRINTED.findall(PART.sub(" ", " ".join(text.split())))]
+    return [named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_PART.sub(" ", " ".join(text.split())))]
 
 
-def _shuffles(text: str) -> list[str]:
+def _parse_shuffles(text: str) -> list[str]:
     """Return the options of each Shuffle in a text.
 
     A new one starts at a call that adds a layer, or at a part that cannot follow the previous one.
 
-    >>> _shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
+    >>> _parse_shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
     ['--second 1,0', '--first 1,0', '--to 3,-1']
     """
     layers = list[tuple[str, dict[str, str]]]()
-    for match in PART.finditer(text):
+    for match in SHUFFLE_PART.finditer(text):
         part, owner = str(match.lastgroup), match[1] or match[2] or ""
         last = next((parts for name, parts in reversed(layers) if name == owner), None)
-        later_parts = [*PARTS][[*PARTS, part].index(part) :]
+        later_parts = [*SHUFFLE_PARTS][[*SHUFFLE_PARTS, part].index(part) :]
         if last is None or part in ("made", *last) or (not owner and not last.keys().isdisjoint(later_parts)):
             last = {}
             layers.append((owner, last))
         if part != "made":
-            numbers = re.sub(r"\s", "", match[match.lastindex + 1]) if part in PARTS else ""  # type: ignore[operator]
+            numbers = re.sub(r"\s", "", match[match.lastindex + 1]) if part in SHUFFLE_PARTS else ""  # type: ignore[operator]
             last[part] = f"--{part} {numbers}" if numbers else "--no-zero-is-placeholder"
     return [" ".join(parts.values()) for _, parts in layers if parts]
 
 
-def _message(held: Held) -> list[str] | None:
+def _read_message(user_input: UserInput) -> list[str] | None:
     """Read an error message of a runtime."""
-    text = held.text
-    is_known = "Traceback" in text or "Error" in text or (" " in text and held.is_message(text))
+    text = user_input.text
+    is_known = "Traceback" in text or "Error" in text or (" " in text and user_input.is_error_message(text))
     return ["doctor", "-"] if is_known else None
 
 
-def _chain(held: Held) -> list[str] | None:
+def _read_chain(user_input: UserInput) -> list[str] | None:
     """Read ops separated by bars or arrows; as code if they are written as calls."""
-    for stages in (_between_bars(held.text), ARROW.split(held.line)):
+    for stages in (_split_stages(user_input.text), CHAIN_ARROW.split(user_input.line)):
         first, *others = map(str.strip, stages)
         op_names = {re.split(r"[\s(]", stage)[0] for stage in others}
-        if not others or not (is_shape(first) or is_file(first)) or not op_names <= {*OPS, *SPELLINGS, *MADE}:
+        if (
+            not others
+            or not (is_shape(first) or is_file_argument(first))
+            or not op_names <= {*OPS, *OP_ALIASES, *COMPOSITE_OPS}
+        ):
             continue
         if any(re.fullmatch(r"\w+\(.*\)", stage, re.DOTALL) for stage in others):
             return ["code", ".".join(["x", *others]), "--input", f"x={first}"]
         return ["chain", " | ".join([first, *others])]
-    return ["chain", held.text] if "|" in held.text and is_shape(held.text.partition("|")[0]) else None
+    return (
+        ["chain", user_input.text] if "|" in user_input.text and is_shape(user_input.text.partition("|")[0]) else None
+    )
 
 
-def _between_bars(text: str) -> list[str]:
+def _split_stages(text: str) -> list[str]:
     """Split a text at bars; return it whole if a quote is open, as in a comment."""
     try:
-        return split(text, "|")
+        return split_unbracketed(text, "|")
     except ShapeError:
         return [text]
 
 
-def _pattern(held: Held) -> list[str] | None:
+def _read_pattern(user_input: UserInput) -> list[str] | None:
     """Read a pattern and its shapes in any order; a pattern with a comma is einsum's."""
-    patterns = [word for word in held.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
-    others = [word for word in held.words if word not in patterns]
+    patterns = [word for word in user_input.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
+    others = [word for word in user_input.words if word not in patterns]
     shapes = [word for word in others if is_shape(word)]
     lengths = [word for word in others if re.fullmatch(r"\w+=\d+", word)]
     if len(patterns) != 1 or not shapes or len(shapes) + len(lengths) < len(others):
@@ -409,16 +443,16 @@ def _pattern(held: Held) -> list[str] | None:
     return ["rearrange", *shapes, patterns[0], *lengths]
 
 
-TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
+LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
 """A shape in the position of a tensor, before a method or an index."""
 
 
-def _code(held: Held) -> list[str] | None:
+def _read_code(user_input: UserInput) -> list[str] | None:
     """Read Python code on a tensor: a call, an index, an assignment or a function."""
-    code, *others = held.words
-    while others and not (INPUT.fullmatch(others[0]) or is_shape(others[0])):
+    code, *others = user_input.words
+    while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
         code = f"{code} {others.pop(0)}"
-    tensor = TENSOR.match(code)
+    tensor = LITERAL_TENSOR.match(code)
     if tensor and is_shape(tensor[1]):
         code, others = f"x{code[tensor.end() :]}", [f"x={tensor[1].strip('()[]')}"]
     sums = ast.BinOp if others and "=" in others[0] else ast.MatMult
@@ -429,28 +463,39 @@ def _code(held: Held) -> list[str] | None:
     return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
 
 
-def _last_statement(text: str, sums: type[ast.AST]) -> ast.AST | None:
+def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
     """Return the last statement of Python code on a tensor, or None.
 
     An expression statement is returned as its expression.
     """
     try:
-        parsed = ast.parse(dedent(text[:MOST_READ]).strip())
+        parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, sums)
+    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
     if is_shape(text) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
         return None
     last = parsed.body[-1]
     return last.value if isinstance(last, ast.Expr) else last
 
 
-def _lines(held: Held) -> list[str] | None:
+def _read_lines(user_input: UserInput) -> list[str] | None:
     """Read any other text of several lines as an error message."""
-    return ["doctor", "-"] if "\n" in held.text.strip() else None
+    return ["doctor", "-"] if "\n" in user_input.text.strip() else None
 
 
-READINGS = (_shapes, _operands, _layers, _message, _cases, _chain, _pattern, _code, _lines, _one_shape)
+READERS = (
+    _read_shapes,
+    _read_operands,
+    _read_shuffles,
+    _read_message,
+    _read_cases,
+    _read_chain,
+    _read_pattern,
+    _read_code,
+    _read_lines,
+    _read_one_shape,
+)
 """The readers of inputs that are not files, in order.
 
 Each returns None for an input that it does not recognize.

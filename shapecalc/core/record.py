@@ -29,17 +29,17 @@ else:
         return lambda decorated: decorated
 
 
-def _init_of(record: str, names: list[str], defaults: dict[str, object], last: str) -> Any:
+def _compile_init(class_name: str, names: list[str], defaults: dict[str, object], last_line: str) -> Any:
     """Compile an `__init__` that sets the fields and then runs `last_line`."""
-    lines = [*[f"self._{name} = {name}" for name in names], last]
+    lines = [*[f"self._{name} = {name}" for name in names], last_line]
     namespace: dict[str, Any] = {}
     exec(f"def __init__(self, {', '.join(names)}): {'; '.join(lines)}", namespace)
     init = namespace["__init__"]
-    init.__qualname__, init.__defaults__ = f"{record}.__init__", tuple(defaults.values())
+    init.__qualname__, init.__defaults__ = f"{class_name}.__init__", tuple(defaults.values())
     return init
 
 
-class _Fields(type):
+class _RecordMeta(type):
     """The metaclass of records: each field is a slot behind a read-only property."""
 
     def __new__(meta, name: str, bases: tuple[Any, ...], body: dict[str, Any]) -> Any:
@@ -55,12 +55,12 @@ class _Fields(type):
         body["_field_values"] = attrgetter(*own) if own else type
         if "__init__" not in body:
             has_hook = "__post_init__" in body or any(hasattr(base, "__post_init__") for base in bases)
-            body["__init__"] = _init_of(name, own, defaults, "self.__post_init__()" if has_hook else "pass")
+            body["__init__"] = _compile_init(name, own, defaults, "self.__post_init__()" if has_hook else "pass")
         return super().__new__(meta, name, bases, body)
 
 
 @dataclass_transform(frozen_default=True)
-class Record(metaclass=_Fields):
+class Record(metaclass=_RecordMeta):
     """A frozen value with named fields.
 
     Records of one class with equal fields are equal. The annotations of a subclass are its fields, in order. A class
@@ -106,7 +106,7 @@ def replace(record: R, **changes: Any) -> R:
 
 if not TYPE_CHECKING:
 
-    class _Members(type):
+    class _ChoiceMeta(type):
         """The metaclass of choices: each attribute of the class body becomes a member."""
 
         def __new__(meta, name, bases, body):
@@ -123,7 +123,7 @@ if not TYPE_CHECKING:
         def __iter__(cls):
             return iter(cls._members)
 
-    class Choice(metaclass=_Members):
+    class Choice(metaclass=_ChoiceMeta):
         """An enumeration."""
 
         def __reduce__(self):
@@ -151,10 +151,10 @@ class FrozenDict(_Dict):
     def __hash__(self) -> int:  # type: ignore[override]  # `dict` sets it to None
         return hash(frozenset(self.items()))
 
-    def _refuse(self, *_: object, **__: object) -> Any:
+    def _raise_immutable(self, *_: object, **__: object) -> Any:
         raise TypeError("it cannot be changed")
 
-    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _raise_immutable
 
     def copy(self) -> Self:
         """Return the dict itself, which is immutable."""
@@ -164,32 +164,32 @@ class FrozenDict(_Dict):
         return FrozenDict, (dict(self),)
 
 
-class Table(Mapping[str, "Value"]):
+class LazyRegistry(Mapping[str, "Value"]):
     """The values of a package's modules by name.
 
     A module is imported when its value is first read. The value of module `reshape` is its constant `RESHAPE`. A
     request needs one op and one dialect, and importing all the others takes longer than answering it.
 
-    >>> table = Table("shapecalc.core.ops", "reshape", "squeeze")
+    >>> table = LazyRegistry("shapecalc.core.ops", "reshape", "squeeze")
     >>> list(table), list(table.found), table["squeeze"].name, list(table.found)
     (['reshape', 'squeeze'], [], 'squeeze', ['squeeze'])
     """
 
-    def __init__(self, room: str, *names: str) -> None:
+    def __init__(self, package: str, *names: str) -> None:
         """Store the name of the package and, in order, the names of its modules."""
-        self.room = room
+        self.package = package
         self.names = dict.fromkeys(names)
-        self.found: dict[str, Value] = {}
+        self.loaded: dict[str, Value] = {}
         """The values read so far."""
 
     def __getitem__(self, name: str) -> Value:
-        if name not in self.found:
+        if name not in self.loaded:
             if name not in self.names:
                 raise KeyError(name)
             # Importing `importlib` for its `import_module` takes 0.5 ms.
-            module = __import__(f"{self.room}.{name}", fromlist=[name])
-            self.found[name] = getattr(module, name.upper())
-        return self.found[name]
+            module = __import__(f"{self.package}.{name}", fromlist=[name])
+            self.loaded[name] = getattr(module, name.upper())
+        return self.loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -7,21 +7,37 @@ from __future__ import annotations
 
 from _collections_abc import Callable, Iterable, Mapping, Sequence
 
-from shapecalc.core.answers import NONE, Chain, Reasons, Request, Stage, Step, Trace, shapes_in
-from shapecalc.core.ask import Stage as Asked
-from shapecalc.core.ask import ask, check_attributes, check_names_known, operand_words, setting_of, with_sizes
-from shapecalc.core.conditions import Conditions, Never, Work, combine, divides, holds, put_sizes_in, required
+from shapecalc.core.answers import EMPTY_DICT, Chain, OpEvents, Request, Stage, Step, Trace, shapes_in
+from shapecalc.core.ask import StageRequest as Asked
+from shapecalc.core.ask import (
+    check_attributes,
+    check_size_names,
+    make_request,
+    operand_texts,
+    rules_for,
+    substitute_sizes,
+)
+from shapecalc.core.conditions import (
+    Conditions,
+    Unsatisfiable,
+    WorkBudget,
+    can_hold,
+    conditions_or_raise,
+    require_divisible,
+    simplify_conditions,
+    substitute_condition,
+)
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import check_rank, checked_volume, spelled
-from shapecalc.core.dims import Monomial, Shape, all_known, names
-from shapecalc.core.limits import MOST_CHAIN_DIMS, MOST_CHAIN_NAMES, MOST_COMBINED, MOST_STAGES, MOST_ZEROS
+from shapecalc.core.dialects.base import check_rank, check_volume, spell_element_type
+from shapecalc.core.dims import Monomial, Shape, dim_names, is_concrete
+from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WORK, MAX_STAGES, MAX_ZERO_TESTS
 from shapecalc.core.ops import OPS
-from shapecalc.core.problem import Problem, ShapeError, misuse, refusal
+from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import replace
-from shapecalc.core.results import Naming, Result, Wanted, put_in
+from shapecalc.core.results import NameAllocator, NameRequest, SizeExpression, substitute_results
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, MISSING_SWITCH, WRITTEN_FRACTION
-from shapecalc.core.text import brief, shape_text, tokens
-from shapecalc.core.values import read_sizes
+from shapecalc.core.text import shape_text, tokenize_shape, truncate
+from shapecalc.core.values import parse_sizes
 
 
 def resolve(request: Request) -> Trace:
@@ -29,50 +45,52 @@ def resolve(request: Request) -> Trace:
 
     The trace has the output, or the problem and the steps before it.
 
-    >>> resolve(ask("transpose", "2,3,4", {"perm": "1,0,2"})).output
+    >>> resolve(make_request("transpose", "2,3,4", {"perm": "1,0,2"})).output
     (3, 2, 4)
     """
     symbolic = request.symbolic
     try:
-        rules = setting_of(request)
-        if rules.operator.since or rules.operator.required or request.dtype:
+        rules = rules_for(request)
+        if rules.operator.params_since or rules.operator.required_since or request.dtype:
             check_attributes(request, rules)
-        check_rank(request.input, rules.row, "input")
-        checked_volume(request.input, "input")
-        input_steps = _fractions(request) if symbolic else ()
+        check_rank(request.input, rules.dialect, "input")
+        check_volume(request.input, "input")
+        input_steps = _fraction_steps(request) if symbolic else ()
     except ShapeError as error:
-        same = _same_at_every_setting(request) if error.problem.rule is MISSING_SWITCH else None
-        return same or Trace(request, problem=placed(error.problem, request))
-    naming = Naming(names(request.dims), request.known) if symbolic else None
-    stages, problem = _collect(rules.steps(request.input, rules, **request.arguments), naming)
-    results = naming.new if naming else NONE
-    options = {**rules.options, "dtype": spelled(request.dtype, rules.row)} if request.dtype else rules.options
+        same = _switch_independent_answer(request) if error.problem.rule is MISSING_SWITCH else None
+        return same or Trace(request, problem=locate_problem(error.problem, request))
+    naming = NameAllocator(dim_names(request.dims), request.names_in_use) if symbolic else None
+    stages, problem = _collect_stages(rules.resolve(request.input, rules, **request.arguments), naming)
+    results = naming.new_results if naming else EMPTY_DICT
+    options = (
+        {**rules.options, "dtype": spell_element_type(request.dtype, rules.dialect)} if request.dtype else rules.options
+    )
     if problem is not None:
-        refused = placed(problem, request)
-        return Trace(request, rules.version, options, stages, problem=refused, given=input_steps, results=results)
+        refused = locate_problem(problem, request)
+        return Trace(request, rules.version, options, stages, problem=refused, input_steps=input_steps, results=results)
     output = stages[-1].after if stages else request.input
-    answer = Trace(request, rules.version, options, stages, output, given=input_steps, results=results)
-    answer = _with_conditions(answer) if symbolic else answer
-    compute_extras = OPS[request.op].tells
-    return answer.telling(compute_extras) if compute_extras is not None else answer
+    answer = Trace(request, rules.version, options, stages, output, input_steps=input_steps, results=results)
+    answer = _add_conditions(answer) if symbolic else answer
+    compute_extras = OPS[request.op].extras
+    return answer.set_extras(compute_extras) if compute_extras is not None else answer
 
 
-def _same_at_every_setting(request: Request) -> Trace | None:
+def _switch_independent_answer(request: Request) -> Trace | None:
     """Return the answer to a request without a required switch.
 
     Returns None if it depends on the switch.
     """
-    first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].settings()]
+    first, *others = [resolve(replace(request, switch=on)) for on in DIALECTS[request.dialect].switch_settings()]
     if first.output is None:
         return None
     if any((other.output, other.conditions) != (first.output, first.conditions) for other in others):
         return None
     options = {name: None if isinstance(value, bool) else value for name, value in first.options.items()}
     answer = replace(first, request=request, options=options)
-    return _with_conditions(answer) if request.symbolic else answer
+    return _add_conditions(answer) if request.symbolic else answer
 
 
-def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...], Problem | None]:
+def _collect_stages(events: OpEvents, allocator: NameAllocator | None) -> tuple[tuple[Stage, ...], Problem | None]:
     """Run an op and return its stages, with the problem that stopped it or None.
 
     A stage that is followed by another one without a move is dropped: an op may check an argument before its stage.
@@ -81,13 +99,13 @@ def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...]
     current: Stage | None = None
     steps: list[Step] = []
     try:
-        for event in reasons:
+        for event in events:
             if type(event) is Step:
                 steps.append(event)
             elif type(event) is Stage:
                 current, steps = event, []
-            elif type(event) is Wanted:
-                naming.name(event)  # type: ignore[union-attr]  # requests without names yield no name requests
+            elif type(event) is NameRequest:
+                allocator.assign_name(event)  # type: ignore[union-attr]  # requests without names yield no name requests
             elif current is not None:
                 stages.append(current.finish(steps, event))  # type: ignore[arg-type]  # the remaining events are moves
                 current = None
@@ -97,19 +115,21 @@ def _collect(reasons: Reasons, naming: Naming | None) -> tuple[tuple[Stage, ...]
     return tuple(stages), None
 
 
-def _with_conditions(trace: Trace) -> Trace:
+def _add_conditions(trace: Trace) -> Trace:
     """Add the conditions and the assumed nonzero names to a symbolic trace."""
     request = trace.request
     conditions: Conditions = tuple([condition for step in trace.steps for condition in step.conditions])
     try:
-        conditions = conditions and combine(conditions)
-    except Never:
-        return trace.with_problem(placed(contradiction(conditions).problem, request))
+        conditions = conditions and simplify_conditions(conditions)
+    except Unsatisfiable:
+        return trace.with_problem(locate_problem(contradiction_error(conditions).problem, request))
     answer = replace(trace, conditions=conditions)
-    return answer.assuming(lambda: _zero_sensitive(answer, request.dims, lambda sizes: with_zeros(request, sizes)))
+    return answer.set_assumes(
+        lambda: _zero_sensitive_names(answer, request.dims, lambda sizes: resolve_with_sizes(request, sizes))
+    )
 
 
-def _fractions(request: Request) -> tuple[Step, ...]:
+def _fraction_steps(request: Request) -> tuple[Step, ...]:
     """Return a step for each fraction in the request.
 
     Its condition is that the fraction is an integer.
@@ -119,60 +139,64 @@ def _fractions(request: Request) -> tuple[Step, ...]:
         for index, dim in enumerate([dim for dims in shapes_in(value) for dim in dims]):
             if not isinstance(dim, Monomial):
                 continue
-            message = f"{brief(str(dim))} is not a whole number for any sizes"
-            conditions = required(divides, dim, 1, refusal(INDIVISIBLE, message, argument=argument, index=index))
+            message = f"{truncate(str(dim))} is not a whole number for any sizes"
+            conditions = conditions_or_raise(
+                require_divisible, dim, 1, rule_error(INDIVISIBLE, message, argument=argument, index=index)
+            )
             if conditions:
                 steps.append(Step(WRITTEN_FRACTION, None, (), dim, conditions))
     return tuple(steps)
 
 
-def contradiction(conditions: Conditions) -> ShapeError:
+def contradiction_error(conditions: Conditions) -> ShapeError:
     """Return the error for conditions that no sizes meet together."""
     text = " and ".join(dict.fromkeys(map(str, conditions)))
-    return refusal(CONTRADICTION, f"no sizes meet {text} at once", argument="input")
+    return rule_error(CONTRADICTION, f"no sizes meet {text} at once", argument="input")
 
 
-def with_zeros(request: Request, sizes: Mapping[str, int]) -> Trace:
+def resolve_with_sizes(request: Request, sizes: Mapping[str, int]) -> Trace:
     """Resolve a request with sizes substituted for names.
 
     A dim that becomes invalid is the trace's problem.
     """
     try:
-        return resolve(with_sizes(request, sizes))
+        return resolve(substitute_sizes(request, sizes))
     except ShapeError as error:
         return Trace(request, problem=error.problem)
 
 
-def _zero_sensitive(
-    answer: Trace | Chain, dims: Shape, again: Callable[[Mapping[str, int]], Trace | Chain]
+def _zero_sensitive_names(
+    answer: Trace | Chain, dims: Shape, resolve_at: Callable[[Mapping[str, int]], Trace | Chain]
 ) -> tuple[str, ...]:
     """Return the names in `dims` for which the answer does not hold at size 0.
 
     `resolve_at` resolves with sizes.
     """
-    above = names([condition.left for condition in answer.conditions if condition.relation == ">="])
-    candidates = sorted({*names(dims)} - {*above})
-    if len(candidates) > MOST_ZEROS:
+    above = dim_names([condition.left for condition in answer.conditions if condition.relation == ">="])
+    candidates = sorted({*dim_names(dims)} - {*above})
+    if len(candidates) > MAX_ZERO_TESTS:
         return ()
-    return tuple([name for name in candidates if _changed(answer, again({name: 0}), {name: 0})])
+    return tuple([name for name in candidates if _is_changed_by_zero(answer, resolve_at({name: 0}), {name: 0})])
 
 
-def _changed(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
+def _is_changed_by_zero(answer: Trace | Chain, at_zero: Trace | Chain, sizes: Mapping[str, int]) -> bool:
     least = [condition for condition in answer.conditions if condition.relation == ">="]
-    if not holds(least, sizes):
+    if not can_hold(least, sizes):
         return False
-    if not holds(answer.conditions, sizes) or answer.output is None:
+    if not can_hold(answer.conditions, sizes) or answer.output is None:
         return at_zero.output is not None or (at_zero.problem and at_zero.problem.rule) == MISSING_SWITCH
     try:
-        expected = put_in(answer.output, answer.results, sizes)
-        remaining = combine(part for condition in answer.conditions for part in put_sizes_in(condition, sizes))
+        expected = substitute_results(answer.output, answer.results, sizes)
+        remaining = simplify_conditions(
+            part for condition in answer.conditions for part in substitute_condition(condition, sizes)
+        )
     except ZeroDivisionError:
         return True
-    output = at_zero.output and put_in(at_zero.output, at_zero.results, {})
+    output = at_zero.output and substitute_results(at_zero.output, at_zero.results, {})
     return output != expected or {*at_zero.conditions} != {*remaining}
 
 
-def placed(problem: Problem, request: Request) -> Problem:
+def locate_problem(problem: Problem, request: Request) -> Problem:
     """Return the problem with the span of its token in the text of the argument."""
     argument = problem.argument or ""
     value = request.input if argument == "input" else request.arguments.get(argument)
@@ -185,7 +209,7 @@ def placed(problem: Problem, request: Request) -> Problem:
     if shapes_in(value) != (value,):
         return replace(problem, span=operand_span(request, problem.index))
     text = request.written.get(argument) or shape_text(value)
-    parts = tokens(text)
+    parts = tokenize_shape(text)
     if problem.index is not None and problem.index < len(parts):
         return replace(problem, span=parts[problem.index].span)
     return replace(problem, span=(len(text) - len(text.lstrip()), len(text.rstrip())))
@@ -193,50 +217,52 @@ def placed(problem: Problem, request: Request) -> Problem:
 
 def operand_span(request: Request, index: int | None) -> tuple[int, int]:
     """Return the offsets of one operand in the text of all; None means all."""
-    words = operand_words(request)
+    words = operand_texts(request)
     if index is None or index >= len(words):
         return 0, len(" ".join(words))
     start = sum([len(word) + 1 for word in words[:index]])
     return start, start + len(words[index])
 
 
-def ask_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> tuple[Request, ...]:
+def make_chain_requests(
+    shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]
+) -> tuple[Request, ...]:
     """Parse the requests of a chain.
 
     The inputs after the first are empty until the chain is resolved. `stages` are op names with their options; `sizes`
     are substituted in all of them. Raises `ShapeError` (usage) for an invalid stage.
     """
     requests: list[Request] = []
-    if len(stages) > MOST_STAGES:
-        raise MOST_STAGES.passed(f"{len(stages)} stages", argument="stages")
+    if len(stages) > MAX_STAGES:
+        raise MAX_STAGES.error(f"{len(stages)} stages", argument="stages")
     for op, options in stages:
         others = {name: value for name, value in options.items() if name != "where"}
-        requests.append(ask(op, _known_input(requests, op, others) if requests else shape, others))
-        sizes = {**sizes, **(read_sizes(options["where"]) if options.get("where") is not None else {})}
+        requests.append(make_request(op, _input_for_named_axes(requests, op, others) if requests else shape, others))
+        sizes = {**sizes, **(parse_sizes(options["where"]) if options.get("where") is not None else {})}
     if not requests:
-        raise misuse("a chain needs at least one stage", "write INPUT | reshape TARGET")
+        raise usage_error("a chain needs at least one stage", "write INPUT | reshape TARGET")
     for request in requests[:-1]:
         if OPS[request.op].ends_chain:
-            raise misuse(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
-    present = names(_dims(requests))
-    if len(present) * len(requests) > MOST_CHAIN_NAMES:
-        raise MOST_CHAIN_NAMES.passed(f"{len(present)} names in {len(requests)} stages", argument="stages")
-    check_names_known(sizes, present)
-    return tuple([with_sizes(request, sizes) for request in requests] if sizes else requests)
+            raise usage_error(f"{request.op} must be the last stage: it returns the dims as a vector, not a tensor")
+    present = dim_names(_request_dims(requests))
+    if len(present) * len(requests) > MAX_CHAIN_NAMES:
+        raise MAX_CHAIN_NAMES.error(f"{len(present)} names in {len(requests)} stages", argument="stages")
+    check_size_names(sizes, present)
+    return tuple([substitute_sizes(request, sizes) for request in requests] if sizes else requests)
 
 
-def _known_input(before: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
+def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping[str, object]) -> Shape:
     """Return the input of a later stage if it names axes by their dims, otherwise ().
 
     Raises `ShapeError` (usage) if it does so after a refused stage.
     """
-    from shapecalc.core.ask import names_axes  # used for chains only
+    from shapecalc.core.ask import has_named_axes  # used for chains only
 
-    if not names_axes(op, options):
+    if not has_named_axes(op, options):
         return ()
-    output = resolve_chain(before).output
+    output = resolve_chain(requests).output
     if output is None:
-        raise misuse(f"{op} names its axes, and a stage before it is refused", "name the axes by their numbers")
+        raise usage_error(f"{op} names its axes, and a stage before it is refused", "name the axes by their numbers")
     return output
 
 
@@ -245,38 +271,40 @@ def resolve_chain(requests: Sequence[Request], resolve_one: Callable[[Request], 
 
     Raises `ShapeError` (usage) if the stages have too many dims in total.
     """
-    answer, dims = _chained(requests, resolve_one), _dims(requests)
-    if answer.problem or all_known(dims):
+    answer, dims = _resolve_in_sequence(requests, resolve_one), _request_dims(requests)
+    if answer.problem or is_concrete(dims):
         return answer
-    return answer.assuming(lambda: _zero_sensitive(answer, dims, lambda zero: _chain_with_zeros(requests, zero)))
+    return answer.set_assumes(
+        lambda: _zero_sensitive_names(answer, dims, lambda zero: _resolve_chain_with_sizes(requests, zero))
+    )
 
 
-def _dims(requests: Sequence[Request]) -> Shape:
+def _request_dims(requests: Sequence[Request]) -> Shape:
     return tuple(dim for request in requests for dim in request.dims)
 
 
-def _chain_with_zeros(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
+def _resolve_chain_with_sizes(requests: Sequence[Request], sizes: Mapping[str, int]) -> Chain:
     try:
-        return _chained([with_sizes(request, sizes) for request in requests], resolve)
+        return _resolve_in_sequence([substitute_sizes(request, sizes) for request in requests], resolve)
     except ShapeError as error:
         return Chain(requests[0].input, (), None, error.problem)
 
 
-def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
+def _resolve_in_sequence(requests: Sequence[Request], resolve_one: Callable[[Request], Trace]) -> Chain:
     """Resolve the requests up to the first refused one, and combine their conditions."""
     shape: Shape = requests[0].input
     traces: list[Trace] = []
     conditions: Conditions = ()
-    total_dims, work = 0, Work(MOST_COMBINED)
+    total_dims, work = 0, WorkBudget(MAX_CHAIN_WORK)
     for request in requests:
         total_dims += len(shape)
-        if total_dims > MOST_CHAIN_DIMS:
-            raise MOST_CHAIN_DIMS.passed(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
-        trace = resolve_one(_on(shape, request, traces))
+        if total_dims > MAX_CHAIN_DIMS:
+            raise MAX_CHAIN_DIMS.error(f"{total_dims} dims up to stage {len(traces) + 1}", argument="stages")
+        trace = resolve_one(_request_on(shape, request, traces))
         try:
-            conditions = combine((*conditions, *trace.conditions), work) if trace.conditions else conditions
-        except Never:
-            trace = trace.with_problem(contradiction((*conditions, *trace.conditions)).problem)
+            conditions = simplify_conditions((*conditions, *trace.conditions), work) if trace.conditions else conditions
+        except Unsatisfiable:
+            trace = trace.with_problem(contradiction_error((*conditions, *trace.conditions)).problem)
         traces.append(trace)
         if trace.problem:
             message = f"stage {len(traces)}, {trace.op}: {trace.problem.message}"
@@ -285,15 +313,17 @@ def _chained(requests: Sequence[Request], resolve_one: Callable[[Request], Trace
     return Chain(requests[0].input, tuple(traces), shape, None, conditions)
 
 
-def _on(shape: Shape, request: Request, before: Sequence[Trace]) -> Request:
+def _request_on(shape: Shape, request: Request, traces: Sequence[Trace]) -> Request:
     """Return the request of a stage on the output of the earlier stages."""
-    if before and not all_known(shape + request.dims):
-        used: dict[str, Result | None] = dict.fromkeys(names(_dims([trace.request for trace in before])))
-        results = {name: result for trace in before for name, result in trace.results.items()}
-        request = replace(request, known=used | results)
+    if traces and not is_concrete(shape + request.dims):
+        used: dict[str, SizeExpression | None] = dict.fromkeys(
+            dim_names(_request_dims([trace.request for trace in traces]))
+        )
+        results = {name: result for trace in traces for name, result in trace.results.items()}
+        request = replace(request, names_in_use=used | results)
     request = replace(request, input=shape)
-    if request.op != "view" or not before:
+    if request.op != "view" or not traces:
         return request
     from shapecalc.core.ops.view import with_strides  # no other op depends on the strides of its input
 
-    return with_strides(request, before)
+    return with_strides(request, traces)

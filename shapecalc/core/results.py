@@ -14,7 +14,7 @@ from shapecalc.core.dims import Dim, Shape, Sum
 from shapecalc.core.record import Record
 
 
-class Result(Record):
+class SizeExpression(Record):
     """A size that is not a monomial: `terms + floor(inside / divisor)`.
 
     Create one with `floor_quotient`, so that equal sizes are equal values.
@@ -27,45 +27,45 @@ class Result(Record):
     def __str__(self) -> str:
         """Return the size as a Python expression.
 
-        >>> print(floored([dims.named_dim("H"), -1], 2, 1), "|", floored([dims.named_dim("C"), dims.named_dim("D")]))
+        >>> print(floor_quotient([dims.named_dim("H"), -1], 2, 1), "|", floor_quotient([dims.named_dim("C"), dims.named_dim("D")]))
         (H - 1)//2 + 1 | C + D
         """
-        rest = str(dims.plain_sum(self.terms)) if self.terms else ""
+        rest = str(dims.sum_to_json(self.terms)) if self.terms else ""
         if not self.inside:
             return rest
-        text = str(dims.plain_sum(self.inside))
+        text = str(dims.sum_to_json(self.inside))
         floor = f"{f'({text})' if ' ' in text or '/' in text or '*' in text else text}//{self.divisor}"
         return f"{floor} - {rest[1:]}" if rest[:1] == "-" else f"{floor} + {rest}" if rest else floor
 
 
-Results = dict[str, Result]
+SizeExpressions = dict[str, SizeExpression]
 """The definitions of named results by name; a definition may use the names before it."""
 
 
-class Wanted:
+class NameRequest:
     """A size for which an op requests a name; the caller that runs the op sets `dim`."""
 
-    def __init__(self, result: Result, first: str) -> None:
+    def __init__(self, expression: SizeExpression, prefix: str) -> None:
         """Store the size and the prefix of its name."""
-        self.result, self.first = result, first
+        self.expression, self.prefix = expression, prefix
         self.dim: Dim = 0
 
 
-def floored(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Dim | Result:
+def floor_quotient(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Dim | SizeExpression:
     """Return `floor(sum(terms) / divisor) + offset` with `divisor >= 1`.
 
     Returns a dim if that is a monomial.
 
     >>> H = dims.named_dim("H")
-    >>> print(floored([7, -3], 2, 1), floored([H, -2], 2, 1), floored([H, 6, -7], 2, 1), floored([8, H], 1, -8))
+    >>> print(floor_quotient([7, -3], 2, 1), floor_quotient([H, -2], 2, 1), floor_quotient([H, 6, -7], 2, 1), floor_quotient([8, H], 1, -8))
     3 H//2 (H - 1)//2 + 1 H
     """
-    outside, inside, constant = list[Dim]([more]), list[Dim](), 0
-    for term in dims.total(terms):
+    outside, inside, constant = list[Dim]([offset]), list[Dim](), 0
+    for term in dims.sum_terms(terms):
         exact = dims.quotient(term, divisor)
         if isinstance(term, int):
             constant = term
-        elif divisor == 1 or dims.always_whole(exact):
+        elif divisor == 1 or dims.is_always_integral(exact):
             outside.append(exact)
         else:
             inside.append(term)
@@ -74,97 +74,97 @@ def floored(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Dim | Resu
     inside, divisor, constant = [dims.quotient(term, common) for term in inside], divisor // common, constant // common
     above = -(-constant // divisor) if inside else constant // divisor
     outside.append(above)
-    dividend = dims.total([*inside, constant - above * divisor]) if inside else ()
-    exact_terms = dims.total(outside)
+    dividend = dims.sum_terms([*inside, constant - above * divisor]) if inside else ()
+    exact_terms = dims.sum_terms(outside)
     if not dividend and len(exact_terms) < 2:
         return exact_terms[0] if exact_terms else 0
-    return Result(exact_terms, dividend, divisor if dividend else 1)
+    return SizeExpression(exact_terms, dividend, divisor if dividend else 1)
 
 
-def wanted(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Wanted | Dim:
+def size_or_name_request(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> NameRequest | Dim:
     """Return `floor_quotient` if it is a dim, otherwise a request for its name.
 
     The prefix is the first name in it.
     """
     terms = tuple(terms)
-    size = floored(terms, divisor, more)
-    return Wanted(size, dims.names(terms)[0]) if isinstance(size, Result) else size
+    size = floor_quotient(terms, divisor, offset)
+    return NameRequest(size, dims.dim_names(terms)[0]) if isinstance(size, SizeExpression) else size
 
 
-class Naming:
+class NameAllocator:
     """The names in use in one answer, with the definitions of the named results."""
 
-    def __init__(self, used: Iterable[str], known: Mapping[str, Result | None]) -> None:
+    def __init__(self, used_names: Iterable[str], known: Mapping[str, SizeExpression | None]) -> None:
         """Start with the names in use and those of the earlier stages.
 
         `known` maps plain names to None.
         """
-        self.used, self.before = {*used, *known}, known
+        self.used_names, self.known = {*used_names, *known}, known
         self.results = {name: result for name, result in known.items() if result is not None}
 
-    def name(self, asked: Wanted) -> None:
+    def assign_name(self, request: NameRequest) -> None:
         """Set the dim of a name request; equal sizes share one name."""
-        chosen = next((name for name, result in self.results.items() if result == asked.result), None)
+        chosen = next((name for name, result in self.results.items() if result == request.expression), None)
         if chosen is None:
-            first = "?" if asked.first[0] == "?" else asked.first
+            first = "?" if request.prefix[0] == "?" else request.prefix
             if first in self.results:
                 first = first.rstrip("0123456789")
             number = 1
-            while f"{first}{number}" in self.used:
+            while f"{first}{number}" in self.used_names:
                 number += 1
             chosen = f"{first}{number}"
-            self.used.add(chosen)
-            self.results[chosen] = asked.result
-        asked.dim = dims.named_dim(chosen)
+            self.used_names.add(chosen)
+            self.results[chosen] = request.expression
+        request.dim = dims.named_dim(chosen)
 
     @property
-    def new(self) -> Results:
+    def new_results(self) -> SizeExpressions:
         """The named results of this answer that no earlier stage has."""
-        return {name: result for name, result in self.results.items() if name not in self.before}
+        return {name: result for name, result in self.results.items() if name not in self.known}
 
 
-def shown(results: Mapping[str, Result]) -> dict[str, str]:
+def result_texts(results: Mapping[str, SizeExpression]) -> dict[str, str]:
     """Return the texts of the definitions that have no unknown dims, by name."""
     return {name: str(result) for name, result in results.items() if name[0] != "?"}
 
 
-def put_in(shape: Shape, results: Mapping[str, Result], sizes: Mapping[str, int]) -> Shape:
+def substitute_results(shape: Shape, results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> Shape:
     """Substitute sizes for names and the values of the results for theirs.
 
     The name of a result that is still not a monomial becomes the text of its definition. Raises `ZeroDivisionError`
     if the size of a divisor is 0.
 
-    >>> put_in((dims.named_dim("H1"), 3), {"H1": floored([dims.named_dim("H"), -1], 2)}, {"H": 9})
+    >>> substitute_results((dims.named_dim("H1"), 3), {"H1": floor_quotient([dims.named_dim("H"), -1], 2)}, {"H": 9})
     (4, 3)
     """
-    known = _known(results, sizes)
-    return tuple([_put(dim, sizes, known) for dim in shape])
+    known = _evaluate_results(results, sizes)
+    return tuple([_substitute_values(dim, sizes, known) for dim in shape])
 
 
-def settled(results: Mapping[str, Result], sizes: Mapping[str, int]) -> dict[str, int]:
+def sizes_with_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes with those of the results that they determine.
 
     Raises `ZeroDivisionError` if the size of a divisor is 0.
     """
-    known = {name: dim for name, dim in _known(results, sizes).items() if isinstance(dim, int)}
+    known = {name: dim for name, dim in _evaluate_results(results, sizes).items() if isinstance(dim, int)}
     return {name: size for name, size in sizes.items() if name not in results} | known
 
 
-def _known(results: Mapping[str, Result], sizes: Mapping[str, int]) -> dict[str, Dim]:
+def _evaluate_results(results: Mapping[str, SizeExpression], sizes: Mapping[str, int]) -> dict[str, Dim]:
     """Return the value of each result with sizes substituted.
 
     A result that is not a monomial becomes a dim named by its text.
     """
     known: dict[str, Dim] = {}
     for name, result in results.items():
-        inside = [_put(term, sizes, known) for term in result.inside]
-        outside = [dims.product((_put(term, sizes, known), result.divisor)) for term in result.terms]
-        value = floored([*inside, *outside], result.divisor)
-        known[name] = dims.named_dim(str(value)) if isinstance(value, Result) else value
+        inside = [_substitute_values(term, sizes, known) for term in result.inside]
+        outside = [dims.product((_substitute_values(term, sizes, known), result.divisor)) for term in result.terms]
+        value = floor_quotient([*inside, *outside], result.divisor)
+        known[name] = dims.named_dim(str(value)) if isinstance(value, SizeExpression) else value
     return known
 
 
-def _put(dim: Dim, sizes: Mapping[str, int], known: Mapping[str, Dim]) -> Dim:
+def _substitute_values(dim: Dim, sizes: Mapping[str, int], known: Mapping[str, Dim]) -> Dim:
     zero = {name: 0 for name, value in known.items() if value == 0}
     others = {name: value for name, value in known.items() if value != 0}
-    return dims.rewrite(dims.substitute(dim, {**sizes, **zero}), others)
+    return dims.substitute_dims(dims.substitute(dim, {**sizes, **zero}), others)

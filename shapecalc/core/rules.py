@@ -6,10 +6,10 @@ from shapecalc.core.answers import Step, StepRule
 from shapecalc.core.dims import Dim, Shape, product
 from shapecalc.core.problem import DIFFERS, FILE, USAGE, Rule
 from shapecalc.core.record import Choice
-from shapecalc.core.text import count_text, shape_text
+from shapecalc.core.text import element_count_text, shape_text
 
 
-class LeftOut(Choice):
+class ExcludedDims(Choice):
     """The dims excluded from both element counts if a known dim is 0."""
 
     ZEROS = "zeros left out"
@@ -203,7 +203,7 @@ CONTRADICTION = Rule(
 )
 
 
-def _copied_zero(step: Step, *, from_left: bool = False) -> str:
+def _copied_zero_sentence(step: Step, *, from_left: bool = False) -> str:
     counting = ", counted from the left" if from_left else ""
     return f"0 copies dim {step.out}{counting}, which is {step.value}"
 
@@ -218,7 +218,7 @@ COPIED_ZERO = StepRule(
     "shapecalc reshape 2,2,3,2 -1,0,0",
     "ONNX Reshape: 'the actual dimension value is unchanged (i.e. taken from the input tensor)'",
     name="copy 0",
-    why=_copied_zero,
+    why=_copied_zero_sentence,
 )
 
 
@@ -244,9 +244,9 @@ GIVEN = StepRule(
 )
 
 
-def _inferred(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
+def _inferred_sentence(step: Step, shape: Shape, have: Dim, known: Dim) -> str:
     divisor = f"({known})" if "*" in str(known) else known
-    return f"-1 is {count_text(shape, have)} / {divisor} known = {step.value}"
+    return f"-1 is {element_count_text(shape, have)} / {divisor} known = {step.value}"
 
 
 INFERRED = StepRule(
@@ -257,7 +257,7 @@ INFERRED = StepRule(
     "shapecalc reshape 2,3,4 0,-1",
     "ONNX Reshape: 'the value is inferred from the size of the tensor and the remaining dimensions'",
     name="solve -1",
-    why=_inferred,
+    why=_inferred_sentence,
 )
 
 
@@ -273,13 +273,13 @@ INFERRED_EMPTY = StepRule(
 )
 
 
-def _regrouped(step: Step, before: Shape) -> str:
-    from shapecalc.core.origins import regrouping
+def _regrouped_sentence(step: Step, before: Shape) -> str:
+    from shapecalc.core.origins import describe_reshape
 
     have, want = product(before), product(step.shape)
     elements = "element" if have == 1 else "elements"
     counts = f"{have} {elements} in and out" if have == want else f"{have} {elements} in, {want} out"
-    return f"{counts}: {regrouping(before, step.shape)}"
+    return f"{counts}: {describe_reshape(before, step.shape)}"
 
 
 REGROUPED = StepRule(
@@ -290,11 +290,11 @@ REGROUPED = StepRule(
     "transpose does.",
     "shapecalc reshape 2,3,4 6,2,2",
     "ONNX Reshape: 'required to have the same number of elements'",
-    why=_regrouped,
+    why=_regrouped_sentence,
 )
 
 
-def _merged(step: Step, dims: Shape) -> str:
+def _merged_sentence(step: Step, dims: Shape) -> str:
     if not dims:
         return f"no axis is left for output dim {step.out}, so it is 1"
     factors = "*".join(map(str, dims))
@@ -307,7 +307,7 @@ MERGED = StepRule(
     "ONNX always gives two dims, PyTorch merges a range into one, NumPy merges everything.",
     "shapecalc flatten 2,3,4 --axis 2",
     "ONNX Flatten, torch.flatten, ndarray.flatten",
-    why=_merged,
+    why=_merged_sentence,
 )
 
 
@@ -344,7 +344,7 @@ INSERTED_ONE = StepRule(
 )
 
 
-def _stretched(step: Step, dim: Dim) -> str:
+def _stretched_sentence(step: Step, dim: Dim) -> str:
     if step.value == dim:
         return f"input dim {step.sources[0]} is {dim} and stays"
     return f"input dim {step.sources[0]} has size {dim}, repeated to {step.value}"
@@ -356,7 +356,7 @@ STRETCHED = StepRule(
     "Shapes are aligned at the right. In ONNX a 1 in the target becomes the size of the input, too.",
     "shapecalc expand 3,1 3,4",
     "ONNX Expand, numpy.broadcast_to, Tensor.expand",
-    why=_stretched,
+    why=_stretched_sentence,
 )
 
 
@@ -391,11 +391,11 @@ WRITTEN_FRACTION = StepRule(
 )
 
 
-KEEPS = (KEPT_DIM, "keep-one")
+KEEPING_RULES = (KEPT_DIM, "keep-one")
 """The rules that keep a dim unchanged; the second is MXNet's."""
 
-_OWN = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
-STEP_RULES: dict[str, Rule] = {rule: rule for rule in _OWN if isinstance(rule, StepRule)}
+_LOCAL_RULES = [rule for rule in [*globals().values()] if isinstance(rule, Rule) and rule not in (DIFFERS, FILE, USAGE)]
+STEP_RULES: dict[str, Rule] = {rule: rule for rule in _LOCAL_RULES if isinstance(rule, StepRule)}
 """The rules of steps, by id."""
-REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_OWN, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
+REFUSALS: dict[str, Rule] = {rule: rule for rule in (*_LOCAL_RULES, DIFFERS, FILE, USAGE) if rule not in STEP_RULES}
 """The rules that refuse a request, by id."""

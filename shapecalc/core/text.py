@@ -14,8 +14,8 @@ from __future__ import annotations
 from itertools import count
 
 from shapecalc.core.dims import Dim, Monomial, Shape, lowest_terms, named_dim
-from shapecalc.core.limits import LONGEST_WORD, MAX_DIGITS, MOST_DIMS
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.limits import MAX_DIGITS, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 
 TYPE_CHECKING = False
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     Value = TypeVar("Value")
 
 
-MOST_BITS = 3320
+MAX_BITS = 3320
 """The bits of a number of 1000 digits, the longest that is parsed. Python formats at most 4300 digits."""
-LOG2 = 0.30103
+LOG10_OF_2 = 0.30103
 """The decimal logarithm of 2."""
-LONGEST_SHOWN = 40
+MAX_QUOTED_LENGTH = 40
 """The maximum number of characters of a text that a message quotes."""
-LONGEST_REPEATED = 200
+MAX_QUOTED_SHAPE_LENGTH = 200
 """The maximum number of characters of a shape that a message quotes."""
-NOT_SHOWN = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
+UNPRINTABLE_CODES = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF}
 """Characters that change the direction or the line breaks of the text around them."""
 BRACKETS = {"[": "]", "(": ")", "{": "}"}
 TORCH_SIZE = "torch.Size"
-UNKNOWN = ("?", "None")
+UNKNOWN_WORDS = ("?", "None")
 """The spellings of an unknown size."""
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
 """Typographic hyphens, dashes and minus signs that users paste instead of -."""
-SEPARATING = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
+SEPARATOR_PATTERN = r"[;.\u00d7\u00b7\uff0c\uff1b\u3001]|(?<=[0-9])(?:[xX](?=\w)|(?=-))"
 """A pattern of separators that users write between dims instead of a comma."""
-MOST_MISTYPED = 200
+MAX_CORRECTED_LENGTH = 200
 """The maximum number of characters of an invalid word for which a correction is searched."""
-TOO_LARGE = 10**MAX_DIGITS
-NAME_IT = "write a name (N) or ? for a size that is not known"
-HOLDING = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
+SIZE_BOUND = 10**MAX_DIGITS
+NAME_SIZE_HINT = "write a name (N) or ? for a size that is not known"
+CONTAINER_SUFFIXES = (".npz", ".safetensors", ".zarr", ".h5", ".hdf5")
 """The suffixes of files and stores that contain arrays by name."""
-MOST_LISTED = 16
+MAX_LISTED_NAMES = 16
 """The maximum number of names that a hint lists."""
-LONGEST_COMPARED = 80
+MAX_COMPARED_LENGTH = 80
 """The maximum number of characters of a name that are compared with the known names."""
 OPENING, CLOSING, QUOTES = "[({", "])}", "'\""
 
@@ -69,21 +69,21 @@ class Token(Record):
         return self.start, self.start + len(self.text)
 
 
-def left_over(dim: Dim, by: Dim) -> str:
+def remainder_text(dim: Dim, divisor: Dim) -> str:
     """Return the message part for the remainder of a division.
 
     Returns an empty text if a dim is not a number.
     """
-    return f", {brief(str(dim % by))} left over" if isinstance(dim, int) and isinstance(by, int) else ""
+    return f", {truncate(str(dim % divisor))} left over" if isinstance(dim, int) and isinstance(divisor, int) else ""
 
 
-def count_text(dims: Shape, volume: Dim) -> str:
+def element_count_text(dims: Shape, volume: Dim) -> str:
     """Return the text of an element count, with the dims as its factors.
 
-    >>> count_text((2, 3, 4), 24), count_text((1,), 1)
+    >>> element_count_text((2, 3, 4), 24), element_count_text((1,), 1)
     ('24 elements (2*3*4)', '1 element')
-    >>> from shapecalc.core.text import read_dims
-    >>> count_text(read_dims("N,C,2"), read_dims("2*C*N")[0])
+    >>> from shapecalc.core.text import parse_dims
+    >>> element_count_text(parse_dims("N,C,2"), parse_dims("2*C*N")[0])
     'N*C*2 elements'
     """
     text = dim_text(volume)
@@ -92,7 +92,7 @@ def count_text(dims: Shape, volume: Dim) -> str:
         return count
     factors = "*".join(map(str, dims))
     has_same_factors = sorted(factors.split("*")) == sorted(text.split("*"))
-    return f"{brief(factors)} elements" if has_same_factors else f"{count} ({brief(factors)})"
+    return f"{truncate(factors)} elements" if has_same_factors else f"{count} ({truncate(factors)})"
 
 
 def rank_text(rank: int) -> str:
@@ -101,22 +101,22 @@ def rank_text(rank: int) -> str:
     >>> rank_text(1), rank_text(3)
     ('1 dim', '3 dims')
     """
-    return number_text(rank, "dim", "dims")
+    return pluralize(rank, "dim", "dims")
 
 
-def number_text(number: int, one: str, many: str) -> str:
+def pluralize(number: int, one: str, many: str) -> str:
     """Return a number with the singular or the plural of a phrase.
 
-    >>> number_text(1, "axis is", "axes are"), number_text(0, "axis is", "axes are")
+    >>> pluralize(1, "axis is", "axes are"), pluralize(0, "axis is", "axes are")
     ('1 axis is', '0 axes are')
     """
     return f"{number} {one if number == 1 else many}"
 
 
-def and_text(texts: Sequence[str]) -> str:
+def join_with_and(texts: Sequence[str]) -> str:
     """Join texts with commas, and with `and` before the last.
 
-    >>> and_text(["a"]), and_text(["a", "b", "c"])
+    >>> join_with_and(["a"]), join_with_and(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
@@ -132,77 +132,77 @@ def dim_text(dim: Dim) -> str:
     """
     if isinstance(dim, int):
         bits = dim.bit_length()
-        return f"about 10**{int(bits * LOG2)}" if bits > MOST_BITS else brief(str(dim))
-    too_long = max(dim.numerator, dim.denominator).bit_length() > MOST_BITS
-    return "too many" if too_long else brief(str(dim))
+        return f"about 10**{int(bits * LOG10_OF_2)}" if bits > MAX_BITS else truncate(str(dim))
+    too_long = max(dim.numerator, dim.denominator).bit_length() > MAX_BITS
+    return "too many" if too_long else truncate(str(dim))
 
 
-def brief(text: str, most: int = LONGEST_SHOWN) -> str:
+def truncate(text: str, limit: int = MAX_QUOTED_LENGTH) -> str:
     """Truncate a text to a maximum number of characters.
 
-    >>> brief("1,1"), brief("1," * 40)
+    >>> truncate("1,1"), truncate("1," * 40)
     ('1,1', '1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,...')
     """
-    return text if len(text) <= most else f"{text[:most]}..."
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Escape control characters, bidirectional overrides and invalid bytes.
 
-    >>> print(visible("2,\x1b[31m3\u202e"))
+    >>> print(escape_unprintable("2,\x1b[31m3\u202e"))
     2,\x1b[31m3\u202e
     """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() and ord(char) not in NOT_SHOWN else char.encode("unicode_escape").decode()
+        char if char.isprintable() and ord(char) not in UNPRINTABLE_CODES else char.encode("unicode_escape").decode()
         for char in text
     )
 
 
-def tokens(text: str, argument: str = "shape") -> tuple[Token, ...]:
+def tokenize_shape(text: str, argument: str = "shape") -> tuple[Token, ...]:
     """Split the text of a shape into one token for each dim.
 
     Raises `ShapeError` (usage) if a dim is missing.
 
-    >>> [token.span for token in tokens("[2, -1]")]
+    >>> [token.span for token in tokenize_shape("[2, -1]")]
     [(1, 2), (4, 6)]
     """
-    offset, end, bracketed = _find_dims(text, argument)
+    offset, end, bracketed = _locate_dims(text, argument)
     body = text[offset:end]
     if not body.strip():
         if bracketed:
             return ()
-        raise misuse("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
+        raise usage_error("the shape is empty", "write [] for a scalar", argument=argument, index=0, span=(0, 1))
     separator = "x" if "x" in body and all(map(is_integer, body.split("x"))) else ","
-    by_blanks = separator not in body and _are_dims(body.split(), bracketed=bracketed)
+    by_blanks = separator not in body and _are_separate_dims(body.split(), bracketed=bracketed)
     words = body.split() if by_blanks else body.split(separator)
-    if len(words) > MOST_DIMS:
-        raise MOST_DIMS.passed(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
+    if len(words) > MAX_SHAPE_DIMS:
+        raise MAX_SHAPE_DIMS.error(f"{len(words)} dims", argument=argument, span=(offset, offset + 1))
     if bracketed and len(words) > 1 and not words[-1].strip():
         words.pop()
     result = []
     for index, word in enumerate(words):
         offset = text.index(word, offset)
         if not word.strip():
-            message = f"a dim is missing in '{visible(brief(text))}'"
-            raise misuse(message, argument=argument, index=index, span=(offset, offset + 1))
+            message = f"a dim is missing in '{escape_unprintable(truncate(text))}'"
+            raise usage_error(message, argument=argument, index=index, span=(offset, offset + 1))
         result.append(Token(word.strip(), offset + len(word) - len(word.lstrip())))
         offset += len(word) + 1
     return tuple(result)
 
 
-def _are_dims(words: list[str], *, bracketed: bool) -> bool:
+def _are_separate_dims(words: list[str], *, bracketed: bool) -> bool:
     """Return whether words between blanks are dims instead of factors.
 
     Names need brackets.
     """
-    if not bracketed and not all(word in UNKNOWN or is_integer(word.removesuffix("L")) for word in words):
+    if not bracketed and not all(word in UNKNOWN_WORDS or is_integer(word.removesuffix("L")) for word in words):
         return False
-    return 1 < len(words) <= MOST_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
+    return 1 < len(words) <= MAX_SHAPE_DIMS and not any(word[0] in "*/" or word[-1] in "*/" for word in words)
 
 
-def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
+def _locate_dims(text: str, argument: str) -> tuple[int, int, bool]:
     """Return the start and end offsets of the dims, and whether they are in brackets."""
     start, end = len(text) - len(text.lstrip()), len(text.rstrip())
     layers = 1
@@ -214,7 +214,7 @@ def _find_dims(text: str, argument: str) -> tuple[int, int, bool]:
         if opening not in BRACKETS:
             break
         if text[start + 1 : end][-1:] != BRACKETS[opening]:
-            raise misuse(f"{opening} is never closed", argument=argument, span=(start, start + 1))
+            raise usage_error(f"{opening} is never closed", argument=argument, span=(start, start + 1))
         inner = text[start + 1 : end - 1]
         start, end, bracketed = start + 1 + len(inner) - len(inner.lstrip()), end - 1, True
         end = max(start, start + len(text[start:end].rstrip()))
@@ -231,42 +231,44 @@ def is_integer(text: str) -> bool:
     return is_number(text.strip().removeprefix("-"))
 
 
-def mistyped_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
+def invalid_dim_error(part: Token, whole: Token, argument: str, index: int) -> ShapeError:
     """Return the error (usage) for an invalid dim.
 
     It names the first invalid character.
     """
-    text, shown = part.text, visible(brief(whole.text))
+    text, shown = part.text, escape_unprintable(truncate(whole.text))
     long_number = text.lstrip("-").isdigit() and len(text) > MAX_DIGITS
-    if long_number or len(text) > LONGEST_WORD:
-        limit, unit = (MAX_DIGITS, "digits of a number") if long_number else (LONGEST_WORD, "characters of a dim")
-        return limit.passed(f"{len(text)} {unit}", argument=argument, index=index, span=part.span)
-    misfit = _first_misfit(text)
-    not_allowed = f"'{visible(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
+    if long_number or len(text) > MAX_DIM_TEXT_LENGTH:
+        limit, unit = (
+            (MAX_DIGITS, "digits of a number") if long_number else (MAX_DIM_TEXT_LENGTH, "characters of a dim")
+        )
+        return limit.error(f"{len(text)} {unit}", argument=argument, index=index, span=part.span)
+    misfit = _invalid_offset(text)
+    not_allowed = f"'{escape_unprintable(text[misfit])}' is not allowed" if text.strip() else "a factor is missing"
     offset = part.start + misfit
-    hint = _meant(whole.text, text[misfit : misfit + 1])
-    return misuse(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(offset, offset + 1))
+    hint = _correction_hint(whole.text, text[misfit : misfit + 1])
+    return usage_error(f"{not_allowed} in '{shown}'", hint, argument=argument, index=index, span=(offset, offset + 1))
 
 
-def _meant(word: str, misfit: str) -> str:
+def _correction_hint(word: str, misfit: str) -> str:
     """Return the hint for an invalid dim.
 
     It shows the dims with corrected separators and minus signs if they are valid then.
     """
     hint = "a dim is a whole number, a name, ?, or a product such as 3*H*W/64"
-    dashed = "".join("-" if char in DASHES else char for char in word[:MOST_MISTYPED])
+    dashed = "".join("-" if char in DASHES else char for char in word[:MAX_CORRECTED_LENGTH])
     import re  # used for errors only, so valid requests start without it
 
-    dims = re.split(SEPARATING, dashed)
+    dims = re.split(SEPARATOR_PATTERN, dashed)
     decimal = dashed.count(".") == 1 and dashed.replace(".", "").isdecimal()
     known = all(is_integer(dim) or (dim.isidentifier() and dim.isascii()) for dim in dims)
-    meant = ",".join(dims) if known and not decimal and len(word) <= MOST_MISTYPED else ""
+    meant = ",".join(dims) if known and not decimal and len(word) <= MAX_CORRECTED_LENGTH else ""
     if misfit and misfit in DASHES:
         return f"'{misfit}' is a dash, write -" + (f", as in {meant}" if meant else "")
     return f"write {meant}" if meant else hint
 
 
-def _first_misfit(text: str) -> int:
+def _invalid_offset(text: str) -> int:
     """Return the offset of the first invalid character of a dim."""
     from re import ASCII, match
 
@@ -277,105 +279,109 @@ def _first_misfit(text: str) -> int:
 def shape_text(shape: Iterable[Dim]) -> str:
     """Return the text of a shape, as shapecalc prints it.
 
-    >>> shape_text((2, 12)), shape_text(()), shape_text(read_dims("N,3*W*H"))
+    >>> shape_text((2, 12)), shape_text(()), shape_text(parse_dims("N,3*W*H"))
     ('2,12', '[]', 'N,3*H*W')
     """
     return ",".join(map(str, shape)) or "[]"
 
 
-def is_file(text: str) -> bool:
+def is_file_argument(text: str) -> bool:
     """Return whether a text names an array file.
 
     The name of an array in it may follow: `x.npz:weights`.
 
-    >>> is_file("x.npy"), is_file("x.npz:weights"), is_file("x.zarr"), is_file("x.h5:/data"), is_file("2,3,4")
+    >>> is_file_argument("x.npy"), is_file_argument("x.npz:weights"), is_file_argument("x.zarr"), is_file_argument("x.h5:/data"), is_file_argument("2,3,4")
     (True, True, True, True, False)
     """
-    return path_and_member(text)[0].endswith((".npy", *HOLDING))
+    return split_file_argument(text)[0].endswith((".npy", *CONTAINER_SUFFIXES))
 
 
-def path_and_member(text: str) -> tuple[str, str]:
+def split_file_argument(text: str) -> tuple[str, str]:
     """Split a file argument into its path and the name of an array in it.
 
     The name is empty if the argument has none.
 
-    >>> path_and_member("a/x.npy"), path_and_member("w.npz:weights"), path_and_member("x.zarr:group/array/")
+    >>> split_file_argument("a/x.npy"), split_file_argument("w.npz:weights"), split_file_argument("x.zarr:group/array/")
     (('a/x.npy', ''), ('w.npz', 'weights'), ('x.zarr', 'group/array'))
-    >>> path_and_member("a/x.zarr/"), path_and_member("x.h5:/data")
+    >>> split_file_argument("a/x.zarr/"), split_file_argument("x.h5:/data")
     (('a/x.zarr', ''), ('x.h5', 'data'))
     """
     if ":" in text and not text.endswith((".npy", ".npz", ".safetensors")):
-        for ending in HOLDING:
+        for ending in CONTAINER_SUFFIXES:
             path, colon, member = text.partition(f"{ending}:")
             if colon:
                 return f"{path}{ending}", member.strip("/")
     return text.rstrip("/") or text, ""
 
 
-def read_shape(text: str, argument: str = "input") -> Shape:
+def parse_shape(text: str, argument: str = "input") -> Shape:
     """Parse the shape of a tensor; raise `ShapeError` (usage) if the text is invalid.
 
-    >>> read_shape("[2, 3, 4]"), read_shape("2x3"), read_shape("torch.Size([5])"), read_shape("()")
+    >>> parse_shape("[2, 3, 4]"), parse_shape("2x3"), parse_shape("torch.Size([5])"), parse_shape("()")
     ((2, 3, 4), (2, 3), (5,), ())
     """
-    dims = read_dims(text, argument)
+    dims = parse_dims(text, argument)
     for index, dim in enumerate(dims):
         if isinstance(dim, int) and dim < 0:
-            span = tokens(text, argument)[index].span
+            span = tokenize_shape(text, argument)[index].span
             message = f"{dim} is not the size of an input dim"
-            raise misuse(message, NAME_IT, argument=argument, index=index, span=span)
+            raise usage_error(message, NAME_SIZE_HINT, argument=argument, index=index, span=span)
     return dims
 
 
-def read_dims(text: str, argument: str = "target") -> Shape:
+def parse_dims(text: str, argument: str = "target") -> Shape:
     """Parse dims; numbers may be negative, and each `?` gets a name of its own.
 
     Raises `ShapeError` (usage) if the text is invalid. `argument` is the name of the argument in the error.
 
-    >>> read_dims("0,-1"), [str(dim) for dim in read_dims("N,C*H*W/64")]
+    >>> parse_dims("0,-1"), [str(dim) for dim in parse_dims("N,C*H*W/64")]
     ((0, -1), ['N', 'C*H*W/64'])
     """
     words = text.split(",") if len(text) < MAX_DIGITS else []
     if words and text.isascii() and all(word.isdigit() for word in words):
         return tuple(map(int, words))
     unknowns = count()
-    return tuple(read_dim(token, unknowns, argument, index) for index, token in enumerate(tokens(text, argument)))
+    return tuple(
+        parse_dim(token, unknowns, argument, index) for index, token in enumerate(tokenize_shape(text, argument))
+    )
 
 
-def read_target(text: str, argument: str = "target") -> Shape:
+def parse_target(text: str, argument: str = "target") -> Shape:
     """Parse a requested shape.
 
     Raises `ShapeError` (usage) if it is invalid or contains `?`.
     """
-    dims = read_dims(text, argument)
+    dims = parse_dims(text, argument)
     if "?" not in text and "None" not in text:
         return dims
-    for index, token in enumerate(tokens(text, argument)):
+    for index, token in enumerate(tokenize_shape(text, argument)):
         dim = dims[index]
         if isinstance(dim, Monomial) and any(name.startswith("?") for name, _ in dim.powers):
             unknown = "?" if "?" in token.text else "None"
             offset = token.start + token.text.index(unknown)
             span = offset, offset + len(unknown)
             message = f"{unknown} is an unknown size, so it cannot be requested"
-            raise misuse(message, "write -1 to infer the dim, or a name", argument=argument, index=index, span=span)
+            raise usage_error(
+                message, "write -1 to infer the dim, or a name", argument=argument, index=index, span=span
+            )
     return dims
 
 
-def read_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
+def parse_axes(text: str, argument: str = "axes") -> tuple[int, ...]:
     """Parse integers; raise `ShapeError` (usage) for anything else.
 
-    >>> read_axes("1,0,-1")
+    >>> parse_axes("1,0,-1")
     (1, 0, -1)
     """
-    axes = read_dims(text, argument)
+    axes = parse_dims(text, argument)
     for index, axis in enumerate(axes):
         if not isinstance(axis, int):
-            span = tokens(text, argument)[index].span
-            raise misuse(f"an axis is a whole number, not {axis}", argument=argument, index=index, span=span)
+            span = tokenize_shape(text, argument)[index].span
+            raise usage_error(f"an axis is a whole number, not {axis}", argument=argument, index=index, span=span)
     return axes  # type: ignore[return-value]
 
 
-def read_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
+def parse_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -> Dim:
     """Parse one dim; each `?` gets the name `?n` with the next number of `unknowns`.
 
     Raises `ShapeError` (usage) if the token is invalid.
@@ -383,24 +389,24 @@ def read_dim(token: Token, unknowns: Iterator[int], argument: str, index: int) -
     word = token.text
     if is_integer(word.removesuffix("L")):
         return int(word.removesuffix("L"))
-    if word in UNKNOWN:
+    if word in UNKNOWN_WORDS:
         return named_dim(f"?{next(unknowns)}")
-    if word.isidentifier() and word.isascii() and len(word) <= LONGEST_WORD:
+    if word.isidentifier() and word.isascii() and len(word) <= MAX_DIM_TEXT_LENGTH:
         return named_dim(word)
-    if len(word) > LONGEST_WORD or not (word.isascii() and word.isprintable()):
-        raise mistyped_error(token, token, argument, index)
+    if len(word) > MAX_DIM_TEXT_LENGTH or not (word.isascii() and word.isprintable()):
+        raise invalid_dim_error(token, token, argument, index)
     numerator, denominator, powers = 1, 1, dict[str, int]()
-    for divides, factor in _factors(token):
+    for divides, factor in _split_factors(token):
         text = factor.text.strip()
         if is_number(text) and divides:
             denominator *= int(text)
         elif is_number(text):
             numerator *= int(text)
         elif text == "?" or text.isidentifier():
-            name = f"?{next(unknowns)}" if text in UNKNOWN else text
+            name = f"?{next(unknowns)}" if text in UNKNOWN_WORDS else text
             powers[name] = powers.get(name, 0) + (-1 if divides else 1)
         else:
-            raise mistyped_error(factor, token, argument, index)
+            raise invalid_dim_error(factor, token, argument, index)
     return _product_dim(numerator, denominator, powers, token, argument, index)
 
 
@@ -413,17 +419,19 @@ def _product_dim(
     """
     if denominator == 0:
         fault = "divides by 0"
-    elif max(numerator, denominator) >= TOO_LARGE:
+    elif max(numerator, denominator) >= SIZE_BOUND:
         fault = "has more digits than any size"
     else:
         dim = lowest_terms(numerator, denominator, powers)
         if isinstance(dim, int) or dim.powers:
             return dim
         fault = "is not a whole number"
-    raise misuse(f"{visible(brief(token.text))} {fault}", argument=argument, index=index, span=token.span)
+    raise usage_error(
+        f"{escape_unprintable(truncate(token.text))} {fault}", argument=argument, index=index, span=token.span
+    )
 
 
-def _factors(token: Token) -> list[tuple[bool, Token]]:
+def _split_factors(token: Token) -> list[tuple[bool, Token]]:
     """Split a product into its factors, each with whether it is a divisor."""
     factors, divides, start = [], False, 0
     for offset, char in enumerate(f"{token.text}*"):
@@ -435,7 +443,9 @@ def _factors(token: Token) -> list[tuple[bool, Token]]:
     return factors
 
 
-def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable[str] = (), all_by: str = "") -> Value:
+def lookup(
+    name: str, table: Mapping[str, Value], kind: str, *, other_names: Iterable[str] = (), list_command: str = ""
+) -> Value:
     """Return `table[name]`.
 
     Raises `ShapeError` (usage) with the closest name if it does not exist. `kind` is the noun for the entries in the
@@ -444,8 +454,8 @@ def lookup(name: str, table: Mapping[str, Value], kind: str, *, others: Iterable
     """
     if name in table:
         return table[name]
-    hint = suggestion(name, [*table, *others]) or (f"{all_by} lists them" if all_by else "")
-    raise misuse(f"there is no {kind} '{visible(brief(name))}'", hint, argument=kind)
+    hint = suggestion(name, [*table, *other_names]) or (f"{list_command} lists them" if list_command else "")
+    raise usage_error(f"there is no {kind} '{escape_unprintable(truncate(name))}'", hint, argument=kind)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -457,18 +467,18 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     known = list(known)
-    close = get_close_matches(name[:LONGEST_COMPARED], known, n=1)
+    close = get_close_matches(name[:MAX_COMPARED_LENGTH], known, n=1)
     if close:
         return f"did you mean {close[0]}?"
-    return f"there are {', '.join(known)}" if len(known) <= MOST_LISTED else ""
+    return f"there are {', '.join(known)}" if len(known) <= MAX_LISTED_NAMES else ""
 
 
-def split(text: str, separator: str | None = None) -> list[str]:
+def split_unbracketed(text: str, separator: str | None = None) -> list[str]:
     """Split at blanks, or at `separator`, outside brackets and quotes.
 
     Enclosing quotes are removed. Raises `ShapeError` (usage) for an unclosed quote.
 
-    >>> split("reshape [2, 3, 4] '0, -1'")
+    >>> split_unbracketed("reshape [2, 3, 4] '0, -1'")
     ['reshape', '[2, 3, 4]', '0, -1']
     """
     pieces, piece, depth, quote = list[str](), list[str](), 0, ""
@@ -490,5 +500,5 @@ def split(text: str, separator: str | None = None) -> list[str]:
             piece.append(char)
             started = True
     if quote:
-        raise misuse(f"the quote {quote} is never closed")
+        raise usage_error(f"the quote {quote} is never closed")
     return [*pieces, "".join(piece)] if started or separator else pieces

@@ -20,14 +20,14 @@ from typing import IO, Any, Literal
 import numpy as np
 
 import shapecalc.engine.headers as headers
-from shapecalc.core.limits import LONGEST_TENSOR_HEADER
-from shapecalc.core.packages import missing
+from shapecalc.core.limits import MAX_SAFETENSORS_HEADER_BYTES
+from shapecalc.core.packages import missing_package_message
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, path_and_member
+from shapecalc.core.text import split_file_argument, truncate
 
-STORES = (".zarr", ".h5", ".hdf5")
+STORE_SUFFIXES = (".zarr", ".h5", ".hdf5")
 """The suffixes of stores, whose arrays may be larger than memory."""
-AT_ONCE = 1 << 20
+READ_BYTES = 1 << 20
 """The bytes read by one call."""
 
 
@@ -39,8 +39,8 @@ class MappedFile(Record):
     """The file of a memory-mapped array, and the byte at which its elements start."""
 
     path: str
-    start: int
-    file: tuple[int, int]
+    offset: int
+    identity: tuple[int, int]
     """The device and the inode, which distinguish it from a later file of the same path."""
 
 
@@ -52,20 +52,20 @@ class Source(Record):
     text: str
     path: Path
     shape: tuple[int, ...]
-    kind: np.dtype[Any]
+    numpy_dtype: np.dtype[Any]
     load: Callable[[], Any]
-    mapped: MappedFile | None = None
+    mapped_file: MappedFile | None = None
     """The mapped file; None if the elements were unpacked into a scratch file."""
 
     @property
     def dtype(self) -> str | None:
         """The name of the element type; None for a structure or plain bytes."""
-        return headers.kind_name(self.kind)
+        return headers.dtype_name(self.numpy_dtype)
 
     @property
     def is_store(self) -> bool:
         """Whether the array is in a store, so that it may be larger than memory."""
-        return self.path.suffix in STORES
+        return self.path.suffix in STORE_SUFFIXES
 
     @cached_property
     def array(self) -> Any:
@@ -80,10 +80,10 @@ def open_source(text: str) -> Source:
     `text` is a path, with the name of the array after a colon: `x.npy`, `x.zarr:group/array`, `x.h5:/data`. Raises
     `FileError` if the array cannot be used.
     """
-    if not path_and_member(text)[0].endswith(STORES):
+    if not split_file_argument(text)[0].endswith(STORE_SUFFIXES):
         return open_array(text)
     with raise_file_errors(text):
-        return _store_source(text)
+        return _make_store_source(text)
 
 
 def open_array(text: str) -> Source:
@@ -91,16 +91,18 @@ def open_array(text: str) -> Source:
 
     Raises `FileError` if the array cannot be used.
     """
-    path, member = path_and_member(text)
+    path, member = split_file_argument(text)
     with raise_file_errors(text):
         if path.endswith(".npy"):
-            with headers.regular_file(path) as file:
-                return _mapped_source(text, path, _map_array(file))
+            with headers.open_regular_file(path) as file:
+                return _source_from_array(text, path, _map_npy(file))
         if path.endswith(".safetensors"):
-            return _mapped_source(text, path, _tensor(path, member))
-        with headers.opened_archive(path) as archive:
-            header = headers.member_header(archive, headers.member_info(headers.members_of(archive), path, member))
-        return Source(text, Path(path), header.shape, header.kind, lambda: _unpack(path, member))
+            return _source_from_array(text, path, _map_tensor(path, member))
+        with headers.open_archive(path) as archive:
+            header = headers.read_member_header(
+                archive, headers.find_entry(headers.archive_entries(archive), path, member)
+            )
+        return Source(text, Path(path), header.shape, header.numpy_dtype, lambda: _unpack_npz_member(path, member))
 
 
 @contextmanager
@@ -108,11 +110,11 @@ def raise_file_errors(text: str) -> Iterator[None]:
     """Convert `OSError` and `UnreadableError` to a `FileError` that names the file."""
     try:
         yield
-    except (OSError, headers.Unreadable) as error:
-        raise FileError(f"{text}: {headers.reason_of(error)}") from None
+    except (OSError, headers.UnreadableError) as error:
+        raise FileError(f"{text}: {headers.error_reason(error)}") from None
 
 
-def _mapped_source(text: str, path: str, array: Any) -> Source:
+def _source_from_array(text: str, path: str, array: Any) -> Source:
     mapped = None
     if isinstance(array, np.memmap):
         status = Path(path).stat()
@@ -120,55 +122,57 @@ def _mapped_source(text: str, path: str, array: Any) -> Source:
     return Source(text, Path(path), array.shape, array.dtype, lambda: array, mapped)
 
 
-def _map_array(file: IO[bytes]) -> Any:
-    header = headers.npy_header(file)
-    return _mapped(file, header.kind, header.start, header.shape, "F" if header.fortran else "C")
+def _map_npy(file: IO[bytes]) -> Any:
+    header = headers.read_npy_header(file)
+    return _map_elements(file, header.numpy_dtype, header.start, header.shape, "F" if header.fortran_order else "C")
 
 
-def _mapped(file: IO[bytes], kind: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]) -> Any:
+def _map_elements(
+    file: IO[bytes], numpy_dtype: np.dtype[Any], start: int, shape: tuple[int, ...], order: Literal["C", "F"]
+) -> Any:
     """Map the elements of a file from byte `start` on.
 
     An empty array has no bytes to map. Raises `UnreadableError` for more dims than NumPy supports, and for a file that
     was truncated in the meantime.
     """
-    with headers.unreadable_on(ValueError):
+    with headers.raise_unreadable_on(ValueError):
         if 0 in shape:
-            return np.empty(shape, kind)
-        return np.memmap(file, kind, "r", start, (prod(shape),)).reshape(shape, order=order)
+            return np.empty(shape, numpy_dtype)
+        return np.memmap(file, numpy_dtype, "r", start, (prod(shape),)).reshape(shape, order=order)
 
 
-def _unpack(path: str, member: str) -> Any:
+def _unpack_npz_member(path: str, member: str) -> Any:
     """Unpack a member of a .npz archive to an unnamed scratch file, and map it."""
-    with headers.opened_archive(path) as archive, tempfile.TemporaryFile() as scratch:
-        with headers.opened_member(archive, headers.member_info(headers.members_of(archive), path, member)) as packed:
-            shutil.copyfileobj(packed, scratch, AT_ONCE)
+    with headers.open_archive(path) as archive, tempfile.TemporaryFile() as scratch:
+        with headers.open_member(archive, headers.find_entry(headers.archive_entries(archive), path, member)) as packed:
+            shutil.copyfileobj(packed, scratch, READ_BYTES)
         scratch.seek(0)
-        return _map_array(scratch)
+        return _map_npy(scratch)
 
 
-def _tensor(path: str, member: str) -> Any:
+def _map_tensor(path: str, member: str) -> Any:
     """Map a tensor of a .safetensors file, after the library has checked the header."""
     try:
         from safetensors import SafetensorError, safe_open
     except ImportError:
-        raise headers.Unreadable(missing("safetensors", "safetensors")) from None
-    with headers.regular_file(path) as file:
+        raise headers.UnreadableError(missing_package_message("safetensors", "safetensors")) from None
+    with headers.open_regular_file(path) as file:
         length = int.from_bytes(file.read(headers.TENSOR_LENGTH_BYTES), "little")
-        if LONGEST_TENSOR_HEADER < length < os.fstat(file.fileno()).st_size:
-            raise headers.Unreadable(LONGEST_TENSOR_HEADER.said(f"its header has {length} bytes"))
-        with headers.unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
+        if MAX_SAFETENSORS_HEADER_BYTES < length < os.fstat(file.fileno()).st_size:
+            raise headers.UnreadableError(MAX_SAFETENSORS_HEADER_BYTES.message(f"its header has {length} bytes"))
+        with headers.raise_unreadable_on(SafetensorError), safe_open(path, framework="numpy") as tensors:
             names = list(tensors.keys())
         if member not in names:
-            raise headers.no_member(names, path)
-        tensor = headers.read_object(file.read(length))[member]
+            raise headers.missing_member_error(names, path)
+        tensor = headers.parse_json_object(file.read(length))[member]
         name, bits = headers.TENSOR_TYPES.get(tensor["dtype"], ("", 1))
         if bits % 8:
-            raise headers.Unreadable(f"its element type {tensor['dtype']} is smaller than a byte")
+            raise headers.UnreadableError(f"its element type {tensor['dtype']} is smaller than a byte")
         start = headers.TENSOR_LENGTH_BYTES + length + tensor["data_offsets"][0]
-        return _mapped(file, _known_kind(name, bits // 8), start, tuple(tensor["shape"]), "C")
+        return _map_elements(file, _little_endian_dtype(name, bits // 8), start, tuple(tensor["shape"]), "C")
 
 
-def _known_kind(name: str | None, itemsize: int) -> np.dtype[Any]:
+def _little_endian_dtype(name: str | None, itemsize: int) -> np.dtype[Any]:
     """Return the little-endian element type of a name, or plain bytes.
 
     NumPy does not know every name that a file may state, such as `bfloat16`.
@@ -176,101 +180,103 @@ def _known_kind(name: str | None, itemsize: int) -> np.dtype[Any]:
     return np.dtype(name if name in np.sctypeDict else f"V{itemsize}").newbyteorder("<")
 
 
-def _store_source(text: str) -> Source:
+def _make_store_source(text: str) -> Source:
     """Return an array of a store; only `engine/stores` reads its elements.
 
     Raises `UnreadableError` or `OSError` if the array cannot be used.
     """
-    path, member = path_and_member(text)
+    path, member = split_file_argument(text)
     if ".." in member.split("/"):
-        raise headers.Unreadable("the name of an array leads out of its store")
+        raise headers.UnreadableError("the name of an array leads out of its store")
     if path.endswith(".zarr"):
-        info = headers.array_of_store("/".join([path, *([member] if member else [])]))
-        shape, kind = info.shape, _known_kind(info.dtype, 1)
+        info = headers.find_store_array("/".join([path, *([member] if member else [])]))
+        shape, kind = info.shape, _little_endian_dtype(info.dtype, 1)
     else:
-        shape, kind = _hdf5_header(path, member)
+        shape, kind = _read_hdf5_header(path, member)
 
     def load() -> Any:
-        raise headers.Unreadable("the elements of a store are carried from store to store: -o OUT.zarr")
+        raise headers.UnreadableError("the elements of a store are carried from store to store: -o OUT.zarr")
 
     return Source(text, Path(path), shape, kind, load)
 
 
-def _hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _read_hdf5_header(path: str, member: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     try:
         import h5py
     except ImportError:
-        raise headers.Unreadable(missing("h5py", "h5py")) from None
-    with headers.unreadable_on(headers.FOREIGN), h5py.File(path, "r") as file:
+        raise headers.UnreadableError(missing_package_message("h5py", "h5py")) from None
+    with headers.raise_unreadable_on(headers.LIBRARY_ERRORS), h5py.File(path, "r") as file:
         node = file.get(member) if member else None
         if isinstance(node, h5py.Dataset):
             return node.shape, node.dtype
         names = [*file][:16]
-    raise headers.Unreadable(f"it has {', '.join(map(brief, names))}; write {path}:/NAME")
+    raise headers.UnreadableError(f"it has {', '.join(map(truncate, names))}; write {path}:/NAME")
 
 
-def elements_at(source: Source, index: tuple[Any, ...]) -> Any:
+def read_elements(source: Source, index: tuple[Any, ...]) -> Any:
     """Read the elements at the given index arrays, which broadcast together.
 
     Raises `FileError` if the file does not hold the elements any more.
     """
-    array, mapped = source.array, source.mapped
+    array, mapped = source.array, source.mapped_file
     if mapped is None:
         return array[index]
     starts = np.asarray(
-        sum((positions * stride for positions, stride in zip(index, array.strides, strict=True)), start=mapped.start)
+        sum((positions * stride for positions, stride in zip(index, array.strides, strict=True)), start=mapped.offset)
     )
-    with _reopened(source, mapped) as file:
-        data = b"".join(_read(source, file, int(start), array.itemsize) for start in starts.flat)
+    with _reopen(source, mapped) as file:
+        data = b"".join(_read_bytes(source, file, int(start), array.itemsize) for start in starts.flat)
     return np.frombuffer(data, array.dtype).reshape(starts.shape)
 
 
-def copy_of(source: Source, most: int) -> Any:
+def load_copy(source: Source, memory_limit: int) -> Any:
     """Copy the array of a file into memory, or into a scratch file.
 
     An array of more than `memory_limit` bytes goes into a mapped scratch file. Raises `FileError` if the file does not
     hold all elements any more, `OSError` if the scratch file cannot be written.
     """
-    array, mapped = source.array, source.mapped
+    array, mapped = source.array, source.mapped_file
     if mapped is None:
         return array
-    with _reopened(source, mapped) as file:
-        if array.nbytes <= most:
-            copied: Any = _read(source, file, mapped.start, array.nbytes)
+    with _reopen(source, mapped) as file:
+        if array.nbytes <= memory_limit:
+            copied: Any = _read_bytes(source, file, mapped.offset, array.nbytes)
         else:
             with tempfile.TemporaryFile() as scratch:
-                for start in range(0, array.nbytes, AT_ONCE):
-                    scratch.write(_read(source, file, mapped.start + start, min(AT_ONCE, array.nbytes - start)))
+                for start in range(0, array.nbytes, READ_BYTES):
+                    scratch.write(
+                        _read_bytes(source, file, mapped.offset + start, min(READ_BYTES, array.nbytes - start))
+                    )
                 scratch.flush()
                 copied = np.memmap(scratch, np.uint8, "r")
     return np.ndarray(array.shape, array.dtype, copied, strides=array.strides)
 
 
-def cut_short(source: Source) -> FileError:
+def truncation_error(source: Source) -> FileError:
     """Return the error for a file that became shorter than its header states."""
     return FileError(f"{source.text}: it was cut short while it was read")
 
 
 @contextmanager
-def _reopened(source: Source, mapped: MappedFile) -> Iterator[IO[bytes]]:
+def _reopen(source: Source, mapped_file: MappedFile) -> Iterator[IO[bytes]]:
     """Reopen the file of a source.
 
     Raises `FileError` if the file cannot be opened or was replaced.
     """
     try:
-        with Path(mapped.path).open("rb") as file:
+        with Path(mapped_file.path).open("rb") as file:
             status = os.fstat(file.fileno())
-            if (status.st_dev, status.st_ino) != mapped.file:
+            if (status.st_dev, status.st_ino) != mapped_file.identity:
                 raise FileError(f"{source.text}: it was replaced while it was read")
             yield file
     except OSError as error:
         raise FileError(f"{source.text}: {error.strerror}") from None
 
 
-def _read(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
+def _read_bytes(source: Source, file: IO[bytes], start: int, count: int) -> bytes:
     """Read `count` bytes of a file from byte `start` on."""
     file.seek(start)
     data = file.read(count)
     if len(data) < count:
-        raise cut_short(source)
+        raise truncation_error(source)
     return data

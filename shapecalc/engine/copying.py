@@ -24,50 +24,50 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.record import Record
-from shapecalc.engine.plan import axes_of, steps
+from shapecalc.engine.plan import axes_from_strides, merge_axes
 from shapecalc.engine.processes import count_cores
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Fill = Callable[[Array, Array], object]
+FillFunction = Callable[[Array, Array], object]
 Sizes = tuple[int, ...]
 Pieces = tuple[int, tuple[tuple[int, int], ...]]
 """An axis of the source, and the (start, length) of its pieces, in output order."""
 
 IN_ORDER, TILES, BY_POSITION = "in order", "tiles", "by position"
 """The methods: NumPy's copy of the whole, of each tile, of each last index."""
-WIDEST = 16
+MAX_TILED_ITEMSIZE = 16
 """The largest element, in bytes, for which another method than NumPy's copy pays."""
-FEW, BESIDE = 4, 16
+SHORT_AXIS, LONG_AXIS = 4, 16
 """The longest last axis, and the shortest axis before it, to fill by position."""
-KEPT = 1024
+CACHED_LINES = 1024
 """The cache lines of the source that stay in L1 until they are read again."""
 
-TINY = 1 << 15
+SMALL_COPY_BYTES = 1 << 15
 """The bytes below which NumPy copies, since choosing a strategy takes longer."""
-MANY = 4
+MIN_ELEMENTS_PER_BYTE = 4
 """The elements per byte of an element below which NumPy copies.
 
 Viewing the array as such elements takes longer than it saves.
 """
-SHARE = 1 << 22
+BYTES_PER_THREAD = 1 << 22
 """The smallest share of a copy, in bytes, that is worth a thread of its own.
 
 A smaller copy is done before another thread is awake.
 """
-ROOM = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
+MAX_TILE_BYTES = {IN_ORDER: 1 << 26, TILES: 1 << 18, BY_POSITION: 1 << 20}
 """The largest tile of each method, in bytes."""
-MOST = 1 << 16
+MAX_TILE_ELEMENTS = 1 << 16
 """The most elements of a tile that is read in another order than it is written."""
-ALONG = 256
+MIN_TILE_EXTENT = 256
 """The extent that a tile gets along the innermost axes of each side."""
-WIDE = 512
+MAX_MERGED_BYTES = 512
 """The most bytes that are copied as one element of type `V`.
 
 NumPy copies such an element twice as fast as its parts.
 """
-LINE = 64
+CACHE_LINE_BYTES = 64
 """The size of a cache line, in bytes."""
-AGAIN = 4
+MIN_REUSE = 4
 """The number of reads from which on it pays to keep a cache line."""
 
 
@@ -76,13 +76,13 @@ class CopyStrategy(Record):
 
     shape: Sizes
     """The shape of both sides, with axes merged where one stride steps through them."""
-    width: int
+    itemsize: int
     """The bytes of an element, including the last axis if it is merged into it."""
-    fill: str
+    method: str
     """One of the three methods."""
-    tile: Sizes
+    tile_shape: Sizes
     """The shape of a tile."""
-    threads: int
+    thread_count: int
 
 
 def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int, pieces: Pieces | None = None) -> None:
@@ -99,7 +99,7 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int,
             tick(part.nbytes)
             offset += count
         return
-    fill = fill_for(source)
+    fill = choose_fill(source)
     if fill is np.copyto:
         np.copyto(target, source)
         tick(source.nbytes)
@@ -107,24 +107,31 @@ def copy_into(target: Array, source: Array, tick: Callable[[int], object] = int,
         fill(target, source, tick)
 
 
-def fill_for(source: Array) -> Callable[..., object]:
+def choose_fill(source: Array) -> Callable[..., object]:
     """Return the function that copies sources of this layout to C-contiguous targets.
 
     It is `np.copyto`, or a function that also takes a `tick`.
     """
-    if source.nbytes < TINY or source.dtype.hasobject:
+    if source.nbytes < SMALL_COPY_BYTES or source.dtype.hasobject:
         return np.copyto
-    cores = count_cores() if source.nbytes >= 2 * SHARE else 1
-    return _fill_of_layout(source.shape, source.strides, source.itemsize, cores)
+    cores = count_cores() if source.nbytes >= 2 * BYTES_PER_THREAD else 1
+    return _choose_fill_for_layout(source.shape, source.strides, source.itemsize, cores)
 
 
 @lru_cache(maxsize=256)
-def _fill_of_layout(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Callable[..., object]:
+def _choose_fill_for_layout(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Callable[..., object]:
     strategy = copy_strategy(shape, strides, itemsize, cores)
-    whole = FILLS[strategy.fill] is np.copyto and strategy.tile == strategy.shape[: len(strategy.tile)]
-    if whole and (strategy.width == itemsize or prod(strategy.tile) < MANY * strategy.width):
+    whole = (
+        FILL_FUNCTIONS[strategy.method] is np.copyto
+        and strategy.tile_shape == strategy.shape[: len(strategy.tile_shape)]
+    )
+    if whole and (
+        strategy.itemsize == itemsize or prod(strategy.tile_shape) < MIN_ELEMENTS_PER_BYTE * strategy.itemsize
+    ):
         return np.copyto
-    return partial(_fill_in_tiles, strategy, np.dtype(f"V{strategy.width}") if strategy.width != itemsize else None)
+    return partial(
+        _fill_by_tile, strategy, np.dtype(f"V{strategy.itemsize}") if strategy.itemsize != itemsize else None
+    )
 
 
 @lru_cache(maxsize=256)
@@ -134,76 +141,76 @@ def copy_strategy(shape: Sizes, strides: Sizes, itemsize: int, cores: int) -> Co
     `strides` and `itemsize` are in bytes, `cores` is the number of cores that may be used.
 
     >>> strategy = copy_strategy((4096, 4096, 4), (4, 16384, 1), 1, cores=2)
-    >>> strategy.shape, strategy.width, strategy.fill
+    >>> strategy.shape, strategy.itemsize, strategy.fill
     ((4096, 4096, 4), 4, 'tiles')
-    >>> copy_strategy((1000, 100, 3), (3, 3000, 1), 1, cores=2).width
+    >>> copy_strategy((1000, 100, 3), (3, 3000, 1), 1, cores=2).itemsize
     3
     """
-    together, strides = steps(axes_of(shape, strides))
-    sizes, strides, width = elements_of(together, strides, itemsize)
-    threads = max(1, min(cores, prod(sizes) * width // SHARE))
-    fill = fill_of(sizes, strides, width)
-    return CopyStrategy(together, width, fill, tile_of(fill, sizes, strides, width, threads), threads)
+    together, strides = merge_axes(axes_from_strides(shape, strides))
+    sizes, strides, width = merge_last_axis(together, strides, itemsize)
+    threads = max(1, min(cores, prod(sizes) * width // BYTES_PER_THREAD))
+    fill = choose_method(sizes, strides, width)
+    return CopyStrategy(together, width, fill, choose_tile(fill, sizes, strides, width, threads), threads)
 
 
-def elements_of(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes, Sizes, int]:
+def merge_last_axis(shape: Sizes, strides: Sizes, itemsize: int) -> tuple[Sizes, Sizes, int]:
     """Merge a contiguous last axis of up to `MAX_MERGED_BYTES` into the element.
 
     Returns the remaining sizes and strides, and the bytes of an element.
     """
     width = shape[-1] * itemsize if shape else 0
-    if len(shape) > 1 and strides[-1] == itemsize and width <= WIDE:
+    if len(shape) > 1 and strides[-1] == itemsize and width <= MAX_MERGED_BYTES:
         return shape[:-1], strides[:-1], width
     return shape, strides, itemsize
 
 
-def fill_of(shape: Sizes, strides: Sizes, itemsize: int) -> str:
+def choose_method(shape: Sizes, strides: Sizes, itemsize: int) -> str:
     """Return the fastest method for a layout.
 
     The fast axis is the one with the smallest stride in the source. A cache line is read again at the next position of
     the fast axis, after all axes behind it were traversed. It is still in the cache if few enough lines are read in
     between.
 
-    >>> fill_of((9000, 3), (1, 9000), 1), fill_of((4096, 4096), (1, 4096), 1), fill_of((4096, 4096), (4096, 1), 1)
+    >>> choose_method((9000, 3), (1, 9000), 1), choose_method((4096, 4096), (1, 4096), 1), choose_method((4096, 4096), (4096, 1), 1)
     ('by position', 'tiles', 'in order')
     """
     fast_axis = min(range(len(strides)), key=lambda axis: abs(strides[axis]) or 1 << 62)
-    if fast_axis == len(shape) - 1 or itemsize > WIDEST:
+    if fast_axis == len(shape) - 1 or itemsize > MAX_TILED_ITEMSIZE:
         return IN_ORDER
     behind = zip(shape[fast_axis + 1 :], strides[fast_axis + 1 :], strict=True)
-    is_kept = prod(min(size, size * abs(stride) // LINE + 1) for size, stride in behind) <= KEPT
-    if shape[-1] <= FEW:
-        return BY_POSITION if is_kept and shape[-2] >= BESIDE and itemsize < WIDEST else IN_ORDER
-    return IN_ORDER if is_kept or shape[fast_axis] < AGAIN else TILES
+    is_kept = prod(min(size, size * abs(stride) // CACHE_LINE_BYTES + 1) for size, stride in behind) <= CACHED_LINES
+    if shape[-1] <= SHORT_AXIS:
+        return BY_POSITION if is_kept and shape[-2] >= LONG_AXIS and itemsize < MAX_TILED_ITEMSIZE else IN_ORDER
+    return IN_ORDER if is_kept or shape[fast_axis] < MIN_REUSE else TILES
 
 
-def tile_in_order(shape: Sequence[int], room: int) -> Sizes:
+def c_order_tile(shape: Sequence[int], max_elements: int) -> Sizes:
     """Return the largest C-contiguous tile of at most `max_elements` elements."""
     sizes = [1] * len(shape)
-    _grow(sizes, range(len(shape))[::-1], shape, room, room)
+    _grow_tile(sizes, range(len(shape))[::-1], shape, max_elements, max_elements)
     return tuple(sizes)
 
 
-def tile_of(fill: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int = 1) -> Sizes:
+def choose_tile(method: str, shape: Sizes, strides: Sizes, itemsize: int, threads: int = 1) -> Sizes:
     """Return the shape of a tile for one of the methods.
 
     The tile is first extended along the innermost axes of both sides, then as far as it fits. Each thread gets at least
     two tiles.
     """
-    room = max(1, min(ROOM[fill] // itemsize, MOST if fill == TILES else 1 << 62))
+    room = max(1, min(MAX_TILE_BYTES[method] // itemsize, MAX_TILE_ELEMENTS if method == TILES else 1 << 62))
     if threads > 1:
         room = max(1, min(room, prod(shape) // (2 * threads)))
-    if fill == IN_ORDER:
-        return tile_in_order(shape, room)
+    if method == IN_ORDER:
+        return c_order_tile(shape, room)
     sizes = [1] * len(shape)
     by_target = [*range(len(shape))[::-1]]
     by_source = sorted(by_target, key=lambda axis: abs(strides[axis]) or 1 << 62)
-    for order, goal in ((by_target, ALONG), (by_source, ALONG), (by_target, room)):
-        _grow(sizes, order, shape, goal, room)
+    for order, goal in ((by_target, MIN_TILE_EXTENT), (by_source, MIN_TILE_EXTENT), (by_target, room)):
+        _grow_tile(sizes, order, shape, goal, room)
     return tuple(sizes)
 
 
-def _grow(sizes: list[int], order: Sequence[int], shape: Sequence[int], wanted: int, room: int) -> None:
+def _grow_tile(sizes: list[int], order: Sequence[int], shape: Sequence[int], goal: int, max_elements: int) -> None:
     """Extend a tile along the axes in `order`.
 
     Stops at `goal` positions along these axes, or at `max_elements` elements.
@@ -211,25 +218,25 @@ def _grow(sizes: list[int], order: Sequence[int], shape: Sequence[int], wanted: 
     extent = 1
     for axis in order:
         others = prod(sizes) // sizes[axis]
-        sizes[axis] = max(sizes[axis], min(shape[axis], room // others, -(-wanted // extent)))
+        sizes[axis] = max(sizes[axis], min(shape[axis], max_elements // others, -(-goal // extent)))
         extent *= sizes[axis]
-        if extent >= wanted or sizes[axis] < shape[axis]:
+        if extent >= goal or sizes[axis] < shape[axis]:
             return
 
 
-def _fill_in_tiles(
+def _fill_by_tile(
     strategy: CopyStrategy, element: Any, target: Array, source: Array, tick: Callable[[int], object] = int
 ) -> None:
     """Copy `source` into `target` tile by tile, as items of type `element` if given."""
     source, target = source.reshape(strategy.shape), target.reshape(strategy.shape)
     if element:
         source, target = source.view(element)[..., 0], target.view(element)[..., 0]
-    fill = FILLS[strategy.fill]
-    if strategy.tile == source.shape:
+    fill = FILL_FUNCTIONS[strategy.method]
+    if strategy.tile_shape == source.shape:
         fill(target, source)
         tick(source.nbytes)
         return
-    axes = zip(source.shape, strategy.tile, strict=True)
+    axes = zip(source.shape, strategy.tile_shape, strict=True)
     remaining = every(*[[slice(start, start + step) for start in range(0, size, step)] for size, step in axes])
 
     def work() -> None:
@@ -241,7 +248,7 @@ def _fill_in_tiles(
         finally:
             deque(remaining, maxlen=0)  # after a failure, the other threads stop at their current tile
 
-    others = [_threads().submit(work) for _ in range(strategy.threads - 1)]
+    others = [_thread_pool().submit(work) for _ in range(strategy.thread_count - 1)]
     try:
         work()
     finally:
@@ -251,7 +258,7 @@ def _fill_in_tiles(
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _thread_pool() -> ThreadPoolExecutor:
     """Return the threads that help to copy.
 
     They run in parallel, because NumPy releases the GIL while it copies.
@@ -260,7 +267,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked child does not inherit the threads
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a forked child does not inherit the threads
 
 
 def _fill_by_position(target: Array, source: Array) -> None:
@@ -268,4 +275,4 @@ def _fill_by_position(target: Array, source: Array) -> None:
         target[..., position] = source[..., position]
 
 
-FILLS: dict[str, Fill] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_POSITION: _fill_by_position}
+FILL_FUNCTIONS: dict[str, FillFunction] = {IN_ORDER: np.copyto, TILES: np.copyto, BY_POSITION: _fill_by_position}

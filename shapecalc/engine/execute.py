@@ -20,33 +20,33 @@ from typing import IO, Any
 
 import numpy as np
 
-from shapecalc.core.answers import Chain, Kind, Trace
-from shapecalc.core.dims import Shape, all_known
-from shapecalc.core.examples import moving_stages
-from shapecalc.core.limits import MOST_COUNTED
-from shapecalc.core.moves import Combine, Dims, Move, index_before, ravel, unravel
-from shapecalc.core.ops.operands import in_order
+from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.dims import Shape, is_concrete
+from shapecalc.core.examples import stage_moves
+from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
+from shapecalc.core.moves import Combine, Move, ShapeVector, index_before_move, ravel, unravel
+from shapecalc.core.ops.operands import order_operands
 from shapecalc.core.packages import install_command, requirements
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, shape_text
-from shapecalc.engine.arrays import FileError, Source, copy_of, cut_short, elements_at
+from shapecalc.core.text import shape_text, truncate
+from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
 from shapecalc.engine.copying import Pieces, copy_into
-from shapecalc.engine.headers import stamp, write_header
-from shapecalc.engine.plan import Plan, StridedView, concrete_moves, pieced, plan_moves
-from shapecalc.engine.processes import FORKS, KilledError, do_in_child
-from shapecalc.engine.whole_files import whole_file
+from shapecalc.engine.headers import file_stamp, write_npy_header
+from shapecalc.engine.plan import Plan, StridedView, concrete_moves, copy_shape, plan_moves
+from shapecalc.engine.processes import CAN_FORK, KilledError, run_in_child
+from shapecalc.engine.whole_files import atomic_file
 
-NAMES = ("auto", "numpy", "cupy")
-NUMBERS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
+BACKEND_NAMES = ("auto", "numpy", "cupy")
+NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 """The number types that represent elements on a device, by their bytes."""
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """The most elements that are shown without gaps, as in NumPy."""
-EDGE = 3
+EDGE_ITEMS = 3
 """The number of positions shown at each end of a long axis, as in NumPy."""
-MOST_DIMS = 32
+MAX_DIMS = 32
 """The most dims of a tensor whose elements are shown: the limit of NumPy 1."""
-SMALL = 1 << 22
+MAX_IN_MEMORY = 1 << 22
 """The most bytes of an array that is read into memory.
 
 That takes less time than starting a child process.
@@ -70,7 +70,7 @@ class Backend(Record):
     namespace: Any
 
     @contextmanager
-    def on_device_of(self, array: Any) -> Iterator[None]:
+    def use_device_of(self, array: Any) -> Iterator[None]:
         """Enter the device of an array, on which its result is allocated as well.
 
         Raises `BackendError` for errors of CuPy inside the block: no memory, no compiler, a failing device.
@@ -81,16 +81,16 @@ class Backend(Record):
         except MemoryError as error:
             raise BackendError(f"the device has no room: {error}") from error
         except (RuntimeError, self.namespace.cuda.compiler.CompileException) as error:
-            raise BackendError(_cannot_copy(error)) from error
+            raise BackendError(_kernel_problem(error)) from error
 
-    def on_device(self, array: Any) -> Any:
+    def to_device(self, array: Any) -> Any:
         """Return an array as a plain `cupy.ndarray`, uploaded if it is on the host."""
         if isinstance(array, self.namespace.ndarray):
             return array.view(type=self.namespace.ndarray)
         array = np.asarray(array)
-        return self.namespace.asarray(_numbers(array)).view(array.dtype)
+        return self.namespace.asarray(_view_as_numbers(array)).view(array.dtype)
 
-    def brought_back(self, array: Any) -> Any:
+    def to_host(self, array: Any) -> Any:
         """Return a non-empty device array as a NumPy array of the same strides.
 
         The bytes are transferred as they are in memory, which needs no kernel.
@@ -114,10 +114,10 @@ class Backend(Record):
         """Return a C-contiguous copy of a view, or of pieces of one of its axes."""
         kind = view.dtype
         if self.name == "cupy":
-            view = _numbers(view)
+            view = _view_as_numbers(view)
         if pieces is None and self.name == "cupy":
             return view.copy().view(kind)
-        target = self.namespace.empty(pieced(view.shape, pieces), view.dtype)
+        target = self.namespace.empty(copy_shape(view.shape, pieces), view.dtype)
         copy_into(target, view, pieces=pieces)
         return target if target.dtype == kind else target.view(kind)
 
@@ -161,73 +161,73 @@ def run(answer: Trace | Chain, array: Any, backend: str = "auto", *, contiguous:
 
     >>> import numpy as np, shapecalc as sc
     >>> result = run(sc.transpose((2, 3)), np.arange(6).reshape(2, 3))
-    >>> result.array.tolist(), result.verdict
+    >>> result.array_folder.tolist(), result.verdict
     ([[0, 3], [1, 4], [2, 5]], 'view')
     """
-    used = backend_for(array, backend)
+    used = select_backend(array, backend)
     if used is NUMPY:
-        return _carried_out(answer, np.asarray(array), used, contiguous)
+        return _run_on(answer, np.asarray(array), used, contiguous)
     try:
-        with used.on_device_of(array):
-            return _carried_out(answer, used.on_device(array), used, contiguous)
+        with used.use_device_of(array):
+            return _run_on(answer, used.to_device(array), used, contiguous)
     except BackendError as error:
         if backend != "auto" or isinstance(error.__cause__, MemoryError):
             raise
-        with used.on_device_of(array):
-            array = used.brought_back(array)
+        with used.use_device_of(array):
+            array = used.to_host(array)
         warnings.warn(f"{error}; the result is NumPy's, in this machine's memory", RuntimeWarning, stacklevel=2)
-        return _carried_out(answer, array, NUMPY, contiguous)
+        return _run_on(answer, array, NUMPY, contiguous)
 
 
-def _carried_out(answer: Trace | Chain, source: Any, used: Backend, contiguous: bool) -> Result:
+def _run_on(answer: Trace | Chain, source: Any, backend: Backend, contiguous: bool) -> Result:
     moves = concrete_moves(answer)
     if source.shape != answer.input:
         sizes = shape_text(source.shape)
-        raise misuse(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
+        raise usage_error(f"the array has shape {sizes}, and the question is about {shape_text(answer.input)}")
     plan = plan_moves(moves, source.shape, source.strides, source.itemsize, contiguous=contiguous)
-    if moves and isinstance(moves[-1], Dims):
-        return Result(used.namespace.array(answer.output, dtype="int64"), plan, "copy", used.name)
-    return Result(apply_plan(plan, source, used), plan, plan.verdict, used.name)
+    if moves and isinstance(moves[-1], ShapeVector):
+        return Result(backend.namespace.array(answer.output, dtype="int64"), plan, "copy", backend.name)
+    return Result(apply_plan(plan, source, backend), plan, plan.verdict, backend.name)
 
 
-def moved(moves: tuple[Move, ...], array: Any) -> Any:
+def apply_moves(moves: tuple[Move, ...], array: Any) -> Any:
     """Apply moves to a NumPy array."""
     return apply_plan(plan_moves(moves, array.shape, array.strides, array.itemsize), array)
 
 
-def apply_plan(plan: Plan, source: Any, used: Backend = NUMPY) -> Any:
+def apply_plan(plan: Plan, source: Any, backend: Backend = NUMPY) -> Any:
     """Execute a plan on `source`.
 
     The result is read-only if it is a view of `source` or repeats its own elements.
     """
     for copy in plan.copies:
-        source = used.copy(used.view(source, copy.source), copy.pieces)
-    result = used.view(source, plan.view)
-    if used.name == "numpy" and (not plan.copies or plan.repeats):
+        source = backend.copy(backend.view(source, copy.source), copy.pieces)
+    result = backend.view(source, plan.view)
+    if backend.name == "numpy" and (not plan.copies or plan.has_repeats):
         result.flags.writeable = False
     return result
 
 
-def backend_for(array: Any, wanted: str = "auto") -> Backend:
+def select_backend(array: Any, name: str = "auto") -> Backend:
     """Return the backend of a name; for `auto`, the library of the array.
 
     Raises `BackendError` if there is no such backend, if CuPy cannot be used, or if NumPy cannot read the array.
     """
-    if wanted not in NAMES:
-        raise BackendError(f"there is no backend '{wanted}'; there are {', '.join(NAMES)}")
+    if name not in BACKEND_NAMES:
+        raise BackendError(f"there is no backend '{name}'; there are {', '.join(BACKEND_NAMES)}")
     on_device = any(kind.__module__.partition(".")[0] == "cupy" for kind in type(array).__mro__)
-    if on_device and wanted == "numpy":
+    if on_device and name == "numpy":
         raise BackendError("the array lies on a device, where numpy does not reach; bring it back with array.get()")
-    return Backend("cupy", cupy()) if on_device or wanted == "cupy" else NUMPY
+    return Backend("cupy", import_cupy()) if on_device or name == "cupy" else NUMPY
 
 
-def cupy() -> Any:
+def import_cupy() -> Any:
     """Import CuPy; raise `BackendError` if it is not installed or has no device."""
     try:
         import cupy as module
     except ImportError as error:
         missing = "CuPy is not installed" if error.name == "cupy" else f"CuPy does not load: {error}"
-        raise BackendError(f"{missing}; {_installing()}") from None
+        raise BackendError(f"{missing}; {_install_hint()}") from None
     try:
         count = module.cuda.runtime.getDeviceCount()
     except module.cuda.runtime.CUDARuntimeError as error:
@@ -237,24 +237,24 @@ def cupy() -> Any:
     return module
 
 
-def _cannot_copy(error: Exception) -> str:
+def _kernel_problem(error: Exception) -> str:
     """Return one line that says why CuPy runs no kernel.
 
     NVRTC, which compiles kernels, is only in CuPy's extra `ctk`.
     """
-    return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_installing()}"
+    return f"CuPy cannot copy: {str(error).strip().partition(chr(10))[0]}; if it lacks NVRTC, {_install_hint()}"
 
 
-def _installing() -> str:
+def _install_hint() -> str:
     requirement = requirements("cupy13").get("cupy", "cupy-cuda13x[ctk]")
     return f"install it with: {install_command(requirement)}, or cupy-cuda12x for CUDA 12"
 
 
 def list_backends() -> list[dict[str, object]]:
     """Return every backend and device: version, memory in bytes, or its problem."""
-    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory(), None)]
+    rows: list[tuple[object, ...]] = [("numpy", np.__version__, "this machine", _memory_bytes(), None)]
     try:
-        module = cupy()
+        module = import_cupy()
     except BackendError as error:
         rows.append(("cupy", None, None, None, str(error)))
     else:
@@ -262,7 +262,7 @@ def list_backends() -> list[dict[str, object]]:
             module.cuda.nvrtc.getVersion()
             problem = None
         except RuntimeError as error:
-            problem = _cannot_copy(error)
+            problem = _kernel_problem(error)
         for number in range(module.cuda.runtime.getDeviceCount()):
             properties = module.cuda.runtime.getDeviceProperties(number)
             rows.append(
@@ -271,7 +271,7 @@ def list_backends() -> list[dict[str, object]]:
     return [dict(zip(("name", "version", "device", "memory", "problem"), row, strict=True)) for row in rows]
 
 
-def _memory() -> int | None:
+def _memory_bytes() -> int | None:
     """Return the bytes of this machine's memory; None if they are not known."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -279,86 +279,90 @@ def _memory() -> int | None:
         return None
 
 
-def _numbers(array: Any) -> Any:
+def _view_as_numbers(array: Any) -> Any:
     """View elements as numbers of the same size, since CuPy only copies numbers."""
-    if array.itemsize not in NUMBERS or array.dtype.hasobject:
+    if array.itemsize not in NUMBER_TYPES or array.dtype.hasobject:
         width = array.itemsize
         raise BackendError(f"CuPy moves no elements of type {array.dtype}, which have {width} bytes; numpy does")
-    return array.view(NUMBERS[array.itemsize])
+    return array.view(NUMBER_TYPES[array.itemsize])
 
 
-def combines(answer: Trace | Chain) -> bool:
+def has_combine(answer: Trace | Chain) -> bool:
     """Return whether an answer combines several operands, or computes elements."""
     return any(isinstance(move, Combine) for move in answer.moves)
 
 
-def joining_move(answer: Trace | Chain) -> Combine:
+def combine_move(answer: Trace | Chain) -> Combine:
     """Return the move of an answer that concatenates, stacks or broadcasts arrays.
 
     Raises `ShapeError` (usage) for an answer that computes elements, and for a chain.
     """
     if len(answer.stages) != 1:
-        raise misuse("in a chain, data of several operands are not carried out", "carry out one stage after the other")
+        raise usage_error(
+            "in a chain, data of several operands are not carried out", "carry out one stage after the other"
+        )
     stage, move = answer.stages[0], answer.stages[0].move
-    if not isinstance(move, Combine) or stage.kind not in (Kind.JOIN, Kind.BROADCAST):
-        raise misuse(f"{stage.label} computes elements, and only the shape is known", "ask for the shape alone")
-    if not answer.concrete or not all_known([dim for shape in move.operands for dim in shape]):
-        raise misuse("data have sizes, and this answer has names", "give the sizes with --where")
+    if not isinstance(move, Combine) or stage.kind not in (StageKind.JOIN, StageKind.BROADCAST):
+        raise usage_error(f"{stage.label} computes elements, and only the shape is known", "ask for the shape alone")
+    if not answer.is_concrete or not is_concrete([dim for shape in move.operands for dim in shape]):
+        raise usage_error("data have sizes, and this answer has names", "give the sizes with --where")
     return move
 
 
-def filled_parts(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
+def iter_output_regions(answer: Trace | Chain, arrays: Sequence[Any]) -> Iterator[tuple[tuple[slice | int, ...], Any]]:
     """Yield each region of the output with the array that fills it.
 
     `arrays` are those of the input and the other operands. Raises `ShapeError` (usage) as `combine_move` does.
     """
-    move = joining_move(answer)
-    if move.joined is None:
+    move = combine_move(answer)
+    if move.concat_axis is None:
         yield (), np.broadcast_to(arrays[0], tuple(answer.output or ()))  # type: ignore[arg-type]
         return
     start = 0
-    for operand in in_order(answer.input, answer.traces[0].request.arguments.get("operands", ())):
+    for operand in order_operands(answer.input, answer.traces[0].request.arguments.get("operands", ())):
         array = arrays[operand.number]
-        before = (slice(None),) * move.joined
+        before = (slice(None),) * move.concat_axis
         if array.ndim < len(move.shape):
-            stacked = not move.places[move.joined]
+            stacked = not move.sources[move.concat_axis]
             if stacked:
                 yield (*before, start), array
             start += stacked
         else:
-            stop = start + array.shape[move.joined]
+            stop = start + array.shape[move.concat_axis]
             yield (*before, slice(start, stop)), array
             start = stop
 
 
-def joined(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
+def combine_arrays(answer: Trace | Chain, arrays: Sequence[Any] | None = None) -> Any:
     """Concatenate, stack or broadcast arrays as an answer says.
 
     Without `arrays`, the elements are 0, 1, 2 ... through all operands. Raises `ShapeError` (usage) as `combine_move`
     does, and for more than `MOST_COUNTED` elements.
 
     >>> import shapecalc as sc
-    >>> joined(sc.concat((2, 1), (2, 2), axis=1)).tolist()
+    >>> combine_arrays(sc.concat((2, 1), (2, 2), axis=1)).tolist()
     [[0, 2, 3], [1, 4, 5]]
     """
-    move = joining_move(answer)
+    move = combine_move(answer)
     shapes: Any = move.operands
     if arrays is None:
         sizes = [prod(shape) for shape in shapes]
         count = sum(sizes) + prod(move.shape)  # type: ignore[arg-type]  # all are numbers
-        if count > MOST_COUNTED:
-            raise MOST_COUNTED.passed(f"there are {brief(str(count))} elements")
+        if count > MAX_NUMBERED_ELEMENTS:
+            raise MAX_NUMBERED_ELEMENTS.error(f"there are {truncate(str(count))} elements")
         starts = [sum(sizes[:number]) for number in range(len(sizes))]
         numbered = zip(starts, sizes, shapes, strict=True)
         arrays = [np.arange(start, start + size).reshape(shape) for start, size, shape in numbered]
     output: Any = answer.output
     result = np.empty(output, np.result_type(*arrays))
-    for region, array in filled_parts(answer, arrays):
+    for region, array in iter_output_regions(answer, arrays):
         result[region] = array
     return result
 
 
-def samples(answer: Trace | Chain, data: Source | None = None, others: Sequence[Source] = ()) -> tuple[Sample, Sample]:
+def sample_elements(
+    answer: Trace | Chain, data: Source | None = None, other_sources: Sequence[Source] = ()
+) -> tuple[Sample, Sample]:
     """Return elements of the input and of the output.
 
     They are those of `data`, whose shape is the answer's input, or 0, 1, 2 ... without it. `other_sources` are the data
@@ -366,73 +370,73 @@ def samples(answer: Trace | Chain, data: Source | None = None, others: Sequence[
     more than `MAX_DIMS` dims; `FileError` if the file of `data` does not hold the elements any more.
 
     >>> import shapecalc as sc
-    >>> [sample.elements for sample in samples(sc.transpose((2, 3)))]
+    >>> [sample.read_elements for sample in sample_elements(sc.transpose((2, 3)))]
     [[[0, 1, 2], [3, 4, 5]], [[0, 3], [1, 4], [2, 5]]]
     """
     output = answer.output or ()
     rank = max(len(answer.input), len(output))
-    if rank > MOST_DIMS:
-        raise misuse(f"the elements of at most {MOST_DIMS} dims are shown, and there are {rank}", argument="values")
-    stages = () if combines(answer) and joining_move(answer) else moving_stages(answer)
-    before, index = _sample(answer.input, _index(answer.input), answer.input, data), _index(output)
+    if rank > MAX_DIMS:
+        raise usage_error(f"the elements of at most {MAX_DIMS} dims are shown, and there are {rank}", argument="values")
+    stages = () if has_combine(answer) and combine_move(answer) else stage_moves(answer)
+    before, index = _make_sample(answer.input, _sample_index(answer.input), answer.input, data), _sample_index(output)
     if 0 in output:
-        return before, _shown(output, np.empty([*map(len, _shown_positions(output))]))
-    if combines(answer):
-        array = joined(answer, None if data is None else [source.array for source in (data, *others)])
-        return before, _shown(output, array[index])
+        return before, _sample_of_elements(output, np.empty([*map(len, _sampled_positions(output))]))
+    if has_combine(answer):
+        array = combine_arrays(answer, None if data is None else [source.array for source in (data, *other_sources)])
+        return before, _sample_of_elements(output, array[index])
     for _, shape, move in reversed(stages):
-        index = index_before(index, shape, move)
-    return before, _sample(answer.input, index, output, data)
+        index = index_before_move(index, shape, move)
+    return before, _make_sample(answer.input, index, output, data)
 
 
-def _sample(source: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
+def _make_sample(input_shape: Shape, index: tuple[Any, ...], shape: Shape, data: Source | None) -> Sample:
     """Return the elements of the input at `index` as a sample of a tensor of `shape`.
 
     `source` is the shape of the input.
     """
-    counts = list(map(len, _shown_positions(shape)))
+    counts = list(map(len, _sampled_positions(shape)))
     if 0 in shape:
         elements: Any = np.empty(counts)
     else:
-        flat = np.broadcast_to(np.asarray(ravel(index, source), dtype=np.int64), counts)
-        elements = flat if data is None else elements_at(data, unravel(flat, source))
-    return _shown(shape, elements)
+        flat = np.broadcast_to(np.asarray(ravel(index, input_shape), dtype=np.int64), counts)
+        elements = flat if data is None else read_elements(data, unravel(flat, input_shape))
+    return _sample_of_elements(shape, elements)
 
 
-def _shown(shape: Shape, elements: Any) -> Sample:
+def _sample_of_elements(shape: Shape, elements: Any) -> Sample:
     """Return a sample of a tensor of `shape`, with its gaps."""
-    pairs = zip(_shown_positions(shape), shape, strict=True)
-    gaps = tuple([EDGE if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
+    pairs = zip(_sampled_positions(shape), shape, strict=True)
+    gaps = tuple([EDGE_ITEMS if len(shown) < size else None for shown, size in pairs])  # type: ignore[operator]
     return Sample(shape, np.asarray(elements).tolist(), gaps)
 
 
-def _shown_positions(shape: Any) -> list[list[int]]:
+def _sampled_positions(shape: Any) -> list[list[int]]:
     """Return the positions shown along each axis: all, or the first and last few."""
-    if prod(size or 1 for size in shape) <= MOST_SHOWN:
+    if prod(size or 1 for size in shape) <= MAX_SHOWN:
         return [list(range(size)) for size in shape]
-    axes, room = [], MOST_SHOWN
+    axes, room = [], MAX_SHOWN
     for size in reversed(shape):
-        edge = EDGE if room >= 2 * EDGE else 0
+        edge = EDGE_ITEMS if room >= 2 * EDGE_ITEMS else 0
         ends = [*range(edge), *range(size - edge, size)] if edge else [0]
         axes.append([*range(size)] if size <= 2 * edge else ends)
         room //= len(axes[-1]) or 1
     return axes[::-1]
 
 
-def _index(shape: Any) -> tuple[Any, ...]:
+def _sample_index(shape: Any) -> tuple[Any, ...]:
     """Return index arrays of the elements that are shown; they broadcast together."""
-    shown = _shown_positions(shape)
+    shown = _sampled_positions(shape)
     return np.ix_(*(np.array(positions, dtype=np.int64) for positions in shown)) if shown else ()
 
 
-def carry_out(
+def run_on_file(
     answer: Trace | Chain,
     source: Source,
     target: Path,
     *,
     force: bool,
     tick: Callable[[int], object],
-    others: Sequence[Source] = (),
+    other_sources: Sequence[Source] = (),
 ) -> None:
     """Execute an answer on the array of a file, and write the result to a .npy file.
 
@@ -445,9 +449,9 @@ def carry_out(
     if target.exists() and source.path.exists() and target.samefile(source.path):
         raise FileError(f"{target}: the output is the input file")
     try:
-        with whole_file(target, force=force) as file:
-            write = _write_joined if combines(answer) else _write_array
-            write(file, answer, [source, *others], tick)
+        with atomic_file(target, force=force) as file:
+            write = _write_combination if has_combine(answer) else _write_rearranged
+            write(file, answer, [source, *other_sources], tick)
     except FileExistsError:
         raise FileError(f"{target}: it exists; --force writes over it") from None
     except KilledError as error:
@@ -457,90 +461,90 @@ def carry_out(
         raise FileError(f"{target}: {error.strerror or error}") from None
 
 
-def _write_joined(
+def _write_combination(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
     """Write the result of an answer with several operands."""
-    kinds = {source.kind for source in sources}
+    kinds = {source.numpy_dtype for source in sources}
     if len(kinds) > 1:
         dtypes = " and ".join(sorted(map(str, kinds)))
-        raise misuse(f"the files hold elements of several types: {dtypes}", "write them in one type")
-    out = _mapped(file, tuple(answer.output or ()), sources[0].kind)  # type: ignore[arg-type]
-    for region, array in filled_parts(answer, [copy_of(source, SMALL) for source in sources]):
+        raise usage_error(f"the files hold elements of several types: {dtypes}", "write them in one type")
+    out = _create_npy(file, tuple(answer.output or ()), sources[0].numpy_dtype)  # type: ignore[arg-type]
+    for region, array in iter_output_regions(answer, [load_copy(source, MAX_IN_MEMORY) for source in sources]):
         out[region] = array
         tick(array.nbytes)
 
 
-def _write_array(
+def _write_rearranged(
     file: IO[bytes], answer: Trace | Chain, sources: Sequence[Source], tick: Callable[[int], object]
 ) -> None:
     """Write the result of an answer with one operand."""
     (source,) = sources
     moves = concrete_moves(answer)
-    if moves and isinstance(moves[-1], Dims):
+    if moves and isinstance(moves[-1], ShapeVector):
         vector = run(answer, source.array).array
-        _mapped(file, vector.shape, vector.dtype)[...] = vector
+        _create_npy(file, vector.shape, vector.dtype)[...] = vector
         return
-    out = _mapped(file, tuple(answer.output or ()), source.kind)  # type: ignore[arg-type]
-    if source.mapped is not None and source.array.nbytes > SMALL and FORKS:
+    out = _create_npy(file, tuple(answer.output or ()), source.numpy_dtype)  # type: ignore[arg-type]
+    if source.mapped_file is not None and source.array.nbytes > MAX_IN_MEMORY and CAN_FORK:
         _fill_in_child(out, source, moves, tick)
     else:
-        _fill(out, copy_of(source, SMALL), moves, tick)
+        _fill_output(out, load_copy(source, MAX_IN_MEMORY), moves, tick)
 
 
-def _fill_in_child(out: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
+def _fill_in_child(output: Any, source: Source, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output in a child process.
 
     Raises `FileError` if the input is truncated, which kills the child.
     """
-    before = stamp(source.path)
+    before = file_stamp(source.path)
     try:
-        do_in_child(lambda tell: _fill(out, source.array, moves, tell), tick)
+        run_in_child(lambda tell: _fill_output(output, source.array, moves, tell), tick)
     except KilledError:
-        if stamp(source.path) != before:
-            raise cut_short(source) from None
+        if file_stamp(source.path) != before:
+            raise truncation_error(source) from None
         raise
 
 
-def _fill(out: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
+def _fill_output(output: Any, array: Any, moves: Any, tick: Callable[[int], object]) -> None:
     """Fill a mapped output.
 
     All copies but the last go to scratch files, so that they take no memory.
     """
     plan = plan_moves(moves, array.shape, array.strides, array.itemsize)
     for copy in plan.copies[:-1]:
-        array = _scratch_copy(NUMPY.view(array, copy.source), copy.pieces, tick)
+        array = _copy_to_scratch(NUMPY.view(array, copy.source), copy.pieces, tick)
     if plan.copies:
         copy = plan.copies[-1]
         last = NUMPY.view(array, copy.source)
-        if prod(copy.shape) == out.size and plan.is_contiguous:
-            copy_into(out.reshape(copy.shape), last, tick, copy.pieces)
+        if prod(copy.shape) == output.size and plan.is_contiguous:
+            copy_into(output.reshape(copy.shape), last, tick, copy.pieces)
             return
-        array = _scratch_copy(last, copy.pieces, tick)
-    copy_into(out, NUMPY.view(array, plan.view), tick)
+        array = _copy_to_scratch(last, copy.pieces, tick)
+    copy_into(output, NUMPY.view(array, plan.view), tick)
 
 
-def _scratch_copy(view: Any, pieces: Pieces | None, tick: Callable[[int], object]) -> Any:
-    shape = pieced(view.shape, pieces)
+def _copy_to_scratch(view: Any, pieces: Pieces | None, tick: Callable[[int], object]) -> Any:
+    shape = copy_shape(view.shape, pieces)
     with tempfile.TemporaryFile() as file:
-        _reserve(file, max(prod(shape) * view.itemsize, 1))
+        _reserve_space(file, max(prod(shape) * view.itemsize, 1))
         copied = np.memmap(file, view.dtype, "r+", 0, shape)
     copy_into(copied, view, tick, pieces)
     return copied
 
 
-def _mapped(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
+def _create_npy(file: IO[bytes], shape: tuple[int, ...], dtype: Any) -> Any:
     """Write the header of a .npy file and return its mapped array, to be filled."""
-    write_header(file, shape, dtype)
+    write_npy_header(file, shape, dtype)
     start, size = file.tell(), prod(shape) * dtype.itemsize
     file.flush()
     if not size:
         return np.empty(shape, dtype)
-    _reserve(file, start + size)
+    _reserve_space(file, start + size)
     return np.memmap(file, dtype, "r+", start, shape or (1,)).reshape(shape)
 
 
-def _reserve(file: IO[bytes], size: int) -> None:
+def _reserve_space(file: IO[bytes], size: int) -> None:
     """Extend a file to `size` bytes.
 
     Where the system can reserve disk space, a full disk raises here and not when the mapping is written.

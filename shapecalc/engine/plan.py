@@ -15,21 +15,21 @@ from math import prod
 from operator import mul
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.conditions import Known
-from shapecalc.core.dims import total
-from shapecalc.core.layout import Atom, Axes, View, merge
-from shapecalc.core.limits import MOST_LOOKED, MOST_MIXED
-from shapecalc.core.moves import Combine, Dims, Move, Pick, Reshape, Roll, Take
-from shapecalc.core.problem import misuse
+from shapecalc.core.conditions import Assumptions
+from shapecalc.core.dims import sum_terms
+from shapecalc.core.layout import Atom, StridedAxes, View, merge_atoms
+from shapecalc.core.limits import MAX_COPY_SEARCH, MAX_MIXED_STAGES
+from shapecalc.core.moves import Combine, Move, Reshape, Roll, ShapeVector, StridedSlice, Take
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 
-Sizes = tuple[int, ...]
-Pieces = tuple[int, tuple[tuple[int, int], ...]]
+IntTuple = tuple[int, ...]
+AxisPieces = tuple[int, tuple[tuple[int, int], ...]]
 """An axis of the source, and the (start, length) of its pieces, in output order."""
-Stages = tuple[tuple[int, View], ...]
+IndexedViews = tuple[tuple[int, View], ...]
 """Views of a buffer, each with the number of moves applied up to there."""
 
-MENDING = (Reshape, Pick)
+UNMIXING_MOVES = (Reshape, StridedSlice)
 """The moves after which mixed axes can be a plain view again."""
 
 
@@ -40,32 +40,32 @@ class StridedView(Record):
     backwards and the view starts before it.
     """
 
-    shape: Sizes
-    strides: Sizes
+    shape: IntTuple
+    strides: IntTuple
     offset: int = 0
 
 
-class Copy(Record):
+class BufferCopy(Record):
     """A copy of a view into a new C-contiguous buffer.
 
     Axes of `source` are merged where one stride steps through them.
     """
 
     source: StridedView
-    culprits: tuple[int, int] | None
+    blocking_strides: tuple[int, int] | None
     """Two strides, in bytes, that cannot be one; None if the copy takes pieces."""
-    pieces: Pieces | None = None
+    pieces: AxisPieces | None = None
 
     @property
-    def shape(self) -> Sizes:
+    def shape(self) -> IntTuple:
         """The shape of the new buffer."""
-        return pieced(self.source.shape, self.pieces)
+        return copy_shape(self.source.shape, self.pieces)
 
 
 class Plan(Record):
     """The copies of an array, executed in order, and the view of the last buffer."""
 
-    copies: tuple[Copy, ...]
+    copies: tuple[BufferCopy, ...]
     view: StridedView
     stages: tuple[StridedView, ...]
     """The shape after each move, with the strides of a view of the data there.
@@ -87,10 +87,13 @@ class Plan(Record):
     @property
     def is_contiguous(self) -> bool:
         """Whether the last view is C-contiguous."""
-        return 0 in self.view.shape or steps(axes_of(self.view.shape, self.view.strides))[1] in ((), (self.itemsize,))
+        return 0 in self.view.shape or merge_axes(axes_from_strides(self.view.shape, self.view.strides))[1] in (
+            (),
+            (self.itemsize,),
+        )
 
     @property
-    def repeats(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether the last view reads an element several times."""
         pairs = zip(self.view.shape, self.view.strides, strict=True)
         return 0 not in self.view.shape and any(size > 1 and not stride for size, stride in pairs)
@@ -105,100 +108,110 @@ class BufferView(Record):
     """The number of moves applied at its end."""
     is_copied: bool
     """Whether the view is then copied into a new C-contiguous buffer."""
-    stages: Stages
+    views: IndexedViews
     """The view after each of the moves."""
-    roll: Roll | Take | None = None
+    piecewise_move: Roll | Take | None = None
     """The last move, if it is a roll or an irregular take, which the copy executes."""
 
 
-class _Search:
+class _CopySearch:
     """A memoized search for the views with the fewest copies.
 
     All solutions that copy the data before the same move continue in the same way, so each continuation is searched
     once.
     """
 
-    def __init__(self, moves: tuple[Move, ...], shapes: tuple[Sizes, ...], itemsize: int) -> None:
+    def __init__(self, moves: tuple[Move, ...], shapes: tuple[IntTuple, ...], itemsize: int) -> None:
         self.moves, self.shapes, self.itemsize = moves, shapes, itemsize
-        self.copied: dict[int, tuple[BufferView, ...]] = {}
-        self.left = int(MOST_LOOKED)
-        self.mending = max([index + 1 for index, move in enumerate(moves) if isinstance(move, MENDING)], default=0)
+        self.views_after_copies: dict[int, tuple[BufferView, ...]] = {}
+        self.budget = int(MAX_COPY_SEARCH)
+        self.last_unmixing = max(
+            [index + 1 for index, move in enumerate(moves) if isinstance(move, UNMIXING_MOVES)], default=0
+        )
 
-    def best(self, place: int, view: View) -> tuple[BufferView, ...]:
+    def best_views(self, start: int, view: View) -> tuple[BufferView, ...]:
         """Return the best views from move `start` on, where `view` is the current view."""
-        stages = tuple(self._stages(place, view))
-        if stages[-1][0] == len(self.moves) and stages[-1][1].is_plain:
-            return (self._end(stages, len(stages)),)
-        choices = self._choices(place, stages)
+        stages = tuple(self._iter_views(start, view))
+        if stages[-1][0] == len(self.moves) and stages[-1][1].is_strided:
+            return (self._end_view(stages, len(stages)),)
+        choices = self._iter_solutions(start, stages)
         last = next(choices)
         minimum = (
             1,
-            min(map(prod, self.shapes[place:])),
+            min(map(prod, self.shapes[start:])),
         )  # if the last choice needs one smallest copy, no other is better
         return last if self._cost(last) == minimum else min((last, *choices), key=self._cost)
 
-    def _stages(self, place: int, view: View) -> Iterator[tuple[int, View]]:
+    def _iter_views(self, start: int, view: View) -> Iterator[tuple[int, View]]:
         """Yield the views from move `start` on, until only a copy can go on.
 
         That is before a move that only a copy can execute, and where no plain view can follow.
         """
-        yield place, view
+        yield start, view
         mixed = 0
-        for index in range(place, len(self.moves)):
-            mixed = 0 if view.is_plain else mixed + 1
-            if self._roll(index) or (mixed and (index >= self.mending or mixed > MOST_MIXED or self.left < 0)):
+        for index in range(start, len(self.moves)):
+            mixed = 0 if view.is_strided else mixed + 1
+            if self._piecewise_move(index) or (
+                mixed and (index >= self.last_unmixing or mixed > MAX_MIXED_STAGES or self.budget < 0)
+            ):
                 return
-            self.left -= mixed
-            view = self._after(view, index)
+            self.budget -= mixed
+            view = self._view_after(view, index)
             yield index + 1, view
 
-    def _after(self, view: View, at: int) -> View:
+    def _view_after(self, view: View, index: int) -> View:
         """Return the view after a move; any contiguous view if it is empty."""
-        if 0 in self.shapes[at + 1]:
-            return View(contiguous_axes(self.shapes[at + 1], self.itemsize))
-        if isinstance(self.moves[at], Roll):
+        if 0 in self.shapes[index + 1]:
+            return View(contiguous_axes(self.shapes[index + 1], self.itemsize))
+        if isinstance(self.moves[index], Roll):
             return view
-        view = view.after(self.moves[at], self.shapes[at], Known())
-        return view if view.is_plain or not isinstance(self.moves[at], MENDING) else view.normal(Known())
+        view = view.apply_move(self.moves[index], self.shapes[index], Assumptions())
+        return (
+            view
+            if view.is_strided or not isinstance(self.moves[index], UNMIXING_MOVES)
+            else view.normalize(Assumptions())
+        )
 
-    def _roll(self, at: int) -> Roll | Take | None:
+    def _piecewise_move(self, index: int) -> Roll | Take | None:
         """Return the move if only a copy can execute it: a roll or an irregular take.
 
         Returns None for other moves, and for a roll that moves no element.
         """
-        move, sizes = self.moves[at], self.shapes[at]
+        move, sizes = self.moves[index], self.shapes[index]
         if isinstance(move, Take):
-            return move if move.regular is None and 0 not in sizes else None
+            return move if move.start_and_step is None and 0 not in sizes else None
         return move if isinstance(move, Roll) and 0 not in sizes and move.shift % sizes[move.axis] else None
 
-    def _choices(self, place: int, stages: Stages) -> Iterator[tuple[BufferView, ...]]:
+    def _iter_solutions(self, start: int, views: IndexedViews) -> Iterator[tuple[BufferView, ...]]:
         """Yield the solutions that copy at each plain view, from the last of them on."""
-        for count in range(len(stages), 0, -1):
-            index, view = stages[count - 1]
-            if not view.is_plain:
+        for count in range(len(views), 0, -1):
+            index, view = views[count - 1]
+            if not view.is_strided:
                 continue
-            roll = self._roll(index) if index < len(self.moves) else None
-            if roll and not blocking_pair((view.axes[roll.axis],)):
-                yield (self._rolled(stages[:count], roll), *self.after_copy(index + 1))
-            elif index > place or place not in self.copied:
-                yield (self._end(stages, count, is_copied=True), *self.after_copy(index))
+            roll = self._piecewise_move(index) if index < len(self.moves) else None
+            if roll and not find_blocking_strides((view.axes[roll.axis],)):
+                yield (self._end_piecewise(views[:count], roll), *self.best_after_copy(index + 1))
+            elif index > start or start not in self.views_after_copies:
+                yield (self._end_view(views, count, is_copied=True), *self.best_after_copy(index))
 
-    def after_copy(self, place: int) -> tuple[BufferView, ...]:
+    def best_after_copy(self, start: int) -> tuple[BufferView, ...]:
         """Return the best views from move `start` on, if the data were copied before it."""
-        if place not in self.copied:
-            self.copied[place] = ()
-            self.copied[place] = self.best(place, View(contiguous_axes(self.shapes[place], self.itemsize)))
-        return self.copied[place]
+        if start not in self.views_after_copies:
+            self.views_after_copies[start] = ()
+            self.views_after_copies[start] = self.best_views(
+                start, View(contiguous_axes(self.shapes[start], self.itemsize))
+            )
+        return self.views_after_copies[start]
 
-    def _end(self, stages: Stages, count: int, *, is_copied: bool = False) -> BufferView:
-        end, view = stages[count - 1]
-        needed = end == len(self.moves) and 0 not in self.shapes[end] and blocking_pair(view.axes) is not None
-        return BufferView(view, end, is_copied or needed, stages[1:count])
+    def _end_view(self, views: IndexedViews, count: int, *, is_copied: bool = False) -> BufferView:
+        end, view = views[count - 1]
+        needed = end == len(self.moves) and 0 not in self.shapes[end] and find_blocking_strides(view.axes) is not None
+        return BufferView(view, end, is_copied or needed, views[1:count])
 
-    def _rolled(self, stages: Stages, roll: Roll | Take) -> BufferView:
-        end, view = stages[-1]
+    def _end_piecewise(self, views: IndexedViews, move: Roll | Take) -> BufferView:
+        end, view = views[-1]
         after = View(contiguous_axes(self.shapes[end + 1], self.itemsize))
-        return BufferView(view, end + 1, True, (*stages[1:], (end + 1, after)), roll)
+        return BufferView(view, end + 1, True, (*views[1:], (end + 1, after)), move)
 
     def _cost(self, views: tuple[BufferView, ...]) -> tuple[int, int]:
         """Return the number of copies, and the number of elements that they copy."""
@@ -212,17 +225,17 @@ def concrete_moves(answer: Trace | Chain) -> tuple[Move, ...]:
     Raises `ShapeError` (usage) if the answer is refused, has names, or combines operands or windows.
     """
     if any(isinstance(move, Combine) for move in answer.moves):
-        raise misuse("an array is moved by itself, and this answer combines operands or computes elements")
-    if answer.concrete:
+        raise usage_error("an array is moved by itself, and this answer combines operands or computes elements")
+    if answer.is_concrete:
         return answer.moves
     if answer.output is None:
-        raise misuse("the request is refused, so there is nothing to carry out")
-    raise misuse("names have no size", "give the sizes with --where")
+        raise usage_error("the request is refused, so there is nothing to carry out")
+    raise usage_error("names have no size", "give the sizes with --where")
 
 
 @lru_cache(maxsize=256)
 def plan_moves(
-    moves: tuple[Move, ...], shape: Sizes, strides: Sizes, itemsize: int, *, contiguous: bool = False
+    moves: tuple[Move, ...], shape: IntTuple, strides: IntTuple, itemsize: int, *, contiguous: bool = False
 ) -> Plan:
     """Return the plan for `moves` on an array of `shape` and `strides`, in bytes.
 
@@ -234,60 +247,60 @@ def plan_moves(
     >>> plan_moves((Reshape((3, 2)), Permute((1, 0))), (2, 3), (12, 4), 4).verdict
     'view'
     """
-    moves = tuple([move for move in moves if not isinstance(move, Dims)])
-    shapes = tuple(accumulate(moves, _sizes, initial=shape))
-    copies, stages, view = list[Copy](), list[StridedView](), view_of(shape, strides)
-    for part in fewest_copies(moves, shapes, view, itemsize):
-        stages += [_strided_view(shapes[done], partial, itemsize) for done, partial in part.stages]
+    moves = tuple([move for move in moves if not isinstance(move, ShapeVector)])
+    shapes = tuple(accumulate(moves, _shape_after, initial=shape))
+    copies, stages, view = list[BufferCopy](), list[StridedView](), view_from_strides(shape, strides)
+    for part in minimize_copies(moves, shapes, view, itemsize):
+        stages += [_make_strided_view(shapes[done], partial, itemsize) for done, partial in part.views]
         view = part.view
-        if part.roll:
-            copies.append(_pieced_copy(view, part.roll))
+        if part.piecewise_move:
+            copies.append(_make_piecewise_copy(view, part.piecewise_move))
         elif part.is_copied:
-            copies.append(_copy(view))
+            copies.append(_make_copy(view))
         if part.is_copied:
             view = View(contiguous_axes(shapes[part.end], itemsize))
-    plan = Plan(tuple(copies), _strided_view(shapes[-1], view, itemsize), tuple(stages), itemsize)
+    plan = Plan(tuple(copies), _make_strided_view(shapes[-1], view, itemsize), tuple(stages), itemsize)
     if not contiguous or plan.is_contiguous:
         return plan
     last = StridedView(shapes[-1], byte_strides(shapes[-1], itemsize))
-    return Plan((*copies, _copy(view)), last, plan.stages, itemsize)
+    return Plan((*copies, _make_copy(view)), last, plan.stages, itemsize)
 
 
-def _sizes(before: Sizes, move: Move) -> Sizes:
-    return tuple([dim for dim in move.after(before) if isinstance(dim, int)])
+def _shape_after(before: IntTuple, move: Move) -> IntTuple:
+    return tuple([dim for dim in move.output_shape(before) if isinstance(dim, int)])
 
 
-def _copy(view: View) -> Copy:
+def _make_copy(view: View) -> BufferCopy:
     together = tuple([atom for axis in view.axes for atom in axis])
-    culprits = blocking_pair(view.axes) or blocking_pair((together,)) or (0, 0)
-    return Copy(StridedView(*steps(view.axes), view.first), culprits)
+    culprits = find_blocking_strides(view.axes) or find_blocking_strides((together,)) or (0, 0)
+    return BufferCopy(StridedView(*merge_axes(view.axes), view.first_index), culprits)
 
 
-def pieced(shape: Sizes, pieces: Pieces | None) -> Sizes:
+def copy_shape(source_shape: IntTuple, pieces: AxisPieces | None) -> IntTuple:
     """Return the shape of a copy of a source of `shape`."""
     if pieces is None:
-        return shape
-    return (*shape[: pieces[0]], sum([count for _, count in pieces[1]]), *shape[pieces[0] + 1 :])
+        return source_shape
+    return (*source_shape[: pieces[0]], sum([count for _, count in pieces[1]]), *source_shape[pieces[0] + 1 :])
 
 
-def _pieced_copy(view: View, roll: Roll | Take) -> Copy:
+def _make_piecewise_copy(view: View, move: Roll | Take) -> BufferCopy:
     """Return the copy that executes a roll or a take along an axis of one stride."""
-    cuts = (0, roll.axis, roll.axis + 1, len(view.axes))
-    (before, outer), (rolled, own), (after, inner) = (steps(view.axes[start:end]) for start, end in pairwise(cuts))
-    source = StridedView(before + rolled + after, outer + own + inner, view.first)
-    return Copy(source, None, (len(before), tuple(roll.pieces(rolled[0]))))
+    cuts = (0, move.axis, move.axis + 1, len(view.axes))
+    (before, outer), (rolled, own), (after, inner) = (merge_axes(view.axes[start:end]) for start, end in pairwise(cuts))
+    source = StridedView(before + rolled + after, outer + own + inner, view.first_index)
+    return BufferCopy(source, None, (len(before), tuple(move.segments(rolled[0]))))
 
 
-def _strided_view(sizes: Sizes, view: View, itemsize: int) -> StridedView:
+def _make_strided_view(shape: IntTuple, view: View, itemsize: int) -> StridedView:
     """Return the strided view of a shape, contiguous if an axis needs several strides."""
-    strides = [steps((axis,))[1] for axis in view.axes] if view.is_plain else []
-    if 0 in sizes or not view.is_plain or any(len(axis) > 1 for axis in strides):
-        view = View(contiguous_axes(sizes, itemsize))
-        strides = [steps((axis,))[1] for axis in view.axes]
-    return StridedView(sizes, tuple([axis[0] if axis else itemsize for axis in strides]), view.first)
+    strides = [merge_axes((axis,))[1] for axis in view.axes] if view.is_strided else []
+    if 0 in shape or not view.is_strided or any(len(axis) > 1 for axis in strides):
+        view = View(contiguous_axes(shape, itemsize))
+        strides = [merge_axes((axis,))[1] for axis in view.axes]
+    return StridedView(shape, tuple([axis[0] if axis else itemsize for axis in strides]), view.first_index)
 
 
-def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:
+def axes_from_strides(shape: Sequence[int], strides: Sequence[int]) -> StridedAxes:
     """Return the axes of an array: one atom each, none for a size of 1.
 
     `strides` are in bytes.
@@ -295,22 +308,22 @@ def axes_of(shape: Sequence[int], strides: Sequence[int]) -> Axes:
     return tuple([(Atom(size, stride),) if size != 1 else () for size, stride in zip(shape, strides, strict=True)])
 
 
-def view_of(shape: Sequence[int], strides: Sequence[int]) -> View:
+def view_from_strides(shape: Sequence[int], strides: Sequence[int]) -> View:
     """Return an array as a view of its buffer, relative to its own first element.
 
-    >>> view_of((3,), (-4,)).first
+    >>> view_from_strides((3,), (-4,)).first
     0
     """
-    view = View(axes_of(shape, strides))
-    return View(view.axes, total((-view.first,)))
+    view = View(axes_from_strides(shape, strides))
+    return View(view.axes, sum_terms((-view.first_index,)))
 
 
-def contiguous_axes(shape: Sequence[int], itemsize: int) -> Axes:
+def contiguous_axes(shape: Sequence[int], itemsize: int) -> StridedAxes:
     """Return the axes of a C-contiguous array of `shape`; `itemsize` is in bytes."""
-    return axes_of(shape, byte_strides(shape, itemsize))
+    return axes_from_strides(shape, byte_strides(shape, itemsize))
 
 
-def byte_strides(shape: Sequence[int], itemsize: int) -> Sizes:
+def byte_strides(shape: Sequence[int], itemsize: int) -> IntTuple:
     """Return the strides of a C-contiguous array of `shape`, in bytes.
 
     >>> byte_strides((2, 3, 4), 4)
@@ -319,40 +332,42 @@ def byte_strides(shape: Sequence[int], itemsize: int) -> Sizes:
     return tuple(accumulate(reversed(shape), mul, initial=itemsize))[-2::-1]
 
 
-def steps(axes: Axes) -> tuple[Sizes, Sizes]:
+def merge_axes(axes: StridedAxes) -> tuple[IntTuple, IntTuple]:
     """Merge axes where one stride steps through them; return sizes and strides.
 
     The strides are in bytes, as those of the atoms.
 
-    >>> steps(((Atom(2, 12),), (Atom(3, 4),)))
+    >>> merge_axes(((Atom(2, 12),), (Atom(3, 4),)))
     ((6,), (4,))
     """
-    atoms = merge([atom for axis in axes for atom in axis])
+    atoms = merge_atoms([atom for axis in axes for atom in axis])
     sizes, strides = tuple([atom.size for atom in atoms]), tuple([atom.stride for atom in atoms])
     return sizes, strides  # type: ignore[return-value]  # in memory, all of them are numbers
 
 
-def blocking_pair(axes: Axes) -> tuple[int, int] | None:
+def find_blocking_strides(axes: StridedAxes) -> tuple[int, int] | None:
     """Return the first two strides, in bytes, of an axis that needs several.
 
     Returns None if every axis has one stride.
     """
     for axis in axes:
-        strides = steps((axis,))[1] if len(axis) > 1 else ()
+        strides = merge_axes((axis,))[1] if len(axis) > 1 else ()
         if len(strides) > 1:
             return strides[0], strides[1]
     return None
 
 
-def fewest_copies(
-    moves: tuple[Move, ...], shapes: tuple[Sizes, ...], view: View, itemsize: int
+def minimize_copies(
+    moves: tuple[Move, ...], shapes: tuple[IntTuple, ...], view: View, itemsize: int
 ) -> tuple[BufferView, ...]:
     """Return the views that execute `moves` with the fewest copies.
 
     Of several such solutions, the one that copies the fewest bytes is returned. `shapes` are those before and after
     each move, `view` is the array.
     """
-    search = _Search(moves, shapes, itemsize)
-    for start in range(len(moves), 0, -1) if len(moves) > MOST_MIXED else ():  # backwards, so that recursion stays flat
-        search.after_copy(start)
-    return search.best(0, view)
+    search = _CopySearch(moves, shapes, itemsize)
+    for start in (
+        range(len(moves), 0, -1) if len(moves) > MAX_MIXED_STAGES else ()
+    ):  # backwards, so that recursion stays flat
+        search.best_after_copy(start)
+    return search.best_views(0, view)

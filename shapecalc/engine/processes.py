@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from typing import Self
 
-    Tick = Callable[[int], object]
+    ProgressCallback = Callable[[int], object]
 
-GROUPS = Path("/sys/fs/cgroup")
+CGROUP_ROOT = Path("/sys/fs/cgroup")
 """The mount point of Linux control groups."""
-MANY = 1 << 16
+UNLIMITED_CORES = 1 << 16
 """More cores than any machine has: no limit."""
-ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+TERMINATION_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that terminate a program."""
 HEADROOM = 192 << 20
 """The bytes that libraries may allocate beyond the limit of a run.
 
 With the memory of a started Python, that is 256 MiB.
 """
-STACK = 1 << 20
+STACK_BYTES = 1 << 20
 """The stack size of a thread under a memory limit, which counts all of it."""
-FORKS = hasattr(os, "fork")
+CAN_FORK = hasattr(os, "fork")
 """Whether the system supports `fork`."""
 
 
-class Endings:
+class SignalGuard:
     """A context in which the first termination signal raises `KeyboardInterrupt`.
 
     Later signals are ignored, so that they do not interrupt the cleanup. A signal that the program was started to
@@ -43,22 +43,22 @@ class Endings:
     """
 
     def __enter__(self) -> Self:
-        self.asked = False
-        ours = ENDING if threading.current_thread() is threading.main_thread() else ()
+        self.is_interrupted = False
+        ours = TERMINATION_SIGNALS if threading.current_thread() is threading.main_thread() else ()
         usual = (signal.SIG_DFL, signal.default_int_handler)
         self._before = {number: before for number in ours if (before := signal.getsignal(number)) in usual}
         for number in self._before:
-            signal.signal(number, self.end)
+            signal.signal(number, self.interrupt)
         return self
 
     def __exit__(self, *error: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
 
-    def end(self, number: int, frame: object) -> None:
+    def interrupt(self, number: int, frame: object) -> None:
         """Raise `KeyboardInterrupt` for the first signal."""
-        if not self.asked:
-            self.asked = True
+        if not self.is_interrupted:
+            self.is_interrupted = True
             raise KeyboardInterrupt
 
 
@@ -73,30 +73,32 @@ def count_cores() -> int:
     kernel's document of control groups, version 2, `cpu.max`.
     """
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(bound, _paid()))
+    return max(1, min(bound, _own_core_quota()))
 
 
 @cache
-def _paid() -> int:
+def _own_core_quota() -> int:
     """Return the CPU quota of this process in cores, rounded up."""
     try:
-        return paid_cores(Path("/proc/self/cgroup").read_text(), GROUPS)
+        return read_core_quota(Path("/proc/self/cgroup").read_text(), CGROUP_ROOT)
     except OSError:
-        return MANY  # no control groups
+        return UNLIMITED_CORES  # no control groups
 
 
-def paid_cores(text: str, groups: Path) -> int:
+def read_core_quota(cgroup_text: str, root: Path) -> int:
     """Return the tightest CPU quota of nested control groups, in cores, rounded up.
 
     `cgroup_text` is the content of `/proc/self/cgroup`.
     """
-    names = [line.removeprefix("0::/") for line in text.splitlines() if line.startswith("0::/")]
-    files = [groups / folder / "cpu.max" for name in names for folder in Path(name, "_").parents]
+    names = [line.removeprefix("0::/") for line in cgroup_text.splitlines() if line.startswith("0::/")]
+    files = [root / folder / "cpu.max" for name in names for folder in Path(name, "_").parents]
     limits = [file.read_text().split() for file in files if file.is_file()]
-    return min([max(1, -(-int(quota) // int(period))) for quota, period in limits if quota != "max"], default=MANY)
+    return min(
+        [max(1, -(-int(quota) // int(period))) for quota, period in limits if quota != "max"], default=UNLIMITED_CORES
+    )
 
 
-def bound_memory(most: int) -> tuple[int, int] | None:
+def limit_memory(max_bytes: int) -> tuple[int, int] | None:
     """Limit the memory of this process to `max_bytes` plus a headroom for libraries.
 
     An allocation beyond it raises `MemoryError`. Mapped files do not count. Returns the previous limits; None if the
@@ -110,16 +112,16 @@ def bound_memory(most: int) -> tuple[int, int] | None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    soft = min([limit for limit in (*before, used + most + HEADROOM) if limit != resource.RLIM_INFINITY])
+    soft = min([limit for limit in (*before, used + max_bytes + HEADROOM) if limit != resource.RLIM_INFINITY])
     resource.setrlimit(resource.RLIMIT_DATA, (soft, before[1]))
-    threading.stack_size(STACK)
+    threading.stack_size(STACK_BYTES)
     return before
 
 
 @contextmanager
-def memory_bounded(most: int) -> Iterator[None]:
+def memory_limit(max_bytes: int) -> Iterator[None]:
     """Limit the memory of this process inside a block."""
-    before = bound_memory(most)
+    before = limit_memory(max_bytes)
     try:
         yield
     finally:
@@ -131,9 +133,11 @@ def memory_bounded(most: int) -> Iterator[None]:
 
 
 @contextmanager
-def endings_waiting() -> Iterator[None]:
+def block_signals() -> Iterator[None]:
     """Block the termination signals inside a block, where the system can."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING) if hasattr(signal, "pthread_sigmask") else None
+    before = (
+        signal.pthread_sigmask(signal.SIG_BLOCK, TERMINATION_SIGNALS) if hasattr(signal, "pthread_sigmask") else None
+    )
     try:
         yield
     finally:
@@ -142,29 +146,29 @@ def endings_waiting() -> Iterator[None]:
 
 
 @contextmanager
-def child_starting() -> Iterator[None]:
+def block_signals_at_fork() -> Iterator[None]:
     """Block the termination signals while a child process starts.
 
     The child must not receive one before it has called `ignore_termination`. Python warns of threads that a forked
     child does not have; the child needs none of them.
     """
-    with endings_waiting(), warnings.catch_warnings():
+    with block_signals(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
 
 
-def leave_to_parent() -> None:
+def ignore_termination() -> None:
     """Ignore the termination signals in a child process.
 
     They are sent to the whole process group, and the parent decides when a child ends.
     """
-    for number in ENDING:
+    for number in TERMINATION_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, TERMINATION_SIGNALS)
 
 
-def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
+def run_in_child(work: Callable[[ProgressCallback], object], tick: ProgressCallback) -> None:
     """Run `work` in a child process; call `tick` in this process.
 
     A process that reads a mapped file is killed if the file is truncated; here that only ends the child. Errors of
@@ -174,9 +178,9 @@ def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
 
     context = get_context("fork")
     here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_work, args=(work, here, there), daemon=True)
+    child = context.Process(target=_run_child, args=(work, here, there), daemon=True)
     with here:
-        with there, child_starting():
+        with there, block_signals_at_fork():
             child.start()
         try:
             while (message := here.recv()) is not None:
@@ -194,21 +198,21 @@ def do_in_child(work: Callable[[Tick], object], tick: Tick) -> None:
             child.join()
 
 
-def _work(work: Callable[[Tick], object], here: Connection, there: Connection) -> None:
+def _run_child(work: Callable[[ProgressCallback], object], receiver: Connection, sender: Connection) -> None:
     """Run `work` in the child; send its ticks, then its error or None, to the parent.
 
     Several threads may send, because a pipe does not interleave short messages. If the parent is gone, the child ends.
     """
     import resource
 
-    here.close()
-    leave_to_parent()
+    receiver.close()
+    ignore_termination()
     # a kill by SIGBUS is expected: it must leave no core file, and faulthandler must print nothing
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     signal.signal(signal.SIGBUS, signal.SIG_DFL)
     with suppress(BrokenPipeError):
         try:
-            work(there.send)
-            there.send(None)
+            work(sender.send)
+            sender.send(None)
         except Exception as error:  # raised again in the parent
-            there.send(error)
+            sender.send(error)

@@ -16,22 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from shapecalc.engine.processes import Endings
+from shapecalc.engine.processes import SignalGuard
 
 try:
     import fcntl
 except ImportError:  # Windows, where an open file cannot be removed or renamed
     fcntl = None  # type: ignore[assignment]
 
-UNNAMED = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
+TMPFILE_FLAG = getattr(os, "O_TMPFILE", 0) if Path("/proc/self/fd").exists() else 0
 """The flag that opens an unnamed file to be linked by `/proc`; 0 if not supported."""
-READ_AND_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)
-WITHOUT_WAITING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-UNFINISHED = ".partial"
+READ_WRITE_FLAGS = os.O_RDWR | getattr(os, "O_BINARY", 0)
+NO_WAIT_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+PARTIAL_SUFFIX = ".partial"
 """The suffix of incomplete files in a folder."""
-RANDOM = 8
+RANDOM_BYTES = 8
 """The number of random bytes in the name of a part."""
-LONGEST_NAME = 40
+MAX_NAME_LENGTH = 40
 """The most characters of a target and a host in the name of a part.
 
 File systems allow 255 bytes.
@@ -39,7 +39,9 @@ File systems allow 255 bytes.
 
 
 @contextmanager
-def whole_file(target: Path, *, force: bool = False, wanted: Callable[[], bool] = lambda: True) -> Iterator[IO[bytes]]:
+def atomic_file(
+    target: Path, *, force: bool = False, should_commit: Callable[[], bool] = lambda: True
+) -> Iterator[IO[bytes]]:
     """Yield a file to write, which becomes `target` when the block ends.
 
     It is discarded if `should_commit` then returns False. With `force` it replaces a regular file, keeps that file's
@@ -48,26 +50,26 @@ def whole_file(target: Path, *, force: bool = False, wanted: Callable[[], bool] 
     and for a file that cannot be written.
     """
     place = Path(os.path.realpath(target)) if force else target
-    _check_place(place, force=force)
-    _remove_left_over_parts(place)
-    with Endings() as endings, _unseen_file(place) as (file, part):
+    _check_target(place, force=force)
+    _remove_stale_parts(place)
+    with SignalGuard() as endings, _open_part(place) as (file, part):
         yield file
         file.flush()
         os.fsync(file.fileno())
-        if endings.asked:
+        if endings.is_interrupted:
             raise KeyboardInterrupt
-        if wanted():
-            _check_place(place, force=force)
-            (_take_place if force else _take_name)(file, part, place)
+        if should_commit():
+            _check_target(place, force=force)
+            (_replace_target if force else _link_target)(file, part, place)
 
 
-def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
+def write_atomically(target: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file atomically.
 
     Raises `OSError` with one line that names the file and the reason.
     """
     try:
-        with whole_file(target, force=force) as file:
+        with atomic_file(target, force=force) as file:
             file.write(data)
     except FileExistsError:
         raise FileExistsError(f"{target}: it exists") from None
@@ -75,27 +77,27 @@ def write_whole(target: Path, data: bytes, *, force: bool = False) -> None:
         raise OSError(f"{target}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def name_folder(folder: Path, target: Path, aside: Path) -> None:
+def replace_folder(folder: Path, target: Path, backup: Path) -> None:
     """Rename a complete folder to `target`; move an existing target to `backup`.
 
     If that is interrupted, the existing target gets its name back. Raises `OSError` if a folder cannot be renamed.
     """
     try:
         if os.path.lexists(target):
-            target.rename(aside)
+            target.rename(backup)
         folder.rename(target)
     except BaseException:
-        take_back(target, aside)
+        restore_backup(target, backup)
         raise
 
 
-def take_back(target: Path, aside: Path) -> None:
+def restore_backup(target: Path, backup: Path) -> None:
     """Rename the backup to the target if there is no target."""
-    if os.path.lexists(aside) and not os.path.lexists(target):
-        aside.rename(target)
+    if os.path.lexists(backup) and not os.path.lexists(target):
+        backup.rename(target)
 
 
-def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:
+def write_files(files: Iterable[tuple[Path, Any]]) -> list[Path]:
     """Write files of a private folder, and return their paths.
 
     Each file is on the disk before it gets its name. A killed writer leaves files with the suffix `PARTIAL_SUFFIX`.
@@ -105,7 +107,7 @@ def write_together(files: Iterable[tuple[Path, Any]]) -> list[Path]:
     try:
         for file, data in files:
             file.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = file.with_name(f"{file.name}.{os.urandom(RANDOM).hex()}{UNFINISHED}")
+            unfinished = file.with_name(f"{file.name}.{os.urandom(RANDOM_BYTES).hex()}{PARTIAL_SUFFIX}")
             pending.append((unfinished.open("xb", buffering=0), unfinished, file))
             remaining = memoryview(data).cast("B")
             while remaining:
@@ -136,39 +138,39 @@ def sync_folders(files: Iterable[Path], root: Path) -> None:
 
 
 @contextmanager
-def report_file(target: Path) -> Iterator[IO[bytes]]:
+def open_report(target: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write: a pipe or a device as it is, any other atomically.
 
     Raises `OSError` if it cannot be written.
     """
     streams = target.exists() and not target.is_file() and not target.is_dir()
-    with target.open("wb") if streams else whole_file(target, force=True) as file:
+    with target.open("wb") if streams else atomic_file(target, force=True) as file:
         yield file
 
 
-def _check_place(place: Path, *, force: bool) -> None:
+def _check_target(target: Path, *, force: bool) -> None:
     """Raise `OSError` if the target exists and may not be replaced."""
-    if not os.path.lexists(place):
+    if not os.path.lexists(target):
         return
-    if not place.is_file() and (force or place.exists()):
+    if not target.is_file() and (force or target.exists()):
         raise OSError(errno.EINVAL, "it is not a regular file")
     if not force:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
 
 
 @contextmanager
-def _unseen_file(place: Path) -> Iterator[tuple[IO[bytes], Path]]:
+def _open_part(target: Path) -> Iterator[tuple[IO[bytes], Path]]:
     """Yield a locked file in the folder of `target`, and its temporary path.
 
     The file has no name where the system supports that.
     """
-    mode = 0o600 if place.exists() else 0o666  # the mode of the other file is copied later
-    parts = [_new_part(place)]
+    mode = 0o600 if target.exists() else 0o666  # the mode of the other file is copied later
+    parts = [_new_part_path(target)]
     try:
-        descriptor = _unnamed(place.parent, mode)
+        descriptor = _open_unnamed(target.parent, mode)
         while descriptor is None:
-            parts.append(_new_part(place))
-            descriptor = _named(parts[-1], mode)
+            parts.append(_new_part_path(target))
+            descriptor = _create_part(parts[-1], mode)
         with os.fdopen(descriptor, "r+b") as file:
             yield file, parts[-1]
     finally:
@@ -177,69 +179,69 @@ def _unseen_file(place: Path) -> Iterator[tuple[IO[bytes], Path]]:
                 part.unlink()
 
 
-def _unnamed(folder: Path, mode: int) -> int | None:
+def _open_unnamed(folder: Path, mode: int) -> int | None:
     """Open a locked file without a name; return None if that is not supported."""
-    if not UNNAMED:
+    if not TMPFILE_FLAG:
         return None
     try:
-        descriptor = os.open(folder, READ_AND_WRITE | UNNAMED, mode)
+        descriptor = os.open(folder, READ_WRITE_FLAGS | TMPFILE_FLAG, mode)
     except OSError as error:
         if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
             raise
         return None
-    _lock(descriptor)
+    _lock_file(descriptor)
     return descriptor
 
 
-def _named(part: Path, mode: int) -> int | None:
+def _create_part(part: Path, mode: int) -> int | None:
     """Create a locked file; return None if another process removed it as stale."""
-    descriptor = os.open(part, READ_AND_WRITE | os.O_CREAT | os.O_EXCL, mode)
-    _lock(descriptor)
+    descriptor = os.open(part, READ_WRITE_FLAGS | os.O_CREAT | os.O_EXCL, mode)
+    _lock_file(descriptor)
     if part.exists():
         return descriptor
     os.close(descriptor)
     return None
 
 
-def _take_name(file: IO[bytes], part: Path, place: Path) -> None:
+def _link_target(file: IO[bytes], part: Path, target: Path) -> None:
     """Give a file the name `target`; raise `FileExistsError` if it exists."""
     has_name = part.exists()
     if fcntl is None:
         file.close()
     try:
-        _link(part if has_name else file, place)
+        _link(part if has_name else file, target)
     except FileExistsError:
         raise
     except OSError:
         if not has_name:
             raise
-        os.close(os.open(place, os.O_CREAT | os.O_EXCL))  # no hard links: reserve the name
-        part.replace(place)
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL))  # no hard links: reserve the name
+        part.replace(target)
 
 
-def _take_place(file: IO[bytes], part: Path, place: Path) -> None:
+def _replace_target(file: IO[bytes], part: Path, target: Path) -> None:
     """Replace `target` by a file with the same mode and owner."""
-    _keep_mode_and_owner(file.fileno(), place)
+    _copy_mode_and_owner(file.fileno(), target)
     if not part.exists():
         _link(file, part)
     if fcntl is None:
         file.close()
-    part.replace(place)
+    part.replace(target)
 
 
-def _link(file: IO[bytes] | Path, name: Path) -> None:
+def _link(file: IO[bytes] | Path, target: Path) -> None:
     """Link a file to a name; an unnamed file is linked by `/proc`."""
     if isinstance(file, Path):
-        os.link(file, name)
+        os.link(file, target)
     else:  # with src_dir_fd, Python calls linkat, which follows the symbolic link
-        os.link(f"/proc/self/fd/{file.fileno()}", name, src_dir_fd=file.fileno())
+        os.link(f"/proc/self/fd/{file.fileno()}", target, src_dir_fd=file.fileno())
 
 
-def _keep_mode_and_owner(descriptor: int, place: Path) -> None:
+def _copy_mode_and_owner(descriptor: int, target: Path) -> None:
     """Copy the mode of `target`, and its owner and group where the system allows it."""
-    if not place.exists() or not hasattr(os, "fchown"):
+    if not target.exists() or not hasattr(os, "fchown"):
         return
-    old, new = place.stat(), os.fstat(descriptor)
+    old, new = target.stat(), os.fstat(descriptor)
     mode = old.st_mode & 0o777
     with suppress(OSError):
         if old.st_uid != new.st_uid:
@@ -252,19 +254,19 @@ def _keep_mode_and_owner(descriptor: int, place: Path) -> None:
     os.fchmod(descriptor, mode)
 
 
-def _part_name(place: Path) -> tuple[str, str]:
+def _part_affixes(target: Path) -> tuple[str, str]:
     """Return the prefix and the suffix of the names of a target's parts."""
     from platform import node
 
-    return f".{place.name[:LONGEST_NAME]}.{node()[:LONGEST_NAME]}.", ".part"
+    return f".{target.name[:MAX_NAME_LENGTH]}.{node()[:MAX_NAME_LENGTH]}.", ".part"
 
 
-def _new_part(place: Path) -> Path:
-    start, end = _part_name(place)
-    return place.with_name(f"{start}{os.urandom(RANDOM).hex()}{end}")
+def _new_part_path(target: Path) -> Path:
+    start, end = _part_affixes(target)
+    return target.with_name(f"{start}{os.urandom(RANDOM_BYTES).hex()}{end}")
 
 
-def _lock(descriptor: int) -> None:
+def _lock_file(descriptor: int) -> None:
     """Lock a file until it is closed.
 
     Where the file system has no locks, stale parts are not removed.
@@ -274,29 +276,29 @@ def _lock(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def lock_now(file: IO[bytes]) -> None:
+def lock_or_raise(file: IO[bytes]) -> None:
     """Lock a file until it is closed; raise `BlockingIOError` if it is locked."""
     if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _remove_left_over_parts(place: Path) -> None:
+def _remove_stale_parts(target: Path) -> None:
     """Remove the parts of killed writers of a target, of this host and user."""
-    start, end = _part_name(place)
-    length = len(start) + 2 * RANDOM + len(end)
+    start, end = _part_affixes(target)
+    length = len(start) + 2 * RANDOM_BYTES + len(end)
     with suppress(OSError):
-        for name in os.listdir(place.parent):  # noqa: PTH208 - faster than iterdir
+        for name in os.listdir(target.parent):  # noqa: PTH208 - faster than iterdir
             if name.startswith(start) and name.endswith(end) and len(name) == length:
-                _remove_if_left_over(place.with_name(name))
+                _remove_if_stale(target.with_name(name))
 
 
-def _remove_if_left_over(part: Path) -> None:
+def _remove_if_stale(part: Path) -> None:
     """Remove a part if it is an unlocked regular file of this user."""
-    with suppress(OSError), os.fdopen(os.open(part, READ_AND_WRITE | WITHOUT_WAITING), "r+b") as file:
+    with suppress(OSError), os.fdopen(os.open(part, READ_WRITE_FLAGS | NO_WAIT_FLAGS), "r+b") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             return
-        lock_now(file)
+        lock_or_raise(file)
         if fcntl is None:
             file.close()
         part.unlink()

@@ -27,32 +27,32 @@ from typing import Any
 
 import numpy as np
 
-from shapecalc.core.packages import missing
+from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, visible
-from shapecalc.engine.headers import opened
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.engine.headers import open_descriptor
 
 FLOAT, INT32, INT64, BOOL = 1, 6, 7, 9
-KINDS = {FLOAT: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", INT32: "int32", INT64: "int64"}
-KINDS |= {BOOL: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64"}
-Array = np.ndarray[Any, Any]
+DTYPE_NAMES = {FLOAT: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", INT32: "int32", INT64: "int64"}
+DTYPE_NAMES |= {BOOL: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64"}
+ElementArray = np.ndarray[Any, Any]
 """The elements of a small tensor."""
-NUMBERS = {kind: number for number, kind in KINDS.items()}
+DTYPE_NUMBERS = {kind: number for number, kind in DTYPE_NAMES.items()}
 """ONNX's element type number by NumPy dtype name."""
 ABSENT = 0
 """The tensor number of an absent optional input or output; its name is empty."""
-UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors raised for a node that violates its ONNX schema; its outputs are then unknown."""
-Bytes = bytes | memoryview
-Replaced = tuple[int, int, list[Bytes]]
+Buffer = bytes | memoryview
+Replacement = tuple[int, int, list[Buffer]]
 """The start and end of a byte range, and the buffers that replace it."""
-LARGE = 32 * 1024
+MAX_COPIED_BYTES = 32 * 1024
 """The size in bytes above which the elements of a tensor stay in the file."""
-DEEPEST = 100
+MAX_MESSAGE_DEPTH = 100
 """The deepest nesting of messages. Source: the limit of protobuf's own parsers."""
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-CUT = "it is not an ONNX model, or it is cut short"
+TRUNCATED_MESSAGE = "it is not an ONNX model, or it is cut short"
 
 TENSOR_FIELDS: dict[int, object] = {}
 SPARSE_FIELDS = {1: TENSOR_FIELDS, 2: TENSOR_FIELDS}
@@ -63,28 +63,28 @@ NODE_FIELDS = {5: ATTRIBUTE_FIELDS}
 GRAPH_FIELDS[1] = NODE_FIELDS
 MODEL_FIELDS = {7: GRAPH_FIELDS, 20: {1: GRAPH_FIELDS, 2: GRAPH_FIELDS}, 25: {7: NODE_FIELDS, 11: ATTRIBUTE_FIELDS}}
 """By field number, the message fields that contain tensors, directly or nested."""
-ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
+ELEMENT_FIELDS = frozenset({4, 5, 6, 7, 9, 10, 11})
 """The fields of a TensorProto that hold its elements."""
-ATTRIBUTE_VALUES = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
+ATTRIBUTE_VALUE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
 """The attribute field that holds the value, by type. Source: AttributeProto.AttributeType in onnx.proto."""
-REPEATED = 6
+FIRST_LIST_TYPE = 6
 """The first attribute type whose value is a list."""
-Bound = Mapping[str, Any]
+CallAttributes = Mapping[str, Any]
 """The attributes that a call passes to its function, by name."""
-MOST_CALLED = 200_000
+MAX_EXPANDED_NODES = 200_000
 """The largest number of nodes that function calls are expanded to; further calls are unknown nodes."""
-DEEPEST_CALLS = 50
+MAX_CALL_DEPTH = 50
 """The deepest nesting of expanded function calls."""
 NO_ATTRIBUTES: Mapping[str, Any] = {}
 Scope = ChainMap[str, int]
 """The numbers of the tensors that are visible in a graph, by name; outer graphs included."""
-MOST_ELEMENTS = 4096
+MAX_ELEMENTS = 4096
 """The largest tensor whose elements are tracked."""
-MOST_FLOATS = 64
+MAX_FLOAT_ELEMENTS = 64
 """The largest float constant whose elements are tracked: scales and sizes are small, weights are not."""
 
 
-class Declared(Record):
+class ValueInfo(Record):
     """An input or output of the model, as the file declares it."""
 
     tensor: int
@@ -95,7 +95,7 @@ class Declared(Record):
     """Integers, names as written in the file, and None for undeclared dims; None without a shape."""
 
 
-class Constant(Record):
+class Initializer(Record):
     """An initializer of a graph."""
 
     tensor: int
@@ -103,12 +103,12 @@ class Constant(Record):
     """The TensorProto. Its elements are missing if they were stripped or are in another file."""
 
     @property
-    def external(self) -> bool:
+    def is_external(self) -> bool:
         """Whether the elements are in another file, which is never opened."""
         return bool(self.proto.data_location == 1)
 
 
-class Body(Record):
+class NodeGraph(Record):
     """A graph: the model's, a subgraph of a node, or the body of a function call."""
 
     name: str
@@ -117,7 +117,7 @@ class Body(Record):
     """The formal inputs. Branches of an If have none: they use the tensors of the outer graph."""
     outputs: tuple[int, ...]
     nodes: tuple[Node, ...]
-    constants: tuple[Constant, ...]
+    initializers: tuple[Initializer, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -136,7 +136,7 @@ class Node:
     outputs: tuple[int, ...]
     attributes: Mapping[str, Any]
     """Integers, floats, bytes for strings, tuples of these, and TensorProtos; graphs are in `bodies`."""
-    bodies: tuple[Body, ...]
+    bodies: tuple[NodeGraph, ...]
     """The subgraphs in the order of the attributes, or the body of a called function."""
     proto: Any
     """The NodeProto in `Model.proto`; a copy if a function call substitutes its attributes."""
@@ -147,12 +147,12 @@ class Node:
         return str(self.proto.name)
 
     @property
-    def calls(self) -> bool:
+    def is_function_call(self) -> bool:
         """Whether the node calls a local function; `bodies` then holds its body."""
         return bool(self.bodies) and self.bodies[0].name.startswith("@")
 
     @property
-    def reads(self) -> list[int]:
+    def read_tensors(self) -> list[int]:
         """The tensors that the node depends on: its inputs and the outputs of its bodies."""
         read = [*self.inputs, *[tensor for body in self.bodies for tensor in body.outputs]]
         return [tensor for tensor in read if tensor != ABSENT]
@@ -176,29 +176,29 @@ class Model(Record):
     """The opset by domain; ONNX's own domain is `ai.onnx`."""
     names: tuple[str, ...]
     """The tensor names by number; they are not unique."""
-    inputs: tuple[Declared, ...]
+    inputs: tuple[ValueInfo, ...]
     """The inputs without an initializer, in file order."""
-    outputs: tuple[Declared, ...]
-    graph: Body
+    outputs: tuple[ValueInfo, ...]
+    graph: NodeGraph
     proto: Any
     """The ModelProto without the stripped payloads; `restore_payloads` puts them back."""
     payloads: Mapping[int, Payload]
     """The stripped payloads, by marker."""
 
 
-def nodes_in(bodies: Iterable[Body]) -> Iterator[Node]:
+def iter_nodes(graphs: Iterable[NodeGraph]) -> Iterator[Node]:
     """Yield all nodes of some graphs, each followed by the nodes of its bodies."""
-    for body in bodies:
+    for body in graphs:
         for node in body.nodes:
             yield node
             if node.bodies:
-                yield from nodes_in(node.bodies)
+                yield from iter_nodes(node.bodies)
 
 
-def varint(number: int) -> bytes:
+def encode_varint(number: int) -> bytes:
     r"""Encode an integer as a protobuf varint: seven bits per byte, lowest first.
 
-    >>> varint(300)
+    >>> encode_varint(300)
     b'\xac\x02'
     """
     encoded = bytearray()
@@ -209,11 +209,11 @@ def varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-MARK_TAG = varint((2**29 - 1) << 3 | VARINT)
+MARKER_TAG = encode_varint((2**29 - 1) << 3 | VARINT)
 """The tag of the marker field, which has the largest field number of all."""
 
 
-def without_payloads(data: Bytes, large: int = LARGE) -> tuple[bytes, dict[int, Payload]]:
+def strip_payloads(data: Buffer, max_copied: int = MAX_COPIED_BYTES) -> tuple[bytes, dict[int, Payload]]:
     """Return a model message without large payloads, and the payloads.
 
     The payloads are keyed by marker. Messages of up to `max_copied` bytes are copied unparsed.
@@ -223,122 +223,127 @@ def without_payloads(data: Bytes, large: int = LARGE) -> tuple[bytes, dict[int, 
     payloads: dict[int, Payload] = {}
     first = int.from_bytes(os.urandom(4), "little") << 28  # random, so that a file cannot forge markers
 
-    def dropped(start: int, end: int) -> Iterator[Replaced]:
-        for run in _runs_of_elements(data, start, end):
+    def replace_elements(start: int, end: int) -> Iterator[Replacement]:
+        for run in _element_ranges(data, start, end):
             mark = first + len(payloads)
             payloads[mark] = Payload(*run)
-            yield *run, [MARK_TAG + varint(mark)]
+            yield *run, [MARKER_TAG + encode_varint(mark)]
 
-    pieces = _rewritten(data, (0, len(data)), MODEL_FIELDS, lambda start, end: end - start > large, dropped)
+    pieces = _rewrite_tensors(
+        data, (0, len(data)), MODEL_FIELDS, lambda start, end: end - start > max_copied, replace_elements
+    )
     return b"".join(pieces or [data]), payloads
 
 
-def with_payloads(message: bytes, payloads: Mapping[int, Payload], data: Bytes) -> list[Bytes]:
+def restore_payloads(message: bytes, payloads: Mapping[int, Payload], data: Buffer) -> list[Buffer]:
     """Return the pieces of a model message with its payloads restored.
 
     `data` is the file that the message was read from. The pieces are slices of `message` and `data`, so that no payload
     is copied.
     """
     view = memoryview(message)
-    markers = [match.start() for match in re.finditer(re.escape(MARK_TAG), message)] if payloads else []
+    markers = [match.start() for match in re.finditer(re.escape(MARKER_TAG), message)] if payloads else []
 
-    def holds_mark(start: int, end: int) -> bool:
+    def holds_marker(start: int, end: int) -> bool:
         index = bisect_left(markers, start)
         return index < len(markers) and markers[index] < end
 
-    def restored(start: int, end: int) -> Iterator[Replaced]:
-        for first, _, _, last in _fields(view, start, end):
-            if message.startswith(MARK_TAG, first, last) and (mark := _varint_at(view, first + 5, last)[0]) in payloads:
+    def replace_markers(start: int, end: int) -> Iterator[Replacement]:
+        for first, _, _, last in _iter_fields(view, start, end):
+            if (
+                message.startswith(MARKER_TAG, first, last)
+                and (mark := _decode_varint(view, first + 5, last)[0]) in payloads
+            ):
                 yield first, last, [data[payloads[mark].start : payloads[mark].end]]
 
-    return _rewritten(view, (0, len(view)), MODEL_FIELDS, holds_mark, restored) or [view]
+    return _rewrite_tensors(view, (0, len(view)), MODEL_FIELDS, holds_marker, replace_markers) or [view]
 
 
-def _rewritten(
-    data: Bytes,
+def _rewrite_tensors(
+    data: Buffer,
     span: tuple[int, int],
-    kind: Mapping[int, object],
-    wanted: Callable[[int, int], bool],
-    replaced: Callable[[int, int], Iterator[Replaced]],
+    message_fields: Mapping[int, object],
+    should_descend: Callable[[int, int], bool],
+    replace_in_tensor: Callable[[int, int], Iterator[Replacement]],
     depth: int = 0,
-) -> list[Bytes] | None:
+) -> list[Buffer] | None:
     """Return the pieces of a message with edited tensors; None if unchanged.
 
     The lengths of enclosing messages are updated. `message_fields` maps the fields to descend into, and
     `should_descend` filters them by start and end. `replace_in_tensor` yields the replacements in one tensor.
     """
-    if depth > DEEPEST:
+    if depth > MAX_MESSAGE_DEPTH:
         raise ValueError("it is nested deeper than protobuf reads")
-    replacements: list[Replaced] = []
-    for start, number, content, end in () if kind is TENSOR_FIELDS else _fields(data, *span):
-        inner = kind.get(number)
-        if inner is None or content < 0 or not wanted(content, end):
+    replacements: list[Replacement] = []
+    for start, number, content, end in () if message_fields is TENSOR_FIELDS else _iter_fields(data, *span):
+        inner = message_fields.get(number)
+        if inner is None or content < 0 or not should_descend(content, end):
             continue
-        pieces = _rewritten(data, (content, end), inner, wanted, replaced, depth + 1)  # type: ignore[arg-type]
+        pieces = _rewrite_tensors(data, (content, end), inner, should_descend, replace_in_tensor, depth + 1)  # type: ignore[arg-type]
         if pieces is not None:
-            tag = bytes(data[start : _varint_at(data, start, end)[1]])
-            replacements.append((start, end, [tag, varint(sum(map(len, pieces))), *pieces]))
-    if kind is TENSOR_FIELDS:
-        replacements = list(replaced(*span))
-    return _joined(data, span, replacements) if replacements else None
+            tag = bytes(data[start : _decode_varint(data, start, end)[1]])
+            replacements.append((start, end, [tag, encode_varint(sum(map(len, pieces))), *pieces]))
+    if message_fields is TENSOR_FIELDS:
+        replacements = list(replace_in_tensor(*span))
+    return _splice(data, span, replacements) if replacements else None
 
 
-def _joined(data: Bytes, span: tuple[int, int], changed: list[Replaced]) -> list[Bytes]:
+def _splice(data: Buffer, span: tuple[int, int], replacements: list[Replacement]) -> list[Buffer]:
     """Return the pieces of a byte range with some parts replaced."""
     offset, last = span
-    pieces: list[Bytes] = []
-    for start, end, buffers in changed:
+    pieces: list[Buffer] = []
+    for start, end, buffers in replacements:
         pieces += [data[offset:start], *buffers]
         offset = end
     return [*pieces, data[offset:last]]
 
 
-def _runs_of_elements(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _element_ranges(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield the byte ranges of a tensor's elements; adjacent fields form one."""
-    for holds_elements, run in groupby(_fields(data, start, end), lambda field: field[1] in ELEMENTS):
+    for holds_elements, run in groupby(_iter_fields(data, start, end), lambda field: field[1] in ELEMENT_FIELDS):
         spans = [(first, last) for first, _, _, last in run]
         if holds_elements:
             yield spans[0][0], spans[-1][1]
 
 
-def _fields(data: Bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def _iter_fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield the start, number, content start and end of each field of a message.
 
     The content start is -1 for a field without a length. Raises `ValueError` if a field exceeds the message.
     """
     offset = start
     while offset < end:
-        tag, content = _varint_at(data, offset, end)
+        tag, content = _decode_varint(data, offset, end)
         wire, length = tag & 7, -1
         if wire == LENGTH:
-            length, content = _varint_at(data, content, end)
+            length, content = _decode_varint(data, content, end)
             after = content + length
         elif wire == VARINT:
-            after = _varint_at(data, content, end)[1]
+            after = _decode_varint(data, content, end)[1]
         elif wire in (FIXED64, FIXED32):
             after = content + (8 if wire == FIXED64 else 4)
         else:
-            raise ValueError(CUT)
+            raise ValueError(TRUNCATED_MESSAGE)
         if after > end or tag < 8:
-            raise ValueError(CUT)
+            raise ValueError(TRUNCATED_MESSAGE)
         yield offset, tag >> 3, content if length >= 0 else -1, after
         offset = after
 
 
-def _varint_at(data: Bytes, at: int, end: int) -> tuple[int, int]:
+def _decode_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
     """Return the varint at an offset, and the offset after it.
 
     Raises `ValueError` if the varint is truncated.
     """
     number, shift = 0, 0
-    while at < end and shift < 64:
-        byte = data[at]
-        at += 1
+    while offset < end and shift < 64:
+        byte = data[offset]
+        offset += 1
         if byte < 128:
-            return number | byte << shift, at
+            return number | byte << shift, offset
         number |= (byte & 127) << shift
         shift += 7
-    raise ValueError(CUT)
+    raise ValueError(TRUNCATED_MESSAGE)
 
 
 def read_model(path: str | Path) -> Model:
@@ -346,10 +351,10 @@ def read_model(path: str | Path) -> Model:
 
     Raises `ShapeError` (file) if the file cannot be used or onnx is not installed.
     """
-    messages = onnx_messages()
+    messages = import_onnx_messages()
     try:
-        message, payloads = _mapped_message(path)
-        return model_of(_parsed(message, messages), Path(path), payloads)
+        message, payloads = _map_message(path)
+        return build_model(_parse_message(message, messages), Path(path), payloads)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise file_error(f"{path}: {reason}") from None
@@ -360,7 +365,7 @@ def file_error(message: str, hint: str = "") -> ShapeError:
     return ShapeError(Problem(FILE, message, hint))
 
 
-def onnx_messages() -> Any:
+def import_onnx_messages() -> Any:
     """Return the module of ONNX's protobuf classes.
 
     Raises `ShapeError` (file) if onnx is not installed.
@@ -368,116 +373,120 @@ def onnx_messages() -> Any:
     try:
         from onnx import onnx_ml_pb2
     except ImportError:
-        raise file_error(missing("onnx", "onnx")) from None
+        raise file_error(missing_package_message("onnx", "onnx")) from None
     return onnx_ml_pb2
 
 
-def _mapped_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
+def _map_message(path: str | Path) -> tuple[bytes, dict[int, Payload]]:
     """Map a file and return its message without payloads, and the payloads."""
-    with os.fdopen(opened(str(path)), "rb") as file:
+    with os.fdopen(open_descriptor(str(path)), "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("it is empty")
-        return without_payloads(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        return strip_payloads(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
-def _parsed(message: bytes, messages: Any) -> Any:
+def _parse_message(message: bytes, messages: Any) -> Any:
     """Return the ModelProto of a message; raise `ValueError` if it is malformed."""
     from google.protobuf.message import DecodeError
 
     try:
         proto = messages.ModelProto.FromString(message)
     except DecodeError:
-        without_payloads(message, 0)  # raises a specific error if the message is truncated or too deep
-        raise ValueError(CUT) from None
+        strip_payloads(message, 0)  # raises a specific error if the message is truncated or too deep
+        raise ValueError(TRUNCATED_MESSAGE) from None
     if not proto.HasField("graph"):
         raise ValueError("it holds no graph")
     return proto
 
 
-def model_of(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
+def build_model(proto: Any, path: Path, payloads: Mapping[int, Payload]) -> Model:
     """Return the model of a ModelProto.
 
     Raises `ValueError` for a cycle, a recursive function, and a name that is not UTF-8.
     """
-    opset = {_domain(entry.domain): entry.version for entry in proto.opset_import}
-    build = _Builder(proto, opset)
-    graph = build.body(proto.graph, "", "", Scope({}), NO_ATTRIBUTES)
-    initialized = {constant.tensor for constant in graph.constants}
+    opset = {_normalize_domain(entry.domain): entry.version for entry in proto.opset_import}
+    build = _GraphBuilder(proto, opset)
+    graph = build.build_graph(proto.graph, "", "", Scope({}), NO_ATTRIBUTES)
+    initialized = {constant.tensor for constant in graph.initializers}
     inputs = [
-        _declared(value, number)
+        _parse_value_info(value, number)
         for value, number in zip(proto.graph.input, graph.inputs, strict=True)
         if number not in initialized
     ]
-    outputs = [_declared(value, number) for value, number in zip(proto.graph.output, graph.outputs, strict=True)]
+    outputs = [
+        _parse_value_info(value, number) for value, number in zip(proto.graph.output, graph.outputs, strict=True)
+    ]
     opsets = {name or "ai.onnx": version for name, version in opset.items()}
     return Model(path, opsets, tuple(build.names), tuple(inputs), tuple(outputs), graph, proto, payloads)
 
 
-def _text(written: str | bytes) -> str:
+def _check_utf8(name: str | bytes) -> str:
     """Return a name; raise `ValueError` if it is not UTF-8.
 
     Protobuf returns bytes for such a name.
     """
-    if isinstance(written, bytes):
+    if isinstance(name, bytes):
         raise ValueError("a name in it is not UTF-8")
-    return written
+    return name
 
 
-def _domain(written: str) -> str:
+def _normalize_domain(name: str) -> str:
     """Return the name of a domain; ONNX's own is empty."""
-    return "" if not written or written == "ai.onnx" else _text(written)
+    return "" if not name or name == "ai.onnx" else _check_utf8(name)
 
 
-def _declared(value: Any, number: int) -> Declared:
+def _parse_value_info(value: Any, number: int) -> ValueInfo:
     tensor = value.type.tensor_type
-    dims = tuple([_dim(dim) for dim in tensor.shape.dim]) if tensor.HasField("shape") else None
-    return Declared(number, value.name, tensor.elem_type, dims)
+    dims = tuple([_parse_dim(dim) for dim in tensor.shape.dim]) if tensor.HasField("shape") else None
+    return ValueInfo(number, value.name, tensor.elem_type, dims)
 
 
-def _dim(dim: Any) -> int | str | None:
+def _parse_dim(dim: Any) -> int | str | None:
     """Return a declared dim; None if it is missing, negative or an empty name."""
     if dim.HasField("dim_value"):
         return dim.dim_value if dim.dim_value >= 0 else None
-    return _text(dim.dim_param) or None
+    return _check_utf8(dim.dim_param) or None
 
 
-class _Builder:
+class _GraphBuilder:
     """The builder of nodes and graphs, which numbers the tensors."""
 
     def __init__(self, proto: Any, opset: Mapping[str, int]) -> None:
         self.names = [""]
         self.opset = opset
-        self.functions = {(_domain(each.domain), each.name, each.overload): each for each in proto.functions}
-        self.calling: list[tuple[str, str, str]] = []
-        self.called = 0
+        self.functions = {(_normalize_domain(each.domain), each.name, each.overload): each for each in proto.functions}
+        self.call_stack: list[tuple[str, str, str]] = []
+        self.expanded_nodes = 0
 
-    def tensor(self, name: str, scope: Scope) -> int:
+    def add_tensor(self, name: str, scope: Scope) -> int:
         """Define a tensor in a scope and return its number."""
         if not name:
             return ABSENT
         number = scope[name] = len(self.names)
-        self.names.append(_text(name))
+        self.names.append(_check_utf8(name))
         return number
 
-    def body(self, graph: Any, name: str, path: str, scope: Scope, bound: Bound) -> Body:
+    def build_graph(self, graph: Any, name: str, path: str, scope: Scope, call_attributes: CallAttributes) -> NodeGraph:
         """Return a graph with its nodes; `path` is the prefix of their paths."""
-        inputs = tuple([self.tensor(value.name, scope) for value in graph.input])
+        inputs = tuple([self.add_tensor(value.name, scope) for value in graph.input])
         constants = [
-            Constant(scope.maps[0].get(proto.name) or self.tensor(proto.name, scope), proto)
+            Initializer(scope.maps[0].get(proto.name) or self.add_tensor(proto.name, scope), proto)
             for proto in graph.initializer
         ]
-        nodes = self._nodes(graph.node, path, scope, bound)
-        outputs = tuple([self._used(value.name, scope) for value in graph.output])
-        return Body(name, inputs, outputs, nodes, tuple(constants))
+        nodes = self._build_nodes(graph.node, path, scope, call_attributes)
+        outputs = tuple([self._tensor_number(value.name, scope) for value in graph.output])
+        return NodeGraph(name, inputs, outputs, nodes, tuple(constants))
 
-    def _used(self, name: str, scope: Scope) -> int:
+    def _tensor_number(self, name: str, scope: Scope) -> int:
         """Return the number of a tensor that is read; an undefined one is defined here."""
         if not name:
             return ABSENT
         number = scope.get(name)
-        return self.tensor(name, scope) if number is None else number
+        return self.add_tensor(name, scope) if number is None else number
 
-    def _nodes(self, protos: Iterable[Any], path: str, scope: Scope, bound: Bound) -> tuple[Node, ...]:
+    def _build_nodes(
+        self, protos: Iterable[Any], path: str, scope: Scope, call_attributes: CallAttributes
+    ) -> tuple[Node, ...]:
         """Return the nodes of a graph in topological order.
 
         Raises `ValueError` for a cycle.
@@ -485,65 +494,69 @@ class _Builder:
         nodes, is_sorted = [], True
         for index, proto in enumerate(protos):
             known = len(self.names)
-            node = self._node(proto, f"{path}{index}", scope, bound)
+            node = self._build_node(proto, f"{path}{index}", scope, call_attributes)
             nodes.append(node)
             if node.inputs and max(node.inputs) >= known:
                 is_sorted = False
-        return tuple(nodes) if is_sorted else _in_order(nodes)
+        return tuple(nodes) if is_sorted else _sort_nodes(nodes)
 
-    def _node(self, proto: Any, path: str, scope: Scope, bound: Bound) -> Node:
+    def _build_node(self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes) -> Node:
         """Return a node with its subgraphs, or with the function that it calls."""
         names = scope.maps[0]
-        inputs = tuple([names.get(name) or self._used(name, scope) for name in proto.input[:]])
-        domain, op = _domain(proto.domain), _text(proto.op_type)
-        bodies: tuple[Body, ...] = ()
+        inputs = tuple([names.get(name) or self._tensor_number(name, scope) for name in proto.input[:]])
+        domain, op = _normalize_domain(proto.domain), _check_utf8(proto.op_type)
+        bodies: tuple[NodeGraph, ...] = ()
         attributes: Mapping[str, Any] = NO_ATTRIBUTES
-        _text(proto.name)
+        _check_utf8(proto.name)
         if proto.attribute:
-            if bound is not NO_ATTRIBUTES:
-                proto = _with_bound(proto, bound)
-            attributes, bodies = self._attributes(proto, path, scope, bound)
+            if call_attributes is not NO_ATTRIBUTES:
+                proto = _substitute_attributes(proto, call_attributes)
+            attributes, bodies = self._parse_attributes(proto, path, scope, call_attributes)
         function = self.functions and self.functions.get((domain, op, proto.overload))
         if function:
-            bodies = self._called(function, proto, path, inputs)
-        outputs = tuple([names.get(name) or self.tensor(name, scope) for name in proto.output[:]])
+            bodies = self._expand_function(function, proto, path, inputs)
+        outputs = tuple([names.get(name) or self.add_tensor(name, scope) for name in proto.output[:]])
         opset = self.opset.get(domain, 0)
         return Node(path, op, domain, opset, inputs, outputs, attributes, bodies, proto)
 
-    def _attributes(
-        self, proto: Any, path: str, scope: Scope, bound: Bound
-    ) -> tuple[Mapping[str, Any], tuple[Body, ...]]:
+    def _parse_attributes(
+        self, proto: Any, path: str, scope: Scope, call_attributes: CallAttributes
+    ) -> tuple[Mapping[str, Any], tuple[NodeGraph, ...]]:
         """Return the attributes of a node by name, and its subgraphs."""
         values: dict[str, Any] = {}
-        bodies: list[Body] = []
+        bodies: list[NodeGraph] = []
         for attribute in proto.attribute:
             if attribute.HasField("g"):
-                name = _text(attribute.name)
+                name = _check_utf8(attribute.name)
                 if any(body.name == name for body in bodies):
-                    raise ValueError(f"node {path} has two graphs called {visible(brief(name))}")
-                bodies.append(self.body(attribute.g, name, f"{path}/{name}/", scope.new_child(), bound))
+                    raise ValueError(f"node {path} has two graphs called {escape_unprintable(truncate(name))}")
+                bodies.append(
+                    self.build_graph(attribute.g, name, f"{path}/{name}/", scope.new_child(), call_attributes)
+                )
             elif not attribute.ref_attr_name:
-                values[_text(attribute.name)] = attribute_value(attribute)
+                values[_check_utf8(attribute.name)] = attribute_value(attribute)
         return values, tuple(bodies)
 
-    def _called(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[Body, ...]:
+    def _expand_function(self, function: Any, call: Any, path: str, inputs: tuple[int, ...]) -> tuple[NodeGraph, ...]:
         """Return the body of a function for one call; empty beyond the limits."""
-        key = (_domain(function.domain), _text(function.name), function.overload)
-        if key in self.calling:
-            raise ValueError(f"the function {visible(brief(function.name))} calls itself")
-        self.called += len(function.node)
-        if self.called > MOST_CALLED or len(self.calling) >= DEEPEST_CALLS:
+        key = (_normalize_domain(function.domain), _check_utf8(function.name), function.overload)
+        if key in self.call_stack:
+            raise ValueError(f"the function {escape_unprintable(truncate(function.name))} calls itself")
+        self.expanded_nodes += len(function.node)
+        if self.expanded_nodes > MAX_EXPANDED_NODES or len(self.call_stack) >= MAX_CALL_DEPTH:
             return ()
         passed = {attribute.name: attribute for attribute in (*function.attribute_proto, *call.attribute)}
         formal = dict.fromkeys(function.input, ABSENT) | dict(zip(function.input, inputs, strict=False))
-        outer, self.opset = self.opset, self.opset | {_domain(e.domain): e.version for e in function.opset_import}  # type: ignore[operator]
-        self.calling.append(key)
+        outer = self.opset
+        imported = {_normalize_domain(entry.domain): entry.version for entry in function.opset_import}
+        self.opset = {**outer, **imported}
+        self.call_stack.append(key)
         scope, name = Scope(formal), f"@{function.name}"
-        nodes = self._nodes(function.node, f"{path}/{name}/", scope, passed)
-        outputs = tuple([self._used(output, scope) for output in function.output])
-        self.calling.pop()
+        nodes = self._build_nodes(function.node, f"{path}/{name}/", scope, passed)
+        outputs = tuple([self._tensor_number(output, scope) for output in function.output])
+        self.call_stack.pop()
         self.opset = outer
-        return (Body(name, (), outputs, nodes, ()),)
+        return (NodeGraph(name, (), outputs, nodes, ()),)
 
 
 def attribute_value(proto: Any) -> Any:
@@ -551,13 +564,13 @@ def attribute_value(proto: Any) -> Any:
 
     The value is a number, bytes, a tuple of these, or a message.
     """
-    if proto.type not in ATTRIBUTE_VALUES:
+    if proto.type not in ATTRIBUTE_VALUE_FIELDS:
         return None
-    value = getattr(proto, ATTRIBUTE_VALUES[proto.type])
-    return tuple(value) if proto.type >= REPEATED else value
+    value = getattr(proto, ATTRIBUTE_VALUE_FIELDS[proto.type])
+    return tuple(value) if proto.type >= FIRST_LIST_TYPE else value
 
 
-def _with_bound(proto: Any, bound: Bound) -> Any:
+def _substitute_attributes(proto: Any, call_attributes: CallAttributes) -> Any:
     """Return a function's node with the attributes of a call substituted.
 
     References to attributes that the call does not pass are removed.
@@ -568,35 +581,35 @@ def _with_bound(proto: Any, bound: Bound) -> Any:
     copy.CopyFrom(proto)
     del copy.attribute[:]
     for attribute in proto.attribute:
-        value = bound.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        value = call_attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is not None:
             copy.attribute.append(value)
             copy.attribute[-1].name = attribute.name
     return copy
 
 
-def _in_order(nodes: list[Node]) -> tuple[Node, ...]:
+def _sort_nodes(nodes: list[Node]) -> tuple[Node, ...]:
     """Return nodes in topological order; raise `ValueError` for a cycle."""
     maker = {number: index for index, node in enumerate(nodes) for number in node.outputs if number}
-    read = [[number for inner in (node, *nodes_in(node.bodies)) for number in inner.reads] for node in nodes]
+    read = [[number for inner in (node, *iter_nodes(node.bodies)) for number in inner.read_tensors] for node in nodes]
     reads = {index: [maker[number] for number in numbers if number in maker] for index, numbers in enumerate(read)}
     try:
         return tuple([nodes[index] for index in TopologicalSorter(reads).static_order()])
     except CycleError as error:
-        path = visible(brief(nodes[error.args[1][0]].path))
+        path = escape_unprintable(truncate(nodes[error.args[1][0]].path))
         raise ValueError(f"its nodes are in a cycle, node {path} among them") from None
 
 
-def elements(proto: Any) -> Array | None:
+def parse_elements(proto: Any) -> ElementArray | None:
     """Return the elements of a TensorProto.
 
     None if they are many, not numbers, or missing.
     """
     shape = tuple(proto.dims)
-    if proto.data_type not in KINDS or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:
+    if proto.data_type not in DTYPE_NAMES or proto.data_location == 1 or len(shape) > 8 or min(shape, default=0) < 0:
         return None
-    kind = np.dtype(KINDS[proto.data_type])
-    if prod(shape) > (MOST_ELEMENTS if kind.kind in "iub" else MOST_FLOATS):
+    kind = np.dtype(DTYPE_NAMES[proto.data_type])
+    if prod(shape) > (MAX_ELEMENTS if kind.kind in "iub" else MAX_FLOAT_ELEMENTS):
         return None
     from onnx import numpy_helper
 

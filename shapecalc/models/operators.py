@@ -15,68 +15,68 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief
+from shapecalc.core.text import truncate
 from shapecalc.models import batch_axis as batch
-from shapecalc.models.batch_axis import Move, NodeAtSize, Route, Sizes
-from shapecalc.models.file import KINDS, MOST_ELEMENTS, MOST_FLOATS, Array, Node, elements
-from shapecalc.models.lanes import broadcast
-from shapecalc.models.verdicts import Candidates, expands, flattens, reshapes
+from shapecalc.models.batch_axis import AxisRule, ConcreteShape, MarkRule, NodeInLane
+from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
+from shapecalc.models.lanes import broadcast_shapes
+from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
 
 Attributes = Mapping[str, Any]
-Value = Callable[..., Any]
+Evaluator = Callable[..., Any]
 """A function of attributes and input arrays (None for an absent input) that returns the output array.
 
 A list holds all outputs. It raises `IndexError` for an index that the operator refuses, and other errors for
 unsupported cases.
 """
-InputSizes = Sequence[Sizes | None]
-Extremes = Callable[[bool], Sequence[tuple[int, int]]]
+InputSizes = Sequence[ConcreteShape | None]
+IndexBounds = Callable[[bool], Sequence[tuple[int, int]]]
 """A function that returns the minimum and maximum of a node's indices, in total or per column.
 
 Empty if the indices are unknown.
 """
-SizeRule = Callable[[Node, InputSizes, Container[int], Extremes], str | None]
+SizeCheck = Callable[[Node, InputSizes, Container[int], IndexBounds], str | None]
 """A check of input sizes that ONNX inference accepts, or refuses without naming the input.
 
 It takes a node, its input shapes, the initializers and the extremes, and returns the reason of a refusal, or None.
 """
-Places = list[tuple[str, int, int]]
+BatchInputs = list[tuple[str, int, int]]
 """The inputs that share a batch: name, input index and batch axis; the data input is first."""
-LARGEST_SIZE = 2**40
+MAX_INFERRED_DIM = 2**40
 """The dim above which ONNX is not queried, because its arithmetic has 64 bits."""
-STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
+RECURRENT_STATES = (("sequence_lens", 4, 0), ("initial_h", 5, 1), ("initial_c", 6, 1))
 """The other inputs of recurrent operators with a batch: name, input index, and batch axis for `layout` 0."""
 
 
-class AsFirst(Record):
+class FirstInputShape(Record):
     """The output has the shape and element type of the first input."""
 
 
-class Broadcast(Record):
+class BroadcastShape(Record):
     """The output shape is the broadcast of the inputs; a comparison returns booleans."""
 
     since: int = 7
-    compares: bool = False
+    is_comparison: bool = False
 
 
-class Inferred(Record):
+class InferredShape(Record):
     """ONNX shape inference infers the outputs."""
 
-    hands_on: bool = False
+    copies_dims: bool = False
     """Whether a dim that inference copies to the output may be passed as a name: no size of it is refused."""
 
 
-class Given(Record):
+class ComputedShape(Record):
     """A function computes the output shapes.
 
     The outputs have the element type of the first input.
     """
 
-    shapes: Callable[[Attributes, InputSizes], InputSizes]
+    compute: Callable[[Attributes, InputSizes], InputSizes]
     """A function of attributes and input shapes; an output shape is None if unknown."""
 
 
-class Graphs(Enum):
+class ControlFlow(Enum):
     """How an operator runs its subgraphs."""
 
     IF = "one of two branches runs"
@@ -84,7 +84,7 @@ class Graphs(Enum):
     SCAN = "the body runs for each slice of its inputs"
 
 
-class Argument(Record):
+class CoreArgument(Record):
     """An argument of a core op, and where a node stores it."""
 
     name: str
@@ -94,79 +94,79 @@ class Argument(Record):
     input_since: int | None = None
     """The opset since which it is the second input; None if it is always an attribute."""
     default: Any = None
-    needed: bool = False
+    is_required: bool = False
 
 
 class CoreCall(Record):
     """The core op of a listed operator, with its arguments."""
 
     op: str
-    arguments: tuple[Argument, ...]
-    elements: Callable[[Array, Sizes, dict[str, Any]], Array] | None = None
+    arguments: tuple[CoreArgument, ...]
+    elements: Callable[[ElementArray, ConcreteShape, dict[str, Any]], ElementArray] | None = None
     """The elements of a small output, from the input elements, the output shape and the arguments."""
-    fixes: Candidates | None = None
-    only_moves: bool = False
+    fix_candidates: CandidateGenerator | None = None
+    only_moves_elements: bool = False
     """Whether the op only moves the elements of one input."""
-    repeats: bool = False
+    repeats_elements: bool = False
     """Whether the op repeats elements as often as its argument says."""
-    gives_sizes: bool = False
+    returns_shape: bool = False
     """Whether core's answer is the output value, not the output shape (Shape)."""
     switch: str = ""
     """The attribute that is a switch of core's op."""
 
     @property
-    def target(self) -> Argument | None:
+    def target(self) -> CoreArgument | None:
         """The argument that is the target: a shape, a permutation or axes; None without one."""
         return self.arguments[0] if self.arguments[0].kind is tuple else None
 
 
-class Operator(Record):
+class OperatorSpec(Record):
     """The properties of an operator."""
 
-    shape: AsFirst | Broadcast | Inferred | Given = Inferred()
-    value: Value | None = None
-    route: Route | None = None
+    shape_rule: FirstInputShape | BroadcastShape | InferredShape | ComputedShape = InferredShape()
+    evaluate: Evaluator | None = None
+    axis_rule: AxisRule | None = None
     """The axis rule, for operators that work position by position along an axis."""
-    move: Move | None = None
+    mark_rule: MarkRule | None = None
     """The mark rule, for operators that move elements along the marked axis."""
-    takes: int | None = None
+    element_inputs: int | None = None
     """How many inputs are read by element; the others give only a type or a size. None for all."""
-    alike: SizeRule | None = None
+    size_check: SizeCheck | None = None
     """The check of sizes that inputs must share."""
-    core: CoreCall | None = None
+    core_call: CoreCall | None = None
     """The core op; operators that have one are listed."""
-    graphs: Graphs | None = None
-    random: bool = False
+    control_flow: ControlFlow | None = None
+    is_random: bool = False
     """Whether the output is random."""
-    like: str = ""
+    onnx_equivalent: str = ""
     """The ONNX operator with the same shapes, for a contributed operator; otherwise empty."""
 
     @property
-    def pointwise(self) -> bool:
+    def is_pointwise(self) -> bool:
         """Whether the operator is elementwise with broadcasting."""
-        return self.route is batch.aligned and self.takes is None
+        return self.axis_rule is batch.broadcast_axis and self.element_inputs is None
 
 
-def vector(array: Array | None) -> tuple[int, ...] | None:
+def integer_tuple(array: ElementArray | None) -> tuple[int, ...] | None:
     """Return an integer vector or scalar as a tuple; None for other arrays."""
     if array is None or array.ndim > 1 or array.dtype.kind != "i":
         return None
     return tuple(array.reshape(-1).tolist())
 
 
-def constant(attributes: Attributes) -> Array | None:
+def constant_elements(attributes: Attributes) -> ElementArray | None:
     """Return the elements of a Constant node; None if they are many or not numbers."""
     for name, value in attributes.items():
         if name == "value":
-            return elements(value)
-        if name in ("value_int", "value_ints") and np.size(value) <= MOST_ELEMENTS:
+            return parse_elements(value)
+        if name in ("value_int", "value_ints") and np.size(value) <= MAX_ELEMENTS:
             return np.array(value, np.int64)
-        if name in ("value_float", "value_floats") and np.size(value) <= MOST_FLOATS:
+        if name in ("value_float", "value_floats") and np.size(value) <= MAX_FLOAT_ELEMENTS:
             return np.array(value, np.float32)
     return None
 
 
-def _quotient(_: Attributes, a: Array, b: Array) -> Array:
+def _divide(_: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
     """Return the quotient; integers are truncated towards 0."""
     if a.dtype.kind == "f":
         return a / b
@@ -175,28 +175,30 @@ def _quotient(_: Attributes, a: Array, b: Array) -> Array:
     return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
 
 
-def _remainder(attributes: Attributes, a: Array, b: Array) -> Array:
+def _modulo(attributes: Attributes, a: ElementArray, b: ElementArray) -> ElementArray:
     if a.dtype.kind != "f" and not np.all(b):
         raise ValueError("integer division by 0")
     return np.asarray((np.fmod if attributes.get("fmod") else np.mod)(a, b))
 
 
-def _gathered(attributes: Attributes, data: Array, indices: Array) -> Array:
+def _gather(attributes: Attributes, data: ElementArray, indices: ElementArray) -> ElementArray:
     return np.take(data, indices.astype(np.int64), axis=attributes.get("axis", 0))
 
 
-def _joined(attributes: Attributes, *parts: Array) -> Array:
+def _concat(attributes: Attributes, *parts: ElementArray) -> ElementArray:
     return np.concatenate(parts, axis=attributes.get("axis", 1))
 
 
-def _sliced(attributes: Attributes, data: Array, *given: Array | None) -> Array:
+def _slice(attributes: Attributes, data: ElementArray, *slice_inputs: ElementArray | None) -> ElementArray:
     """Return a slice.
 
     Source: Slice; since opset 10 starts, ends, axes and steps are inputs.
     """
-    if not given:
-        given = tuple(np.array(attributes[name]) if name in attributes else None for name in ("starts", "ends", "axes"))
-    starts, ends, axes, steps = (*given, None, None)[:4]
+    if not slice_inputs:
+        slice_inputs = tuple(
+            np.array(attributes[name]) if name in attributes else None for name in ("starts", "ends", "axes")
+        )
+    starts, ends, axes, steps = (*slice_inputs, None, None)[:4]
     if starts is None or ends is None:
         raise ValueError("no starts or no ends")
     sliced_axes = range(len(starts)) if axes is None else axes.tolist()
@@ -211,32 +213,32 @@ def _sliced(attributes: Attributes, data: Array, *given: Array | None) -> Array:
     return np.asarray(data[tuple(slices)])
 
 
-def _row(_: Attributes, start: Array, limit: Array, step: Array) -> Array:
+def _range(_: Attributes, start: ElementArray, limit: ElementArray, step: ElementArray) -> ElementArray:
     count = max(int(np.ceil((limit.item() - start.item()) / step.item())), 0)
-    if count > MOST_ELEMENTS:
+    if count > MAX_ELEMENTS:
         raise ValueError("too many elements")
     return (start + np.arange(count) * step).astype(start.dtype)
 
 
-def _filled(attributes: Attributes, shape: Array) -> Array:
+def _constant_of_shape(attributes: Attributes, shape: ElementArray) -> ElementArray:
     sizes = tuple(shape.tolist())
-    value = elements(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
-    if value is None or min(sizes, default=0) < 0 or prod(sizes) > MOST_ELEMENTS:
+    value = parse_elements(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
+    if value is None or min(sizes, default=0) < 0 or prod(sizes) > MAX_ELEMENTS:
         raise ValueError("too many elements")
     return np.full(sizes, value.item(), value.dtype)
 
 
-def _extreme(function: Any) -> Value:
+def _reduce_inputs(function: Any) -> Evaluator:
     return lambda _, *parts: np.asarray(function.reduce(np.broadcast_arrays(*parts)))
 
 
-def _reduced(function: Any) -> Value:
+def _reduction(function: Any) -> Evaluator:
     """Return the evaluator of a reduction.
 
     Its axes are an attribute in old opsets and an input in new ones.
     """
 
-    def reduce(attributes: Attributes, data: Array, axes: Array | None = None) -> Array:
+    def reduce(attributes: Attributes, data: ElementArray, axes: ElementArray | None = None) -> ElementArray:
         reduced_axes = attributes.get("axes") if axes is None else tuple(axes.tolist())
         if not reduced_axes and attributes.get("noop_with_empty_axes"):
             return data
@@ -246,7 +248,7 @@ def _reduced(function: Any) -> Value:
     return reduce
 
 
-def _split(attributes: Attributes, data: Array, sizes: Array | None = None) -> list[Array]:
+def _split(attributes: Attributes, data: ElementArray, sizes: ElementArray | None = None) -> list[ElementArray]:
     axis = attributes.get("axis", 0)
     lengths = attributes.get("split") if sizes is None else sizes.tolist()
     if lengths is None or sum(lengths) != data.shape[axis]:
@@ -254,7 +256,9 @@ def _split(attributes: Attributes, data: Array, sizes: Array | None = None) -> l
     return np.split(data, np.cumsum(lengths)[:-1].tolist(), axis=axis)
 
 
-def _scattered(attributes: Attributes, data: Array, indices: Array, updates: Array) -> Array:
+def _scatter_nd(
+    attributes: Attributes, data: ElementArray, indices: ElementArray, updates: ElementArray
+) -> ElementArray:
     if attributes.get("reduction", b"none") != b"none":
         raise ValueError("a reduction of updates")
     result = data.copy()
@@ -262,33 +266,35 @@ def _scattered(attributes: Attributes, data: Array, indices: Array, updates: Arr
     return result
 
 
-def _summed_up(attributes: Attributes, data: Array, axis: Array) -> Array:
+def _cumsum(attributes: Attributes, data: ElementArray, axis: ElementArray) -> ElementArray:
     if attributes.get("exclusive") or attributes.get("reverse"):
         raise ValueError("an exclusive or a reverse sum")
     return np.cumsum(data, axis=int(axis.item()), dtype=data.dtype)
 
 
-def _clipped(attributes: Attributes, data: Array, least: Array | None = None, most: Array | None = None) -> Array:
-    low, high = (attributes.get(name, bound) for name, bound in (("min", least), ("max", most)))
+def _clip(
+    attributes: Attributes, data: ElementArray, minimum: ElementArray | None = None, maximum: ElementArray | None = None
+) -> ElementArray:
+    low, high = (attributes.get(name, bound) for name, bound in (("min", minimum), ("max", maximum)))
     return np.asarray(np.clip(data, low, high)).astype(data.dtype)
 
 
-def _by(function: Any) -> Value:
+def _apply(function: Any) -> Evaluator:
     """Return the evaluator that applies a NumPy function to the inputs."""
     return lambda _, *parts: np.asarray(function(*parts))
 
 
-def _like(function: Any) -> Value:
+def _apply_keeping_type(function: Any) -> Evaluator:
     """Return the evaluator that applies a NumPy function and keeps the element type."""
     return lambda _, data, *parts: np.asarray(function(data, *parts)).astype(data.dtype)
 
 
-def count(_: Attributes, data: Array) -> Array:
+def element_count(_: Attributes, data: ElementArray) -> ElementArray:
     """Return the number of elements of a tensor."""
     return np.array(data.size, np.int64)
 
 
-def _same_joined(node: Node, shapes: InputSizes, constants: Container[int], _: Extremes) -> str | None:
+def _check_concat(node: Node, shapes: InputSizes, constants: Container[int], _: IndexBounds) -> str | None:
     """Return the first two inputs of a Concat whose sizes differ on another axis."""
     along = node.attributes.get("axis", 1)
     axis = _differing_axis(shapes, along) if isinstance(along, int) else None
@@ -300,7 +306,7 @@ def _same_joined(node: Node, shapes: InputSizes, constants: Container[int], _: E
     texts = []
     for index in (first, other):
         kind = "the constant " if node.inputs[index] in constants else ""
-        texts.append(f"{sizes[index]} in {kind}{brief(node.proto.input[index])}")
+        texts.append(f"{sizes[index]} in {kind}{truncate(node.proto.input[index])}")
     return f"dim {axis} is {' and '.join(texts)}"
 
 
@@ -317,7 +323,7 @@ def _differing_axis(shapes: InputSizes, along: int) -> int | None:
     return next((axis for axis in differing if axis != along % len(known[0])), None)
 
 
-def picked(node: Node, shapes: InputSizes, _: Container[int], extremes: Extremes) -> str | None:
+def check_indices(node: Node, shapes: InputSizes, _: Container[int], extremes: IndexBounds) -> str | None:
     """Return why indices do not fit their data, in a Gather or Scatter operator.
 
     Shapes are checked, and the indices themselves if they are known.
@@ -328,9 +334,9 @@ def picked(node: Node, shapes: InputSizes, _: Container[int], extremes: Extremes
     kept, along, updates = node.attributes.get("batch_dims", 0), node.attributes.get("axis", 0), (*shapes, None)[2]
     error = None
     if node.op.endswith("Elements"):
-        error = _outside(data, indices, along) or _unlike(updates, indices)
+        error = _check_index_shape(data, indices, along) or _check_update_shape(updates, indices)
     elif node.op == "ScatterND":
-        error = _unlike(updates, (*indices[:-1], *data[indices[-1] :]))
+        error = _check_update_shape(updates, (*indices[:-1], *data[indices[-1] :]))
     elif prod(indices[:kept]) % (prod(data[:kept]) or 1):
         error = f"indices have a batch of {prod(indices[:kept])}, and data one of {prod(data[:kept])}"
     by_columns = node.op.endswith("ND")
@@ -341,16 +347,16 @@ def picked(node: Node, shapes: InputSizes, _: Container[int], extremes: Extremes
     return error
 
 
-def _unlike(updates: Sizes | None, wanted: Sizes) -> str | None:
-    if updates is None or updates == wanted:
+def _check_update_shape(updates: ConcreteShape | None, expected: ConcreteShape) -> str | None:
+    if updates is None or updates == expected:
         return None
-    return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, wanted))}"
+    return f"updates are {','.join(map(str, updates))}, and indices ask for {','.join(map(str, expected))}"
 
 
-def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None:
+def _check_index_shape(data: ConcreteShape | None, indices: ConcreteShape | None, axis: int) -> str | None:
     """Return on which axis other than `axis` indices are longer than their data.
 
-    >>> _outside((1, 8), (2, 3), 1), _outside((2, 8), (2, 9), -1)
+    >>> _check_index_shape((1, 8), (2, 3), 1), _check_index_shape((2, 8), (2, 9), -1)
     ('indices have 2 on axis 0, and data 1', None)
     """
     if data is None or indices is None or len(data) != len(indices):
@@ -361,12 +367,12 @@ def _outside(data: Sizes | None, indices: Sizes | None, axis: int) -> str | None
     return None
 
 
-def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
+def _check_shared_batch(batch_inputs_of: Callable[[Attributes], BatchInputs]) -> SizeCheck:
     """Return the size rule of an operator whose inputs share a batch."""
 
-    def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
+    def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
         sizes: dict[str, int] = {}
-        for name, index, axis in places_of(node.attributes):
+        for name, index, axis in batch_inputs_of(node.attributes):
             shape = shapes[index] if index < len(shapes) else None
             if shape is not None and axis < len(shape):
                 sizes[name] = shape[axis]
@@ -376,42 +382,45 @@ def _sharing(places_of: Callable[[Attributes], Places]) -> SizeRule:
                 return f"{name} has a batch of {size}, and X one of {batch}"
         return None
 
-    return rule
+    return check
 
 
-def _recurrent_places(attributes: Attributes) -> Places:
+def _recurrent_batch_inputs(attributes: Attributes) -> BatchInputs:
     first = bool(attributes.get("layout", 0))
-    return [("X", 0, 0 if first else 1), *[(name, index, 0 if first else axis) for name, index, axis in STATES]]
+    return [
+        ("X", 0, 0 if first else 1),
+        *[(name, index, 0 if first else axis) for name, index, axis in RECURRENT_STATES],
+    ]
 
 
-def _matching(partners_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeRule:
+def _check_contraction(axes_of: Callable[[Attributes], tuple[tuple[int, int], tuple[int, int], int]]) -> SizeCheck:
     """Return the size rule of an operator that contracts axes of two inputs."""
 
-    def rule(node: Node, shapes: InputSizes, _: Container[int], _extremes: Extremes) -> str | None:
-        (first, axis), (second, other), times = partners_of(node.attributes)
+    def check(node: Node, shapes: InputSizes, _: Container[int], _extremes: IndexBounds) -> str | None:
+        (first, axis), (second, other), times = axes_of(node.attributes)
         one, two = (shapes[index] if index < len(shapes) else None for index in (first, second))
         if one is None or two is None or axis >= len(one) or other >= len(two) or one[axis] == two[other] * times:
             return None
-        names = [brief(node.proto.input[index]) for index in (first, second)]
+        names = [truncate(node.proto.input[index]) for index in (first, second)]
         required = f"{two[other]}*{times}" if times != 1 else two[other]
         return f"axis {axis} of {names[0]} is {one[axis]}, and {names[1]} takes {required}"
 
-    return rule
+    return check
 
 
-MULTIPLIED = _matching(
+GEMM_SIZES = _check_contraction(
     lambda attributes: ((0, 0 if attributes.get("transA") else 1), (1, 1 if attributes.get("transB") else 0), 1)
 )
-CONVOLVED = _matching(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
-CHANNELS = _matching(lambda _: ((0, 1), (1, 0), 1))
+CONV_SIZES = _check_contraction(lambda attributes: ((0, 1), (1, 1), attributes.get("group", 1)))
+CHANNEL_SIZES = _check_contraction(lambda _: ((0, 1), (1, 0), 1))
 
 
-def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
+def _matmul_shape(attributes: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the shape of a matrix product; each matrix may be transposed.
 
-    >>> _matrices({}, [(5, 2, 3), (1, 3, 4)]), _matrices({"transA": 1}, [(3, 2), (3, 4)])
+    >>> _matmul_shape({}, [(5, 2, 3), (1, 3, 4)]), _matmul_shape({"transA": 1}, [(3, 2), (3, 4)])
     (((5, 2, 4),), ((2, 4),))
-    >>> _matrices({}, [(2, 3), (2, 3)]), _matrices({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # moves the batch
+    >>> _matmul_shape({}, [(2, 3), (2, 3)]), _matmul_shape({"transBatchA": 1}, [(5, 2, 3), (5, 3, 4)])  # moves the batch
     ((None,), (None,))
     """
     first, second = shapes[0], shapes[1]
@@ -420,16 +429,16 @@ def _matrices(attributes: Attributes, shapes: InputSizes) -> InputSizes:
         return (None,)
     rows, inner = first[-2:] if not attributes.get("transA") else first[:-3:-1]
     second_inner, columns = second[-2:] if not attributes.get("transB") else second[:-3:-1]
-    leading = broadcast((first[:-2], second[:-2]))
+    leading = broadcast_shapes((first[:-2], second[:-2]))
     return (None if inner != second_inner or isinstance(leading, str) else (*leading, rows, columns),)
 
 
-def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of an attention.
 
     The heads of key and value may have an axis of their own.
 
-    >>> _attended({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attended({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
+    >>> _attention_shape({}, [(2, 5, 8), (2, 6, 8), (2, 6, 16)]), _attention_shape({}, [(2, 5, 8), (2, 4, 6, 2), (2, 4, 6, 3)])
     (((2, 5, 16),), ((2, 5, 12),))
     """
     query, value = shapes[0], shapes[2] if len(shapes) > 2 else None
@@ -438,7 +447,7 @@ def _attended(_: Attributes, shapes: InputSizes) -> InputSizes:
     return ((*query[:2], value[2] if len(value) == 3 else value[1] * value[3]),)
 
 
-def _grouped(_: Attributes, shapes: InputSizes) -> InputSizes:
+def _grouped_attention_shape(_: Attributes, shapes: InputSizes) -> InputSizes:
     """Return the output shape of a grouped-query attention.
 
     It is unknown if query, key and value are packed in one input.
@@ -447,211 +456,247 @@ def _grouped(_: Attributes, shapes: InputSizes) -> InputSizes:
     return (None if packed else shapes[0],)
 
 
-AS_FIRST, HANDS_ON = AsFirst(), Inferred(hands_on=True)
-FIRST_ALONE = Given(lambda _, shapes: (shapes[0], None))
-SKIPPED = Given(lambda _, shapes: (shapes[0], None, None, shapes[0]))
-BROADCAST, BROADCAST_8, COMPARES = Broadcast(), Broadcast(8), Broadcast(compares=True)
+SAME_AS_FIRST, COPIES_DIMS = FirstInputShape(), InferredShape(copies_dims=True)
+FIRST_OUTPUT_ONLY = ComputedShape(lambda _, shapes: (shapes[0], None))
+SKIP_NORMALIZATION = ComputedShape(lambda _, shapes: (shapes[0], None, None, shapes[0]))
+BROADCAST, BROADCAST_8, COMPARISON = BroadcastShape(), BroadcastShape(8), BroadcastShape(is_comparison=True)
 
 
-def _axes(needed: bool) -> tuple[Argument, ...]:
-    return (Argument("axes", "axes", input_since=13, needed=needed),)
+def _axes_argument(is_required: bool) -> tuple[CoreArgument, ...]:
+    return (CoreArgument("axes", "axes", input_since=13, is_required=is_required),)
 
 
-BLOCKS = (Argument("block", "blocksize", int, default=0), Argument("mode", "mode", bytes))
+BLOCK_ARGUMENTS = (CoreArgument("block", "blocksize", int, default=0), CoreArgument("mode", "mode", bytes))
 RESHAPE = CoreCall(
     "reshape",
-    (Argument("target", "shape", input_since=5, needed=True),),
+    (CoreArgument("target", "shape", input_since=5, is_required=True),),
     lambda array, shape, _: array.reshape(shape),
-    reshapes,
-    only_moves=True,
+    reshape_candidates,
+    only_moves_elements=True,
     switch="allowzero",
 )
 TRANSPOSE = CoreCall(
     "transpose",
-    (Argument("perm", "perm"),),
+    (CoreArgument("perm", "perm"),),
     lambda array, _, arguments: np.transpose(array, arguments.get("perm")),
-    only_moves=True,
+    only_moves_elements=True,
 )
-SHAPE = CoreCall("shape", (Argument("start", "start", int), Argument("end", "end", int)), gives_sizes=True)
-FLATTEN = CoreCall("flatten", (Argument("axis", "axis", int),), RESHAPE.elements, flattens, only_moves=True)
-SQUEEZE = CoreCall("squeeze", _axes(needed=False), elements=RESHAPE.elements, only_moves=True)
-UNSQUEEZE = CoreCall("unsqueeze", _axes(needed=True), RESHAPE.elements, only_moves=True)
+SHAPE = CoreCall("shape", (CoreArgument("start", "start", int), CoreArgument("end", "end", int)), returns_shape=True)
+FLATTEN = CoreCall(
+    "flatten", (CoreArgument("axis", "axis", int),), RESHAPE.elements, flatten_candidates, only_moves_elements=True
+)
+SQUEEZE = CoreCall("squeeze", _axes_argument(is_required=False), elements=RESHAPE.elements, only_moves_elements=True)
+UNSQUEEZE = CoreCall("unsqueeze", _axes_argument(is_required=True), RESHAPE.elements, only_moves_elements=True)
 EXPAND = CoreCall(
     "expand",
-    (Argument("target", input_since=1, needed=True),),
+    (CoreArgument("target", input_since=1, is_required=True),),
     elements=lambda array, shape, _: np.broadcast_to(array, shape),
-    fixes=expands,
-    repeats=True,
+    fix_candidates=expand_candidates,
+    repeats_elements=True,
 )
 TILE = CoreCall(
     "tile",
-    (Argument("repeats", input_since=6, needed=True),),
+    (CoreArgument("repeats", input_since=6, is_required=True),),
     lambda array, _, arguments: np.tile(array, arguments["repeats"]),
-    repeats=True,
+    repeats_elements=True,
 )
-DEPTH_TO_SPACE, SPACE_TO_DEPTH = CoreCall("depth_to_space", BLOCKS), CoreCall("space_to_depth", BLOCKS)
+DEPTH_TO_SPACE, SPACE_TO_DEPTH = (
+    CoreCall("depth_to_space", BLOCK_ARGUMENTS),
+    CoreCall("space_to_depth", BLOCK_ARGUMENTS),
+)
 
 
-def _rows(rows: Mapping[str, Operator]) -> dict[str, Operator]:
+def _expand_keys(specs: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
     """Return the table by operator name; a key lists names that share an entry."""
-    return {name: row for names, row in rows.items() for name in names.split()}
+    return {name: row for names, row in specs.items() for name in names.split()}
 
 
 AS_FIRST_POINTWISE = """
     Acos Acosh Asin Asinh Atan Atanh Celu Cos Cosh Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log Mish Relu
     Selu Shrink Sigmoid Sin Sinh Softplus Softsign Swish Tan Tanh ThresholdedRelu
 """
-OF_ONE = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
-OF_ONE |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
+UNARY_FUNCTIONS = {"Abs": np.abs, "Ceil": np.ceil, "Floor": np.floor, "Neg": np.negative, "Reciprocal": np.reciprocal}
+UNARY_FUNCTIONS |= {"Round": np.rint, "Sign": np.sign, "Sqrt": np.sqrt}
 """NumPy's unary functions by operator."""
-COMPARED: dict[str, Any] = {"And": np.logical_and, "Equal": np.equal, "Greater": np.greater, "Or": np.logical_or}
-COMPARED |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
+COMPARISON_FUNCTIONS: dict[str, Any] = {
+    "And": np.logical_and,
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "Or": np.logical_or,
+}
+COMPARISON_FUNCTIONS |= {"GreaterOrEqual": np.greater_equal, "Less": np.less, "LessOrEqual": np.less_equal}
 """NumPy's binary functions that return booleans, by operator."""
-OWN = _rows(
+ONNX_OPERATORS = _expand_keys(
     {
-        **{name: Operator(AS_FIRST, _like(function), route=batch.aligned) for name, function in OF_ONE.items()},
-        **{name: Operator(COMPARES, _by(function), route=batch.aligned) for name, function in COMPARED.items()},
-        AS_FIRST_POINTWISE: Operator(AS_FIRST, route=batch.aligned),
-        "Add": Operator(BROADCAST, _like(np.add), route=batch.aligned),
-        "AffineGrid MaxUnpool STFT": Operator(route=batch.every_input(0)),
-        "ArgMax ArgMin": Operator(HANDS_ON, route=batch.largest),
-        "Attention DeformConv RotaryEmbedding": Operator(route=batch.every_input(0)),
-        "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": Operator(HANDS_ON, route=batch.first_input(0, 1)),
-        "BatchNormalization": Operator(route=batch.batch_normalized, alike=CHANNELS),
-        "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": Operator(random=True),
-        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": Operator(route=batch.aligned),
-        "BitwiseAnd BitwiseOr BitwiseXor": Operator(BROADCAST, route=batch.aligned),
-        "Cast": Operator(HANDS_ON, lambda attributes, data: data.astype(KINDS[attributes["to"]]), route=batch.aligned),
-        "CastLike": Operator(value=lambda _, data, like: data.astype(like.dtype), route=batch.aligned, takes=1),
-        "CenterCropPad": Operator(route=batch.resized),
-        "Clip": Operator(AS_FIRST, _clipped, route=batch.aligned),
-        "Col2Im": Operator(route=batch.first_input(0)),
-        "Concat": Operator(value=_joined, move=batch.join_mark, alike=_same_joined),
-        "Constant": Operator(value=constant),
-        "ConstantOfShape": Operator(value=_filled, takes=0),
-        "Conv": Operator(HANDS_ON, route=batch.convolved(), alike=CONVOLVED),
-        "ConvInteger": Operator(route=batch.convolved()),
-        "ConvTranspose": Operator(HANDS_ON, route=batch.first_input(0), alike=CHANNELS),
-        "CumProd": Operator(route=batch.mixing(batch.axis_read)),
-        "CumSum": Operator(AS_FIRST, _summed_up, route=batch.mixing(batch.axis_read)),
-        "DepthToSpace": Operator(route=batch.first_input(0), core=DEPTH_TO_SPACE),
-        "DequantizeLinear QuantizeLinear": Operator(route=batch.mixing(slice(0, 0))),
-        "Det Trilu": Operator(route=batch.mixing(slice(-2, None))),
-        "Div": Operator(BROADCAST, _quotient, route=batch.aligned),
-        "Einsum": Operator(route=batch.summed),
-        "Expand": Operator(move=batch.repeat_mark, core=EXPAND),
-        "EyeLike": Operator(takes=0),
-        "Flatten": Operator(move=batch.reshape_mark, core=FLATTEN),
-        "GRU LSTM RNN": Operator(route=batch.recurrent, alike=_sharing(_recurrent_places)),
-        "Gather": Operator(value=_gathered, move=batch.gather_mark, alike=picked),
-        "GatherElements": Operator(route=batch.elements_along(1), alike=picked),
-        "GatherND": Operator(move=batch.gather_nd_mark, alike=picked),
-        "Gemm": Operator(HANDS_ON, route=batch.gemm, alike=MULTIPLIED),
-        "GlobalLpPool LpPool": Operator(route=batch.first_input(0, 1)),
-        "GridSample": Operator(route=batch.every_input(0), alike=_sharing(lambda _: [("X", 0, 0), ("grid", 1, 0)])),
-        "GroupNormalization": Operator(AS_FIRST, route=batch.first_input(0)),
-        "Hardmax LogSoftmax Softmax": Operator(AS_FIRST, route=batch.mixing(batch.softmax_axes)),
-        "Identity": Operator(AS_FIRST, lambda _, data: data, route=batch.aligned),
-        "If": Operator(graphs=Graphs.IF),
-        "InstanceNormalization": Operator(AS_FIRST, route=batch.first_input(0, 1)),
-        "LRN": Operator(AS_FIRST, route=batch.mixing(slice(1, 2))),
-        "LayerNormalization": Operator(HANDS_ON, route=batch.mixing(batch.axes_behind)),
-        "Loop": Operator(graphs=Graphs.LOOP),
-        "LpNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axis_given)),
-        "MatMul": Operator(HANDS_ON, route=batch.multiplied()),
-        "MatMulInteger": Operator(route=batch.multiplied()),
-        "Max": Operator(BROADCAST_8, _extreme(np.maximum), route=batch.aligned),
-        "Mean": Operator(BROADCAST_8, route=batch.aligned),
-        "MeanVarianceNormalization": Operator(AS_FIRST, route=batch.mixing(batch.axes_given)),
-        "Min": Operator(BROADCAST_8, _extreme(np.minimum), route=batch.aligned),
-        "Mod": Operator(BROADCAST, _remainder, route=batch.aligned),
-        "Mul": Operator(BROADCAST, _like(np.multiply), route=batch.aligned),
-        "NonZero": Operator(value=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
-        "Not": Operator(AS_FIRST, _by(np.logical_not), route=batch.aligned),
-        "OneHot": Operator(route=batch.one_hot),
-        "Pad": Operator(HANDS_ON, route=batch.padded),
-        "Pow": Operator(BROADCAST, _like(lambda a, b: np.power(a.astype(np.float64), b)), route=batch.aligned),
-        "QLinearConv": Operator(route=batch.convolved(3)),
-        "QLinearMatMul": Operator(route=batch.multiplied(3)),
-        "RMSNormalization": Operator(route=batch.mixing(batch.axes_behind)),
-        "RandomNormal": Operator(random=True),
-        "Range": Operator(value=_row),
-        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": Operator(route=batch.reduced),
-        "ReduceL2 ReduceMean": Operator(HANDS_ON, route=batch.reduced),
-        "ReduceMax": Operator(HANDS_ON, _reduced(np.max), route=batch.reduced),
-        "ReduceMin": Operator(HANDS_ON, _reduced(np.min), route=batch.reduced),
-        "ReduceProd": Operator(value=_reduced(np.prod), route=batch.reduced),
-        "ReduceSum": Operator(HANDS_ON, _reduced(np.sum), route=batch.reduced),
-        "Reshape": Operator(move=batch.reshape_mark, core=RESHAPE),
-        "Resize Upsample": Operator(HANDS_ON, route=batch.resized),
-        "ReverseSequence": Operator(route=batch.reverse_sequence),
-        "Scan": Operator(graphs=Graphs.SCAN),
-        "Scatter ScatterElements": Operator(route=batch.elements_along(0), alike=picked),
-        "ScatterND": Operator(value=_scattered, move=batch.scatter_nd_mark, alike=picked),
-        "Shape": Operator(takes=0, core=SHAPE),
-        "SimplifiedLayerNormalization": Operator(FIRST_ALONE, route=batch.mixing(batch.axes_behind)),
-        "Size": Operator(value=count, takes=0),
-        "Slice": Operator(HANDS_ON, _sliced, move=batch.slice_mark),
-        "SpaceToDepth": Operator(route=batch.first_input(0), core=SPACE_TO_DEPTH),
-        "Split": Operator(HANDS_ON, _split, move=batch.split_mark),
-        "Squeeze": Operator(move=batch.reshape_mark, core=SQUEEZE),
-        "Sub": Operator(BROADCAST, _like(np.subtract), route=batch.aligned),
-        "Sum": Operator(BROADCAST_8, _extreme(np.add), route=batch.aligned),
-        "Tile": Operator(move=batch.repeat_mark, core=TILE),
-        "TopK": Operator(HANDS_ON, route=batch.mixing(batch.axis_given)),
-        "Transpose": Operator(route=batch.transposed, core=TRANSPOSE),
-        "Unsqueeze": Operator(move=batch.reshape_mark, core=UNSQUEEZE),
-        "Where": Operator(BROADCAST, _by(np.where), route=batch.aligned),
-        "Xor": Operator(COMPARES, route=batch.aligned),
+        **{
+            name: OperatorSpec(SAME_AS_FIRST, _apply_keeping_type(function), axis_rule=batch.broadcast_axis)
+            for name, function in UNARY_FUNCTIONS.items()
+        },
+        **{
+            name: OperatorSpec(COMPARISON, _apply(function), axis_rule=batch.broadcast_axis)
+            for name, function in COMPARISON_FUNCTIONS.items()
+        },
+        AS_FIRST_POINTWISE: OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
+        "Add": OperatorSpec(BROADCAST, _apply_keeping_type(np.add), axis_rule=batch.broadcast_axis),
+        "AffineGrid MaxUnpool STFT": OperatorSpec(axis_rule=batch.keep_axes(0)),
+        "ArgMax ArgMin": OperatorSpec(COPIES_DIMS, axis_rule=batch.arg_extreme_axis),
+        "Attention DeformConv RotaryEmbedding": OperatorSpec(axis_rule=batch.keep_axes(0)),
+        "AveragePool GlobalAveragePool GlobalMaxPool MaxPool": OperatorSpec(
+            COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0, 1)
+        ),
+        "BatchNormalization": OperatorSpec(axis_rule=batch.batch_norm_axis, size_check=CHANNEL_SIZES),
+        "Bernoulli Multinomial RandomNormalLike RandomUniform RandomUniformLike": OperatorSpec(is_random=True),
+        "BitCast BitShift BitwiseNot Dropout IsInf IsNaN PRelu": OperatorSpec(axis_rule=batch.broadcast_axis),
+        "BitwiseAnd BitwiseOr BitwiseXor": OperatorSpec(BROADCAST, axis_rule=batch.broadcast_axis),
+        "Cast": OperatorSpec(
+            COPIES_DIMS,
+            lambda attributes, data: data.astype(DTYPE_NAMES[attributes["to"]]),
+            axis_rule=batch.broadcast_axis,
+        ),
+        "CastLike": OperatorSpec(
+            evaluate=lambda _, data, like: data.astype(like.dtype), axis_rule=batch.broadcast_axis, element_inputs=1
+        ),
+        "CenterCropPad": OperatorSpec(axis_rule=batch.resize_axis),
+        "Clip": OperatorSpec(SAME_AS_FIRST, _clip, axis_rule=batch.broadcast_axis),
+        "Col2Im": OperatorSpec(axis_rule=batch.keep_axes_of_first(0)),
+        "Concat": OperatorSpec(evaluate=_concat, mark_rule=batch.concat_mark, size_check=_check_concat),
+        "Constant": OperatorSpec(evaluate=constant_elements),
+        "ConstantOfShape": OperatorSpec(evaluate=_constant_of_shape, element_inputs=0),
+        "Conv": OperatorSpec(COPIES_DIMS, axis_rule=batch.conv_axis(), size_check=CONV_SIZES),
+        "ConvInteger": OperatorSpec(axis_rule=batch.conv_axis()),
+        "ConvTranspose": OperatorSpec(COPIES_DIMS, axis_rule=batch.keep_axes_of_first(0), size_check=CHANNEL_SIZES),
+        "CumProd": OperatorSpec(axis_rule=batch.mix_axes(batch.axis_from_input)),
+        "CumSum": OperatorSpec(SAME_AS_FIRST, _cumsum, axis_rule=batch.mix_axes(batch.axis_from_input)),
+        "DepthToSpace": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=DEPTH_TO_SPACE),
+        "DequantizeLinear QuantizeLinear": OperatorSpec(axis_rule=batch.mix_axes(slice(0, 0))),
+        "Det Trilu": OperatorSpec(axis_rule=batch.mix_axes(slice(-2, None))),
+        "Div": OperatorSpec(BROADCAST, _divide, axis_rule=batch.broadcast_axis),
+        "Einsum": OperatorSpec(axis_rule=batch.einsum_axis),
+        "Expand": OperatorSpec(mark_rule=batch.repeat_mark, core_call=EXPAND),
+        "EyeLike": OperatorSpec(element_inputs=0),
+        "Flatten": OperatorSpec(mark_rule=batch.reshape_mark, core_call=FLATTEN),
+        "GRU LSTM RNN": OperatorSpec(
+            axis_rule=batch.recurrent_axis, size_check=_check_shared_batch(_recurrent_batch_inputs)
+        ),
+        "Gather": OperatorSpec(evaluate=_gather, mark_rule=batch.gather_mark, size_check=check_indices),
+        "GatherElements": OperatorSpec(axis_rule=batch.elementwise_index_axis(1), size_check=check_indices),
+        "GatherND": OperatorSpec(mark_rule=batch.gather_nd_mark, size_check=check_indices),
+        "Gemm": OperatorSpec(COPIES_DIMS, axis_rule=batch.gemm_axis, size_check=GEMM_SIZES),
+        "GlobalLpPool LpPool": OperatorSpec(axis_rule=batch.keep_axes_of_first(0, 1)),
+        "GridSample": OperatorSpec(
+            axis_rule=batch.keep_axes(0), size_check=_check_shared_batch(lambda _: [("X", 0, 0), ("grid", 1, 0)])
+        ),
+        "GroupNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0)),
+        "Hardmax LogSoftmax Softmax": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.softmax_axes)),
+        "Identity": OperatorSpec(SAME_AS_FIRST, lambda _, data: data, axis_rule=batch.broadcast_axis),
+        "If": OperatorSpec(control_flow=ControlFlow.IF),
+        "InstanceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes_of_first(0, 1)),
+        "LRN": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(slice(1, 2))),
+        "LayerNormalization": OperatorSpec(COPIES_DIMS, axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "Loop": OperatorSpec(control_flow=ControlFlow.LOOP),
+        "LpNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.axis_from_attribute)),
+        "MatMul": OperatorSpec(COPIES_DIMS, axis_rule=batch.matmul_axis()),
+        "MatMulInteger": OperatorSpec(axis_rule=batch.matmul_axis()),
+        "Max": OperatorSpec(BROADCAST_8, _reduce_inputs(np.maximum), axis_rule=batch.broadcast_axis),
+        "Mean": OperatorSpec(BROADCAST_8, axis_rule=batch.broadcast_axis),
+        "MeanVarianceNormalization": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.mix_axes(batch.axes_from_attribute)),
+        "Min": OperatorSpec(BROADCAST_8, _reduce_inputs(np.minimum), axis_rule=batch.broadcast_axis),
+        "Mod": OperatorSpec(BROADCAST, _modulo, axis_rule=batch.broadcast_axis),
+        "Mul": OperatorSpec(BROADCAST, _apply_keeping_type(np.multiply), axis_rule=batch.broadcast_axis),
+        "NonZero": OperatorSpec(evaluate=lambda _, data: np.array(np.nonzero(np.atleast_1d(data)), np.int64)),
+        "Not": OperatorSpec(SAME_AS_FIRST, _apply(np.logical_not), axis_rule=batch.broadcast_axis),
+        "OneHot": OperatorSpec(axis_rule=batch.one_hot_axis),
+        "Pad": OperatorSpec(COPIES_DIMS, axis_rule=batch.pad_axis),
+        "Pow": OperatorSpec(
+            BROADCAST,
+            _apply_keeping_type(lambda a, b: np.power(a.astype(np.float64), b)),
+            axis_rule=batch.broadcast_axis,
+        ),
+        "QLinearConv": OperatorSpec(axis_rule=batch.conv_axis(3)),
+        "QLinearMatMul": OperatorSpec(axis_rule=batch.matmul_axis(3)),
+        "RMSNormalization": OperatorSpec(axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "RandomNormal": OperatorSpec(is_random=True),
+        "Range": OperatorSpec(evaluate=_range),
+        "ReduceL1 ReduceLogSum ReduceLogSumExp ReduceSumSquare": OperatorSpec(axis_rule=batch.reduction_axis),
+        "ReduceL2 ReduceMean": OperatorSpec(COPIES_DIMS, axis_rule=batch.reduction_axis),
+        "ReduceMax": OperatorSpec(COPIES_DIMS, _reduction(np.max), axis_rule=batch.reduction_axis),
+        "ReduceMin": OperatorSpec(COPIES_DIMS, _reduction(np.min), axis_rule=batch.reduction_axis),
+        "ReduceProd": OperatorSpec(evaluate=_reduction(np.prod), axis_rule=batch.reduction_axis),
+        "ReduceSum": OperatorSpec(COPIES_DIMS, _reduction(np.sum), axis_rule=batch.reduction_axis),
+        "Reshape": OperatorSpec(mark_rule=batch.reshape_mark, core_call=RESHAPE),
+        "Resize Upsample": OperatorSpec(COPIES_DIMS, axis_rule=batch.resize_axis),
+        "ReverseSequence": OperatorSpec(axis_rule=batch.reverse_sequence_axis),
+        "Scan": OperatorSpec(control_flow=ControlFlow.SCAN),
+        "Scatter ScatterElements": OperatorSpec(axis_rule=batch.elementwise_index_axis(0), size_check=check_indices),
+        "ScatterND": OperatorSpec(evaluate=_scatter_nd, mark_rule=batch.scatter_nd_mark, size_check=check_indices),
+        "Shape": OperatorSpec(element_inputs=0, core_call=SHAPE),
+        "SimplifiedLayerNormalization": OperatorSpec(FIRST_OUTPUT_ONLY, axis_rule=batch.mix_axes(batch.trailing_axes)),
+        "Size": OperatorSpec(evaluate=element_count, element_inputs=0),
+        "Slice": OperatorSpec(COPIES_DIMS, _slice, mark_rule=batch.slice_mark),
+        "SpaceToDepth": OperatorSpec(axis_rule=batch.keep_axes_of_first(0), core_call=SPACE_TO_DEPTH),
+        "Split": OperatorSpec(COPIES_DIMS, _split, mark_rule=batch.split_mark),
+        "Squeeze": OperatorSpec(mark_rule=batch.reshape_mark, core_call=SQUEEZE),
+        "Sub": OperatorSpec(BROADCAST, _apply_keeping_type(np.subtract), axis_rule=batch.broadcast_axis),
+        "Sum": OperatorSpec(BROADCAST_8, _reduce_inputs(np.add), axis_rule=batch.broadcast_axis),
+        "Tile": OperatorSpec(mark_rule=batch.repeat_mark, core_call=TILE),
+        "TopK": OperatorSpec(COPIES_DIMS, axis_rule=batch.mix_axes(batch.axis_from_attribute)),
+        "Transpose": OperatorSpec(axis_rule=batch.transpose_axis, core_call=TRANSPOSE),
+        "Unsqueeze": OperatorSpec(mark_rule=batch.reshape_mark, core_call=UNSQUEEZE),
+        "Where": OperatorSpec(BROADCAST, _apply(np.where), axis_rule=batch.broadcast_axis),
+        "Xor": OperatorSpec(COMPARISON, axis_rule=batch.broadcast_axis),
     }
 )
 """ONNX's own operators."""
-CONTRIBUTED = _rows(
+CONTRIB_OPERATORS = _expand_keys(
     {
-        "BiasGelu FastGelu Gelu QuickGelu": Operator(AS_FIRST, route=batch.aligned),
-        "FusedConv": Operator(route=batch.convolved(), like="Conv"),
-        "FusedMatMul": Operator(Given(_matrices), route=batch.multiplied()),
-        "GroupQueryAttention": Operator(Given(_grouped), route=batch.every_input(0)),
-        "MultiHeadAttention": Operator(Given(_attended), route=batch.every_input(0)),
-        "RotaryEmbedding": Operator(AS_FIRST, route=batch.every_input(0)),
-        "SkipLayerNormalization SkipSimplifiedLayerNormalization": Operator(SKIPPED, route=batch.every_input(0)),
+        "BiasGelu FastGelu Gelu QuickGelu": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.broadcast_axis),
+        "FusedConv": OperatorSpec(axis_rule=batch.conv_axis(), onnx_equivalent="Conv"),
+        "FusedMatMul": OperatorSpec(ComputedShape(_matmul_shape), axis_rule=batch.matmul_axis()),
+        "GroupQueryAttention": OperatorSpec(ComputedShape(_grouped_attention_shape), axis_rule=batch.keep_axes(0)),
+        "MultiHeadAttention": OperatorSpec(ComputedShape(_attention_shape), axis_rule=batch.keep_axes(0)),
+        "RotaryEmbedding": OperatorSpec(SAME_AS_FIRST, axis_rule=batch.keep_axes(0)),
+        "SkipLayerNormalization SkipSimplifiedLayerNormalization": OperatorSpec(
+            SKIP_NORMALIZATION, axis_rule=batch.keep_axes(0)
+        ),
     }
 )
 """The operators that ONNX Runtime contributes."""
-OPERATORS = {"": OWN, "com.microsoft": CONTRIBUTED}
+OPERATORS = {"": ONNX_OPERATORS, "com.microsoft": CONTRIB_OPERATORS}
 """The table by domain and operator name."""
-LISTED = {name: row.core for name, row in OWN.items() if row.core is not None}
+LISTED_OPERATORS = {name: row.core_call for name, row in ONNX_OPERATORS.items() if row.core_call is not None}
 """The core ops of listed operators."""
-RANDOM = {name for name, row in OWN.items() if row.random}
-UNKNOWN = Operator()
+RANDOM_OPERATORS = {name for name, row in ONNX_OPERATORS.items() if row.is_random}
+UNKNOWN_OPERATOR = OperatorSpec()
 
 
-def operator_of(node: Node | NodeAtSize) -> Operator:
+def find_operator(node: Node | NodeInLane) -> OperatorSpec:
     """Return the entry of a node's operator, or the default entry."""
-    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN)
+    return OPERATORS.get(node.domain, {}).get(node.op, UNKNOWN_OPERATOR)
 
 
-def value_of(row: Operator, attributes: Attributes, arrays: Sequence[Array | None]) -> list[Array] | None:
+def evaluate_node(
+    spec: OperatorSpec, attributes: Attributes, arrays: Sequence[ElementArray | None]
+) -> list[ElementArray] | None:
     """Return a node's outputs if they are small; None if they are unknown.
 
     Raises `IndexError` for an index that the operator refuses.
     """
-    assert row.value is not None
+    assert spec.evaluate is not None
     try:
         with np.errstate(all="ignore"):
-            result = row.value(attributes, *arrays)
+            result = spec.evaluate(attributes, *arrays)
     except IndexError:
         raise
     except (ValueError, TypeError, KeyError, ArithmeticError, AttributeError, RuntimeError):
         return None
     outputs = result if isinstance(result, list) else [result]
-    return None if any(array.size > MOST_ELEMENTS or array.dtype.hasobject for array in outputs) else outputs
+    return None if any(array.size > MAX_ELEMENTS or array.dtype.hasobject for array in outputs) else outputs
 
 
-def graphs_of(node: Node) -> Graphs | None:
+def control_flow_of(node: Node) -> ControlFlow | None:
     """Return how a node runs its subgraphs.
 
     None if that is unknown or if the node calls a function.
     """
-    row = OWN.get(node.op)
-    return row.graphs if row and not node.calls else None
+    row = ONNX_OPERATORS.get(node.op)
+    return row.control_flow if row and not node.is_function_call else None

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from shapecalc.core.answers import NONE, Request
-from shapecalc.core.ask import ask
+from shapecalc.core.answers import EMPTY_DICT, Request
+from shapecalc.core.ask import make_request
 from shapecalc.core.dims import substitute
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, suggestion, visible
+from shapecalc.core.text import escape_unprintable, suggestion, truncate
 from shapecalc.models.file import Node
-from shapecalc.models.free_dims import NamedDim, NamedShape, Sum
-from shapecalc.models.operators import LISTED, CoreCall
-from shapecalc.models.propagate import NodeVerdict, Stop
-from shapecalc.models.verdicts import OFFENCES, Fix, Verdict
+from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape
+from shapecalc.models.operators import LISTED_OPERATORS, CoreCall
+from shapecalc.models.propagate import NodeVerdict, UnlistedFailure
+from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
 
-UNKNOWN = "?"
-MOST_COMPARED = 1000
+UNKNOWN_TEXT = "?"
+MAX_COMPARED_NAMES = 1000
 """The largest number of node names that an unknown name is compared with."""
-MOST_PATHS = 8
+MAX_LISTED_PATHS = 8
 """The largest number of paths that are listed for nodes with equal names."""
 
 
-class Input(Record):
+class ModelInput(Record):
     """An input of the model, as declared and as walked."""
 
     name: str
@@ -33,7 +33,7 @@ class Input(Record):
     """The shape that it was walked with, with names for free dims; None if unknown."""
 
 
-class Judged(NodeVerdict):
+class JudgedNode(NodeVerdict):
     """A listed node with its verdict."""
 
     node: Node
@@ -41,26 +41,26 @@ class Judged(NodeVerdict):
     """The operator version; None if unknown."""
     tensors: tuple[tuple[str, ...], tuple[str, ...]]
     """The names of the inputs and of the outputs."""
-    input: NamedShape | None
+    input: SymbolicShape | None
     """The symbolic shape of the data input; None if its rank is unknown."""
-    target: NamedShape | None
+    target: SymbolicShape | None
     """The target: a shape, a permutation or axes; None if unknown or absent."""
     target_from: str
     """`initializer`, `Constant`, `computed`, `folded`, `attribute`, `external`, `none`."""
-    output: NamedShape | None
+    output: SymbolicShape | None
     """The output shape without a fix; None if unknown."""
-    value: NamedShape | None
+    value: SymbolicShape | None
     """The output value of a Shape; None for other operators."""
     conditions: tuple[str, ...]
     """The conditions on named sizes, such as `4*H*W % 64 == 0`."""
 
 
-class Fixed(Record):
+class FixResult(Record):
     """The result of `--fix`."""
 
-    mended: tuple[tuple[Judged, Fix], ...]
+    mended: tuple[tuple[JudgedNode, NodeFix], ...]
     """The fixed nodes and their fixes."""
-    left: tuple[Judged, ...]
+    left: tuple[JudgedNode, ...]
     """The failing nodes without a fix."""
     proved: bool | None
     """Whether the proof passed; False means that no file was written, None that there was no proof."""
@@ -68,39 +68,39 @@ class Fixed(Record):
     """What was proved, or why not."""
     path: str | None
     """The path of the output file; None if none was written."""
-    freed: tuple[Input, ...] = ()
+    freed: tuple[ModelInput, ...] = ()
     """The inputs whose declared shape was changed."""
-    stays: tuple[Input, ...] = ()
+    stays: tuple[ModelInput, ...] = ()
     """The inputs that keep a number which may be the batch."""
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[UnlistedFailure, ...] = ()
     """The unlisted nodes that fail in the output file; empty after a proof."""
 
 
-class Tensor(Record):
+class NodeOutput(Record):
     """An output of a node."""
 
     name: str
     type: str | None
-    shape: NamedShape | None
+    shape: SymbolicShape | None
     """The symbolic shape, with names of results; None if its rank is unknown."""
     elements: int | None
     """The number of elements at the sizes of `AllNodes.counted_at`."""
     bytes: int | None
 
 
-class Told(Record):
+class NodeSummary(Record):
     """A row of `--all`: a node with its shapes."""
 
     node: Node
-    input: NamedShape | None
+    input: SymbolicShape | None
     """The shape of the first input."""
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[NodeOutput, ...]
 
 
-class Every(Record):
+class AllNodes(Record):
     """All nodes of a model, with every failing node above each fixed."""
 
-    nodes: tuple[Told, ...]
+    nodes: tuple[NodeSummary, ...]
     """The nodes in file order; those in bodies after the node that contains them."""
     results: Mapping[str, str]
     """The definitions of the names for sums and floors."""
@@ -110,7 +110,7 @@ class Every(Record):
     """The number of dims that are unknown."""
     shapeless: int
     """The number of tensors of unknown rank."""
-    largest: tuple[tuple[Node, Tensor], ...]
+    largest: tuple[tuple[Node, NodeOutput], ...]
 
 
 class Report(Record):
@@ -130,18 +130,18 @@ class Report(Record):
     """The sizes assumed for other free dims, by name."""
     names: Mapping[str, str]
     """By name (`d0`), the text in the file (`past_len + 1`) or the dim that it was taken as (`past`)."""
-    inputs: tuple[Input, ...]
-    nodes: tuple[Judged, ...]
+    inputs: tuple[ModelInput, ...]
+    nodes: tuple[JudgedNode, ...]
     """The listed nodes in file order."""
-    stops: tuple[Stop, ...]
-    fixed: Fixed | None = None
+    stops: tuple[UnlistedFailure, ...]
+    fix_result: FixResult | None = None
     """The result of `--fix`; None without that option."""
-    every: Every | None = None
+    all_nodes: AllNodes | None = None
     """All nodes; None without the option `--all`."""
-    above: Mapping[str, str] = NONE
+    failing_above: Mapping[str, str] = EMPTY_DICT
     """By the name of a queried unlisted node, the path of the nearest failing node above it."""
 
-    def axis_to_free(self, input: Input) -> int | None:
+    def axis_to_free(self, input: ModelInput) -> int | None:
         """Return the axis of an input that may be the batch, if it was not freed.
 
         The axis that is the batch in other inputs is preferred.
@@ -153,58 +153,58 @@ class Report(Record):
         return min(axes, key=lambda axis: axis != taken.index(self.batch), default=None)
 
 
-def shape_words(shape: NamedShape | None) -> str:
+def format_shape(shape: SymbolicShape | None) -> str:
     """Format a shape, with `?` for an unknown dim.
 
-    >>> shape_words((1, None)), shape_words(()), shape_words(None)
+    >>> format_shape((1, None)), format_shape(()), format_shape(None)
     ('1,?', '[]', '?')
     """
     if shape is None:
-        return UNKNOWN
-    return ",".join([UNKNOWN if dim is None else str(dim) for dim in shape]) or "[]"
+        return UNKNOWN_TEXT
+    return ",".join([UNKNOWN_TEXT if dim is None else str(dim) for dim in shape]) or "[]"
 
 
-def name_of(node: Node) -> str:
+def node_name(node: Node) -> str:
     """Return the name of a node, or its path as `--node` accepts it."""
     return node.name or f"#{node.path}"
 
 
-def offends(judged: Judged, *, strict: bool = False) -> bool:
+def is_failing(judged: JudgedNode, *, strict: bool = False) -> bool:
     """Return whether a node fails at another batch size.
 
     If `strict`, an unknown verdict counts as failing.
     """
-    return judged.verdict in OFFENCES or (strict and judged.verdict is Verdict.UNKNOWN)
+    return judged.verdict in FAILING_VERDICTS or (strict and judged.verdict is BatchVerdict.UNKNOWN)
 
 
-def worst_first(nodes: Iterable[Judged], *, strict: bool = False) -> list[Judged]:
+def sort_failing(nodes: Iterable[JudgedNode], *, strict: bool = False) -> list[JudgedNode]:
     """Return the failing nodes, the worst first, otherwise in file order."""
-    order = [*OFFENCES, Verdict.UNKNOWN]
-    failing = [judged for judged in nodes if offends(judged, strict=strict)]
+    order = [*FAILING_VERDICTS, BatchVerdict.UNKNOWN]
+    failing = [judged for judged in nodes if is_failing(judged, strict=strict)]
     return sorted(failing, key=lambda judged: order.index(judged.verdict))
 
 
-def verdict_words(judged: Judged, report: Report) -> str:
+def format_verdict(judged: JudgedNode, report: Report) -> str:
     """Format a verdict, with the size of a node that runs only at one."""
-    if judged.verdict is Verdict.ONLY:
-        return f"only {report.batch}={only_size(report)}"
+    if judged.verdict is BatchVerdict.ONLY:
+        return f"only {report.batch}={declared_size(report)}"
     return str(judged.verdict.value)
 
 
-def only_size(report: Report) -> int:
+def declared_size(report: Report) -> int:
     """Return the batch size that the file declares; 1 if the batch is free."""
     return report.declared_batch or 1
 
 
-def fix_words(fix: Fix) -> str:
+def format_fix(fix: NodeFix) -> str:
     """Format a fix: its target, or the operators that it inserts."""
-    return shape_words(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
+    return format_shape(fix.target) if fix.target is not None else f"insert {', '.join(fix.inserts)}"
 
 
-def assumed_words(fix: Fix) -> str:
+def format_assumption(fix: NodeFix) -> str:
     """Format the assumption of a fix; empty if it has none.
 
-    >>> assumed_words(Fix((0, -1), None, "the batch stays first")), assumed_words(Fix((-1, 12), None, "3*4 stays 12"))
+    >>> format_assumption(NodeFix((0, -1), None, "the batch stays first")), format_assumption(NodeFix((-1, 12), None, "3*4 stays 12"))
     ('assumes that the batch stays first', 'assumes 3*4 stays 12')
     """
     if not fix.assumes:
@@ -212,18 +212,18 @@ def assumed_words(fix: Fix) -> str:
     return f"assumes {'that ' if fix.assumes.startswith(('the ', 'no ')) else ''}{fix.assumes}"
 
 
-def stop_lines(report: Report, stops: Iterable[Stop]) -> list[str]:
+def format_failures(report: Report, stops: Iterable[UnlistedFailure]) -> list[str]:
     """Format failing unlisted nodes, one line each, with their causes."""
     stops = list(stops)
-    names = {judged.node.path: name_of(judged.node) for judged in report.nodes} if stops else {}
+    names = {judged.node.path: node_name(judged.node) for judged in report.nodes} if stops else {}
     causes = ["" if stop.cause is None else f", because of {names.get(stop.cause, f'#{stop.cause}')}" for stop in stops]
     return [
-        f"{name_of(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
+        f"{node_name(stop.node)}: {stop.node.op} {'' if stop.silent else 'fails: '}{stop.why}{cause}"
         for stop, cause in zip(stops, causes, strict=True)
     ]
 
 
-def found_node(report: Report, text: str) -> Judged:
+def find_node(report: Report, text: str) -> JudgedNode:
     """Return the listed node with this name or path.
 
     A path is written as `18`, `7/body/3` or `#18`.
@@ -232,27 +232,31 @@ def found_node(report: Report, text: str) -> Judged:
     """
     named = [judged for judged in report.nodes if text and judged.node.name == text]
     matches = named or [judged for judged in report.nodes if judged.node.path == text.removeprefix("#")]
-    shown = visible(brief(text))
+    shown = escape_unprintable(truncate(text))
     failures = [stop for stop in report.stops if text.removeprefix("#") in (stop.node.path, stop.node.name)]
     if not matches and failures:
-        raise misuse(visible(f"{stop_lines(report, failures)[0]}; such nodes are not listed"), argument="node")
-    if not matches and text in report.above:
-        failing = next(judged for judged in report.nodes if judged.node.path == report.above[text])
-        message = f"'{shown}' is not among the listed nodes; next above it {visible(name_of(failing.node))} offends"
-        raise misuse(message, argument="node")
+        raise usage_error(
+            escape_unprintable(f"{format_failures(report, failures)[0]}; such nodes are not listed"), argument="node"
+        )
+    if not matches and text in report.failing_above:
+        failing = next(judged for judged in report.nodes if judged.node.path == report.failing_above[text])
+        message = f"'{shown}' is not among the listed nodes; next above it {escape_unprintable(node_name(failing.node))} offends"
+        raise usage_error(message, argument="node")
     if not matches:
-        names = dict.fromkeys(judged.node.name for judged in report.nodes[:MOST_COMPARED] if judged.node.name)
+        names = dict.fromkeys(judged.node.name for judged in report.nodes[:MAX_COMPARED_NAMES] if judged.node.name)
         hint = suggestion(text, [*names])
-        raise misuse(f"no listed node is called '{shown}' or has that path", visible(hint), argument="node")
+        raise usage_error(
+            f"no listed node is called '{shown}' or has that path", escape_unprintable(hint), argument="node"
+        )
     if len(matches) > 1:
-        paths = " ".join(f"'#{judged.node.path}'" for judged in matches[:MOST_PATHS])
-        more = f" and {len(matches) - MOST_PATHS} more" if len(matches) > MOST_PATHS else ""
-        hint = visible(f"write one of {paths}{more}")
-        raise misuse(f"{len(matches)} nodes are called '{shown}'", hint, argument="node")
+        paths = " ".join(f"'#{judged.node.path}'" for judged in matches[:MAX_LISTED_PATHS])
+        more = f" and {len(matches) - MAX_LISTED_PATHS} more" if len(matches) > MAX_LISTED_PATHS else ""
+        hint = escape_unprintable(f"write one of {paths}{more}")
+        raise usage_error(f"{len(matches)} nodes are called '{shown}'", hint, argument="node")
     return matches[0]
 
 
-def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
+def build_request(judged: JudgedNode, report: Report, target: tuple[int, ...] | None = None) -> Request | None:
     """Return a node as core's request, with another target if given.
 
     None if a shape or the target is unknown.
@@ -260,23 +264,23 @@ def request_of(judged: Judged, report: Report, target: tuple[int, ...] | None = 
     A sum is not one of core's dims: if there is one, all names are replaced by their assumed sizes and the largest
     judged batch.
     """
-    call = LISTED[judged.node.op]
+    call = LISTED_OPERATORS[judged.node.op]
     input, wanted = judged.input, judged.target if target is None else target
-    if any(isinstance(dim, Sum) for shape in (input, wanted) for dim in shape or ()):
+    if any(isinstance(dim, DimSum) for shape in (input, wanted) for dim in shape or ()):
         sizes = {**report.assumed, report.batch: max(report.sizes)}
-        input, wanted = (shape and tuple([_number(dim, sizes) for dim in shape]) for shape in (input, wanted))
-    options = _options(judged.node, call)
+        input, wanted = (shape and tuple([_evaluate_dim(dim, sizes) for dim in shape]) for shape in (input, wanted))
+    options = _core_options(judged.node, call)
     if call.target is not None and wanted is not None:
-        options[call.target.name] = shape_words(wanted)
-    if input is None or (wanted is None and call.target is not None and call.target.needed):
+        options[call.target.name] = format_shape(wanted)
+    if input is None or (wanted is None and call.target is not None and call.target.is_required):
         return None
     try:
-        return ask(call.op, shape_words(input), {"dialect": "onnx", **options})
+        return make_request(call.op, format_shape(input), {"dialect": "onnx", **options})
     except ShapeError:
         return None
 
 
-def _options(node: Node, call: CoreCall) -> dict[str, object]:
+def _core_options(node: Node, call: CoreCall) -> dict[str, object]:
     """Return the arguments and the switch of a core op that are attributes of a node."""
     names = {argument.attribute: argument.name for argument in call.arguments if argument is not call.target}
     names |= {call.switch: call.switch}
@@ -286,9 +290,9 @@ def _options(node: Node, call: CoreCall) -> dict[str, object]:
     }
 
 
-def _number(dim: NamedDim, sizes: Mapping[str, int]) -> NamedDim:
+def _evaluate_dim(dim: SymbolicDim, sizes: Mapping[str, int]) -> SymbolicDim:
     """Return a dim at some sizes; a name without a size is kept."""
-    if isinstance(dim, Sum):
+    if isinstance(dim, DimSum):
         terms = [substitute(term, sizes) for term in dim.terms]
         return sum(term for term in terms if isinstance(term, int)) if all(isinstance(t, int) for t in terms) else None
     return None if dim is None else substitute(dim, sizes)

@@ -14,11 +14,11 @@ from math import prod
 from typing import Any
 
 from shapecalc.core.record import Record
-from shapecalc.core.text import and_text
-from shapecalc.models.batch_axis import BatchAxis, Lost, Mark, Sizes, batch_place, regrouped
+from shapecalc.core.text import join_with_and
+from shapecalc.models.batch_axis import BatchAxis, BatchMark, ConcreteShape, LostBatch, locate_batch, reshape_batch_axis
 
 
-class Verdict(Enum):
+class BatchVerdict(Enum):
     """The effect of another batch size on a node."""
 
     SAFE = "safe"
@@ -30,55 +30,69 @@ class Verdict(Enum):
     UNKNOWN = "unknown"
 
 
-OFFENCES = (Verdict.FAILS, Verdict.SCRAMBLES, Verdict.SWALLOWS, Verdict.ONLY)
+FAILING_VERDICTS = (BatchVerdict.FAILS, BatchVerdict.SCRAMBLES, BatchVerdict.SWALLOWS, BatchVerdict.ONLY)
 """The verdicts of failing nodes, the worst first."""
-UNSEEN = "no axis separates the samples"
-PARTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
-MOST_TRIED = 256
+NO_SAMPLE_AXIS = "no axis separates the samples"
+PART_TEXTS = {"whole": "axis {}", "major": "the slow part of axis {}", "minor": "the fast part of axis {}"}
+MAX_TARGETS = 256
 """The largest number of targets that are tried per entry."""
-OTHERS_STAY, NO_TURN = "the other sizes stay", "no Transpose"
-Answer = Callable[[tuple[Any, ...], bool | None], tuple[Sizes | None, ...]]
+OTHER_SIZES_STAY, NO_TRANSPOSE = "the other sizes stay", "no Transpose"
+TargetEvaluator = Callable[[tuple[Any, ...], bool | None], tuple[ConcreteShape | None, ...]]
 """A function from targets and allowzero to core's output shape in each lane; None if refused."""
 
 
-class Run:
+class BatchRun:
     """The outcome of a node at one batch size."""
 
-    __slots__ = ("after", "batch", "before", "here", "input", "output", "refused", "there")
+    __slots__ = ("batch", "batch_in", "batch_out", "error", "input", "input_mark", "output", "output_mark")
 
     def __init__(
-        self, batch: int, input: Sizes | None, output: Sizes | None, before: Mark, after: Mark, refused: str = ""
+        self,
+        batch: int,
+        input: ConcreteShape | None,
+        output: ConcreteShape | None,
+        input_mark: BatchMark,
+        output_mark: BatchMark,
+        error: str = "",
     ) -> None:
         """Store the shapes, their marks, and the error of a node that fails.
 
         `output` is None if the node fails or its output is unknown.
         """
-        self.batch, self.input, self.output, self.before, self.after = batch, input, output, before, after
-        self.refused = refused
-        self.here = batch_place(before, input, batch) if input is not None else None
+        self.batch, self.input, self.output, self.input_mark, self.output_mark = (
+            batch,
+            input,
+            output,
+            input_mark,
+            output_mark,
+        )
+        self.error = error
+        self.batch_in = locate_batch(input_mark, input, batch) if input is not None else None
         """The input axis that holds the batch, and which part of it."""
-        self.there = batch_place(after, output, batch) if output is not None else None
+        self.batch_out = locate_batch(output_mark, output, batch) if output is not None else None
         """The output axis that holds the batch, and which part of it."""
 
     @property
     def outcome(self) -> str:
         """`ok`, `fails` or `blocked`."""
-        return "ok" if self.output is not None else "fails" if self.refused else "blocked"
+        return "ok" if self.output is not None else "fails" if self.error else "blocked"
 
     @property
-    def fate(self) -> Verdict:
+    def sample_verdict(self) -> BatchVerdict:
         """The verdict on the samples: safe, swallows, scrambles or unknown."""
-        here, there = self.here, self.there
+        here, there = self.batch_in, self.batch_out
         if there is None:
-            certain = isinstance(self.after, BatchAxis) or (isinstance(self.after, Lost) and self.after.certain)
-            return Verdict.SCRAMBLES if here is not None and certain else Verdict.UNKNOWN
+            certain = isinstance(self.output_mark, BatchAxis) or (
+                isinstance(self.output_mark, LostBatch) and self.output_mark.certain
+            )
+            return BatchVerdict.SCRAMBLES if here is not None and certain else BatchVerdict.UNKNOWN
         if here is None or here[0] or not there[0] or there[1] == "whole" or not self.input or not self.output:
-            return Verdict.SAFE
+            return BatchVerdict.SAFE
         is_moved_whole = (self.input[0], here[1]) == (self.output[there[0]], there[1])
-        return Verdict.SAFE if is_moved_whole else Verdict.SWALLOWS
+        return BatchVerdict.SAFE if is_moved_whole else BatchVerdict.SWALLOWS
 
 
-class Fix(Record):
+class NodeFix(Record):
     """A change to a node that fixes it."""
 
     target: tuple[int, ...] | None
@@ -87,221 +101,235 @@ class Fix(Record):
     """The value that allowzero must have; None if it does not matter."""
     assumes: str
     """The assumption that makes the fix right: `the batch stays first`."""
-    how: str = ""
+    effect: str = ""
     """How it works: `copies axis 0`, `counts it`."""
     inserts: tuple[str, ...] = ()
     """The operators that are inserted: `Shape`, `Gather`, `Concat`; empty for a new constant."""
-    place: int | None = None
+    entry_index: int | None = None
     """The index of the target entry that they compute; None for a new constant."""
 
 
-class Candidate(Record):
+class FixCandidate(Record):
     """A fix to try, with its target in each lane."""
 
     targets: tuple[Any, ...]
-    fix: Fix
+    fix: NodeFix
     switch: bool | None = None
 
 
 class FixedOutputs(Record):
     """A fix and the output shape with it in each lane; None where it fails."""
 
-    fix: Fix
-    outputs: tuple[Sizes | None, ...]
+    fix: NodeFix
+    outputs: tuple[ConcreteShape | None, ...]
 
 
-class Offender(Record):
+class BatchFailure(Record):
     """A node that fails at another batch size, in all lanes."""
 
-    input: tuple[Sizes | None, ...]
+    input: tuple[ConcreteShape | None, ...]
     targets: tuple[Any, ...]
     """The target in each lane; None where it is unknown."""
     switch: bool | None
     """The value of allowzero; None if it is absent or the operator has none."""
-    outputs: tuple[Sizes | None, ...]
+    outputs: tuple[ConcreteShape | None, ...]
     batches: tuple[int, ...]
     """The batch size of each lane."""
     judged: tuple[bool, ...]
     """Whether verdicts are based on each lane."""
-    marks: tuple[Mark, ...]
+    marks: tuple[BatchMark, ...]
     """The marks of the input."""
     declared: int
     batch: str
     """The name of the batch."""
 
     @property
-    def home(self) -> int:
+    def declared_lane(self) -> int:
         """The lane of the declared batch, in which a fix must not change the output."""
         return next(lane for lane, size in enumerate(self.batches) if size == self.declared and self.judged[lane])
 
-    def unlikeliness(self, fixed: FixedOutputs) -> tuple[bool, bool, bool]:
+    def sort_key(self, fixed: FixedOutputs) -> tuple[bool, bool, bool]:
         """Return the sort key of a fix, the best first.
 
         The batch is best a whole axis, not the last axis (which holds features), and on the axis of the input.
         """
         for lane in range(len(self.batches) - 1, -1, -1):
             before, output, mark, batch = self.input[lane], fixed.outputs[lane], self.marks[lane], self.batches[lane]
-            after = fixed_mark(mark, before, output, batch)
+            after = mark_after_fix(mark, before, output, batch)
             if isinstance(after, BatchAxis) and isinstance(mark, BatchAxis) and output is not None:
                 is_whole = output[after.axis] == batch
                 return not is_whole, after.axis == len(output) - 1 > 0, after.axis != mark.axis
         return False, False, False
 
 
-Candidates = Callable[[Offender], Iterator[Candidate]]
+CandidateGenerator = Callable[[BatchFailure], Iterator[FixCandidate]]
 """A generator of fixes to try. An operator without one can only be fixed by a change to other nodes."""
 
 
-def verdict_of(runs: Sequence[Run], declared: int, batch: str) -> tuple[Verdict, str]:
+def judge_runs(runs: Sequence[BatchRun], declared_batch: int, batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node, and the reason.
 
     `declared_batch` is the declared batch size, or 1 for a free batch.
 
     Samples are compared at all sizes except the declared one.
     """
-    others = [run for run in runs if run.batch != declared]
+    others = [run for run in runs if run.batch != declared_batch]
     if None not in [run.output for run in runs]:
-        return _samples(runs, others, batch)
+        return _judge_samples(runs, others, batch)
     if any(run.outcome == "blocked" for run in runs):
-        return Verdict.UNKNOWN, next((run.before.why for run in runs if isinstance(run.before, Lost)), "no shape")
-    failing = [run for run in others if run.refused]
-    at_declared = [run.refused for run in runs if run.batch == declared and run.refused]
+        return BatchVerdict.UNKNOWN, next(
+            (run.input_mark.why for run in runs if isinstance(run.input_mark, LostBatch)), "no shape"
+        )
+    failing = [run for run in others if run.error]
+    at_declared = [run.error for run in runs if run.batch == declared_batch and run.error]
     if at_declared:
-        return Verdict.FAILS, at_declared[0]
-    batches = and_text([str(run.batch) for run in failing if run.refused == failing[0].refused])
-    why = f"at {batch} = {batches}: {failing[0].refused}"
-    return (Verdict.ONLY if len(failing) == len(others) else Verdict.SOMETIMES), why
+        return BatchVerdict.FAILS, at_declared[0]
+    batches = join_with_and([str(run.batch) for run in failing if run.error == failing[0].error])
+    why = f"at {batch} = {batches}: {failing[0].error}"
+    return (BatchVerdict.ONLY if len(failing) == len(others) else BatchVerdict.SOMETIMES), why
 
 
-def _samples(runs: Sequence[Run], others: Sequence[Run], batch: str) -> tuple[Verdict, str]:
+def _judge_samples(runs: Sequence[BatchRun], others: Sequence[BatchRun], batch: str) -> tuple[BatchVerdict, str]:
     """Return the verdict on a node that runs at all sizes."""
     # Samples are visible at a batch of 2 or more, in tensors that depend on the batch.
-    visible = [run for run in others if run.batch > 1 and None not in (run.output, run.before, run.after)]
-    fates = [run.fate for run in visible]
-    if Verdict.SCRAMBLES in fates:
-        return Verdict.SCRAMBLES, "no axis of the output separates the samples any more"
-    if Verdict.UNKNOWN in fates:
-        run = visible[fates.index(Verdict.UNKNOWN)]
-        return Verdict.UNKNOWN, next((mark.why for mark in (run.before, run.after) if isinstance(mark, Lost)), UNSEEN)
-    if Verdict.SWALLOWS in fates:
-        axis, part = visible[fates.index(Verdict.SWALLOWS)].there or (0, "whole")
-        return Verdict.SWALLOWS, f"{batch} was axis 0; now it is {PARTS[part].format(axis)}"
-    return Verdict.SAFE, "" if any(run.before for run in runs) or not batch else f"{batch} does not reach it"
+    visible = [run for run in others if run.batch > 1 and None not in (run.output, run.input_mark, run.output_mark)]
+    fates = [run.sample_verdict for run in visible]
+    if BatchVerdict.SCRAMBLES in fates:
+        return BatchVerdict.SCRAMBLES, "no axis of the output separates the samples any more"
+    if BatchVerdict.UNKNOWN in fates:
+        run = visible[fates.index(BatchVerdict.UNKNOWN)]
+        return BatchVerdict.UNKNOWN, next(
+            (mark.why for mark in (run.input_mark, run.output_mark) if isinstance(mark, LostBatch)), NO_SAMPLE_AXIS
+        )
+    if BatchVerdict.SWALLOWS in fates:
+        axis, part = visible[fates.index(BatchVerdict.SWALLOWS)].batch_out or (0, "whole")
+        return BatchVerdict.SWALLOWS, f"{batch} was axis 0; now it is {PART_TEXTS[part].format(axis)}"
+    return BatchVerdict.SAFE, "" if any(run.input_mark for run in runs) or not batch else f"{batch} does not reach it"
 
 
-def fixes(offender: Offender, candidates: Candidates | None, answer: Answer) -> list[FixedOutputs]:
+def find_fixes(
+    node: BatchFailure, candidates: CandidateGenerator | None, resolve: TargetEvaluator
+) -> list[FixedOutputs]:
     """Return the fixes of a failing node, the best first; empty if there are none."""
-    if candidates is None or offender.outputs[offender.home] is None:
+    if candidates is None or node.outputs[node.declared_lane] is None:
         return []
     by_target: dict[tuple[int, ...] | None, FixedOutputs] = {}
-    for candidate in candidates(offender):
+    for candidate in candidates(node):
         if candidate.fix.target is None and by_target:
             break
-        fixed = _tried(offender, candidate, answer)
+        fixed = _try_candidate(node, candidate, resolve)
         if fixed:
             by_target.setdefault(candidate.fix.target, fixed)
-    return sorted(by_target.values(), key=offender.unlikeliness)
+    return sorted(by_target.values(), key=node.sort_key)
 
 
-def _tried(offender: Offender, candidate: Candidate, answer: Answer) -> FixedOutputs | None:
+def _try_candidate(node: BatchFailure, candidate: FixCandidate, resolve: TargetEvaluator) -> FixedOutputs | None:
     """Return the outputs with a candidate.
 
     None unless the node is safe with it and has the same output at the declared batch.
     """
-    outputs = answer(candidate.targets, candidate.switch)
-    if any(output is None and judged for output, judged in zip(outputs, offender.judged, strict=True)):
+    outputs = resolve(candidate.targets, candidate.switch)
+    if any(output is None and judged for output, judged in zip(outputs, node.judged, strict=True)):
         return None
-    if outputs[offender.home] != offender.outputs[offender.home]:
+    if outputs[node.declared_lane] != node.outputs[node.declared_lane]:
         return None
-    lanes = zip(offender.batches, offender.input, outputs, offender.marks, offender.judged, strict=True)
+    lanes = zip(node.batches, node.input, outputs, node.marks, node.judged, strict=True)
     runs = [
-        Run(batch, shape, output, mark, fixed_mark(mark, shape, output, batch))
+        BatchRun(batch, shape, output, mark, mark_after_fix(mark, shape, output, batch))
         for batch, shape, output, mark, is_judged in lanes
         if is_judged
     ]
-    if verdict_of(runs, offender.declared, offender.batch)[0] is not Verdict.SAFE:
+    if judge_runs(runs, node.declared, node.batch)[0] is not BatchVerdict.SAFE:
         return None
     return FixedOutputs(candidate.fix, outputs)
 
 
-def fixed_mark(mark: Mark, before: Sizes | None, after: Sizes | None, batch: int) -> Mark:
+def mark_after_fix(
+    mark: BatchMark, input_shape: ConcreteShape | None, output_shape: ConcreteShape | None, batch: int
+) -> BatchMark:
     """Return the mark of the output of a fixed node.
 
     The node keeps the element order or repeats elements.
     """
-    if not isinstance(mark, BatchAxis) or before is None or after is None:
+    if not isinstance(mark, BatchAxis) or input_shape is None or output_shape is None:
         return mark
-    if prod(before) != prod(after):
-        return BatchAxis(mark.axis + len(after) - len(before), mark.inner)
-    return regrouped(mark, before, after, batch)
+    if prod(input_shape) != prod(output_shape):
+        return BatchAxis(mark.axis + len(output_shape) - len(input_shape), mark.inner)
+    return reshape_batch_axis(mark, input_shape, output_shape, batch)
 
 
-def reshapes(offender: Offender) -> Iterator[Candidate]:
+def reshape_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield targets with 0 or -1 for the batch, then those that read its size."""
-    home = offender.home
-    lanes = offender.targets
-    before, after = offender.input[home], offender.outputs[home]
+    home = node.declared_lane
+    lanes = node.targets
+    before, after = node.input[home], node.outputs[home]
     known = [target for target in lanes if target is not None]
-    if before is None or after is None or any(target is None for target in lanes[: sum(offender.judged)]):
+    if before is None or after is None or any(target is None for target in lanes[: sum(node.judged)]):
         return
     constant_entries = [
         entry if all(len(target) > index and target[index] == entry for target in known) else None
         for index, entry in enumerate(lanes[home])
     ]
-    own_zeros = bool(offender.switch) and 0 in lanes[home]
+    own_zeros = bool(node.switch) and 0 in lanes[home]
     for mark in (0, -1):
         for place in range(len(after)):
             if (mark == 0 and (place >= len(before) or own_zeros)) or place >= len(constant_entries):
                 continue
-            for target in _completions(constant_entries, place, mark, () if own_zeros else before, after):
-                yield _reshape(offender, target, place, mark, own_zeros)
-    yield from _inserted(offender)
+            for target in _complete_target(constant_entries, place, mark, () if own_zeros else before, after):
+                yield _reshape_candidate(node, target, place, mark, own_zeros)
+    yield from _insertion_candidates(node)
 
 
-def _completions(
-    plain: Sequence[int | None], place: int, mark: int, before: Sizes, after: Sizes
+def _complete_target(
+    constant_entries: Sequence[int | None],
+    batch_entry: int,
+    symbol: int,
+    input_shape: ConcreteShape,
+    output_shape: ConcreteShape,
 ) -> Iterator[tuple[int, ...]]:
     """Yield targets with `symbol` at index `batch_entry`.
 
     Another entry is kept, or copied (0), inferred (-1) or replaced by its number.
     """
     choices: list[tuple[int, ...]] = []
-    for index, entry in enumerate(plain):
-        copy = (0,) if index < len(before) and before[index] == after[index] else ()
-        if index == place:
-            choices.append((mark,))
+    for index, entry in enumerate(constant_entries):
+        copy = (0,) if index < len(input_shape) and input_shape[index] == output_shape[index] else ()
+        if index == batch_entry:
+            choices.append((symbol,))
         elif entry is None:
             choices.append((*copy, -1))
         else:
-            choices.append((after[index],) if entry == mark == -1 else (entry,))
+            choices.append((output_shape[index],) if entry == symbol == -1 else (entry,))
     for number, target in enumerate(every_choice(*choices)):
-        if number == MOST_TRIED:
+        if number == MAX_TARGETS:
             return
         if target.count(-1) <= 1:
             yield target
 
 
-def _reshape(offender: Offender, target: tuple[int, ...], place: int, mark: int, own_zeros: bool) -> Candidate:
-    switch = offender.switch if own_zeros else None
-    how = f"copies axis {place}" if mark == 0 else "counts it"
-    if mark == 0:
-        assumes = "the batch stays first" if place == 0 else f"the batch stays on axis {place}"
+def _reshape_candidate(
+    node: BatchFailure, target: tuple[int, ...], batch_entry: int, symbol: int, keeps_zeros: bool
+) -> FixCandidate:
+    switch = node.switch if keeps_zeros else None
+    how = f"copies axis {batch_entry}" if symbol == 0 else "counts it"
+    if symbol == 0:
+        assumes = "the batch stays first" if batch_entry == 0 else f"the batch stays on axis {batch_entry}"
     else:
-        assumes = _assumed(offender, target)
-    allowzero = False if offender.switch and 0 in target and not own_zeros else None
-    return Candidate((target,) * len(offender.batches), Fix(target, allowzero, assumes, how), switch)
+        assumes = _inference_assumption(node, target)
+    allowzero = False if node.switch and 0 in target and not keeps_zeros else None
+    return FixCandidate((target,) * len(node.batches), NodeFix(target, allowzero, assumes, how), switch)
 
 
-def _assumed(offender: Offender, target: tuple[int, ...]) -> str:
+def _inference_assumption(node: BatchFailure, target: tuple[int, ...]) -> str:
     """Return which sizes must not change for an inferred dim to be right.
 
     These are the sizes whose product is written as a number.
     """
-    perm = folded_turn(offender.input[offender.home], offender.outputs[offender.home])
+    perm = folded_transpose(node.input[node.declared_lane], node.outputs[node.declared_lane])
     if perm is not None:
-        return f"{NO_TURN} {','.join(map(str, perm))} was folded into it"
-    original = offender.targets[offender.home]
-    before = offender.input[offender.home] or ()
+        return f"{NO_TRANSPOSE} {','.join(map(str, perm))} was folded into it"
+    original = node.targets[node.declared_lane]
+    before = node.input[node.declared_lane] or ()
     numbers = [new for old, new in zip(original, target, strict=True) if old == -1 and new > 1]
     for number in numbers:
         for start in range(len(before)):
@@ -309,58 +337,58 @@ def _assumed(offender: Offender, target: tuple[int, ...]) -> str:
                 if start and prod(before[start:end]) == number:
                     sizes = "*".join(map(str, before[start:end]))
                     return f"{sizes if end - start > 1 else f'axis {start}'} stays {number}"
-    return OTHERS_STAY
+    return OTHER_SIZES_STAY
 
 
-def folded_turn(before: Sizes | None, after: Sizes | None) -> tuple[int, ...] | None:
+def folded_transpose(input_shape: ConcreteShape | None, output_shape: ConcreteShape | None) -> tuple[int, ...] | None:
     """Return the permutation that a reshape of one sample may represent, or None.
 
     Exporters write a Transpose as a Reshape if it moves only a batch of 1.
 
-    >>> folded_turn((1, 8, 8, 8), (64, 1, 8)), folded_turn((1, 64, 8), (64, 8)), folded_turn((1, 64, 8), (1, 8, 64))
+    >>> folded_transpose((1, 8, 8, 8), (64, 1, 8)), folded_transpose((1, 64, 8), (64, 8)), folded_transpose((1, 64, 8), (1, 8, 64))
     ((1, 0, 2), None, None)
     """
-    if not before or not after or before[0] != 1 or after[0] == 1 or 1 not in after:
+    if not input_shape or not output_shape or input_shape[0] != 1 or output_shape[0] == 1 or 1 not in output_shape:
         return None
-    batch_axis = after.index(1)
-    return (*range(1, batch_axis + 1), 0, *range(batch_axis + 1, len(after)))
+    batch_axis = output_shape.index(1)
+    return (*range(1, batch_axis + 1), 0, *range(batch_axis + 1, len(output_shape)))
 
 
-def expands(offender: Offender) -> Iterator[Candidate]:
+def expand_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield targets with a 1 instead of a number that equals the size of its axis.
 
     A 1 keeps the axis at any size.
     """
-    original, before = offender.targets[offender.home], offender.input[offender.home]
-    if original is None or before is None or any(target not in (None, original) for target in offender.targets):
+    original, before = node.targets[node.declared_lane], node.input[node.declared_lane]
+    if original is None or before is None or any(target not in (None, original) for target in node.targets):
         return
     for axis, size in enumerate(original, len(before) - len(original)):
         if axis >= 0 and size == before[axis] != 1:
             from_right = axis - len(before)
             target = (*original[:from_right], 1, *original[len(original) + from_right + 1 :])
-            fix = Fix(target, None, "the batch stays where it is", f"keeps axis {axis}")
-            yield Candidate((target,) * len(offender.batches), fix)
+            fix = NodeFix(target, None, "the batch stays where it is", f"keeps axis {axis}")
+            yield FixCandidate((target,) * len(node.batches), fix)
 
 
-def flattens(offender: Offender) -> Iterator[Candidate]:
+def flatten_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield other axes to flatten at."""
-    for axis in range(len(offender.input[offender.home] or ()) + 1):
-        fix = Fix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
-        yield Candidate((axis,) * len(offender.batches), fix)
+    for axis in range(len(node.input[node.declared_lane] or ()) + 1):
+        fix = NodeFix((axis,), None, "the batch stays first", f"cuts in front of axis {axis}")
+        yield FixCandidate((axis,) * len(node.batches), fix)
 
 
-def _inserted(offender: Offender) -> Iterator[Candidate]:
+def _insertion_candidates(node: BatchFailure) -> Iterator[FixCandidate]:
     """Yield targets in which one number is replaced by the batch size of an input."""
-    for index, size in enumerate(offender.targets[offender.home]):
-        if size == offender.declared:
+    for index, size in enumerate(node.targets[node.declared_lane]):
+        if size == node.declared:
             targets = [
                 target and (*target[:index], batch, *target[index + 1 :])
-                for target, batch in zip(offender.targets, offender.batches, strict=True)
+                for target, batch in zip(node.targets, node.batches, strict=True)
             ]
-            yield Candidate(tuple(targets), from_input(offender.batch, index), offender.switch)
+            yield FixCandidate(tuple(targets), fix_from_input(node.batch, index), node.switch)
 
 
-def from_input(batch: str, place: int) -> Fix:
+def fix_from_input(batch: str, entry_index: int) -> NodeFix:
     """Return the fix that reads target entry `entry_index` from an input's batch."""
     inserts = ("Shape", "Gather", "Concat")
-    return Fix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, place)
+    return NodeFix(None, None, "the input keeps its batch", f"takes {batch} from an input", inserts, entry_index)

@@ -37,25 +37,25 @@ from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler
 from aiohttp.web_protocol import RequestHandler
 
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import escape_unprintable, truncate
 
-HEAD = 5
+HEAD_TIMEOUT = 5
 """The seconds within which the head of a request must arrive."""
-BATCH = 8
+ACCEPT_BATCH = 8
 """The number of connections that are accepted before any of them is read."""
-KNOWN, SEATED = 1, 2
+AUTHENTICATED, IN_SESSION = 1, 2
 """The states of a connection with the token, and of one with a session.
 
 The state of all others is 0.
 """
-PATIENCE = 1
+WAIT_SECONDS = 1
 """The seconds of each wait for a session, a close or a shutdown.
 
 A page that is reloaded opens its new socket before the old one is gone.
 """
-HEADERS = {
+RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "font-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
@@ -67,49 +67,49 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 """The headers of every response, which forbid foreign content and frames."""
-OWN = files("shapecalc.serving") / "page"
+PAGE_FOLDER = files("shapecalc.serving") / "page"
 """The folder of the page's files."""
-MOST_CELLS = (500, 200)
+MAX_PAGE_SIZE = (500, 200)
 """The maximum number of columns and lines of a page."""
-LARGEST_FRAME = 1 << 18
+MAX_FRAME_BYTES = 1 << 18
 """The maximum number of bytes of a browser's frame, such as a long pasted text."""
-OUT_OF_CPU = -getattr(signal, "SIGXCPU", 0) or None
+CPU_LIMIT_EXIT = -getattr(signal, "SIGXCPU", 0) or None
 """The exit code of an app that exceeded its CPU limit; None without such limits."""
-START = b"__GANGLION__\n"
+START_MARKER = b"__GANGLION__\n"
 """The line that an app writes before its first packet."""
-HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
+HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_.])?", re.I)
 """The pattern of host names. Addresses are parsed by `ipaddress`."""
 
 
-class Garbage(Exception):
+class ProtocolError(Exception):
     """A frame or a packet that violates the protocol."""
 
 
-class Ending(Record):
+class SessionEnd(Record):
     """The end of a session: the close code of its socket, and the reason."""
 
     code: int
     reason: str
 
 
-DONE = Ending(1000, "the app has ended")
-LEFT = Ending(1000, "the page was closed")
-GARBAGE = Ending(1008, "the page sent something unexpected")
-CLOSED = Ending(1001, "the server has ended")
-OVERWORKED = Ending(1013, "the app took more CPU than it may")
+APP_ENDED = SessionEnd(1000, "the app has ended")
+PAGE_CLOSED = SessionEnd(1000, "the page was closed")
+PROTOCOL_VIOLATED = SessionEnd(1008, "the page sent something unexpected")
+SERVER_ENDED = SessionEnd(1001, "the server has ended")
+CPU_EXCEEDED = SessionEnd(1013, "the app took more CPU than it may")
 
 
-class Notices(logging.Handler):
+class OwnerLogHandler(logging.Handler):
     """A log handler that reports to the owner in single lines.
 
     A line quotes no request, and is repeated once a minute at most.
     """
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         """Set the function that prints a line."""
         super().__init__()
-        self._tell = tell
-        self._told: dict[str, float] = {}
+        self._report = report
+        self._report_times: dict[str, float] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report an unreadable request, or an error of the server with its place."""
@@ -119,36 +119,36 @@ class Notices(logging.Handler):
         elif error is not None:
             locations = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in extract_tb(error.__traceback__)]
             text = " at ".join([getattr(error, "strerror", None) or type(error).__name__, *locations[-1:]])
-        if monotonic() - self._told.get(text, -60) >= 60:
-            self._told[text] = monotonic()
-            self._tell(f"shapecalc: {text}")
+        if monotonic() - self._report_times.get(text, -60) >= 60:
+            self._report_times[text] = monotonic()
+            self._report(f"shapecalc: {text}")
 
 
-class Crowd:
+class ConnectionLimiter:
     """A limit on connections.
 
     If there are too many, the oldest without the token is dropped.
     """
 
     def __init__(
-        self, server: web.Server, most: int, standing: dict[RequestHandler, int], logger: logging.Logger
+        self, server: web.Server, limit: int, states: dict[RequestHandler, int], logger: logging.Logger
     ) -> None:
         """Set the limit; `states` is shared with the server, which updates it."""
-        self._server, self._most, self._standing, self._logger = server, most, standing, logger
+        self._server, self._limit, self._states, self._logger = server, limit, states, logger
 
-    def admit(self) -> RequestHandler:
+    def accept(self) -> RequestHandler:
         """Return the handler of a new connection, and drop another one above the limit."""
-        connections = self._held()
-        for closed in self._standing.keys() - connections:
-            del self._standing[closed]
-        if len(connections) >= self._most:
+        connections = self._open_connections()
+        for closed in self._states.keys() - connections:
+            del self._states[closed]
+        if len(connections) >= self._limit:
             self._logger.error("too many are connected; the oldest that has not shown the token is dropped")
             self._drop_oldest()
         handler = self._server()
-        asyncio.get_running_loop().call_later(HEAD, self._drop_unknown, handler)
+        asyncio.get_running_loop().call_later(HEAD_TIMEOUT, self._drop_unauthenticated, handler)
         return handler
 
-    def hear(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an error of the event loop.
 
         If the system accepts no more connections, the limit is lowered.
@@ -156,90 +156,94 @@ class Crowd:
         self._logger.error(context["message"], exc_info=context.get("exception"))
         if "socket" in context:
             # the remaining file descriptors are for apps
-            self._most = min(self._most, max(4 * BATCH, len(self._server.connections) // 2))
+            self._limit = min(self._limit, max(4 * ACCEPT_BATCH, len(self._server.connections) // 2))
             self._drop_oldest()
 
-    def _drop_unknown(self, connection: RequestHandler) -> None:
+    def _drop_unauthenticated(self, connection: RequestHandler) -> None:
         """Drop a connection that has sent no valid request in time."""
-        if connection.transport is not None and connection not in self._standing:
-            _drop(connection)
+        if connection.transport is not None and connection not in self._states:
+            _abort_connection(connection)
 
-    def _held(self) -> list[RequestHandler]:
+    def _open_connections(self) -> list[RequestHandler]:
         """Return the open connections, the oldest first."""
         return [connection for connection in self._server.connections if connection.transport is not None]
 
     def _drop_oldest(self) -> None:
         # `min` returns the first of equal states, which is the oldest
-        oldest = min(self._held(), key=lambda connection: self._standing.get(connection, 0), default=None)
-        if oldest is not None and self._standing.get(oldest) != SEATED:
-            _drop(oldest)
+        oldest = min(self._open_connections(), key=lambda connection: self._states.get(connection, 0), default=None)
+        if oldest is not None and self._states.get(oldest) != IN_SESSION:
+            _abort_connection(oldest)
 
 
-class Door(Record):
+class AccessPolicy(Record):
     """The host names that the server accepts, and the token of its address."""
 
-    names: frozenset[str]
+    host_names: frozenset[str]
     token: str
 
-    def why_shut(self, host: str, origin: str | None) -> str:
+    def rejection_reason(self, host: str, origin: str | None) -> str:
         """Return why a request's `Host` or `Origin` is rejected; empty if it is not.
 
         A page of another site can send requests here, with its own `Origin`. A site whose name resolves to this address
         (DNS rebinding) sends that name as `Host`.
 
-        >>> door = Door(frozenset({"box"}), "")
-        >>> door.why_shut("127.0.0.1:8000", None), door.why_shut("box", "http://box")
+        >>> door = AccessPolicy(frozenset({"box"}), "")
+        >>> door.rejection_reason("127.0.0.1:8000", None), door.rejection_reason("box", "http://box")
         ('', '')
-        >>> door.why_shut("evil.example", None), door.why_shut("box", "https://evil.example")
+        >>> door.rejection_reason("evil.example", None), door.rejection_reason("box", "https://evil.example")
         ('this host is not served; its owner can add it: --allow-host NAME', 'another site may not use this one')
         """
-        name = _host_name(host)
-        if not (name in self.names or is_loopback(name)):
+        name = _parse_host_header(host)
+        if not (name in self.host_names or is_loopback(name)):
             return "this host is not served; its owner can add it: --allow-host NAME"
         if origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
             return "another site may not use this one"
         return ""
 
-    def opens_with(self, token: str | None) -> bool:
+    def is_valid_token(self, token: str | None) -> bool:
         """Return whether a token is valid, in constant time."""
         return compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
 
 
-class Serving(Record):
+class ServerConfig(Record):
     """The configuration of a server."""
 
     command: Sequence[str]
     """The command that starts an app."""
-    door: Door
+    access_policy: AccessPolicy
     """The policy for hosts, origins and tokens."""
-    sessions: int
+    max_sessions: int
     """The maximum number of concurrent sessions."""
-    tell: Callable[[str], None]
+    report: Callable[[str], None]
     """The function that reports a line to the owner."""
-    idle: float = 3600
+    idle_timeout: float = 3600
     """The seconds without input after which a session ends."""
-    entered: Callable[[], None] = lambda: None
+    on_page_request: Callable[[], None] = lambda: None
     """The callback of a page request with the token."""
 
 
 class Server:
     """The request handlers, and the state of all sessions."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, config: ServerConfig) -> None:
         """Set the state of a server without sessions."""
-        self.serving = serving
-        self.visitors = 0
-        self._places = asyncio.Semaphore(serving.sessions)
+        self.config = config
+        self.visitor_count = 0
+        self._free_sessions = asyncio.Semaphore(config.max_sessions)
         self._sockets: set[web.WebSocketResponse] = set()
         self._pictures: dict[str, bytes] = {}
-        self.standing: dict[RequestHandler, int] = {}
+        self.connection_states: dict[RequestHandler, int] = {}
 
-    def application(self) -> web.Application:
+    def create_application(self) -> web.Application:
         """Return the aiohttp application."""
-        application = web.Application(middlewares=[self.guard])
+        application = web.Application(middlewares=[self.check_access])
         application.add_routes(
-            [web.get("/", self.page), web.get("/ws", self.socket), web.get("/download/{key}", self.picture)]
-            + [web.get(f"/page/{file.name}", partial(self.own_file, file)) for file in OWN.iterdir()]
+            [
+                web.get("/", self.send_page),
+                web.get("/ws", self.run_session),
+                web.get("/download/{key}", self.send_picture),
+            ]
+            + [web.get(f"/page/{file.name}", partial(self.send_page_file, file)) for file in PAGE_FOLDER.iterdir()]
         )
         # the browser terminal is a static folder of textual-serve
         application.router.add_static("/terminal", Path(textual_serve.__file__).parent / "static")
@@ -248,32 +252,32 @@ class Server:
         return application
 
     @web.middleware
-    async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def check_access(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Pass a request to its handler if its host, origin and token are valid.
 
         The key of a picture is as good as the token. Raises `web.HTTPForbidden` otherwise.
         """
-        policy = self.serving.door
-        reason = policy.why_shut(request.headers.get("Host", ""), request.headers.get("Origin"))
-        is_known = policy.opens_with(request.query.get("token")) or request.match_info.get("key") in self._pictures
+        policy = self.config.access_policy
+        reason = policy.rejection_reason(request.headers.get("Host", ""), request.headers.get("Origin"))
+        is_known = policy.is_valid_token(request.query.get("token")) or request.match_info.get("key") in self._pictures
         if reason or not is_known:
             error = web.HTTPForbidden(text=reason or "open the whole address that shapecalc serve has printed")
             error.force_close()
             raise error
-        self.standing[request.protocol] = KNOWN
+        self.connection_states[request.protocol] = AUTHENTICATED
         return await handler(request)
 
-    async def page(self, request: web.Request) -> web.Response:
+    async def send_page(self, request: web.Request) -> web.Response:
         """Respond with the page."""
-        self.serving.entered()
-        return await self.own_file(OWN / "page.html", request)
+        self.config.on_page_request()
+        return await self.send_page_file(PAGE_FOLDER / "page.html", request)
 
-    async def own_file(self, file: Traversable, _: web.Request) -> web.Response:
+    async def send_page_file(self, file: Traversable, _: web.Request) -> web.Response:
         """Respond with a file of the page, with the token in its links."""
-        text = file.read_text("utf-8").replace("TOKEN", self.serving.door.token)
+        text = file.read_text("utf-8").replace("TOKEN", self.config.access_policy.token)
         return web.Response(text=text, content_type=guess_type(file.name)[0])
 
-    async def picture(self, request: web.Request) -> web.Response:
+    async def send_picture(self, request: web.Request) -> web.Response:
         """Respond with a picture or text of an app; each can be requested once."""
         data = self._pictures.pop(request.match_info["key"], None)
         if data is None:
@@ -283,40 +287,43 @@ class Server:
         kind = "image/svg+xml" if is_picture else "text/plain"
         return web.Response(body=data, content_type=kind, charset=None if is_picture else "utf-8", headers=headers)
 
-    async def socket(self, request: web.Request) -> web.WebSocketResponse:
+    async def run_session(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app for a socket."""
         # the heartbeat is the seconds between pings
-        response = web.WebSocketResponse(heartbeat=15, max_msg_size=LARGEST_FRAME, timeout=PATIENCE)
+        response = web.WebSocketResponse(heartbeat=15, max_msg_size=MAX_FRAME_BYTES, timeout=WAIT_SECONDS)
         await response.prepare(request)
         self._sockets.add(response)
         try:
-            await _close(response, await self._visit(request, response))
+            await _close_socket(response, await self._run_app(request, response))
         finally:
             self._sockets.discard(response)
         return response
 
-    async def _visit(self, request: web.Request, made: web.WebSocketResponse) -> Ending:
+    async def _run_app(self, request: web.Request, response: web.WebSocketResponse) -> SessionEnd:
         """Run an app in a free session until it or the socket ends; return why."""
-        limit = self.serving.sessions
+        limit = self.config.max_sessions
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self._places.acquire()
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._free_sessions.acquire()
         except TimeoutError:
-            return Ending(1013, f"all {limit} places are taken; try again later")
+            return SessionEnd(1013, f"all {limit} places are taken; try again later")
         try:
-            self.visitors += 1
-            self.serving.tell(visible(f"shapecalc: visitor {self.visitors}, from {request.remote}"))
-            self.standing[request.protocol] = SEATED
-            async with _app(self.serving.command, app_environment(request.query)) as app:
-                ending = await _first(_typed(made, app, self.serving.idle), _drawn(made, app, self._keep))
-            return OVERWORKED if app.returncode == OUT_OF_CPU else ending
+            self.visitor_count += 1
+            self.config.report(escape_unprintable(f"shapecalc: visitor {self.visitor_count}, from {request.remote}"))
+            self.connection_states[request.protocol] = IN_SESSION
+            async with _app_process(self.config.command, app_environment(request.query)) as app:
+                ending = await _wait_first(
+                    _forward_input(response, app, self.config.idle_timeout),
+                    _forward_output(response, app, self._store_picture),
+                )
+            return CPU_EXCEEDED if app.returncode == CPU_LIMIT_EXIT else ending
         except OSError:
-            return Ending(1011, "the server can start no app now; try again later")
+            return SessionEnd(1011, "the server can start no app now; try again later")
         finally:
-            self.standing[request.protocol] = KNOWN
-            self._places.release()
+            self.connection_states[request.protocol] = AUTHENTICATED
+            self._free_sessions.release()
 
-    def _keep(self, picture: bytes) -> str:
+    def _store_picture(self, picture: bytes) -> str:
         """Store a picture, and return its key."""
         # at most 8 pictures wait for their download
         if len(self._pictures) >= 8:
@@ -327,38 +334,40 @@ class Server:
 
     async def end_sessions(self, _: web.Application) -> None:
         """Close every socket, which ends its app."""
-        await asyncio.gather(*(_close(socket, CLOSED) for socket in self._sockets))
+        await asyncio.gather(*(_close_socket(socket, SERVER_ENDED) for socket in self._sockets))
 
 
-def _drop(connection: RequestHandler) -> None:
+def _abort_connection(connection: RequestHandler) -> None:
     """Abort a connection without reading the rest of its data."""
     assert connection.transport is not None
     connection.transport.abort()
     connection.force_close()
 
 
-def new_door(host: str, allowed: list[str]) -> Door:
+def create_access_policy(host: str, further_hosts: list[str]) -> AccessPolicy:
     """Return the policy for the listening address and further host names.
 
     Raises `ShapeError` (usage) for an invalid name.
     """
-    names = [_checked_name("--host", host), *(_checked_name("--allow-host", name) for name in allowed)]
-    return Door(frozenset(names), token_urlsafe(32))
+    names = [_check_host_name("--host", host), *(_check_host_name("--allow-host", name) for name in further_hosts)]
+    return AccessPolicy(frozenset(names), token_urlsafe(32))
 
 
-def _checked_name(option: str, name: str) -> str:
-    if not HOST_NAME.fullmatch(name) and _address(name) is None:
-        raise misuse(f"{option} is a host's name or address, without a port, not '{visible(brief(name))}'")
+def _check_host_name(option: str, name: str) -> str:
+    if not HOST_NAME_PATTERN.fullmatch(name) and _parse_address(name) is None:
+        raise usage_error(
+            f"{option} is a host's name or address, without a port, not '{escape_unprintable(truncate(name))}'"
+        )
     return name.lower()
 
 
-def _address(name: str) -> IPv4Address | IPv6Address | None:
+def _parse_address(name: str) -> IPv4Address | IPv6Address | None:
     with suppress(ValueError):
         return ip_address(name)
     return None
 
 
-def _host_name(host: str) -> str:
+def _parse_host_header(host: str) -> str:
     """Return the name in a `Host` header without its port; empty if it is malformed."""
     try:
         parts = urlsplit(f"//{host}")
@@ -373,19 +382,19 @@ def is_loopback(name: str) -> bool:
     >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
     (True, True, True, False)
     """
-    address = _address(name)
+    address = _parse_address(name)
     return name == "localhost" or (address is not None and address.is_loopback)
 
 
-def url_host(host: str) -> str:
+def host_for_url(host: str) -> str:
     """Return the host of the server's URL for a browser.
 
     It is this machine's own address if the server listens on all addresses.
 
-    >>> url_host("::1"), url_host("box"), url_host("0.0.0.0")
+    >>> host_for_url("::1"), host_for_url("box"), host_for_url("0.0.0.0")
     ('[::1]', 'box', '127.0.0.1')
     """
-    address = _address(host)
+    address = _parse_address(host)
     if address is None:
         return host
     if address.is_unspecified:
@@ -393,40 +402,42 @@ def url_host(host: str) -> str:
     return f"[{host}]" if address.version == 6 else host
 
 
-async def _close(socket: web.WebSocketResponse, ending: Ending) -> None:
+async def _close_socket(socket: web.WebSocketResponse, ending: SessionEnd) -> None:
     """Close a socket with a reason, for at most `WAIT_SECONDS`."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             await socket.close(code=ending.code, message=ending.reason.encode())
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(HEADERS)
+    response.headers.update(RESPONSE_HEADERS)
 
 
-def _size(query: Mapping[str, str]) -> tuple[int, int]:
+def _page_size(query: Mapping[str, str]) -> tuple[int, int]:
     """Return the size of a page; 80x24 if the query has none."""
     try:
-        return clamped(int(query["width"]), int(query["height"]))
+        return clamp_size(int(query["width"]), int(query["height"]))
     except (KeyError, ValueError):
         return 80, 24
 
 
-async def serve(serving: Serving, listening: socket.socket) -> None:
+async def serve(config: ServerConfig, listening_socket: socket.socket) -> None:
     """Serve until cancelled."""
-    server, logger = Server(serving), logging.Logger("shapecalc.serving", logging.WARNING)
-    logger.addHandler(Notices(serving.tell))
+    server, logger = Server(config), logging.Logger("shapecalc.serving", logging.WARNING)
+    logger.addHandler(OwnerLogHandler(config.report))
     options: dict[str, Any] = {"access_log": None, "logger": logger}
-    runner = web.AppRunner(server.application(), shutdown_timeout=PATIENCE, keepalive_timeout=HEAD, **options)
+    runner = web.AppRunner(
+        server.create_application(), shutdown_timeout=WAIT_SECONDS, keepalive_timeout=HEAD_TIMEOUT, **options
+    )
     await runner.setup()
     assert runner.server is not None
     # a browser loads a page over 6 connections
-    limiter = Crowd(runner.server, 64 + 6 * serving.sessions, server.standing, logger)
+    limiter = ConnectionLimiter(runner.server, 64 + 6 * config.max_sessions, server.connection_states, logger)
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(limiter.hear)
-    listener = await loop.create_server(limiter.admit, sock=listening, backlog=BATCH)
+    loop.set_exception_handler(limiter.handle_loop_error)
+    listener = await loop.create_server(limiter.accept, sock=listening_socket, backlog=ACCEPT_BATCH)
     # the system's queue of connections that are not yet accepted
-    listening.listen(512)
+    listening_socket.listen(512)
     try:
         await loop.create_future()
     finally:
@@ -435,14 +446,14 @@ async def serve(serving: Serving, listening: socket.socket) -> None:
 
 
 @asynccontextmanager
-async def _app(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
+async def _app_process(command: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Process]:
     """Run an app; end it by closing its input, or kill it after 2 seconds."""
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     app = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=null, env=environment)
     try:
         yield app
     finally:
-        _input(app).close()
+        _app_stdin(app).close()
         with suppress(TimeoutError):
             # the seconds for an app to end on its own
             async with asyncio.timeout(2):
@@ -461,14 +472,14 @@ def app_environment(query: Mapping[str, str]) -> dict[str, str]:
     link = [query["ask"], query.get("step", "")] if "ask" in query else None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
     path = os.pathsep.join(map(os.path.abspath, sys.path))
-    columns, rows = map(str, _size(query))
+    columns, rows = map(str, _page_size(query))
     display = {"TEXTUAL_COLOR_SYSTEM": "truecolor", "COLUMNS": columns, "ROWS": rows}
     return {**inherited, **display, "PYTHONPATH": path, "SHAPECALC_LINK": json.dumps(link)}
 
 
-async def _first(*ways: Coroutine[Any, Any, Ending]) -> Ending:
+async def _wait_first(*coroutines: Coroutine[Any, Any, SessionEnd]) -> SessionEnd:
     """Return the result of the first coroutine that ends, and cancel the others."""
-    tasks = [asyncio.ensure_future(way) for way in ways]
+    tasks = [asyncio.ensure_future(way) for way in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         return done.pop().result()
@@ -478,7 +489,7 @@ async def _first(*ways: Coroutine[Any, Any, Ending]) -> Ending:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _typed(socket: web.WebSocketResponse, app: Process, idle: float) -> Ending:
+async def _forward_input(socket: web.WebSocketResponse, app: Process, idle: float) -> SessionEnd:
     """Forward the browser's frames to the app; return why the session ended.
 
     Only key input resets the idle timeout.
@@ -486,50 +497,52 @@ async def _typed(socket: web.WebSocketResponse, app: Process, idle: float) -> En
     try:
         async with asyncio.timeout(idle) as clock:
             while (frame := await socket.receive()).type is WSMsgType.TEXT:
-                packet = packet_of(frame.data)
+                packet = encode_frame(frame.data)
                 if packet.startswith(b"D"):
                     clock.reschedule(asyncio.get_running_loop().time() + idle)
-                _input(app).write(packet)
-                await _input(app).drain()
-            return LEFT if socket.closed else GARBAGE
+                _app_stdin(app).write(packet)
+                await _app_stdin(app).drain()
+            return PAGE_CLOSED if socket.closed else PROTOCOL_VIOLATED
     except TimeoutError:
-        return Ending(1000, "nothing was typed for a long time")
-    except Garbage:
-        return GARBAGE
+        return SessionEnd(1000, "nothing was typed for a long time")
+    except ProtocolError:
+        return PROTOCOL_VIOLATED
     except OSError:
-        return DONE
+        return APP_ENDED
 
 
-async def _drawn(socket: web.WebSocketResponse, app: Process, keep: Callable[[bytes], str]) -> Ending:
+async def _forward_output(
+    socket: web.WebSocketResponse, app: Process, store_picture: Callable[[bytes], str]
+) -> SessionEnd:
     """Forward the app's packets to the browser until its output ends."""
     assert app.stdout is not None
     try:
-        await app.stdout.readuntil(START)
+        await app.stdout.readuntil(START_MARKER)
         while True:
             kind, content = await read_packet(app.stdout)
             if kind == b"D":
                 await socket.send_bytes(content)
             elif kind == b"P":
-                await socket.send_str(json.dumps(["deliver_file_start", keep(content)]))
+                await socket.send_str(json.dumps(["deliver_file_start", store_picture(content)]))
             elif kind == b"M" and (link := link_frame(content)):
                 await socket.send_str(link)
-    except (Garbage, IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-        return DONE
+    except (ProtocolError, IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+        return APP_ENDED
 
 
-def _input(app: Process) -> StreamWriter:
+def _app_stdin(app: Process) -> StreamWriter:
     assert app.stdin is not None
     return app.stdin
 
 
-def packet_of(frame: str) -> bytes:
+def encode_frame(frame: str) -> bytes:
     r"""Return the packet for a browser's frame; empty if the app needs none.
 
     Raises `ProtocolError` for an invalid frame.
 
-    >>> packet_of('["stdin", "q"]')
+    >>> encode_frame('["stdin", "q"]')
     b'D\x00\x00\x00\x01q'
-    >>> packet_of('["resize", {"width": 1000000000, "height": 0}]')[5:]
+    >>> encode_frame('["resize", {"width": 1000000000, "height": 0}]')[5:]
     b'{"type": "resize", "width": 500, "height": 1}'
     """
     try:
@@ -537,23 +550,23 @@ def packet_of(frame: str) -> bytes:
             case ["stdin", ""] | ["ping", _]:
                 return b""
             case ["stdin", str(typed)]:
-                return _packet(b"D", typed.encode())
+                return _pack(b"D", typed.encode())
             case ["resize", {"width": int(width), "height": int(height)}]:
-                width, height = clamped(width, height)
-                return _packet(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
+                width, height = clamp_size(width, height)
+                return _pack(b"M", json.dumps({"type": "resize", "width": width, "height": height}).encode())
             case ["focus" | "blur" as kind]:
-                return _packet(b"M", json.dumps({"type": kind}).encode())
+                return _pack(b"M", json.dumps({"type": kind}).encode())
     except (ValueError, RecursionError):
         pass
-    raise Garbage
+    raise ProtocolError
 
 
-def clamped(width: int, height: int) -> tuple[int, int]:
+def clamp_size(width: int, height: int) -> tuple[int, int]:
     """Return a size within the limits of a page."""
-    return max(1, min(width, MOST_CELLS[0])), max(1, min(height, MOST_CELLS[1]))
+    return max(1, min(width, MAX_PAGE_SIZE[0])), max(1, min(height, MAX_PAGE_SIZE[1]))
 
 
-def _packet(kind: bytes, content: bytes) -> bytes:
+def _pack(kind: bytes, content: bytes) -> bytes:
     return b"%s%s%s" % (kind, len(content).to_bytes(4, "big"), content)
 
 
@@ -580,5 +593,5 @@ async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
     size = int.from_bytes(head[1:], "big")
     # 16 MiB, many times a full page with colours
     if size > 1 << 24:
-        raise Garbage
+        raise ProtocolError
     return head[:1], await stream.readexactly(size)

@@ -9,56 +9,56 @@ import re
 from contextlib import suppress
 
 from shapecalc.core import text
-from shapecalc.core.answers import Chain, Kind, Stage, Step, Trace, moves_of
-from shapecalc.core.ask import ask
+from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, moves_of
+from shapecalc.core.ask import make_request
 from shapecalc.core.commands import chain_text, read_chain, read_stage
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.equiv import Verdict, answers_of, equivalence
+from shapecalc.core.equiv import EquivalenceVerdict, answer_both, check_equivalence
 from shapecalc.core.examples import follow, follow_back
-from shapecalc.core.fixing import answer as answer_request
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.mistakes import Mistake, misplacement_of, mistake_of
+from shapecalc.core.fixing import answer_request as answer_request
+from shapecalc.core.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.concat import SAME_DIM
 from shapecalc.core.ops.matmul import CONTRACTED
 from shapecalc.core.ops.operands import ALIGNED
 from shapecalc.core.ops.transpose import TAKEN_AXIS
-from shapecalc.core.ops.windows import SLIDES
-from shapecalc.core.problem import ShapeError, misuse
+from shapecalc.core.ops.windows import WINDOW_SLIDE
+from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
-from shapecalc.core.text import brief, number_text, read_axes, shape_text, split
-from shapecalc.view.hints import hint_of
+from shapecalc.core.text import parse_axes, pluralize, shape_text, split_unbracketed, truncate
+from shapecalc.view.hints import make_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from rich.text import Text
 
-SIZE = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
+SIZE_PATTERN = re.compile(r"(?<![\w-])(?:[2-9]|\d{2,})(?!\w)")
 """A number that is neither 0, 1 nor negative."""
-PERMUTING = ("transpose", "--first", "--second")
+PERMUTATION_WORDS = ("transpose", "--first", "--second")
 """The words before a permutation; between an op and its permutation is the input."""
-REFUSED = ("error", "refused")
+REFUSAL_WORDS = ("error", "refused")
 """The words that predict a refusal."""
 
-BUILDING = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
+CHAIN_SYNTAX = "the ops with | between them, such as transpose 2,1,0 | reshape 3,-1"
 
 Prediction = Shape | None
 """A predicted shape or index; None if the request is predicted to be refused."""
-COUNT_AGAIN = "compare each number of the request with the input, then count the elements"
-FOLLOW_AGAIN = "count the elements that come before it, in reading order, before and after each stage"
-NAME = re.compile(r"[^\W\d]\w*|\?")
+COUNT_HINT = "compare each number of the request with the input, then count the elements"
+FOLLOW_HINT = "count the elements that come before it, in reading order, before and after each stage"
+NAME_PATTERN = re.compile(r"[^\W\d]\w*|\?")
 """A named size or the sign of an unknown one."""
-TRIED = {
-    Kind.PERMUTE: TAKEN_AXIS,
-    Kind.EXPAND: STRETCHED,
-    Kind.BROADCAST: ALIGNED,
-    Kind.PRODUCT: CONTRACTED,
-    Kind.JOIN: SAME_DIM,
-    Kind.WINDOW: SLIDES,
+RULE_OF_KIND = {
+    StageKind.PERMUTE: TAKEN_AXIS,
+    StageKind.EXPAND: STRETCHED,
+    StageKind.BROADCAST: ALIGNED,
+    StageKind.PRODUCT: CONTRACTED,
+    StageKind.JOIN: SAME_DIM,
+    StageKind.WINDOW: WINDOW_SLIDE,
 }
 """The rule that determines every dim of a stage, for the kinds of stages that have a single one."""
-COPIES, INFERS = 0, -1
+COPY_CODE, INFER_CODE = 0, -1
 
 
 class Task(Record):
@@ -73,21 +73,21 @@ class Task(Record):
     """The stage whose output shape is requested; empty for the last one."""
     follow: str = ""
     """The index of the input element whose output index is requested; empty for a shape."""
-    builds: str = ""
+    puzzle: str = ""
     """The description of the chain to build in a puzzle; empty for a prediction."""
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The text of the task.
 
         It is the question, or the description of the chain with its input and output.
 
-        >>> Task("chain '2,3 | transpose'", builds="turn the table").shown
+        >>> Task("chain '2,3 | transpose'", puzzle="turn the table").shown
         'turn the table: 2,3 -> 3,2'
         """
         answer = answer_line(self.question)
         ends = f"{shape_text(answer.input)} -> {shape_text(answer.output or ())}"
-        return f"{self.builds}: {ends}" if self.builds else self.question
+        return f"{self.puzzle}: {ends}" if self.puzzle else self.question
 
     @property
     def form(self) -> str:
@@ -95,18 +95,18 @@ class Task(Record):
 
         Questions that differ only in their sizes have equal forms.
 
-        >>> Task("reshape 2,3,4 0,-1").form, Task("transpose 2,3 1,0").form
+        >>> Task("reshape 2,3,4 0,-1").signature_of, Task("transpose 2,3 1,0").signature_of
         ('reshape #,#,# 0,-1', 'transpose #,# 1,0')
         """
         words = self.question.split(" ")
-        perms = {i + 1 + (i == 0) for i, word in enumerate(words) if word in PERMUTING}
-        return " ".join(word if i in perms else SIZE.sub("#", word) for i, word in enumerate(words))
+        perms = {i + 1 + (i == 0) for i, word in enumerate(words) if word in PERMUTATION_WORDS}
+        return " ".join(word if i in perms else SIZE_PATTERN.sub("#", word) for i, word in enumerate(words))
 
     @property
-    def asks(self) -> str:
+    def prompt(self) -> str:
         """The prompt for the prediction or the chain."""
-        if self.builds:
-            return f"Type {BUILDING}:"
+        if self.puzzle:
+            return f"Type {CHAIN_SYNTAX}:"
         if self.follow:
             return f"Where does the element at [{self.follow}] go?"
         return f"Predict {f'the shape after {self.stage}' if self.stage else 'the output shape'}, or error:"
@@ -127,44 +127,44 @@ def answer_line(question: str) -> Trace | Chain:
     >>> answer_line("chain '2,3 | transpose | reshape -1'").output
     (6,)
     """
-    words = split(question)
+    words = split_unbracketed(question)
     if words[:1] == ["chain"]:
         shape, stages = read_chain(" ".join(words[1:]))
-        return answer_chain(_written(shape), stages, {})
+        return answer_chain(_check_input_text(shape), stages, {})
     stage = read_stage(words, with_input=True)
-    return answer_request(ask(stage.op, _written(stage.input or ""), stage.options))
+    return answer_request(make_request(stage.op, _check_input_text(stage.input or ""), stage.options))
 
 
-def _written(shape: str) -> str:
+def _check_input_text(shape: str) -> str:
     """Return the text of an input shape.
 
     Raises `ShapeError` (usage) if it is a file or `-`.
     """
-    if text.is_file(shape) or shape.strip() == "-":
-        raise misuse("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
+    if text.is_file_argument(shape) or shape.strip() == "-":
+        raise usage_error("the input must be a shape that is written out", "write one, such as 2,3,4", argument="input")
     return shape
 
 
-def prediction_of(task: Task, answer: Trace | Chain) -> Prediction:
+def requested_part(task: Task, answer: Trace | Chain) -> Prediction:
     """Return the shape or index of an answer that a task requests."""
     if task.follow and answer.output is not None:
-        return follow(answer, read_axes(task.follow))[-1][1]
+        return follow(answer, parse_axes(task.follow))[-1][1]
     shapes = (stage.after for stage in answer.stages if stage.finished and stage.label == task.stage)
     return next(shapes, answer.output)
 
 
-def right_prediction(task: Task) -> Prediction:
+def correct_prediction(task: Task) -> Prediction:
     """Return the right prediction for a task.
 
-    >>> right_prediction(Task("transpose 2,3,4 1,2,0"))
+    >>> correct_prediction(Task("transpose 2,3,4 1,2,0"))
     (3, 4, 2)
     """
-    return prediction_of(task, answer_line(task.question))
+    return requested_part(task, answer_line(task.question))
 
 
-def read_prediction(typed: str) -> Prediction:
+def parse_prediction(typed: str) -> Prediction:
     """Parse a prediction; raise `ShapeError` (usage) if it is invalid."""
-    return None if typed.strip().lower() in REFUSED else text.read_dims(typed, "prediction")
+    return None if typed.strip().lower() in REFUSAL_WORDS else text.parse_dims(typed, "prediction")
 
 
 def prediction_text(prediction: Prediction) -> str:
@@ -173,57 +173,62 @@ def prediction_text(prediction: Prediction) -> str:
     >>> prediction_text((2, 12)), prediction_text(None)
     ('2,12', 'error')
     """
-    return REFUSED[0] if prediction is None else shape_text(prediction)
+    return REFUSAL_WORDS[0] if prediction is None else shape_text(prediction)
 
 
-def unread(task: Task, typed: str) -> str:
+def invalid_reason(task: Task, typed: str) -> str:
     """Return the reason why a text is not a valid prediction for a task.
 
     Returns an empty text if it is.
 
     >>> task = Task("reshape 2,3,4 2,-1,2")
-    >>> unread(task, "2,?,2"), unread(task, "2,6,2")
+    >>> invalid_reason(task, "2,?,2"), invalid_reason(task, "2,6,2")
     ('that is not an answer yet: ? is not a size; type the sizes with commas between them, or error', '')
     """
     advice = "type a number for each axis" if task.follow else "type the sizes with commas between them, or error"
-    advice = f"type {BUILDING}" if task.builds else advice
+    advice = f"type {CHAIN_SYNTAX}" if task.puzzle else advice
     try:
-        if task.builds:
-            return "" if chain_built(task, typed) else advice
-        dims = read_prediction(typed) or ()
+        if task.puzzle:
+            return "" if answer_built_chain(task, typed) else advice
+        dims = parse_prediction(typed) or ()
     except ShapeError as error:
         return f"that is not an answer yet: {error.problem.message}; {advice}"
-    names = (name for dim in dims for name in NAME.findall(str(dim)) if name not in NAME.findall(task.question))
+    names = (
+        name
+        for dim in dims
+        for name in NAME_PATTERN.findall(str(dim))
+        if name not in NAME_PATTERN.findall(task.question)
+    )
     unknown = next(names, None)
     kind = "number" if task.follow else "size"
     return "" if unknown is None else f"that is not an answer yet: {unknown} is not a {kind}; {advice}"
 
 
-def chain_built(task: Task, typed: str) -> Chain:
+def answer_built_chain(task: Task, typed: str) -> Chain:
     """Answer the chain that the user typed for a puzzle, with or without its input.
 
     Raises `ShapeError`: usage if the chain is invalid, its problem if it is refused.
     """
     solution = answer_line(task.question)
     stages = typed.strip().removeprefix(shape_text(solution.input)).lstrip(" |")
-    built = answers_of(chain_text(solution), f"| {stages}", {})[1]
+    built = answer_both(chain_text(solution), f"| {stages}", {})[1]
     if built.problem:
         raise ShapeError(built.problem)
     moves_of(built)  # raises for op shape, which moves no elements
     return built
 
 
-def misbuilt(task: Task, typed: str) -> Mistake | None:
+def find_chain_mistake(task: Task, typed: str) -> Mistake | None:
     """Return the mistake of a typed chain.
 
     Returns None if it solves the puzzle for all sizes. Raises `ShapeError` as `answer_built_chain` does.
 
-    >>> misbuilt(Task("chain '2,3 | transpose'", builds="turn it"), "reshape 3,2").said
+    >>> find_chain_mistake(Task("chain '2,3 | transpose'", puzzle="turn it"), "reshape 3,2").said
     'at [0,1] is element 1 of the input, where element 3 is asked for'
     """
-    answer, built = answer_line(task.question), chain_built(task, typed)
-    comparison = equivalence(answer, built)
-    if comparison.verdict is Verdict.SAME:
+    answer, built = answer_line(task.question), answer_built_chain(task, typed)
+    comparison = check_equivalence(answer, built)
+    if comparison.verdict is EquivalenceVerdict.SAME:
         return None
     message, example = "; ".join(comparison.reasons), comparison.counterexample
     if comparison.conditions:
@@ -237,148 +242,158 @@ def misbuilt(task: Task, typed: str) -> Mistake | None:
     return Mistake("built", message, built)
 
 
-def hint(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
+def hint_text(task: Task, answer: Trace | Chain, prediction: Prediction) -> str:
     """Return a hint on a wrong prediction that does not reveal the answer.
 
-    >>> hint(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
+    >>> hint_text(Task("reshape 2,3,4 2,-1,2"), answer_line("reshape 2,3,4 2,-1,2"), (2, 4, 2))
     'the input has 24 elements, the answer 2,4,2 has 16; dim 1 is not 4: -1 is 24 elements (2*3*4) / 4 known = ?'
     """
-    right = prediction_of(task, answer)
-    if mistake := mistake_in(task, answer, prediction):
-        return mistake.said
+    right = requested_part(task, answer)
+    if mistake := find_mistake(task, answer, prediction):
+        return mistake.sentence
     if prediction is None:
         return "it is not refused: no rule forbids it, so begin with dim 0"
     if any(isinstance(dim, int) and dim < 0 for dim in prediction):
         return "no size in an answer is negative: -1 asks for a size, and the answer names it"
     if right is None:
-        return "; ".join(filter(None, (_miscount(answer, prediction), COUNT_AGAIN)))
+        return "; ".join(filter(None, (_count_message(answer, prediction), COUNT_HINT)))
     if task.follow:
-        return _misplacement(answer, right, prediction)
-    return _misfit(task, answer, right, prediction)
+        return _position_message(answer, right, prediction)
+    return _difference_message(task, answer, right, prediction)
 
 
-def mistake_in(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
+def find_mistake(task: Task, answer: Trace | Chain, prediction: Prediction) -> Mistake | None:
     """Return the known mistake that explains a wrong prediction.
 
     Returns None if there is none.
 
-    >>> mistake_in(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).said
+    >>> find_mistake(Task("reshape 2,3,4,5 0,-1"), answer_line("reshape 2,3,4,5 0,-1"), (3, 40)).said
     'the dims were counted from 1: a 0 at index i copies dim i, counted from 0 at the left'
     """
     if task.stage:
         return None
     if not task.follow:
-        return mistake_of(answer, prediction)
+        return explain_prediction(answer, prediction)
     if answer.output is None or prediction is None or not all(isinstance(dim, int) for dim in prediction):
         return None
-    return misplacement_of(answer, read_axes(task.follow), read_axes(shape_text(prediction)))
+    return explain_misplacement(answer, parse_axes(task.follow), parse_axes(shape_text(prediction)))
 
 
-def task_picture(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
+def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Text:
     """Draw the picture of a task, with holes for the dims to predict.
 
     Without holes it shows the elements of the input. A request of one op is drawn only up to the sizes in the request
     itself, which hides whether it is refused.
     """
     from shapecalc.view.canvas import UNICODE
-    from shapecalc.view.flow import flow
-    from shapecalc.view.grid import asked_grid
-    from shapecalc.view.layout import COMBINING, opened, unsettled
-    from shapecalc.view.pictures import picture
+    from shapecalc.view.flow import draw_flow
+    from shapecalc.view.grid import draw_question_grid
+    from shapecalc.view.layout import COMBINING_KINDS, unresolved_trace, unsettled_dims
+    from shapecalc.view.pictures import draw_picture
 
     whole = isinstance(answer, Chain) and answer.problem is None
-    drawn = answer if whole else opened(answer)
-    holes = dict.fromkeys(unsettled(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
+    drawn = answer if whole else unresolved_trace(answer)
+    holes = dict.fromkeys(unsettled_dims(drawn, 0 if whole else len(drawn.steps)), UNICODE.hole)
     with suppress(ShapeError):  # raised for tensors whose elements cannot be drawn
-        if task.follow or task.builds:
-            return asked_grid(answer, read_axes(task.follow) if task.follow else None, width=width, height=height)
-        if not holes and drawn.stages[0].kind not in COMBINING:
-            return asked_grid(answer_line(f"chain {shape_text(answer.input)}"), ends=1, width=width, height=height)
+        if task.follow or task.puzzle:
+            return draw_question_grid(
+                answer, parse_axes(task.follow) if task.follow else None, width=width, height=height
+            )
+        if not holes and drawn.stages[0].kind not in COMBINING_KINDS:
+            return draw_question_grid(
+                answer_line(f"chain {shape_text(answer.input)}"), table_count=1, width=width, height=height
+            )
     return (
-        flow(drawn, None, holes=holes, width=width, height=height)
+        draw_flow(drawn, None, holes=holes, width=width, height=height)
         if whole
-        else picture(drawn, len(drawn.steps), holes=holes, width=width, height=height)
+        else draw_picture(drawn, len(drawn.steps), holes=holes, width=width, height=height)
     )
 
 
-def beside_truth(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
+def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> Text | None:
     """Draw the right answer next to the typed one.
 
     Returns None unless that is a chain or the answer to another question.
     """
-    from shapecalc.view.grid import beside  # judging alone needs no pictures
+    from shapecalc.view.grid import draw_mistake_grids  # judging alone needs no pictures
 
     with suppress(ShapeError):  # raised for invalid answers, and for tensors whose elements cannot be drawn
         answer = answer_line(task.question)
-        mistake = misbuilt(task, typed) if task.builds else mistake_in(task, answer, read_prediction(typed))
-        return beside(answer, mistake.answer, width=width, height=height) if mistake else None
+        mistake = (
+            find_chain_mistake(task, typed) if task.puzzle else find_mistake(task, answer, parse_prediction(typed))
+        )
+        return draw_mistake_grids(answer, mistake.answer, width=width, height=height) if mistake else None
     return None
 
 
-def rungs(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
+def graded_hints(task: Task, answer: Trace | Chain, prediction: Prediction = None) -> tuple[str, ...]:
     """Return hints for a task, each more specific than the one before.
 
     None reveals the answer. They are about the first wrong dim of the prediction, or without one about the first dim
     determined by a rule.
 
-    >>> rungs(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
+    >>> graded_hints(Task("reshape 2,3,4 0,-1"), answer_line("reshape 2,3,4 0,-1"))[2]
     '0 copies dim 0, which is ?'
     """
-    if task.builds:
+    if task.puzzle:
         ops = [trace.op for trace in answer.traces]
         first_shape = f"after the first, the shape is {shape_text(answer.traces[0].output or ())}"
-        return f"{number_text(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
-    stage, right = _stage_of(task, answer), prediction_of(task, answer)
+        return f"{pluralize(len(ops), 'op does', 'ops do')} it", " | ".join(f"{op} ?" for op in ops), first_shape
+    stage, right = _task_stage(task, answer), requested_part(task, answer)
     if stage is None or task.follow:
-        return (FOLLOW_AGAIN if task.follow else COUNT_AGAIN,)
-    steps = [(out, _settling(stage, out)) for out in _differences(right, prediction) or range(len(right or ()))]
+        return (FOLLOW_HINT if task.follow else COUNT_HINT,)
+    steps = [
+        (out, _deciding_step(stage, out)) for out in _differing_indices(right, prediction) or range(len(right or ()))
+    ]
     ruled = [(out, step) for out, step in steps if step and step.rule != GIVEN]
     out, step = (ruled or steps or [(0, None)])[0]
     if step is None or step.out is None:
-        return _rungs_of_stage(stage)
-    return hint_of(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").rungs
+        return _stage_hints(stage)
+    return make_hint(stage, step, out, name="input" if stage is answer.stages[0] else "tensor").levels
 
 
-def _rungs_of_stage(stage: Stage) -> tuple[str, ...]:
+def _stage_hints(stage: Stage) -> tuple[str, ...]:
     """Return hints for a whole stage.
 
     It is refused, or has no step for a single dim. Both cases have the same form, so that the hints do not reveal a
     refusal.
     """
     rules = [step.rule for step in stage.steps if step.rule != GIVEN][: 1 if stage.finished else None]
-    if not rules and stage.kind in TRIED:
-        rules = [TRIED[stage.kind]]
+    if not rules and stage.kind in RULE_OF_KIND:
+        rules = [RULE_OF_KIND[stage.kind]]
     if not rules:
-        rules = [rule for code, rule in ((INFERS, INFERRED), (COPIES, COPIED_ZERO)) if code in stage.asked]
+        rules = [rule for code, rule in ((INFER_CODE, INFERRED), (COPY_CODE, COPIED_ZERO)) if code in stage.requested]
     rule = rules[-1] if rules else REGROUPED
-    shapes = {"input": stage.before} | ({"asked": stage.asked} if stage.asked else {})
+    shapes = {"input": stage.before} | ({"asked": stage.requested} if stage.requested else {})
     rows = (f"{name}   {'   '.join(map(str, shape))}" for name, shape in shapes.items())
-    return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_AGAIN
+    return f"{rule.sentence}  [{rule}]", "\n".join(rows), COUNT_HINT
 
 
-def account(answer: Trace | Chain) -> str:
+def derivation_text(answer: Trace | Chain) -> str:
     """Return the derivation of an answer in one line.
 
     For a refused request it is the problem's message.
 
-    >>> account(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
+    >>> derivation_text(answer_line("shuffle 2,3,4 --first 2,0,1 --to 0,-1"))
     'first takes dims 2,0,1 of 2,3,4: 4,2,3; the 0 at index 0 copies dim 0, which is 4; -1 = 24 / 4 = 6'
     """
     if answer.problem is not None:
         return answer.problem.message
-    return "; ".join(line for stage in answer.stages for line in _stage_account(stage)) or "the request says every size"
+    return (
+        "; ".join(line for stage in answer.stages for line in _stage_derivation(stage)) or "the request says every size"
+    )
 
 
-def _stage_account(stage: Stage) -> list[str]:
+def _stage_derivation(stage: Stage) -> list[str]:
     """Return the derivation of each dim of a stage that is not given in the request."""
-    if stage.kind is Kind.PERMUTE:
+    if stage.kind is StageKind.PERMUTE:
         axes = (step.sources[0] for step in stage.steps if step.rule == TAKEN_AXIS)
         shapes = (tuple(axes), stage.before, stage.after or ())
         return ["{} takes dims {} of {}: {}".format(stage.label, *map(shape_text, shapes))]
-    return [_step_account(step) for step in stage.steps if step.out is not None and step.rule != GIVEN]
+    return [_step_derivation(step) for step in stage.steps if step.out is not None and step.rule != GIVEN]
 
 
-def _step_account(step: Step) -> str:
+def _step_derivation(step: Step) -> str:
     if step.rule == COPIED_ZERO:
         return f"the 0 at index {step.out} copies dim {step.sources[0]}, which is {step.value}"
     if step.rule == INFERRED:
@@ -387,57 +402,57 @@ def _step_account(step: Step) -> str:
     return step.why
 
 
-def _miscount(answer: Trace | Chain, shape: Shape) -> str:
+def _count_message(answer: Trace | Chain, shape: Shape) -> str:
     """Return a message on a wrong element count, or an empty text."""
-    if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_count for trace in answer.traces):
+    if product(shape) == product(answer.input) or not all(OPS[trace.op].keeps_element_count for trace in answer.traces):
         return ""
-    count, predicted = text.count_text((), product(answer.input)), brief(shape_text(shape))
+    count, predicted = text.element_count_text((), product(answer.input)), truncate(shape_text(shape))
     return f"the input has {count}, the answer {predicted} has {text.dim_text(product(shape))}"
 
 
-def _misplacement(answer: Trace | Chain, right: Shape, index: Shape) -> str:
+def _position_message(answer: Trace | Chain, right: Shape, index: Shape) -> str:
     """Return a message with the input element at the predicted output index."""
     if len(index) != len(right):
-        axes, numbers = number_text(len(right), "axis", "axes"), number_text(len(right), "number", "numbers")
+        axes, numbers = pluralize(len(right), "axis", "axes"), pluralize(len(right), "number", "numbers")
         return f"the output has {axes}, so a place in it has {numbers}, not {len(index)}"
     try:
-        source = follow_back(answer, read_axes(shape_text(index)))[-1][1]
+        source = follow_back(answer, parse_axes(shape_text(index)))[-1][1]
     except ShapeError as error:
         return error.problem.message
     return f"the element at [{shape_text(index)}] of the output is the one at [{shape_text(source)}] of the input"
 
 
-def _misfit(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
+def _difference_message(task: Task, answer: Trace | Chain, right: Shape, shape: Shape) -> str:
     """Return a message on a wrong count, rank or order, and on the first wrong dim."""
-    faults = [count] if (count := _miscount(answer, shape)) else []
+    faults = [count] if (count := _count_message(answer, shape)) else []
     if len(shape) != len(right):
-        faults.append(f"{number_text(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
+        faults.append(f"{pluralize(len(right), 'dim comes', 'dims come')} out, not {len(shape)}")
     elif sorted(map(str, shape)) == sorted(map(str, right)):
         faults.append("the sizes are right, and their order is not")
-    for out in _differences(right, shape)[:1]:
-        stage = _stage_of(task, answer)
-        step = _settling(stage, out)
-        because = f": {hint_of(stage, step, out).arithmetic}" if stage and step else ""
-        faults.append(f"dim {out} is not {brief(str(shape[out]))}{because}")
+    for out in _differing_indices(right, shape)[:1]:
+        stage = _task_stage(task, answer)
+        step = _deciding_step(stage, out)
+        because = f": {make_hint(stage, step, out).arithmetic}" if stage and step else ""
+        faults.append(f"dim {out} is not {truncate(str(shape[out]))}{because}")
     return "; ".join(faults)
 
 
-def _differences(right: Prediction, shape: Prediction) -> list[int]:
+def _differing_indices(right: Prediction, shape: Prediction) -> list[int]:
     """Return the indices of the dims that differ, up to the shorter rank."""
     pairs = zip(right or (), shape or (), strict=False)
     return [index for index, (expected, predicted) in enumerate(pairs) if expected != predicted]
 
 
-def _settling(stage: Stage | None, out: int) -> Step | None:
+def _deciding_step(stage: Stage | None, index: int) -> Step | None:
     """Return the step that determines a dim, otherwise the last step of the stage.
 
     Returns None without steps.
     """
     steps = stage.steps if stage else ()
-    return next((step for step in steps if step.out == out), steps[-1] if steps else None)
+    return next((step for step in steps if step.out == index), steps[-1] if steps else None)
 
 
-def _stage_of(task: Task, answer: Trace | Chain) -> Stage | None:
+def _task_stage(task: Task, answer: Trace | Chain) -> Stage | None:
     """Return the stage that a task is about, by default the last.
 
     Returns None without stages.

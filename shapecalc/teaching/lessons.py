@@ -12,38 +12,38 @@ from typing import Any
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.examples import follow
-from shapecalc.core.problem import FILE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, fields, replace
-from shapecalc.core.text import NOT_SHOWN, brief, read_axes
-from shapecalc.engine.headers import Unreadable, first_bytes, reason_of
+from shapecalc.core.text import UNPRINTABLE_CODES, parse_axes, truncate
+from shapecalc.engine.headers import UnreadableError, error_reason, read_first_bytes
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 
-PATH = (
+PATH_IDS = (
     *("dim", "order", "plain-zero", "hole", "transpose", "perm-direction"),
     *("reshape-is-not-transpose", "shuffle-stages", "names"),
 )
 """The ids of the lessons of the introductory path, in order."""
-PASSED = "path"
+PATH_DONE = "path"
 """The id recorded in the progress once the path is completed or left."""
-LARGEST = 1 << 16
+MAX_LESSON_FILE_BYTES = 1 << 16
 """The maximum size of a lesson file, in bytes."""
 REQUIRED = ("id", "title", "text", "question", "point")
 OPTIONAL = ("stage", "follow", "notes", "wrong")
 REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG = ("typed", "said"), ("same_as",)
-OF_LINES = ("text", "point", "notes", "said")
+MULTILINE_KEYS = ("text", "point", "notes", "said")
 """The keys whose texts may have several lines."""
-LONGEST = 2000
+MAX_TEXT_LENGTH = 2000
 """The maximum length of a text, in characters."""
-ID = re.compile(r"[a-z0-9-]{1,40}")
-TYPES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
-AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+ID_PATTERN = re.compile(r"[a-z0-9-]{1,40}")
+TYPE_NAMES = {int: "an integer", float: "a number", bool: "a boolean", list: "a list", dict: "a table"}
+ERROR_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 """The position at the end of a message of `tomllib`."""
-STRINGS = re.compile(
+STRING_PATTERN = re.compile(
     r"""\"{3}(?:\\.|.)*?\"{3}|'{3}.*?'{3}|["']([\w-]+)["'](?=[ \t]*=)|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*""", re.S
 )
 """The strings and comments of TOML; the group is a quoted key."""
-PLACES = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
+STRUCTURE_PATTERN = re.compile(r"^[ \t]*\[+[ \t]*(?P<table>[\w.-]+)|^[ \t]*(?P<key>[\w-]+)[\w. \t-]*=|\{", re.M)
 """The starts of tables, keys and list entries in TOML whose strings were removed."""
 
 Keys = tuple[str, ...]
@@ -51,7 +51,7 @@ KeyPath = tuple[str | int, ...]
 """The path of keys and indices to a value, such as `("lesson", 0, "wrong", 1, "typed")`."""
 
 
-class Wrong(Record):
+class WrongAnswer(Record):
     """A common wrong answer, with the feedback on it."""
 
     typed: str
@@ -68,7 +68,7 @@ class Lesson(Record):
     text: str
     question: str
     point: str
-    wrong: tuple[Wrong, ...] = ()
+    wrong: tuple[WrongAnswer, ...] = ()
     stage: str = ""
     """The stage whose output shape is requested; empty for the last one."""
     follow: str = ""
@@ -100,39 +100,39 @@ class Course(Record):
         return [fields(lesson) | {"wrong": [*map(fields, lesson.wrong)]} for lesson in self.lessons]
 
     @classmethod
-    def of_json(cls, lessons: list[dict[str, Any]]) -> Course:
+    def from_json(cls, lessons: list[dict[str, Any]]) -> Course:
         """Return the course with the lessons of `as_json`.
 
-        >>> Course.of_json(Course(lessons()).as_json()) == Course(lessons())
+        >>> Course.from_json(Course(load_lessons()).as_json()) == Course(load_lessons())
         True
         """
-        return cls(tuple(_lesson(**lesson) for lesson in lessons))
+        return cls(tuple(_make_lesson(**lesson) for lesson in lessons))
 
 
-class Fault(Record):
+class LessonFault(Record):
     """An error in a lesson file."""
 
     line: int
-    said: str
+    message: str
 
 
 @cache
-def lessons() -> tuple[Lesson, ...]:
+def load_lessons() -> tuple[Lesson, ...]:
     """Return the built-in lessons, in the recommended order."""
-    return lessons_of(files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8"))
+    return parse_lessons(files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8"))
 
 
-def path_lessons() -> tuple[Lesson, ...]:
+def load_path_lessons() -> tuple[Lesson, ...]:
     """Return the lessons of the introductory path, in order.
 
-    >>> [lesson.id for lesson in path_lessons()][:3]
+    >>> [lesson.id for lesson in load_path_lessons()][:3]
     ['dim', 'order', 'plain-zero']
     """
-    by_id = {lesson.id: lesson for lesson in lessons()}
-    return tuple(by_id[name] for name in PATH)
+    by_id = {lesson.id: lesson for lesson in load_lessons()}
+    return tuple(by_id[name] for name in PATH_IDS)
 
 
-def first_course() -> Course | None:
+def introductory_course() -> Course | None:
     """Return the introductory path for a new user.
 
     Returns None after the path, another lesson or an exercise.
@@ -140,32 +140,32 @@ def first_course() -> Course | None:
     from shapecalc.teaching.progress import Progress
 
     progress = Progress()
-    return None if progress.tally.asked or not progress.done <= {*PATH} else Course(path_lessons(), path=True)
+    return None if progress.tally.asked or not progress.done <= {*PATH_IDS} else Course(load_path_lessons(), path=True)
 
 
-def lessons_of(text: str) -> tuple[Lesson, ...]:
+def parse_lessons(text: str) -> tuple[Lesson, ...]:
     """Parse the lessons of a valid TOML text."""
-    return tuple(_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
+    return tuple(_make_lesson(**entry) for entry in tomllib.loads(text)["lesson"])
 
 
-def _lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str) -> Lesson:
-    return Lesson(text=text.strip(), wrong=tuple(Wrong(**entry) for entry in wrong), **fields)
+def _make_lesson(text: str, wrong: Iterable[dict[str, str]] = (), **fields: str) -> Lesson:
+    return Lesson(text=text.strip(), wrong=tuple(WrongAnswer(**entry) for entry in wrong), **fields)
 
 
-def judge(lesson: Lesson, typed: str) -> Judgement:
+def judge_lesson(lesson: Lesson, typed: str) -> Judgement:
     """Judge a prediction; the feedback on a wrong one does not reveal the answer.
 
-    >>> lesson = next(lesson for lesson in lessons() if lesson.id == "hole")
-    >>> judge(lesson, "2,6,2").right, judge(lesson, "2,4,2").said.partition(": ")[2]
+    >>> lesson = next(lesson for lesson in load_lessons() if lesson.id == "hole")
+    >>> judge_lesson(lesson, "2,6,2").right, judge_lesson(lesson, "2,4,2").said.partition(": ")[2]
     (True, '-1 is 24 elements (2*3*4) / 4 known = ?')
     """
-    if problem := judging.unread(lesson.task, typed):
+    if problem := judging.invalid_reason(lesson.task, typed):
         return Judgement(False, problem)
-    prediction, answer = judging.read_prediction(typed), judging.answer_line(lesson.question)
-    if prediction == judging.prediction_of(lesson.task, answer):
+    prediction, answer = judging.parse_prediction(typed), judging.answer_line(lesson.question)
+    if prediction == judging.requested_part(lesson.task, answer):
         return Judgement(True, lesson.point)
-    foreseen = next((wrong.said for wrong in lesson.wrong if judging.read_prediction(wrong.typed) == prediction), "")
-    return Judgement(False, foreseen or judging.hint(lesson.task, answer, prediction))
+    foreseen = next((wrong.said for wrong in lesson.wrong if judging.parse_prediction(wrong.typed) == prediction), "")
+    return Judgement(False, foreseen or judging.hint_text(lesson.task, answer, prediction))
 
 
 def read_lesson_file(name: str) -> str:
@@ -174,115 +174,115 @@ def read_lesson_file(name: str) -> str:
     Raises `ShapeError` (file) if it cannot be read.
     """
     try:
-        content, size = first_bytes(name, LARGEST)
-        if size > LARGEST:
-            raise Unreadable(f"it holds more than {LARGEST} bytes, too many for lessons")
+        content, size = read_first_bytes(name, MAX_LESSON_FILE_BYTES)
+        if size > MAX_LESSON_FILE_BYTES:
+            raise UnreadableError(f"it holds more than {MAX_LESSON_FILE_BYTES} bytes, too many for lessons")
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeError:
         reason = "it is not UTF-8"
-    except (OSError, Unreadable) as error:
-        reason = reason_of(error)
+    except (OSError, UnreadableError) as error:
+        reason = error_reason(error)
     raise ShapeError(Problem(FILE, f"{name}: {reason}"))
 
 
-def own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
+def parse_own_lessons(name: str, text: str) -> tuple[Lesson, ...]:
     """Parse a teacher's lesson file.
 
     The ids of its lessons are prefixed with the name of the file. Raises `ShapeError` (usage) with the first fault in
     the text.
     """
-    _, faults = faults_in(text)
+    _, faults = find_faults(text)
     if faults:
         more = f"{len(faults)} in all; " if len(faults) > 1 else ""
-        raise misuse(f"{name}:{faults[0].line}: {faults[0].said}", f"{more}see shapecalc drill --check-lessons")
-    return tuple(replace(lesson, id=f"{Path(name).stem}/{lesson.id}") for lesson in lessons_of(text))
+        raise usage_error(f"{name}:{faults[0].line}: {faults[0].message}", f"{more}see shapecalc drill --check-lessons")
+    return tuple(replace(lesson, id=f"{Path(name).stem}/{lesson.id}") for lesson in parse_lessons(text))
 
 
-def faults_in(text: str) -> tuple[int, list[Fault]]:
+def find_faults(text: str) -> tuple[int, list[LessonFault]]:
     r"""Return the number of lessons in a text, and its faults sorted by line.
 
-    >>> faults_in("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
+    >>> find_faults("[[lesson]]\nid = 'a'\ntitle = 'b'\ntext = 'c'\nquestion = 'reshape 2 -2'\npoint = 3\n")
     (1, [Fault(line=6, said='point is a text, not an integer')])
     """
     try:
-        table, lines = tomllib.loads(text), lines_in(text)
+        table, lines = tomllib.loads(text), locate_lines(text)
     except tomllib.TOMLDecodeError as error:
         return 0, [syntax_fault(str(error), text)]
     except ValueError:  # a number has more digits than `sys.get_int_max_str_digits` allows
-        return 0, [Fault(1, "it has a number with too many digits")]
+        return 0, [LessonFault(1, "it has a number with too many digits")]
     except RecursionError:
-        return 0, [Fault(1, "it is nested too deeply")]
+        return 0, [LessonFault(1, "it is nested too deeply")]
     lessons = table.get("lesson")
     if not isinstance(lessons, list) or not lessons or not all(isinstance(lesson, dict) for lesson in lessons):
-        return 0, [Fault(1, "there is no [[lesson]]")]
-    messages = [*_faults_beside(table, lessons)]
+        return 0, [LessonFault(1, "there is no [[lesson]]")]
+    messages = [*_top_level_faults(table, lessons)]
     for number, lesson in enumerate(lessons):
-        messages += [(("lesson", number, *path), message) for path, message in _faults_of(lesson)]
-    faults = [Fault(_line_of(path, lines), message) for path, message in messages]
+        messages += [(("lesson", number, *path), message) for path, message in _lesson_faults(lesson)]
+    faults = [LessonFault(_find_line(path, lines), message) for path, message in messages]
     return len(lessons), sorted(faults, key=lambda fault: fault.line)
 
 
-def _faults_beside(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
+def _top_level_faults(table: dict[str, Any], lessons: list[dict[str, Any]]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults at the top level of the table, and repeated ids."""
     for name in table:
         if name != "lesson":
-            yield (name,), f"there is no key '{brief(name)}' beside [[lesson]]"
+            yield (name,), f"there is no key '{truncate(name)}' beside [[lesson]]"
     first: dict[str, int] = {}
     for number, lesson in enumerate(lessons):
         name = str(lesson.get("id"))
         if "id" in lesson and first.setdefault(name, number) != number:
-            yield ("lesson", number, "id"), f"lesson {first[name] + 1} also has the id '{brief(name)}'"
+            yield ("lesson", number, "id"), f"lesson {first[name] + 1} also has the id '{truncate(name)}'"
 
 
-def _faults_of(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _lesson_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of one lesson, with their paths.
 
     The question is checked only if the keys have no faults.
     """
     wrong = lesson.get("wrong", [])
-    form = [*_faults_of_form(lesson, REQUIRED, OPTIONAL)]
+    form = [*_key_faults(lesson, REQUIRED, OPTIONAL)]
     if not isinstance(wrong, list) or not all(isinstance(entry, dict) for entry in wrong):
         form.append((("wrong",), "wrong answers are written as [[lesson.wrong]]"))
     else:
         for number, entry in enumerate(wrong):
-            inner = _faults_of_form(entry, REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG)
+            inner = _key_faults(entry, REQUIRED_OF_WRONG, OPTIONAL_OF_WRONG)
             form += [(("wrong", number, *path), message) for path, message in inner]
-    if not ID.fullmatch(str(lesson.get("id", "-"))) and not form:
+    if not ID_PATTERN.fullmatch(str(lesson.get("id", "-"))) and not form:
         form.append((("id",), "an id is made of small letters, digits and hyphens, 40 at most"))
-    yield from form or _faults_of_question(lesson)
+    yield from form or _question_faults(lesson)
 
 
-def _faults_of_form(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
+def _key_faults(table: dict[str, Any], required: Keys, optional: Keys) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of missing keys, unknown keys and unprintable values."""
     for name in required:
         if name not in table:
             yield (), f"{name} is missing"
     for name, value in table.items():
         if name not in (*required, *optional):
-            yield (name,), f"there is no key '{brief(name)}': there are {', '.join((*required, *optional))}"
+            yield (name,), f"there is no key '{truncate(name)}': there are {', '.join((*required, *optional))}"
         elif name != "wrong" and not isinstance(value, str):
-            yield (name,), f"{name} is a text, not {TYPES.get(type(value), 'a date')}"
-        elif name != "wrong" and (reason := _unshown(name, value)):
+            yield (name,), f"{name} is a text, not {TYPE_NAMES.get(type(value), 'a date')}"
+        elif name != "wrong" and (reason := _text_fault(name, value)):
             yield (name,), reason
 
 
-def _unshown(name: str, text: str) -> str:
+def _text_fault(name: str, text: str) -> str:
     """Return the reason why a text is empty, too long or not printable.
 
     Returns an empty text if it is valid.
     """
-    most = 60 if name == "title" else LONGEST
+    most = 60 if name == "title" else MAX_TEXT_LENGTH
     if name in (*REQUIRED, *REQUIRED_OF_WRONG) and not text.strip():
         return f"{name} is empty"
     if len(text) > most:
         return f"{name} has {len(text)} characters, and {most} are the most"
-    shown = text.replace("\n", " ") if name in OF_LINES else text
-    if not shown.isprintable() or any(ord(char) in NOT_SHOWN for char in shown):
+    shown = text.replace("\n", " ") if name in MULTILINE_KEYS else text
+    if not shown.isprintable() or any(ord(char) in UNPRINTABLE_CODES for char in shown):
         return f"{name} holds a character that cannot be shown"
     return ""
 
 
-def _faults_of_question(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+def _question_faults(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
     """Yield the faults of the question of a lesson and of its wrong answers."""
     task = Task(lesson["question"], lesson.get("stage", ""), lesson.get("follow", ""))
     try:
@@ -290,42 +290,44 @@ def _faults_of_question(lesson: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]
     except ShapeError as error:
         yield ("question",), f"the question cannot be read: {error.problem.message}"
         return
-    if faults := [*_faults_of_task(task, answer)]:
+    if faults := [*_task_faults(task, answer)]:
         yield from faults
         return
-    right = prediction_text(judging.prediction_of(task, answer))
+    right = prediction_text(judging.requested_part(task, answer))
     for name in ("title", "text"):
-        if gives_away(lesson[name], right):
+        if reveals_answer(lesson[name], right):
             yield (name,), f"{name} gives the answer away, which is {right}"
     foreseen: set[object] = set()
     for number, wrong in enumerate(lesson.get("wrong", [])):
-        for name, message in _faults_of_wrong(task, wrong, right, foreseen):
+        for name, message in _wrong_answer_faults(task, wrong, right, foreseen):
             yield ("wrong", number, name), message
 
 
-def _faults_of_task(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
+def _task_faults(task: Task, answer: Trace | Chain) -> Iterator[tuple[KeyPath, str]]:
     """Yield the reasons why the task has no answer."""
     labels = [stage.label for stage in answer.stages if stage.finished]
     if task.stage and task.follow:
         yield ("follow",), "stage asks for a shape and follow for an index: only one of them can stand here"
     elif task.stage and task.stage not in labels:
         known = ", ".join(dict.fromkeys(labels)) or "none"
-        yield ("stage",), f"there is no stage '{brief(task.stage)}': there are {known}"
+        yield ("stage",), f"there is no stage '{truncate(task.stage)}': there are {known}"
     elif task.follow:
         try:
-            if follow(answer, read_axes(task.follow))[-1][1] is None:
+            if follow(answer, parse_axes(task.follow))[-1][1] is None:
                 yield ("follow",), "this element is left out on its way"
         except ShapeError as error:
             yield ("follow",), error.problem.message
 
 
-def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: set[object]) -> Iterator[tuple[str, str]]:
+def _wrong_answer_faults(
+    task: Task, wrong: dict[str, str], right: str, foreseen: set[object]
+) -> Iterator[tuple[str, str]]:
     """Yield the faults of a wrong answer, with their keys.
 
     The prediction is added to `foreseen`.
     """
     try:
-        typed = judging.read_prediction(wrong["typed"])
+        typed = judging.parse_prediction(wrong["typed"])
     except ShapeError as error:
         yield "typed", f"nobody could type this: {error.problem.message}"
         return
@@ -334,12 +336,12 @@ def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: se
     if typed in foreseen:
         yield "typed", "this wrong answer stands here twice"
     foreseen.add(typed)
-    if gives_away(wrong["said"], right):
+    if reveals_answer(wrong["said"], right):
         yield "said", f"it gives the answer away, which is {right}"
     if question := wrong.get("same_as", ""):
         stage = task.stage if question.startswith("shuffle") else ""
         try:
-            other = judging.prediction_of(replace(task, stage=stage), judging.answer_line(question))
+            other = judging.requested_part(replace(task, stage=stage), judging.answer_line(question))
         except ShapeError as error:
             yield "same_as", f"the question cannot be read: {error.problem.message}"
             return
@@ -347,32 +349,32 @@ def _faults_of_wrong(task: Task, wrong: dict[str, str], right: str, foreseen: se
             yield "same_as", f"this question gives {prediction_text(other)}, not {prediction_text(typed)}"
 
 
-def gives_away(said: str, right: str) -> bool:
+def reveals_answer(text: str, right: str) -> bool:
     """Return whether a text reveals the answer.
 
     Occurrences within a longer shape or as an index of the input do not count.
 
-    >>> gives_away("24 / 4 = 6", "6"), gives_away("it becomes 2,6,2", "2,6,2"), gives_away("2,6,2,1 is longer", "2,6,2")
+    >>> reveals_answer("24 / 4 = 6", "6"), reveals_answer("it becomes 2,6,2", "2,6,2"), reveals_answer("2,6,2,1 is longer", "2,6,2")
     (True, True, False)
     """
-    said = re.sub(r"\[[^]]*\] of the input", "", said)
+    text = re.sub(r"\[[^]]*\] of the input", "", text)
     before = r"(?<![\w,*/])" if "," in right else r"(?:\b(?:is|are|to|becomes)|=) "
-    return right != "error" and re.search(rf"{before}{re.escape(right)}(?!\w|[,*/]\w)", said) is not None
+    return right != "error" and re.search(rf"{before}{re.escape(right)}(?!\w|[,*/]\w)", text) is not None
 
 
-def lines_in(text: str) -> dict[KeyPath, int]:
+def locate_lines(text: str) -> dict[KeyPath, int]:
     r"""Return the line numbers of the lessons, wrong answers and keys of a TOML text.
 
     `tomllib` does not report them.
 
-    >>> lines_in("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")[("lesson", 0, "wrong", 0, "said")]
+    >>> locate_lines("[[lesson]]\n[[lesson.wrong]]\ntyped = '''\nid = 3'''\nsaid = 4")[("lesson", 0, "wrong", 0, "said")]
     5
     """
-    plain = STRINGS.sub(lambda match: match[1] if match[1] else "\n" * match[0].count("\n"), text)
+    plain = STRING_PATTERN.sub(lambda match: match[1] if match[1] else "\n" * match[0].count("\n"), text)
     lines: dict[KeyPath, int] = {}
     table: KeyPath = ()
     key, lesson, wrong, entry = "", -1, -1, -1
-    for match in PLACES.finditer(plain):
+    for match in STRUCTURE_PATTERN.finditer(plain):
         if name := match["table"]:
             lesson, wrong = lesson + (name == "lesson"), -1 if name == "lesson" else wrong + 1
             paths = {"lesson": ("lesson", lesson), "lesson.wrong": ("lesson", lesson, "wrong", wrong)}
@@ -387,20 +389,20 @@ def lines_in(text: str) -> dict[KeyPath, int]:
     return lines
 
 
-def _line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
+def _find_line(path: KeyPath, lines: Mapping[KeyPath, int]) -> int:
     """Return the line number of a value, or of its closest known parent."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path, 1)
 
 
-def syntax_fault(said: str, text: str) -> Fault:
+def syntax_fault(message: str, text: str) -> LessonFault:
     """Convert a message of `tomllib` to a fault.
 
     >>> syntax_fault("Invalid value (at line 3, column 5)", "")
     Fault(line=3, said='it is not TOML: invalid value')
     """
-    position = AT.search(said)
+    position = ERROR_POSITION.search(message)
     line = int(position[1]) if position and position[1] else text.count("\n") + 1
-    said = AT.sub("", said)
-    return Fault(line, f"it is not TOML: {said[:1].lower()}{said[1:]}")
+    message = ERROR_POSITION.sub("", message)
+    return LessonFault(line, f"it is not TOML: {message[:1].lower()}{message[1:]}")

@@ -13,14 +13,14 @@ from typing import Any
 
 from platformdirs import user_data_path
 
-from shapecalc.core.text import visible
-from shapecalc.engine.whole_files import whole_file
+from shapecalc.core.text import escape_unprintable
+from shapecalc.engine.whole_files import atomic_file
 
-LARGEST = 1 << 20
+MAX_PROGRESS_FILE_BYTES = 1 << 20
 """The maximum size of a progress file, in bytes."""
 
 
-def progress_file() -> Path:
+def progress_path() -> Path:
     """Return the path of the progress file in the user's data folder."""
     return user_data_path("shapecalc", appauthor=False) / "lessons.json"
 
@@ -38,14 +38,14 @@ class Tally:
     boxes: Mapping[str, int] = field(default_factory=dict)
     """The box of each kind; see `exercises.REVIEW_INTERVALS`."""
 
-    def after(self, kind: str, box: int, *, right: bool) -> Tally:
+    def with_answer(self, kind_name: str, box: int, *, right: bool) -> Tally:
         """Return the tally with one more answer.
 
         >>> Tally(3, 2, 1, 2).after("copied", 1, right=True)
         Tally(asked=4, right=3, streak=2, best=2, boxes={'copied': 1})
         """
         streak = self.streak + 1 if right else 0
-        boxes = {**self.boxes, kind: box}
+        boxes = {**self.boxes, kind_name: box}
         return Tally(self.asked + 1, self.right + right, streak, max(self.best, streak), boxes)
 
     def __str__(self) -> str:
@@ -93,55 +93,55 @@ class Progress:
 
     def __init__(self, file: Path | None = None) -> None:
         """Load the file; the progress is empty if it does not exist or is unusable."""
-        self.file = progress_file() if file is None else file
-        self.today = Score()
+        self.file = progress_path() if file is None else file
+        self.session_score = Score()
         """The score since the start of the program."""
         self._complaint = ""
-        self._told = False
+        self._is_reported = False
         self.done, self.tally = self._read()
 
-    def mark(self, lesson: str) -> None:
+    def mark_done(self, lesson: str) -> None:
         """Record that a lesson is completed."""
-        self._catch_up()
+        self._merge_file()
         self.done |= {lesson}
-        self._keep()
+        self._save()
 
-    def score(self, kind: str, box: int, *, right: bool) -> None:
+    def record_answer(self, kind: str, box: int, *, right: bool) -> None:
         """Record an answer to an exercise, with the new box of its kind."""
-        self._catch_up()
-        self.tally = self.tally.after(kind, box, right=right)
-        self._keep()
+        self._merge_file()
+        self.tally = self.tally.with_answer(kind, box, right=right)
+        self._save()
 
-    def _catch_up(self) -> None:
+    def _merge_file(self) -> None:
         """Merge the progress that another process has written in the meantime."""
         done, tally = self._read()
         self.done |= done
         self.tally = max(self.tally, tally, key=lambda tally: tally.asked)
 
-    def _keep(self) -> None:
+    def _save(self) -> None:
         try:
             self._write()
         except OSError as error:
             self._complain(f"cannot be written: {error.strerror}")
 
-    def complaint(self) -> str:
+    def pop_complaint(self) -> str:
         """Return the reason why progress is not saved, once; empty afterwards."""
-        if self._told or not self._complaint:
+        if self._is_reported or not self._complaint:
             return ""
-        self._told = True
+        self._is_reported = True
         return self._complaint
 
     def _complain(self, reason: str) -> None:
-        self._complaint = self._complaint or visible(f"progress is not kept: {self.file} {reason}")
+        self._complaint = self._complaint or escape_unprintable(f"progress is not kept: {self.file} {reason}")
 
     def _read(self) -> tuple[frozenset[str], Tally]:
         """Load the file; return empty progress and set the complaint if it is unusable."""
         try:
             if not self.file.exists():
                 return frozenset(), Tally()
-            if not self.file.is_file() or self.file.stat().st_size > LARGEST:
+            if not self.file.is_file() or self.file.stat().st_size > MAX_PROGRESS_FILE_BYTES:
                 raise ValueError
-            return _done_and_tally(json.loads(self.file.read_text("utf-8")))
+            return _parse_progress(json.loads(self.file.read_text("utf-8")))
         except OSError as error:
             self._complain(f"cannot be read: {error.strerror}")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -151,11 +151,11 @@ class Progress:
     def _write(self) -> None:
         content = {"done": sorted(self.done)} | ({"drill": asdict(self.tally)} if self.tally.asked else {})
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.file, force=True) as file:
+        with atomic_file(self.file, force=True) as file:
             file.write(json.dumps(content).encode())
 
 
-def _done_and_tally(read: Any) -> tuple[frozenset[str], Tally]:
+def _parse_progress(read: Any) -> tuple[frozenset[str], Tally]:
     """Parse the JSON of a progress file.
 
     Raises `ValueError`, `KeyError`, `TypeError` or `AttributeError` if it is malformed.

@@ -35,39 +35,49 @@ from textual.theme import Theme
 
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import visible
-from shapecalc.engine.whole_files import write_whole
+from shapecalc.core.text import escape_unprintable
+from shapecalc.engine.whole_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.explore import Explore
-from shapecalc.tui.question import ASKABLE, CHAIN, FIRST, SETTINGS, SWITCH_WORDS, Question, Result, command, question_of
-from shapecalc.tui.themes import OURS, THEMES, filters_of, opening_theme
-from shapecalc.tui.widgets import KEYS, Room
+from shapecalc.tui.question import (
+    CHAIN,
+    FIRST_QUESTION,
+    QUESTION_OPS,
+    SETTING_DESCRIPTIONS,
+    SWITCH_DESCRIPTIONS,
+    Question,
+    QuestionResult,
+    question_command,
+    question_from_words,
+)
+from shapecalc.tui.themes import DEFAULT_THEME, THEMES, initial_theme, line_filters
+from shapecalc.tui.widgets import KEYS, HelpScreen
 
 CHAIN_HELP = "several operations in a row, each with its own options"
-MODES = "work", "learn"
+MODE_NAMES = "work", "learn"
 """The stored names of the modes."""
-LEAST_SCORE = 0.01
+MIN_SCORE = 0.01
 """The rank of a command that has all words of the query, but not side by side."""
-LARGEST = 1 << 20
+MAX_FILE_SIZE = 1 << 20
 """The maximum size in bytes of the user file."""
-MOST_QUESTIONS, LONGEST_QUESTION = 20, 1000
+MAX_QUESTIONS, MAX_QUESTION_LENGTH = 20, 1000
 """The maximum number of stored questions, and of characters in each."""
 
 
-def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
+def palette_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield the commands of the main screen. `command_lines` are earlier questions."""
-    yield from _keys(explore)
-    if explore.state.offers("equiv"):
+    yield from _key_commands(explore)
+    if explore.state.is_offered("equiv"):
         about = "say whether it is the same function, and show where they differ"
         yield SystemCommand("compare with another chain (against)", about, explore.action_equiv)
-    if explore.state.offers("mistake") and explore.state.works("grid") and explore.state.twin:
+    if explore.state.is_offered("mistake") and explore.state.is_available("grid") and explore.state.same_shape_mistake:
         about = "draw what a mistake gives that has the same sizes; m in the grid of F3"
         yield SystemCommand("the mistake beside the truth", about, explore.action_mistake)
-    for kind in ("film", "picture") if explore.state.offers("save") else ():
+    for kind in ("film", "picture") if explore.state.is_offered("save") else ():
         about = f"write the {kind} of the {'request' if kind == 'film' else 'step'} into a file"
         yield SystemCommand(f"save the {kind}", about, partial(explore.action_save, kind))
-    if explore.state.asking:
+    if explore.state.is_awaiting_input:
         yield SystemCommand("give a hint", "enter does, in a hole", explore.action_hint)
     about = "a command that opens this question at this step; in a browser, the address of the page is a link to it"
     yield SystemCommand("share: copy a link to this", about, explore.action_share)
@@ -75,52 +85,54 @@ def commands(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
     yield SystemCommand("take exercises without end (drill)", about, explore.action_drill)
     for name in THEMES:
         yield SystemCommand(f"theme: {name}", "^T goes on to the next", partial(setattr, explore.app, "theme", name))
-    yield from _questions(explore, asked)
-    yield from _settings(explore)
+    yield from _question_commands(explore, command_lines)
+    yield from _setting_commands(explore)
 
 
-def _keys(explore: Explore) -> Iterator[SystemCommand]:
+def _key_commands(explore: Explore) -> Iterator[SystemCommand]:
     """Yield the commands of keys. Keys without effect are only found by a search."""
     for key in KEYS:
-        works = explore.state.works(key.action)
-        if not key.action.endswith("palette") and explore.state.offers(key.action) is works:
-            about = key.shown if works else f"{key.shown}, which would do nothing now"
+        works = explore.state.is_available(key.action)
+        if not key.action.endswith("palette") and explore.state.is_offered(key.action) is works:
+            about = key.display if works else f"{key.display}, which would do nothing now"
             run = partial(explore.run_action, key.action)
             yield SystemCommand(key.help, about, run if works else partial(explore.notify, about, markup=False), works)
 
 
-def _questions(explore: Explore, asked: Sequence[str]) -> Iterator[SystemCommand]:
+def _question_commands(explore: Explore, command_lines: Sequence[str]) -> Iterator[SystemCommand]:
     """Yield the earlier questions that can still be read."""
-    for line in asked:
+    for line in command_lines:
         try:
             program, *words = split(line)
-            question = question_of(words)
+            question = question_from_words(words)
         except (ShapeError, ValueError):
             continue
         if program != "shapecalc" or not words:
             continue
-        visible_line = escape(visible(line.removeprefix("shapecalc ")))
-        yield SystemCommand(f"asked before: {visible_line}", "ask it again", partial(explore.ask_anew, question))
+        visible_line = escape(escape_unprintable(line.removeprefix("shapecalc ")))
+        yield SystemCommand(f"asked before: {visible_line}", "ask it again", partial(explore.open_question, question))
 
 
-def _settings(explore: Explore) -> Iterator[SystemCommand]:
+def _setting_commands(explore: Explore) -> Iterator[SystemCommand]:
     """Yield the ops, dialects, switch values, typed settings and fields."""
     question = explore.state.question
-    for name in ASKABLE:
+    for name in QUESTION_OPS:
         about, changed_question = CHAIN_HELP if name == CHAIN else OPS[name].summary, question.with_op(name)
-        yield SystemCommand(f"operation: {name}", escape(about), partial(explore.ask_anew, changed_question), False)
+        yield SystemCommand(
+            f"operation: {name}", escape(about), partial(explore.open_question, changed_question), False
+        )
     for row in dialects_with(OPS[question.op]) if question.op in OPS else ():
         changed_question = question.with_setting("dialect", row.name)
         yield SystemCommand(
-            f"dialect: {row.name}", escape(row.source), partial(explore.ask_anew, changed_question), False
+            f"dialect: {row.name}", escape(row.source), partial(explore.open_question, changed_question), False
         )
     for setting in (True, False, None) if question.switch else ():
         name, changed_question = str(question.switch), question.with_setting(str(question.switch), setting)
         about = f"how {question.dialect} reads a 0"
         yield SystemCommand(
-            f"{name}: {SWITCH_WORDS[setting]}", about, partial(explore.ask_anew, changed_question), False
+            f"{name}: {SWITCH_DESCRIPTIONS[setting]}", about, partial(explore.open_question, changed_question), False
         )
-    for name, about in SETTINGS.items():
+    for name, about in SETTING_DESCRIPTIONS.items():
         yield SystemCommand(f"setting: {name}", about, partial(explore.action_choose, name), False)
     for name in question.fields:
         focus_field = explore.query_one(f"#field-{name}").focus
@@ -142,7 +154,7 @@ class Palette(CommandPalette):
             super()._action_command_list(action)
 
 
-class WholeWords(SystemCommandsProvider):
+class WholeWordProvider(SystemCommandsProvider):
     """A provider of commands whose names contain every word of the query."""
 
     async def search(self, query: str) -> Hits:
@@ -150,14 +162,14 @@ class WholeWords(SystemCommandsProvider):
         words, matcher = query.casefold().split(), self.matcher(query)
         for name, about, run, _ in self.app.get_system_commands(self.screen):
             if all(word in name.casefold() for word in words):
-                yield Hit(max(matcher.match(name), LEAST_SCORE), matcher.highlight(name), run, help=about)
+                yield Hit(max(matcher.match(name), MIN_SCORE), matcher.highlight(name), run, help=about)
 
 
-NOWHERE = Path(devnull, "app.json")
+NO_FILE = Path(devnull, "app.json")
 """The path of a user file that is never written."""
 
 
-def app_file() -> Path:
+def default_user_file() -> Path:
     """Return the default path of the user file.
 
     It is `shapecalc/app.json` under XDG_DATA_HOME, or in the data folder of the platform.
@@ -170,28 +182,28 @@ class UserFile:
 
     If the file cannot be used, they last as long as the app.
 
-    >>> kept = UserFile(NOWHERE)
+    >>> kept = UserFile(NO_FILE)
     >>> for line in ("shapecalc reshape 6 2,3", "shapecalc flatten 2,3", "shapecalc reshape 6 2,3"):
     ...     kept.add_question(line)
     >>> kept.questions
     ('shapecalc reshape 6 2,3', 'shapecalc flatten 2,3')
     """
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         """Read the file. The state is empty if there is none, or if it cannot be read."""
-        self.file = app_file() if file is None else file
+        self.path = default_user_file() if path is None else path
         state = self._read()
         self.theme = str(state.get("theme", ""))
         self.mode = str(state.get("mode", ""))
-        self.questions = _questions_in(state)
+        self.questions = _read_questions(state)
 
-    def keep_theme(self, name: str) -> None:
+    def store_theme(self, name: str) -> None:
         """Store a theme."""
         if name != self.theme:
             self.theme = name
             self._write()
 
-    def keep_mode(self, name: str) -> None:
+    def store_mode(self, name: str) -> None:
         """Store a mode."""
         self.mode = name
         self._write()
@@ -199,40 +211,40 @@ class UserFile:
     def add_question(self, line: str) -> None:
         """Store a question by its command line, and keep those of other running apps."""
         if self.questions[:1] != (line,):
-            self.questions = _kept((line, *_questions_in(self._read()), *self.questions))
+            self.questions = _limit_questions((line, *_read_questions(self._read()), *self.questions))
             self._write()
 
     def _read(self) -> dict[str, Any]:
         """Return the contents of the file. Empty if they are not a JSON object."""
         with suppress(OSError, ValueError, RecursionError):
-            if self.file.is_file() and self.file.stat().st_size <= LARGEST:
-                state = json.loads(self.file.read_text("utf-8"))
+            if self.path.is_file() and self.path.stat().st_size <= MAX_FILE_SIZE:
+                state = json.loads(self.path.read_text("utf-8"))
                 return state if isinstance(state, dict) else {}
         return {}
 
     def _write(self) -> None:
         with suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             state = {"theme": self.theme, "questions": self.questions} | ({"mode": self.mode} if self.mode else {})
-            write_whole(self.file, json.dumps(state).encode(), force=True)
+            write_atomically(self.path, json.dumps(state).encode(), force=True)
 
 
-def _questions_in(kept: dict[str, Any]) -> tuple[str, ...]:
+def _read_questions(state: dict[str, Any]) -> tuple[str, ...]:
     """Return the questions in the contents of a file. Empty if they are malformed."""
-    lines = kept.get("questions")
-    return _kept([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
+    lines = state.get("questions")
+    return _limit_questions([line for line in lines if isinstance(line, str)]) if isinstance(lines, list) else ()
 
 
-def _kept(lines: Iterable[str]) -> tuple[str, ...]:
+def _limit_questions(lines: Iterable[str]) -> tuple[str, ...]:
     """Return the lines that are short enough, each once, up to the maximum number."""
-    return tuple(dict.fromkeys(line for line in lines if len(line) <= LONGEST_QUESTION))[:MOST_QUESTIONS]
+    return tuple(dict.fromkeys(line for line in lines if len(line) <= MAX_QUESTION_LENGTH))[:MAX_QUESTIONS]
 
 
-class ShapecalcApp(App[Result]):
+class ShapecalcApp(App[QuestionResult]):
     """The app. It opens at a question or at the lessons, and returns the answer."""
 
     TITLE = "shapecalc"
-    COMMANDS = {WholeWords}
+    COMMANDS = {WholeWordProvider}
     CSS = (files("shapecalc.tui") / "app.tcss").read_text("utf-8")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (22, "-high")]
@@ -247,7 +259,7 @@ class ShapecalcApp(App[Result]):
     The focus keys have priority, so that the focus moves before the next key is handled, which may follow at once.
     """
 
-    theme = Reactive(OURS)
+    theme = Reactive(DEFAULT_THEME)
 
     def __init__(
         self,
@@ -273,17 +285,19 @@ class ShapecalcApp(App[Result]):
         """
         super().__init__()
         self.user_file = user_file or UserFile()
-        self._opened = False
-        self.model = model
+        self._is_open = False
+        self.model_screen = model
         if question.second_chain and not step:  # a comparison shows the outputs of both chains
             step = None
         if learns is None:
-            learns = step is not None and (self.user_file.mode or MODES[question == FIRST]) == MODES[True]
+            learns = (
+                step is not None and (self.user_file.mode or MODE_NAMES[question == FIRST_QUESTION]) == MODE_NAMES[True]
+            )
         self.explore = Explore(question, step, progress, big=big, learns=learns)
-        self.opens_lessons = lesson
-        self._shown: Explore.QuestionShown | None = None
+        self.starts_with_lessons = lesson
+        self._last_question: Explore.QuestionShown | None = None
 
-    def run(self, **options: Any) -> Result | None:
+    def run(self, **options: Any) -> QuestionResult | None:
         """Run the app and return its result. Re-raise the exception that ended it."""
         result = super().run(**options)
         if self._exception is not None:
@@ -301,37 +315,39 @@ class ShapecalcApp(App[Result]):
 
     def watch_theme(self, before: str, after: str) -> None:
         """Store a theme that the user selects, but not the initial one."""
-        if after != before and self._opened:
-            self.user_file.keep_theme(after)
+        if after != before and self._is_open:
+            self.user_file.store_theme(after)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return the filters of every line, with those of the theme last."""
         filters = (line_filter for line_filter in super().get_line_filters() if not isinstance(line_filter, Monochrome))
-        return (*filters, *filters_of(self.theme, colour=not self.no_color))
+        return (*filters, *line_filters(self.theme, has_colour=not self.no_color))
 
     @on(Explore.QuestionShown)
-    def note_question(self, shown: Explore.QuestionShown) -> None:
+    def record_question(self, event: Explore.QuestionShown) -> None:
         """Store a question once the user steps through it or replaces it."""
-        before, self._shown = self._shown, shown
-        if before is not None and before.learns != shown.learns:
-            self.user_file.keep_mode(MODES[shown.learns])
-        if shown.for_good or (before is not None and before.line == shown.line and before.at != shown.at):
-            self._remember()
+        before, self._last_question = self._last_question, event
+        if before is not None and before.is_learning != event.is_learning:
+            self.user_file.store_mode(MODE_NAMES[event.is_learning])
+        if event.is_final or (before is not None and before.line == event.line and before.step != event.step):
+            self._store_question()
 
-    def _remember(self) -> None:
+    def _store_question(self) -> None:
         """Store the current question, unless it is the app's own example."""
-        if self._shown is not None and self._shown.line != command(FIRST, None):
-            self.user_file.add_question(self._shown.line)
+        if self._last_question is not None and self._last_question.line != question_command(FIRST_QUESTION, None):
+            self.user_file.add_question(self._last_question.line)
 
-    def exit(self, result: Result | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+    def exit(
+        self, result: QuestionResult | None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
         """Exit, and store the last question."""
-        self._remember()
+        self._store_question()
         super().exit(result, return_code, message)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterator[SystemCommand]:
         """Yield the palette commands of the main screen."""
         if screen is self.explore:
-            yield from commands(self.explore, self.user_file.questions)
+            yield from palette_commands(self.explore, self.user_file.questions)
 
     def on_click(self, event: events.Click) -> None:
         """Close a dialog if the click is outside of it."""
@@ -340,12 +356,12 @@ class ShapecalcApp(App[Result]):
 
     def action_help(self) -> None:
         """Open the help on the current screen, or close it."""
-        from shapecalc.tui.dialogs import Help
+        from shapecalc.tui.dialogs import HelpDialog
 
-        if isinstance(self.screen, Help):
+        if isinstance(self.screen, HelpDialog):
             self.screen.dismiss()
-        elif isinstance(self.screen, Room):
-            self.push_screen(Help(*self.screen.help()))
+        elif isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpDialog(*self.screen.help()))
 
     def action_save_screen(self, kind: str) -> None:
         """Save the screen as a picture or as text to the current folder, or download it."""
@@ -363,20 +379,24 @@ class ShapecalcApp(App[Result]):
 
         A key that closes a dialog may arrive twice.
         """
-        return AwaitComplete() if self.screen in (self.explore, self.model) else super().pop_screen()
+        return AwaitComplete() if self.screen in (self.explore, self.model_screen) else super().pop_screen()
 
     def get_default_screen(self) -> Screen[None]:
         """Return the main screen."""
-        return self.model or self.explore
+        return self.model_screen or self.explore
 
     def on_mount(self) -> None:
         """Set the theme, and open the requested dialog over the main screen."""
         self.animation_level = "none"
-        self.theme = opening_theme(self.user_file.theme, colour=not self.no_color)
-        self._opened = True
-        if self.opens_lessons:
+        self.theme = initial_theme(self.user_file.theme, has_colour=not self.no_color)
+        self._is_open = True
+        if self.starts_with_lessons:
             self.explore.action_lessons()
-        elif not self.model and self.explore.state.question.second_chain and self.explore.state.works("equiv"):
+        elif (
+            not self.model_screen
+            and self.explore.state.question.second_chain
+            and self.explore.state.is_available("equiv")
+        ):
             self.explore.action_equiv()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)  # scanning the loaded modules for garbage delays a key

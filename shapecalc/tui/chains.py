@@ -16,38 +16,38 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import chain_text, stage_line
-from shapecalc.core.equiv import Equivalence, Verdict, equivalence
+from shapecalc.core.equiv import Equivalence, EquivalenceVerdict, check_equivalence
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
-from shapecalc.core.text import number_text, shape_text, visible
+from shapecalc.core.text import escape_unprintable, pluralize, shape_text
 from shapecalc.tui.explore_text import problem_text
-from shapecalc.tui.question import CHAIN, answer_question, question_of
-from shapecalc.tui.widgets import Choices, Dialog, Field, Fields, KeyWords, Pane, copy
-from shapecalc.view.grid import output_grids
+from shapecalc.tui.question import CHAIN, answer_question, question_from_words
+from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
+from shapecalc.view.grid import draw_output_grids
 
-MOST_COMPARED = 1 << 18
+MAX_COMPARED_ELEMENTS = 1 << 18
 """The maximum number of elements that are compared at a key stroke."""
-MARKS = {
-    Verdict.SAME: ("✓", "green"),
-    Verdict.SAME_WHEN: ("✓", "yellow"),
-    Verdict.DIFFERENT: ("≠", "red"),
-    Verdict.UNDECIDED: ("?", "yellow"),
+VERDICT_MARKS = {
+    EquivalenceVerdict.SAME: ("✓", "green"),
+    EquivalenceVerdict.SAME_WHEN: ("✓", "yellow"),
+    EquivalenceVerdict.DIFFERENT: ("≠", "red"),
+    EquivalenceVerdict.UNDECIDED: ("?", "yellow"),
 }
 """The mark and the colour of each verdict."""
-MORE = "the command below compares more elements"
-GAP = 4
+COMPARE_MORE_HINT = "the command below compares more elements"
+COLUMN_GAP = 4
 """The number of blanks between two columns."""
-SHORTEST = "It is as short as shapecalc can make it."
-PROVED = "Proved to be the same, wherever the chain is defined."
-UNPROVED = "Not proved to be the same."
-LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
+IS_SHORTEST_TEXT = "It is as short as shapecalc can make it."
+PROVED_TEXT = "Proved to be the same, wherever the chain is defined."
+UNPROVED_TEXT = "Not proved to be the same."
+GOAL_LABELS = {Goal.TRANSPOSES: "transposes", Goal.SHUFFLES: "Shuffle layers", Goal.BYTES: "bytes moved"}
 """The labels of the counts."""
 GOALS = (*Goal,)
 
 
-class Pair(Record):
+class ChainComparison(Record):
     """Two chains with the verdict on them, or the problem that prevents one."""
 
     first: Trace | Chain
@@ -56,52 +56,54 @@ class Pair(Record):
     """The second chain as the command line takes it."""
     equivalence: Equivalence | None = None
     problem: Problem | None = None
-    typing: bool = False
+    is_incomplete: bool = False
     """Whether typing more text can make the second chain valid."""
 
 
-def pair_of(first: Trace | Chain, text: str) -> Pair:
+def compare_chains(first: Trace | Chain, text: str) -> ChainComparison:
     """Compare an answer with a typed chain, which may be stages alone.
 
     >>> import shapecalc as sc
-    >>> print(pair_of(sc.chain("N,C", "transpose", "reshape -1"), "reshape -1").equivalence)
+    >>> print(compare_chains(sc.build_chain("N,C", "transpose", "reshape -1"), "reshape -1").decide)
     same when N is 1, or when C is 1
     """
     words = text.split()
     if words and words[0] in OPS:
         text = f"| {text}"
-    question = question_of([CHAIN, text])
+    question = question_from_words([CHAIN, text])
     if not question.texts["input"]:
         question = question.with_text("input", shape_text(first.input))
     result = answer_question(question, "stages" if "|" in text else "input")
     if result.answer is None or not words:
-        return Pair(first, None, text, None, result.problem, result.typing or not words)
+        return ChainComparison(first, None, text, None, result.problem, result.is_incomplete or not words)
     try:
-        return Pair(first, result.answer, text, equivalence(first, result.answer, MOST_COMPARED))
+        return ChainComparison(
+            first, result.answer, text, check_equivalence(first, result.answer, MAX_COMPARED_ELEMENTS)
+        )
     except ShapeError as error:
-        return Pair(first, result.answer, text, None, error.problem)
+        return ChainComparison(first, result.answer, text, None, error.problem)
 
 
-def verdict_text(pair: Pair) -> Text:
+def verdict_text(pair: ChainComparison) -> Text:
     """Return the verdict with its reasons, or the problem of a chain with its hint."""
-    if pair.typing:
+    if pair.is_incomplete:
         return Text("...", "dim")
     if pair.problem is not None:
         return problem_text(pair.problem)
     if pair.equivalence is None:
         return Text()
-    mark, style = MARKS[pair.equivalence.verdict]
+    mark, style = VERDICT_MARKS[pair.equivalence.verdict]
     text = Text(f"{mark} {pair.equivalence}", "bold")
     text.stylize(style, 0, len(mark))
-    more = (MORE,) if pair.equivalence.verdict is Verdict.UNDECIDED else ()
-    return Text("\n").join([text, *(Text(visible(reason)) for reason in (*pair.equivalence.reasons, *more))])
+    more = (COMPARE_MORE_HINT,) if pair.equivalence.verdict is EquivalenceVerdict.UNDECIDED else ()
+    return Text("\n").join([text, *(Text(escape_unprintable(reason)) for reason in (*pair.equivalence.reasons, *more))])
 
 
-def equiv_line(pair: Pair) -> str:
+def equiv_command(pair: ChainComparison) -> str:
     """Return the command line of the comparison.
 
     >>> import shapecalc as sc
-    >>> equiv_line(pair_of(sc.transpose("2,3", "1,0"), "reshape 3,2"))
+    >>> equiv_command(compare_chains(sc.transpose("2,3", "1,0"), "reshape 3,2"))
     "shapecalc equiv '2,3 | transpose 1,0' '| reshape 3,2'"
     """
     return join(["shapecalc", "equiv", chain_text(pair.first), pair.text.strip()])
@@ -116,91 +118,99 @@ class Equiv(Dialog[str]):
         """Compare an answer with the chain in `text`."""
         super().__init__()
         self.answer, self.text = answer, text
-        self.pair = pair_of(answer, text)
+        self.pair = compare_chains(answer, text)
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Yield the two chains, the verdict and the outputs."""
         with Horizontal(id="first"):
             yield Label("first ")
-            yield Static(visible(chain_text(self.answer)), markup=False)
-        yield Fields(Field("second", self.text))
+            yield Static(escape_unprintable(chain_text(self.answer)), markup=False)
+        yield FieldRow(Field("second", self.text))
         yield Static("", id="verdict", markup=False)
         yield Pane("outputs")
         yield Static("", id="line", markup=False)
-        yield KeyWords("F7 copies the command, escape closes", id="words")
+        yield KeyHelp("F7 copies the command, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Focus the field."""
         self.query_one(Pane).can_focus = False
         self.query_one(Input).focus()
-        self.show()
+        self.update_view()
 
     @on(Input.Changed)
-    def take_text(self, event: Input.Changed) -> None:
+    def update_text(self, event: Input.Changed) -> None:
         """Compare the typed chain with the first."""
         self.text = event.value
-        self.pair = pair_of(self.answer, self.text)
-        self.show()
+        self.pair = compare_chains(self.answer, self.text)
+        self.update_view()
 
-    def show(self) -> None:
+    def update_view(self) -> None:
         """Update the verdict and the outputs."""
         self.query_one("#verdict", Static).update(verdict_text(self.pair))
-        self.query_one("#line", Static).update(visible(f"$ {equiv_line(self.pair)}"))
-        self.query_one(Pane).draw(self._outputs)
+        self.query_one("#line", Static).update(escape_unprintable(f"$ {equiv_command(self.pair)}"))
+        self.query_one(Pane).set_renderer(self._output_grids)
 
-    def _outputs(self, width: int, height: int) -> Text:
+    def _output_grids(self, width: int, height: int) -> Text:
         """Return both outputs if they differ."""
         pair = self.pair
         verdict = pair.equivalence
         if pair.second is None or verdict is None or verdict.counterexample is None or verdict.by_shape:
             return Text()
         try:
-            return output_grids((pair.first, pair.second), verdict.counterexample, width=width, height=height)
+            return draw_output_grids((pair.first, pair.second), verdict.counterexample, width=width, height=height)
         except ShapeError as error:
-            return Text(visible(error.problem.message), "dim")
+            return Text(escape_unprintable(error.problem.message), "dim")
 
     def action_copy(self) -> None:
         """Copy the command line of the comparison."""
-        copy(self, equiv_line(self.pair))
+        copy_text(self, equiv_command(self.pair))
 
     def action_leave(self) -> None:
         """Close, and return the text for the next time."""
         self.dismiss(self.text)
 
 
-def chains_shown(answer: Trace | Chain, found: Simplification) -> Table:
+def chains_table(answer: Trace | Chain, simplification: Simplification) -> Table:
     """Return a table of a chain and its short form, if any, with one line a stage."""
-    table = Table.grid(padding=(0, GAP, 0, 0))
-    table.add_row(_column("as it is", answer), *([_column("short form", found.chain)] if found.shorter else []))
+    table = Table.grid(padding=(0, COLUMN_GAP, 0, 0))
+    table.add_row(
+        _chain_column("as it is", answer),
+        *([_chain_column("short form", simplification.chain)] if simplification.shorter else []),
+    )
     return table
 
 
-def _column(title: str, answer: Trace | Chain) -> Group:
+def _chain_column(title: str, answer: Trace | Chain) -> Group:
     """Return the stages of a chain under its title, each with its output shape."""
     stages = Table.grid(padding=(0, 2, 0, 0))
     for trace in answer.traces:
-        stages.add_row(Text(visible(stage_line(trace.request))), Text(f"→ {shape_text(trace.output or ())}", "dim"))
-    count = number_text(len(answer.traces), "stage", "stages")
+        stages.add_row(
+            Text(escape_unprintable(stage_line(trace.request))), Text(f"→ {shape_text(trace.output or ())}", "dim")
+        )
+    count = pluralize(len(answer.traces), "stage", "stages")
     return Group(Text(f"{title}, {count}", "bold"), Text(shape_text(answer.input)), stages)
 
 
 def count_line(goal: Goal, before: Cost, after: Cost) -> Text:
     """Return the count of a goal in a chain and in its short form."""
     count, short_count = (str(getattr(cost, goal.value)) for cost in (before, after))
-    line = Text(f"{LABELS[goal].ljust(max(map(len, LABELS.values())))}  {count}")
+    line = Text(f"{GOAL_LABELS[goal].ljust(max(map(len, GOAL_LABELS.values())))}  {count}")
     return line.append(f" → {short_count}", "bold") if count != short_count else line
 
 
-def conclusion_text(found: Simplification) -> Text:
+def conclusion_text(simplification: Simplification) -> Text:
     """Return whether there is a shorter chain and whether it is proved."""
-    return Text(SHORTEST if not found.shorter else PROVED if found.proved else UNPROVED, "bold")
+    return Text(
+        IS_SHORTEST_TEXT if not simplification.shorter else PROVED_TEXT if simplification.proved else UNPROVED_TEXT,
+        "bold",
+    )
 
 
-def simplify_line(answer: Trace | Chain, goal: Goal) -> str:
+def simplify_command(answer: Trace | Chain, goal: Goal) -> str:
     """Return the command line that finds the short form.
 
     >>> import shapecalc as sc
-    >>> simplify_line(sc.transpose("2,3", "1,0"), Goal.BYTES)
+    >>> simplify_command(sc.transpose("2,3", "1,0"), Goal.BYTES)
     "shapecalc simplify '2,3 | transpose 1,0' --for bytes"
     """
     return join(["shapecalc", "simplify", chain_text(answer), "--for", goal.value])
@@ -221,58 +231,58 @@ class Simplify(Dialog[str | None]):
         super().__init__()
         self.answer = answer
         self.goal = GOALS[0]
-        self.found: Simplification | None = None
+        self.simplification: Simplification | None = None
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Yield the chains, and the counts below them."""
         with VerticalScroll(id="chains", can_focus=False):
             yield Static("", id="pair", markup=False)
-        yield Choices(*(Option(LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
+        yield ChoiceList(*(Option(GOAL_LABELS[goal], id=goal.value) for goal in GOALS), id="goals")
         yield Static("", id="conclusion", markup=False)
         yield Static("", id="line", markup=False)
-        yield KeyWords("up and down choose, enter takes it, F7 copies, escape closes", id="words")
+        yield KeyHelp("up and down choose, enter takes it, F7 copies, escape closes", id="words")
 
     def on_mount(self) -> None:
         """Start at the first goal."""
-        goals = self.query_one(Choices)
+        goals = self.query_one(ChoiceList)
         goals.highlighted = 0
         goals.focus()
 
     @on(OptionList.OptionHighlighted)
-    def look(self, event: OptionList.OptionHighlighted) -> None:
+    def select_goal(self, event: OptionList.OptionHighlighted) -> None:
         """Find the short form for the highlighted goal."""
         self.goal = GOALS[event.option_index]
-        self.show()
+        self.update_view()
 
     def on_resize(self) -> None:
         """Update for the new size."""
-        self.call_after_refresh(self.show)
+        self.call_after_refresh(self.update_view)
 
-    def show(self) -> None:
+    def update_view(self) -> None:
         """Update the chains and their counts, or the problem."""
         pair_view = self.query_one("#pair", Static)
-        self.query_one("#line", Static).update(visible(f"$ {simplify_line(self.answer, self.goal)}"))
+        self.query_one("#line", Static).update(escape_unprintable(f"$ {simplify_command(self.answer, self.goal)}"))
         try:
-            self.found = found = simplify(self.answer, self.goal)
+            self.simplification = found = simplify(self.answer, self.goal)
         except ShapeError as error:
-            self.query_one(Choices).display = False
+            self.query_one(ChoiceList).display = False
             pair_view.update(problem_text(error.problem))
             return
-        pair_view.update(chains_shown(self.answer, found))
-        goals = self.query_one(Choices)
+        pair_view.update(chains_table(self.answer, found))
+        goals = self.query_one(ChoiceList)
         for goal in GOALS:
             goals.replace_option_prompt(goal.value, count_line(goal, found.before, found.after))
         self.query_one("#conclusion", Static).update(conclusion_text(found))
 
     @on(OptionList.OptionSelected)
-    def take(self) -> None:
+    def accept_short_form(self) -> None:
         """Close with the short form, if there is one."""
-        if self.found and self.found.shorter:
-            self.dismiss(chain_text(self.found.chain))
+        if self.simplification and self.simplification.shorter:
+            self.dismiss(chain_text(self.simplification.chain))
 
     def action_copy(self) -> None:
         """Copy the command line that finds the short form."""
-        copy(self, simplify_line(self.answer, self.goal))
+        copy_text(self, simplify_command(self.answer, self.goal))
 
     def action_scroll(self, by: int) -> None:
         """Scroll the chains."""

@@ -14,16 +14,16 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.dialects.base import Holds, Param
+from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import visible
+from shapecalc.core.text import escape_unprintable
 from shapecalc.doctor.report import Diagnosis
-from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.widgets import Choices, Dialog, KeyWords, copy
-from shapecalc.view.code import TARGETS, code
+from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
+from shapecalc.view.code import TARGETS, write_code
 
-SIGNS = (
+SIGN_HELP = (
     ("a b c", "axes of the input without a name of their own; a dim keeps the letters of the axes that it is made of"),
     ("bc  a-d", "b and c merged into one dim, b the outer; a to d merged"),
     ("c1 b·c1", "the outer part of c, which was split, also on its wire; b merged with it"),
@@ -50,14 +50,14 @@ SIGNS = (
     ("…", "more than there is room for"),
 )
 """Every sign of the pictures, with its meaning."""
-FIELDS = {
+FIELD_HELP = {
     "input": "The shape of the input: 2,3,4, [2, 3, 4], 2x3x4, N,C,H,W, or the name of a file such as x.npy. "
     "A name is a size of at least 1, a ? is a dim nobody knows.",
     "stages": "What happens to it, one op after the other: reshape 0,0,12,64 | transpose 0,2,1,3. "
     "Each takes the options of its own command.",
 }
 """The help on fields that are not parameters of an op."""
-PLACES = {
+WIDGET_HELP = {
     "picture": "The picture of the step at hand. F3 shows the elements in its place; the arrow keys then follow one of "
     "them through every stage. Where a mistake gives the same sizes, as a reshape for a transpose does, m draws it "
     "beside.",
@@ -65,7 +65,7 @@ PLACES = {
     "hole that is lit; enter helps, three times. The arrow keys light another dim, and what it comes from.",
 }
 """The help on widgets that are not fields."""
-MORE = (
+EXTRA_HELP = (
     ("tab", "go on to the next field, as enter does in a field"),
     ("mouse", "everything can be clicked: a dim shows what it comes from, a step opens, a key is pressed"),
     ("^P /", "also what has no key: a second chain, a link to share, settings, what was asked before"),
@@ -73,7 +73,7 @@ MORE = (
 """Further help on the main screen."""
 
 
-class Help(Dialog[None]):
+class HelpDialog(Dialog[None]):
     """F1: this screen, its keys, and every sign of the pictures."""
 
     BINDINGS = [Binding("escape,enter", "dismiss", "close")]
@@ -83,37 +83,37 @@ class Help(Dialog[None]):
         super().__init__()
         self.about, self.keys = about, keys
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """List the description, the keys and the signs."""
         keys = Table.grid(padding=(0, 2))
         for shown, help_ in self.keys:
             keys.add_row(Text(shown), Text(help_))
         signs = Table.grid(padding=(0, 2))
-        for sign, meaning in SIGNS:
+        for sign, meaning in SIGN_HELP:
             signs.add_row(Text(sign, "bold", no_wrap=True), meaning)
         with VerticalScroll():
             yield Static(self.about, markup=False, classes="words")
             yield Static(keys, id="signs")
             yield Static(signs, classes="words")
-        yield KeyWords("PgDn shows the signs of the pictures, PgUp the keys, escape closes")
+        yield KeyHelp("PgDn shows the signs of the pictures, PgUp the keys, escape closes")
 
 
-def focus_help(focused: str, op: str) -> str:
+def focus_help(widget_id: str, op: str) -> str:
     """Return the help on the widget of the main screen with an id.
 
     >>> focus_help("field-to", "shuffle")
     'to: the reshape: the requested shape; the dialect decides what 0 and -1 mean'
     """
-    if focused in PLACES:
-        return PLACES[focused]
-    name = focused.removeprefix("field-")
+    if widget_id in WIDGET_HELP:
+        return WIDGET_HELP[widget_id]
+    name = widget_id.removeprefix("field-")
     params = {param.name: _param_help(param) for param in params_of(OPS[op])} if op in OPS else {}
-    return f"{name.replace('_', '-')}: {(FIELDS | params).get(name, 'change it, and everything follows')}"
+    return f"{name.replace('_', '-')}: {(FIELD_HELP | params).get(name, 'change it, and everything follows')}"
 
 
 def _param_help(param: Param) -> str:
     """Return the help on a parameter, with its allowed words."""
-    words = ("0", "1") if param.holds is Holds.FLAG else param.words
+    words = ("0", "1") if param.kind is ParamKind.FLAG else param.choices
     return f"{param.help}: {' or '.join(words)}" if words else param.help
 
 
@@ -127,33 +127,33 @@ class CodeScreen(Dialog[None]):
         super().__init__()
         self.answer = answer
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Place the list of targets beside the code."""
         with Horizontal():
-            yield Choices(*(Option(name, id=name) for name in TARGETS), id="targets")
+            yield ChoiceList(*(Option(name, id=name) for name in TARGETS), id="targets")
             with VerticalScroll():
                 yield Static(self.code_text(next(iter(TARGETS))), id="code", markup=False)
-        yield KeyWords("enter copies it, escape closes")
+        yield KeyHelp("enter copies it, escape closes")
 
     @on(OptionList.OptionHighlighted)
-    def show(self, event: OptionList.OptionHighlighted) -> None:
+    def show_code(self, event: OptionList.OptionHighlighted) -> None:
         """Show the code for the highlighted framework."""
         self.query_one("#code", Static).update(self.code_text(str(event.option_id)))
 
     @on(OptionList.OptionSelected)
-    def copy(self, event: OptionList.OptionSelected) -> None:
+    def copy_code(self, event: OptionList.OptionSelected) -> None:
         """Copy the code for the selected framework."""
         try:
-            copy(self, code(self.answer, str(event.option_id)).text)
+            copy_text(self, write_code(self.answer, str(event.option_id)).text)
         except ShapeError as error:
-            self.notify(visible(error.problem.message), severity="error", markup=False)
+            self.notify(escape_unprintable(error.problem.message), severity="error", markup=False)
 
     def code_text(self, target: str) -> Text:
         """Return the code with its warnings, or the reason why there is none."""
         try:
-            result = code(self.answer, target)
+            result = write_code(self.answer, target)
         except ShapeError as error:
-            return Text(visible(error.problem.message), "red")
+            return Text(escape_unprintable(error.problem.message), "red")
         text = Text(result.text)
         for warning in result.warnings:
             text.append(f"\n\n! {warning}", "yellow")
@@ -165,18 +165,18 @@ class DoctorScreen(Dialog[Question | None]):
 
     BINDINGS = [Binding("escape", "dismiss", "close"), Binding("enter", "ask", "ask")]
 
-    def __init__(self, found: Diagnosis) -> None:
+    def __init__(self, diagnosis: Diagnosis) -> None:
         """Show the diagnosis of a text."""
         super().__init__()
-        self.found = found
-        self.commands = [advised.command for _, advised in found.found if advised.command]
+        self.diagnosis = diagnosis
+        self.commands = [advised.command for _, advised in diagnosis.entries if advised.command]
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Place the lines of the diagnosis in a scrollable box."""
         with VerticalScroll():
-            yield Static("\n".join(self.found.lines()), markup=False)
-        yield KeyWords("enter asks it, escape closes" if self.commands else "escape closes")
+            yield Static("\n".join(self.diagnosis.format_lines()), markup=False)
+        yield KeyHelp("enter asks it, escape closes" if self.commands else "escape closes")
 
     def action_ask(self) -> None:
         """Close with the first request that the diagnosis suggests."""
-        self.dismiss(question_of(split(self.commands[0])[1:]) if self.commands else None)
+        self.dismiss(question_from_words(split(self.commands[0])[1:]) if self.commands else None)

@@ -16,35 +16,44 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.limits import MOST_FILMED
+from shapecalc.core.limits import MAX_FILM_STAGES
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.text import visible
+from shapecalc.core.text import escape_unprintable
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui import explore_text, widgets
-from shapecalc.tui.question import CHAIN, CLOSED, Question, caret, command, element_reader, may_open_files, question_of
-from shapecalc.tui.state import ARROWS, State, first_difference
-from shapecalc.tui.themes import theme_after
+from shapecalc.tui.question import (
+    CHAIN,
+    FILES_CLOSED_MESSAGE,
+    Question,
+    element_reader,
+    may_open_files,
+    problem_span,
+    question_command,
+    question_from_words,
+)
+from shapecalc.tui.state import ARROW_MOVES, ExploreState, first_differing_step
+from shapecalc.tui.themes import next_theme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course
 
-CALM = 0.05
+IDLE_SECONDS = 0.05
 """The seconds since the last drawing after which a key is drawn at once."""
-BESIDE_PICTURES = 12
+OTHER_LINES = 12
 """The lines of the screen that are neither flow nor picture."""
-LINES = 2
+BORDER_LINES = 2
 """The border lines among them, which a low screen does not have."""
 
 
-class Explore(widgets.Room[None]):
+class Explore(widgets.HelpScreen[None]):
     """A question that is answered after every key, and its steps."""
 
     BLANK = True
     AUTO_FOCUS = ""
     BINDINGS = [
-        *(Binding(key.key, key.action, key.label, show=False, tooltip=key.help) for key in widgets.KEYS),
+        *(Binding(key.name, key.action, key.label, show=False, tooltip=key.help) for key in widgets.KEYS),
         Binding("slash", "app.command_palette", show=False),
     ]
 
@@ -54,11 +63,11 @@ class Explore(widgets.Room[None]):
 
         line: str
         """Its command line."""
-        at: int
+        step: int
         """The current step of its answer."""
-        learns: bool
+        is_learning: bool
         """Whether the screen is in learning mode."""
-        for_good: bool = False
+        is_final: bool = False
         """Whether the question is not edited any more."""
 
     def __init__(
@@ -71,22 +80,22 @@ class Explore(widgets.Room[None]):
         """
         super().__init__()
         self.progress = progress or Progress()
-        self.state = State(question, step, learns=learns, score=self.progress.today)
-        self.state.big = big
+        self.state = ExploreState(question, step, is_learning=learns, score=self.progress.session_score)
+        self.state.shows_big_step = big
         self.course: Course | None = None
         """The lessons of the user's file; None for those of the program."""
-        self._lesson = ""
+        self._lesson_id = ""
         """The id of the lesson that the question is from; empty for other questions."""
-        self._due = False
-        self._shown = 0.0
-        self._in_use: Widget | None = None
+        self._is_draw_scheduled = False
+        self._last_draw = 0.0
+        self._focus_before_resize: Widget | None = None
         """The widget that had the focus when the terminal became too small."""
 
     def compose(self) -> ComposeResult:
         """Compose the screen from top to bottom."""
-        yield widgets.Enlarge(id="enlarge")
+        yield widgets.SizeNotice(id="enlarge")
         yield widgets.ClickableText("title", "choose")
-        yield widgets.Fields(*self._fields())
+        yield widgets.FieldRow(*self._make_fields())
         yield widgets.ClickableText("reason")
         yield widgets.FocusableText("flow")
         yield widgets.ClickableText("rail")
@@ -98,16 +107,20 @@ class Explore(widgets.Room[None]):
     def on_mount(self) -> None:
         """Draw the screen, and focus the first hole or the first field."""
         self.focus_first()
-        self.show_soon()
+        self.schedule_draw()
 
     def focus_first(self) -> None:
         """Focus the first hole or the first field."""
-        self.set_class(self.state.big, "-big")
-        asks = self.state.opening or self.state.askable
-        focused = self.query_one(widgets.Pane if self.state.big else "#flow") if asks or self.state.big else None
+        self.set_class(self.state.shows_big_step, "-big")
+        asks = self.state.asks_validity or self.state.open_holes
+        focused = (
+            self.query_one(widgets.Pane if self.state.shows_big_step else "#flow")
+            if asks or self.state.shows_big_step
+            else None
+        )
         (focused or self.query(Input).first()).focus()
 
-    def _fields(self) -> list[widgets.Field]:
+    def _make_fields(self) -> list[widgets.Field]:
         """Return the fields of the question.
 
         Their values are watched instead of `Input.Changed`, so that a key is in the question before its field is drawn.
@@ -115,34 +128,36 @@ class Explore(widgets.Room[None]):
         question = self.state.question
         fields = [widgets.Field(name, question.texts.get(name, "")) for name in question.fields]
         for field in fields:
-            self.watch(field, "value", partial(self.take_text, field.field_name), init=False)
-            self.watch(field, "scroll_x", self.move_carets, init=False)
+            self.watch(field, "value", partial(self.update_text, field.field_name), init=False)
+            self.watch(field, "scroll_x", self.redraw_carets, init=False)
             field.disable_messages(Input.Changed)  # its value is watched
         return fields
 
-    def take_text(self, name: str, value: str) -> None:
+    def update_text(self, name: str, value: str) -> None:
         """Update a field of the question."""
         if self.state.question.texts.get(name, "") != value:
-            self.state.ask(self.state.question.with_text(name, value), name)
-            self.show_soon()
+            self.state.change_question(self.state.question.with_text(name, value), name)
+            self.schedule_draw()
 
-    def move_carets(self) -> None:
+    def redraw_carets(self) -> None:
         """Redraw the carets after a field was scrolled."""
         if self.state.result.problem is not None:
-            self.show_soon()
+            self.schedule_draw()
 
     @on(widgets.TextField.CodePasted)
-    async def ask_code(self, event: widgets.TextField.CodePasted) -> None:
+    async def open_pasted_code(self, event: widgets.TextField.CodePasted) -> None:
         """Open a pasted line of code as a chain of the current input."""
-        from shapecalc.tui.question import chain_of
+        from shapecalc.tui.question import chain_from_code
 
         try:
-            question, notes = chain_of(event.text, self.state.question)
+            question, notes = chain_from_code(event.text, self.state.question)
         except ShapeError as error:
-            self.notify(visible(str(error.problem)), title="not read as code", severity="error", markup=False)
+            self.notify(
+                escape_unprintable(str(error.problem)), title="not read as code", severity="error", markup=False
+            )
             return
-        await self.ask_anew(question)
-        self.notify(visible("; ".join(notes)), title="the code as a chain", markup=False, timeout=3)
+        await self.open_question(question)
+        self.notify(escape_unprintable("; ".join(notes)), title="the code as a chain", markup=False, timeout=3)
 
     def on_paste(self, event: events.Paste) -> None:
         """Paste into the first field if no field has the focus."""
@@ -152,7 +167,7 @@ class Explore(widgets.Room[None]):
             field.post_message(events.Paste(event.text))
 
     @on(Input.Submitted)
-    def go_to_next_field(self) -> None:
+    def focus_next_field(self) -> None:
         """Focus the next field."""
         self.focus_next(Input)
 
@@ -162,154 +177,158 @@ class Explore(widgets.Room[None]):
         if event.kind == "key":
             await self.run_action(str(event.value))
         elif event.kind == "step":
-            self.state.go(int(str(event.value)))
+            self.state.go_to_step(int(str(event.value)))
         elif event.kind == "cell":
             self.state.cursor = event.value  # type: ignore[assignment]
         else:
-            self.state.choose(event.value)  # type: ignore[arg-type]
-        self.show_soon()
+            self.state.toggle_highlight(event.value)  # type: ignore[arg-type]
+        self.schedule_draw()
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size, or show that the terminal is too small."""
-        small = widgets.Enlarge.is_needed(event.size)
+        small = widgets.SizeNotice.is_needed(event.size)
         if small and not self.has_class("-small"):
-            self._in_use = self.focused
+            self._focus_before_resize = self.focused
         self.set_class(small, "-small")
-        if not small and self.focused is None and self._in_use is not None:
-            self.call_after_refresh(self._in_use.focus)
-        self.show_soon()
+        if not small and self.focused is None and self._focus_before_resize is not None:
+            self.call_after_refresh(self._focus_before_resize.focus)
+        self.schedule_draw()
 
     def on_screen_resume(self) -> None:
         """Update the score after a lesson or a film."""
-        self.show_soon()
+        self.schedule_draw()
 
     def on_descendant_focus(self) -> None:
         """Report the problem of a field when the focus leaves it."""
         focused = self.focused.id if isinstance(self.focused, Input) else None
-        self.state.ask(self.state.question, focused and focused.removeprefix("field-"))
-        self.show_soon()
+        self.state.change_question(self.state.question, focused and focused.removeprefix("field-"))
+        self.schedule_draw()
 
     def on_key(self, event: events.Key) -> None:
         """Send a key to the grid or the hole, whichever has the focus.
 
         Escape closes the large figures, which hide the line of keys.
         """
-        if event.key == "escape" and self.state.big:
+        if event.key == "escape" and self.state.shows_big_step:
             self.action_big()
             return
-        if isinstance(self.focused, widgets.Pane) and not (self.state.big and not self.state.gridded):
-            acted = self.state.gridded and self._take_key_of_grid(event.key)
+        if isinstance(self.focused, widgets.Pane) and not (self.state.shows_big_step and not self.state.shows_grid):
+            acted = self.state.shows_grid and self._handle_grid_key(event.key)
         else:
-            acted = isinstance(self.focused, widgets.FocusableText) and self._take_key(event)
+            acted = isinstance(self.focused, widgets.FocusableText) and self._handle_flow_key(event)
         if acted:
-            self.show_soon()
+            self.schedule_draw()
             event.stop()
 
-    def _take_key_of_grid(self, key: str) -> bool:
+    def _handle_grid_key(self, key: str) -> bool:
         """Handle a key of the grid; return whether it has an effect."""
-        if key == widgets.BESIDE and self.state.twin is not None:
-            self.state.beside = not self.state.beside
-        elif key in ARROWS:
-            self.state.move(key)
+        if key == widgets.MISTAKE_KEY_NAME and self.state.same_shape_mistake is not None:
+            self.state.shows_mistake = not self.state.shows_mistake
+        elif key in ARROW_MOVES:
+            self.state.move_cursor(key)
         else:
             return False
         return True
 
-    def _take_key(self, event: events.Key) -> bool:
+    def _handle_flow_key(self, event: events.Key) -> bool:
         """Handle a key of the flow; return whether it has an effect."""
         state = self.state
-        if event.key in ARROWS:
-            state.choose_beside(event.key)
+        if event.key in ARROW_MOVES:
+            state.highlight_neighbor(event.key)
         elif event.key == "enter":
-            state.enter()
+            state.submit()
         elif event.key == "escape":
-            state.choose(None)
-        elif event.key == "backspace" or (event.character and state.takes(event.character)):
-            state.type("\b" if event.key == "backspace" else str(event.character))
+            state.toggle_highlight(None)
+        elif event.key == "backspace" or (event.character and state.accepts_char(event.character)):
+            state.type_char("\b" if event.key == "backspace" else str(event.character))
         else:
             return False
         return True
 
-    def action_step(self, by: int) -> None:
+    def action_step(self, offset: int) -> None:
         """Go a step back or on; a hidden step is first shown."""
-        self.state.step(by)
-        self.show_soon()
+        self.state.advance(offset)
+        self.schedule_draw()
 
-    def action_go(self, at: int) -> None:
+    def action_go(self, step: int) -> None:
         """Go to a step; a negative number means past the last."""
-        self.state.go(self.state.last if at < 0 else at)
-        self.show_soon()
+        self.state.go_to_step(self.state.last_step if step < 0 else step)
+        self.schedule_draw()
 
     def action_grid(self) -> None:
         """Toggle between the elements and the picture."""
-        if self._answer_to_show() is None:
+        if self._visible_answer() is None:
             return
-        self.state.gridded, self.state.beside = not self.state.gridded, False
-        (self.query_one(widgets.Pane) if self.state.gridded else self.query(Input).first()).focus()
-        self.show_soon()
+        self.state.shows_grid, self.state.shows_mistake = not self.state.shows_grid, False
+        (self.query_one(widgets.Pane) if self.state.shows_grid else self.query(Input).first()).focus()
+        self.schedule_draw()
 
     def action_mistake(self) -> None:
         """Show the elements next to those of a common mistake with the same sizes."""
-        if not self.state.gridded:
+        if not self.state.shows_grid:
             self.action_grid()
-        self.state.beside = self.state.gridded
-        self.show_soon()
+        self.state.shows_mistake = self.state.shows_grid
+        self.schedule_draw()
 
     def action_mode(self) -> None:
         """Toggle the learning mode."""
-        self.state.switch_mode()
+        self.state.toggle_learning()
         self.focus_first()
-        self.show_soon()
+        self.schedule_draw()
 
     def action_big(self) -> None:
         """Toggle the large figures, which hide everything else."""
-        self.state.big = not self.state.big
+        self.state.shows_big_step = not self.state.shows_big_step
         self.focus_first()
-        self.show_soon()
+        self.schedule_draw()
 
     async def action_undo(self) -> None:
         """Undo the last change of the question."""
-        self.state.turn(back=True)
+        self.state.undo_or_redo(back=True)
         await self._show_fields()
 
     async def action_redo(self) -> None:
         """Redo the last undone change."""
-        self.state.turn(back=False)
+        self.state.undo_or_redo(back=False)
         await self._show_fields()
 
     async def action_fix(self) -> None:
         """Apply the suggested fix."""
-        await self.ask_anew(self.state.question_with_fix())
+        await self.open_question(self.state.apply_fix())
 
     def action_hint(self) -> None:
         """Give a hint for the current hole."""
-        self.state.enter()
-        self.show_soon()
+        self.state.submit()
+        self.schedule_draw()
 
     def action_copy(self) -> None:
         """Copy the command line, and show it."""
-        widgets.copy(self, command(self.state.question, self.state.result.answer))
+        widgets.copy_text(self, question_command(self.state.question, self.state.result.answer))
 
     def action_share(self) -> None:
         """Copy the command that opens this question at this step."""
-        line = command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
-        step = f"--step {self.state.at + 1} " if self.state.at < self.state.last else "--step last "
-        widgets.copy(self, f"shapecalc tui {step}{line}")
+        line = question_command(self.state.question, self.state.result.answer).removeprefix("shapecalc ")
+        step = (
+            f"--step {self.state.current_step + 1} "
+            if self.state.current_step < self.state.last_step
+            else "--step last "
+        )
+        widgets.copy_text(self, f"shapecalc tui {step}{line}")
 
     def action_theme(self) -> None:
         """Switch to the next theme."""
-        self.app.theme = theme_after(self.app.theme)
+        self.app.theme = next_theme(self.app.theme)
 
     def action_done(self) -> None:
         """Quit, and print the answer."""
         self.app.exit(self.state.result)
 
-    async def ask_anew(self, question: Question) -> None:
+    async def open_question(self, question: Question) -> None:
         """Open a question, which may have other fields."""
         if self.state.result.answer is not None:
-            line = command(self.state.question, self.state.result.answer)
-            self.post_message(self.QuestionShown(line, self.state.at, self.state.learns, for_good=True))
-        self.state.ask(question)
+            line = question_command(self.state.question, self.state.result.answer)
+            self.post_message(self.QuestionShown(line, self.state.current_step, self.state.is_learning, is_final=True))
+        self.state.change_question(question)
         await self._show_fields()
 
     async def _show_fields(self) -> None:
@@ -318,213 +337,222 @@ class Explore(widgets.Room[None]):
         if (*shown,) == question.fields:
             for name, field in shown.items():
                 field.value = question.texts.get(name, "")
-            self.show_soon()
+            self.schedule_draw()
             return
-        for fields in self.query(widgets.Fields):  # none if the app is closing
-            await fields.show_others(self._fields())
+        for fields in self.query(widgets.FieldRow):  # none if the app is closing
+            await fields.replace_fields(self._make_fields())
             self.query(Input).first().focus()
-            self.show_soon()
+            self.schedule_draw()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Enable only the keys that have an effect."""
-        return self.state.works(f"{action}({parameters[0]})" if action in ("step", "go") else action)
+        return self.state.is_available(f"{action}({parameters[0]})" if action in ("step", "go") else action)
 
     # Each dialog is imported when it is opened: together, their imports delay the first drawing.
 
-    @on(widgets.TextField.Diagnosed)
-    def show_diagnosis(self, event: widgets.TextField.Diagnosed) -> None:
+    @on(widgets.TextField.ErrorPasted)
+    def show_diagnosis(self, event: widgets.TextField.ErrorPasted) -> None:
         """Show the diagnosis of a pasted error message."""
         from shapecalc.tui.dialogs import DoctorScreen
 
-        self.app.push_screen(DoctorScreen(event.diagnosis), self._take_question)
+        self.app.push_screen(DoctorScreen(event.diagnosis), self._open_optional_question)
 
     def action_choose(self, setting: str = "") -> None:
         """Choose operator, dialect and settings, beginning with `setting` if given."""
-        from shapecalc.tui.choose import Choose
+        from shapecalc.tui.choose import ChooseDialog
 
-        hidden = explore_text.hidden_text(self.state)
-        self.app.push_screen(Choose(self.state.question, setting, hidden), self._take_question)
+        hidden = explore_text.hidden_answer_text(self.state)
+        self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
 
     def action_files(self) -> None:
         """Choose an array of a file as the input."""
-        from shapecalc.tui.files import Files
+        from shapecalc.tui.files import FilesDialog
 
         if may_open_files():
-            self.app.push_screen(Files("."), self._take_file)
+            self.app.push_screen(FilesDialog("."), self._open_file)
         else:
-            self.notify(CLOSED, markup=False)
+            self.notify(FILES_CLOSED_MESSAGE, markup=False)
 
-    async def _take_file(self, path: str | None) -> None:
+    async def _open_file(self, path: str | None) -> None:
         if path is not None:
-            await self.ask_anew(self.state.question.with_text("input", path))
+            await self.open_question(self.state.question.with_text("input", path))
 
     def action_compare(self) -> None:
         """Compare the answers of every dialect."""
-        from shapecalc.tui.choose import Compare
+        from shapecalc.tui.choose import CompareDialog
 
-        if self.state.result.answer is None or self._answer_to_show() is not None:
-            self.app.push_screen(Compare(self.state.question), self._take_row)
+        if self.state.result.answer is None or self._visible_answer() is not None:
+            self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)
 
     def action_equiv(self) -> None:
         """Compare with another chain, unless the answer is hidden."""
         from shapecalc.tui.chains import Equiv
 
-        if (answer := self._answer_to_show()) is not None:
+        if (answer := self._visible_answer()) is not None:
             self.app.push_screen(Equiv(answer, self.state.question.second_chain), self._keep_second_chain)
 
     def action_simplify(self) -> None:
         """Show the shortest equivalent chain, unless the answer is hidden."""
         from shapecalc.tui.chains import Simplify
 
-        if (answer := self._answer_to_show()) is not None:
-            self.app.push_screen(Simplify(answer), self._take_chain)
+        if (answer := self._visible_answer()) is not None:
+            self.app.push_screen(Simplify(answer), self._open_simplified_chain)
 
-    def _answer_to_show(self) -> Trace | Chain | None:
+    def _visible_answer(self) -> Trace | Chain | None:
         """Return the answer; None if there is none or it is hidden.
 
         A hidden answer is reported to the user.
         """
-        if self.state.hides:
-            self.notify(explore_text.WOULD_SHOW, markup=False)
-        return None if self.state.hides else self.state.answer
+        if self.state.hides_answer:
+            self.notify(explore_text.WOULD_REVEAL, markup=False)
+        return None if self.state.hides_answer else self.state.answer
 
     def action_film(self) -> None:
         """Play the film from the current step; it asks for hidden dims."""
         from shapecalc.tui.film import FilmScreen
 
         state = self.state
-        answer = self._answer_to_show() if state.opening else state.answer
-        if answer is not None and len(answer.stages) > MOST_FILMED:
-            self.notify(MOST_FILMED.said(f"{len(answer.stages)} stages to film"), severity="warning")
+        answer = self._visible_answer() if state.asks_validity else state.answer
+        if answer is not None and len(answer.stages) > MAX_FILM_STAGES:
+            self.notify(MAX_FILM_STAGES.message(f"{len(answer.stages)} stages to film"), severity="warning")
         elif answer is not None:
-            hidden = {state.predictions.cells[hole].step for hole in state.holes}
-            self.app.push_screen(FilmScreen(answer, None if state.settled else state.at, hidden, state.score))
+            hidden = {state.predictions.cells[hole].step_index for hole in state.holes}
+            self.app.push_screen(
+                FilmScreen(answer, None if state.is_complete else state.current_step, hidden, state.score)
+            )
 
     def action_save(self, kind: str) -> None:
         """Save the film or the picture of the step; a browser downloads it."""
-        from shapecalc.tui.files import save
+        from shapecalc.tui.files import save_answer
 
-        if (answer := self._answer_to_show()) is not None:
-            save(self.app, kind, answer, None if self.state.at >= self.state.last else self.state.at + 1)
+        if (answer := self._visible_answer()) is not None:
+            save_answer(
+                self.app,
+                kind,
+                answer,
+                None if self.state.current_step >= self.state.last_step else self.state.current_step + 1,
+            )
 
     def action_lessons(self) -> None:
         """Open the lessons."""
         from shapecalc.tui.lessons import Lessons
 
-        screen = Lessons(self.progress, self.course, self._lesson)
+        screen = Lessons(self.progress, self.course, self._lesson_id)
 
         async def take(question: Question | None) -> None:
-            self._lesson = screen.lesson.id if screen.lesson and question else ""
+            self._lesson_id = screen.lesson.id if screen.lesson and question else ""
             if self.course and self.course.path and not question:
                 self.course = None
-            await self._take_question(question)
+            await self._open_optional_question(question)
 
         self.app.push_screen(screen, take)
 
     def action_drill(self) -> None:
         """Open exercises of all topics."""
-        from shapecalc.tui.lessons import Drilling
+        from shapecalc.tui.lessons import DrillScreen
 
-        self.app.push_screen(Drilling(progress=self.progress), self._take_question)
+        self.app.push_screen(DrillScreen(progress=self.progress), self._open_optional_question)
 
     def action_code(self) -> None:
         """Show equivalent code."""
         from shapecalc.tui.dialogs import CodeScreen
 
-        if (answer := self._answer_to_show()) is not None:
+        if (answer := self._visible_answer()) is not None:
             self.app.push_screen(CodeScreen(answer))
 
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the help of the focused widget, and the keys with their effects."""
-        from shapecalc.tui.dialogs import MORE, focus_help
+        from shapecalc.tui.dialogs import EXTRA_HELP, focus_help
 
         about = focus_help(str(self.focused.id) if self.focused else "", self.state.question.op)
-        keys = widgets.LEARNING if self.state.learns else widgets.KEYS
-        return about, [*((key.shown, key.help) for key in keys), *MORE, *widgets.EVERYWHERE]
+        keys = widgets.LEARNING_KEYS if self.state.is_learning else widgets.KEYS
+        return about, [*((key.display, key.help) for key in keys), *EXTRA_HELP, *widgets.COMMON_KEYS]
 
-    async def _take_question(self, question: Question | None) -> None:
+    async def _open_optional_question(self, question: Question | None) -> None:
         if question is not None:
-            await self.ask_anew(question)
+            await self.open_question(question)
 
-    async def _take_chain(self, text: str | None) -> None:
+    async def _open_simplified_chain(self, text: str | None) -> None:
         """Open the simplified chain, and keep the second chain of the comparison."""
         if text is not None:
-            await self.ask_anew(replace(question_of([CHAIN, text]), second_chain=self.state.question.second_chain))
+            await self.open_question(
+                replace(question_from_words([CHAIN, text]), second_chain=self.state.question.second_chain)
+            )
 
     def _keep_second_chain(self, text: str | None) -> None:
         self.state.question = replace(self.state.question, second_chain=text or "")
 
-    async def _take_row(self, question: Question | None) -> None:
+    async def _open_comparison_row(self, question: Question | None) -> None:
         """Open a row of the comparison at the first step that differs."""
         before = self.state.answer
         if question is None:
             return
-        await self.ask_anew(question)
+        await self.open_question(question)
         if before is not None and self.state.answer is not None:
-            self.state.go(first_difference(before, self.state.answer))
-            self.show_soon()
+            self.state.go_to_step(first_differing_step(before, self.state.answer))
+            self.schedule_draw()
 
-    def show_soon(self) -> None:
+    def schedule_draw(self) -> None:
         """Schedule one drawing for all keys that are pressed until then."""
-        if not self._due:
-            self._due = True
-            calm = monotonic() - self._shown > CALM
-            self.show() if calm and self.is_attached else self.call_after_refresh(self.show)
+        if not self._is_draw_scheduled:
+            self._is_draw_scheduled = True
+            calm = monotonic() - self._last_draw > IDLE_SECONDS
+            self.draw() if calm and self.is_attached else self.call_after_refresh(self.draw)
 
-    def show(self) -> None:
+    def draw(self) -> None:
         """Draw the screen from the state."""
-        self._due = False
+        self._is_draw_scheduled = False
         if not self.is_attached or self.has_class("-small"):
             return
         state, width = self.state, self.app.size.width - 2
-        line = command(state.question, state.result.answer)
-        line_text = Text(visible(f"$ {line}"), no_wrap=True, overflow="ellipsis")
-        shown = widgets.LEARNING if state.learns else widgets.KEYS
-        works = frozenset(key.action for key in shown if key.action and state.offers(key.action))
-        hidden, score = explore_text.hidden_text(state), str(state.score)
-        self._put("title", explore_text.title(state.question, state.result, width, hidden, score))
-        self._put("reason", self._reason_text(width))
-        self._put("sentence", explore_text.sentence(state, width))
-        self._put("command", line_text)
-        follows = state.gridded and isinstance(self.focused, widgets.Pane)
-        focused = (widgets.FOLLOWING, *([widgets.COMPARING] if state.twin else [])) if follows else ()
-        if isinstance(self.focused, widgets.FocusableText) and (state.opening or state.asking):
-            focused = (widgets.WHETHER,) if state.opening else widgets.HINTS
-        self._put("keys", widgets.keys_line(works, width, shown, focused))
+        line = question_command(state.question, state.result.answer)
+        line_text = Text(escape_unprintable(f"$ {line}"), no_wrap=True, overflow="ellipsis")
+        shown = widgets.LEARNING_KEYS if state.is_learning else widgets.KEYS
+        works = frozenset(key.action for key in shown if key.action and state.is_offered(key.action))
+        hidden, score = explore_text.hidden_answer_text(state), str(state.score)
+        self._set_text("title", explore_text.title_text(state.question, state.result, width, hidden, score))
+        self._set_text("reason", self._problem_text(width))
+        self._set_text("sentence", explore_text.status_text(state, width))
+        self._set_text("command", line_text)
+        follows = state.shows_grid and isinstance(self.focused, widgets.Pane)
+        focused = (widgets.FOLLOW_KEY, *([widgets.MISTAKE_KEY] if state.same_shape_mistake else [])) if follows else ()
+        if isinstance(self.focused, widgets.FocusableText) and (state.asks_validity or state.is_awaiting_input):
+            focused = (widgets.YES_NO_KEY,) if state.asks_validity else widgets.HINT_KEYS
+        self._set_text("keys", widgets.format_key_line(works, width, shown, focused))
         self.set_class(state.result.answer is None, "-stale")
-        self._put_answer(width)
+        self._draw_answer(width)
         if state.result.answer is not None:
-            self.app.post_message(self.QuestionShown(line, state.at, state.learns))
-        self._shown = monotonic()
+            self.app.post_message(self.QuestionShown(line, state.current_step, state.is_learning))
+        self._last_draw = monotonic()
 
-    def _put_answer(self, width: int) -> None:
+    def _draw_answer(self, width: int) -> None:
         """Draw the flow, the rail and the picture of the last answer."""
         state = self.state
-        beside = BESIDE_PICTURES - LINES - 1 if self.has_class("-low") else BESIDE_PICTURES
+        beside = OTHER_LINES - BORDER_LINES - 1 if self.has_class("-low") else OTHER_LINES
         height = explore_text.flow_height(state, self.app.size.height - beside)
-        self._put("flow", explore_text.flow_text(state, width, height))
-        self._put("rail", explore_text.rail_text(state, width))
-        self.query_one(widgets.Pane).draw(
+        self._set_text("flow", explore_text.flow_text(state, width, height))
+        self._set_text("rail", explore_text.rail_text(state, width))
+        self.query_one(widgets.Pane).set_renderer(
             partial(explore_text.picture_text, state, element_reader(state.result.source))
         )
 
-    def _put(self, name: str, text: Text) -> None:
-        self.query_one(f"#{name}", widgets.ClickableText).put(text)
+    def _set_text(self, name: str, text: Text) -> None:
+        self.query_one(f"#{name}", widgets.ClickableText).set_text(text)
 
-    def _reason_text(self, width: int) -> Text:
+    def _problem_text(self, width: int) -> Text:
         """Return the problem, with carets below the characters at fault."""
         state = self.state
-        hides = state.result.answer is not None and state.opening
-        problem = None if state.result.typing or hides else state.result.problem
+        hides = state.result.answer is not None and state.asks_validity
+        problem = None if state.result.is_incomplete or hides else state.result.problem
         if problem is None:
             return Text()
-        span = caret(state.question, state.result)
+        span = problem_span(state.question, state.result)
         fields = self.query(f"#field-{span[0]}") if span else None
         if span is None or not fields:
-            return explore_text.reason_text(problem, 0, 0, width)
+            return explore_text.problem_line_text(problem, 0, 0, width)
         field = fields.first(Input)
         start, room = field.content_region.x - 1, field.content_region.width
         ends = [cell_len(field.value[:end]) - round(field.scroll_offset.x) for end in span[1:]]
         left, right = (max(0, min(end, room)) for end in ends)
         left = min(left, room - 1)
-        return explore_text.reason_text(problem, start + left, max(1, right - left), width)
+        return explore_text.problem_line_text(problem, start + left, max(1, right - left), width)

@@ -22,18 +22,18 @@ from textual.widgets.option_list import Option
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
-from shapecalc.core.text import is_file, shape_text, visible
-from shapecalc.engine.headers import found_in
-from shapecalc.engine.whole_files import write_whole
-from shapecalc.tui.widgets import SENT, Choices, Dialog, KeyWords, TextField
-from shapecalc.view.files import ENDINGS, still
-from shapecalc.view.film import FORMATS, film_file
+from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text
+from shapecalc.engine.headers import iter_arrays
+from shapecalc.engine.whole_files import write_atomically
+from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
+from shapecalc.view.files import ENDINGS, render_still
+from shapecalc.view.film import FORMATS, render_film
 
-MOST = 1000
+MAX_ENTRIES = 1000
 """The maximum number of entries listed in a folder or a file."""
-HOLDS_SEVERAL = (".npz", ".safetensors")
+ARCHIVE_ENDINGS = (".npz", ".safetensors")
 """The endings of files that contain several named arrays."""
-FILM = "film"
+FILM_KIND = "film"
 
 
 class Entry(Record):
@@ -41,43 +41,47 @@ class Entry(Record):
 
     name: str
     path: str
-    opens: bool
+    is_container: bool
     """Whether it contains entries itself."""
 
 
-def entries_in(path: str) -> list[Entry]:
+def list_entries(path: str) -> list[Entry]:
     """Return the entries of a folder, folders first, or of a file of several arrays.
 
     Raises `OSError` if it cannot be read.
     """
-    if path.endswith(HOLDS_SEVERAL):
-        return [Entry(array.name.removeprefix(path), array.name, False) for array in islice(found_in(path), MOST)]
+    if path.endswith(ARCHIVE_ENDINGS):
+        return [
+            Entry(array.name.removeprefix(path), array.name, False) for array in islice(iter_arrays(path), MAX_ENTRIES)
+        ]
     entries = [Entry("..", str(Path(path).resolve().parent), True)]
     inside = sorted(child for child in Path(path).iterdir() if not child.name.startswith("."))
     entries += [Entry(f"{child.name}/", str(child), True) for child in inside if _is_folder(child)]
-    files = (child for child in inside if is_file(child.name) and not _is_folder(child))
-    return (entries + [Entry(file.name, str(file), file.name.endswith(HOLDS_SEVERAL)) for file in files])[:MOST]
+    files = (child for child in inside if is_file_argument(child.name) and not _is_folder(child))
+    return (entries + [Entry(file.name, str(file), file.name.endswith(ARCHIVE_ENDINGS)) for file in files])[
+        :MAX_ENTRIES
+    ]
 
 
 def _is_folder(path: str | Path) -> bool:
     return isdir(path)  # noqa: PTH112 - Path.is_dir can raise
 
 
-def about(entry: Entry) -> str:
+def describe_entry(entry: Entry) -> str:
     """Return the description of an entry: an array's shape and type, or a count.
 
-    >>> about(Entry("gone.npy", "gone.npy", False))
+    >>> describe_entry(Entry("gone.npy", "gone.npy", False))
     'no such file or directory'
     """
     if _is_folder(entry.path):
         return "a folder"
-    arrays = list(islice(found_in(entry.path), MOST))
-    if entry.opens and len(arrays) != 1:
+    arrays = list(islice(iter_arrays(entry.path), MAX_ENTRIES))
+    if entry.is_container and len(arrays) != 1:
         return f"{len(arrays)} arrays"
     return arrays[0].problem or f"{arrays[0].dtype or 'structured'} {shape_text(arrays[0].shape)}"
 
 
-class Files(Dialog[str | None]):
+class FilesDialog(Dialog[str | None]):
     """^O: a list of folders and arrays, and what the one under the cursor holds."""
 
     BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "leave", "up")]
@@ -88,81 +92,81 @@ class Files(Dialog[str | None]):
         self.path = path
         self.entries: list[Entry] = []
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Place the list below the folder, and the description below the list."""
         yield Static("", id="folder", markup=False)
-        yield Choices(id="entries")
+        yield ChoiceList(id="entries")
         yield Static("", id="about", markup=False)
-        yield KeyWords("enter takes an array or opens a folder, escape closes")
+        yield KeyHelp("enter takes an array or opens a folder, escape closes")
 
     def on_mount(self) -> None:
         """List the folder."""
-        self.show(self.path)
-        self.query_one(Choices).focus()
+        self.list_path(self.path)
+        self.query_one(ChoiceList).focus()
 
-    def show(self, path: str) -> None:
+    def list_path(self, path: str) -> None:
         """List a folder or a file. If it cannot be read, show the error instead."""
         try:
-            entries = entries_in(path)
+            entries = list_entries(path)
         except OSError as error:
-            self.query_one("#about", Static).update(visible(f"{path}: {error.strerror}"))
+            self.query_one("#about", Static).update(escape_unprintable(f"{path}: {error.strerror}"))
             return
         self.path, self.entries = path, entries
-        limit_note = f"the first {MOST} of " if len(entries) == MOST else ""
-        self.query_one("#folder", Static).update(visible(f"{limit_note}{Path(path).resolve()}"))
-        choices = self.query_one(Choices)
-        choices.clear_options().add_options([Option(visible(entry.name)) for entry in entries])
+        limit_note = f"the first {MAX_ENTRIES} of " if len(entries) == MAX_ENTRIES else ""
+        self.query_one("#folder", Static).update(escape_unprintable(f"{limit_note}{Path(path).resolve()}"))
+        choices = self.query_one(ChoiceList)
+        choices.clear_options().add_options([Option(escape_unprintable(entry.name)) for entry in entries])
         choices.highlighted = 0 if entries else None
 
     @on(OptionList.OptionHighlighted)
-    def look(self, event: OptionList.OptionHighlighted) -> None:
+    def show_description(self, event: OptionList.OptionHighlighted) -> None:
         """Show the description of the entry under the cursor."""
-        self.query_one("#about", Static).update(visible(about(self.entries[event.option_index])))
+        self.query_one("#about", Static).update(escape_unprintable(describe_entry(self.entries[event.option_index])))
 
     @on(OptionList.OptionSelected)
-    def take(self, event: OptionList.OptionSelected) -> None:
+    def open_entry(self, event: OptionList.OptionSelected) -> None:
         """Open an entry that contains others, or close with the shortest array path."""
         entry = self.entries[event.option_index]
-        if entry.opens:
-            self.show(entry.path)
+        if entry.is_container:
+            self.list_path(entry.path)
         else:
             self.dismiss(min(entry.path, relpath(entry.path), key=len))
 
-    def action_leave(self) -> None:
+    def action_open_parent(self) -> None:
         """List the parent folder."""
-        self.show(str(Path(self.path).resolve().parent))
+        self.list_path(str(Path(self.path).resolve().parent))
 
 
-def save(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
+def save_answer(app: App[Any], kind: str, answer: Trace | Chain, step: int | None) -> None:
     """Ask for a file name, and write a film or the picture of a step to it.
 
     Steps are counted from 1. A step of None is the whole answer. In a browser, an SVG is downloaded instead.
     """
 
-    def contents(name: str) -> bytes:
-        return film_file(answer, name)[1] if kind == FILM else still(answer, name, step)
+    def make_contents(name: str) -> bytes:
+        return render_film(answer, name)[1] if kind == FILM_KIND else render_still(answer, name, step)
 
     name = f"shapecalc-{kind}.svg"
     if app.is_web:
-        app.deliver_text(StringIO(contents(name).decode()), save_filename=name)
+        app.deliver_text(StringIO(make_contents(name).decode()), save_filename=name)
     else:
-        app.push_screen(Save(kind, contents))
+        app.push_screen(SaveDialog(kind, make_contents))
 
 
-class Save(Dialog[None]):
+class SaveDialog(Dialog[None]):
     """A field for the name, and what is wrong with it."""
 
     BINDINGS = [Binding("escape", "dismiss", "close")]
 
-    def __init__(self, kind: str, make: Callable[[str], bytes]) -> None:
+    def __init__(self, kind: str, make_contents: Callable[[str], bytes]) -> None:
         """Ask for the name of a file whose contents `make_contents` returns."""
         super().__init__()
-        self.kind, self.make = kind, make
-        self._writing = False
+        self.kind, self.make_contents = kind, make_contents
+        self._is_writing = False
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Place the list of endings above the field."""
-        endings = FORMATS if self.kind == FILM else ENDINGS
+        endings = FORMATS if self.kind == FILM_KIND else ENDINGS
         yield Static(f"Save the {self.kind} as a file that ends in {', '.join(endings)}")
         yield TextField(f"shapecalc-{self.kind}.svg", id="name")
         yield Static("enter saves it, escape closes", id="words", markup=False)
@@ -172,23 +176,23 @@ class Save(Dialog[None]):
         self.query_one(TextField).focus()
 
     @on(Input.Submitted)
-    async def save(self, event: Input.Submitted) -> None:
+    async def write_file(self, event: Input.Submitted) -> None:
         """Write the file and close, or show the error."""
-        if self._writing:
+        if self._is_writing:
             return
         name, status = event.value.strip(), self.query_one("#words", Static)
-        self._writing = True
+        self._is_writing = True
         status.update("writing ...")
         try:
-            await asyncio.to_thread(lambda: write_whole(Path(name), self.make(name)))
+            await asyncio.to_thread(lambda: write_atomically(Path(name), self.make_contents(name)))
         except ShapeError as error:
-            status.update(visible(f"{error.problem.message}. {error.problem.hint}".strip()))
+            status.update(escape_unprintable(f"{error.problem.message}. {error.problem.hint}".strip()))
         except OSError as error:
-            status.update(visible(str(error)))
+            status.update(escape_unprintable(str(error)))
         else:
             self.dismiss()
-            self.app.notify(visible(name), title="saved", markup=False)
-        self._writing = False
+            self.app.notify(escape_unprintable(name), title="saved", markup=False)
+        self._is_writing = False
 
 
 def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
@@ -198,10 +202,10 @@ def save_screen(screen: Screen[Any], *, as_text: bool) -> None:
     after that.
     """
     screen.app.clear_notifications()
-    screen.app.call_later(screen.call_after_refresh, partial(_save_screen, screen, as_text=as_text))
+    screen.app.call_later(screen.call_after_refresh, partial(_write_screen, screen, as_text=as_text))
 
 
-def _save_screen(screen: Screen[Any], *, as_text: bool) -> None:
+def _write_screen(screen: Screen[Any], *, as_text: bool) -> None:
     """Write the screen to a file named after the time, and report name or error.
 
     A text is copied to the clipboard, too.
@@ -216,8 +220,8 @@ def _save_screen(screen: Screen[Any], *, as_text: bool) -> None:
         return
     name = f"shapecalc_{datetime.now():%Y-%m-%dT%H_%M_%S_%f}.{'txt' if as_text else 'svg'}"
     try:
-        write_whole(Path(name), content.encode())
+        write_atomically(Path(name), content.encode())
     except OSError as error:
         screen.notify(str(error), title="not saved", severity="error", markup=False)
     else:
-        screen.notify(f"{name}; {SENT}" if as_text else name, title="saved", markup=False)
+        screen.notify(f"{name}; {COPY_TITLE}" if as_text else name, title="saved", markup=False)

@@ -16,16 +16,16 @@ from textual.widgets import Input, Label
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.core.text import read_shape
+from shapecalc.core.text import parse_shape
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import widgets
-from shapecalc.view.film import screen
-from shapecalc.view.scenes import Ask, Film, Sprite, film_of, frame_at, picture_at
+from shapecalc.view.film import render_screen
+from shapecalc.view.scenes import Film, Prompt, Sprite, frame_at, make_film, sprites_at
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
-JUST_BEFORE = 1e-6
+FRAME_EPSILON = 1e-6
 """The seconds before a frame at which the frame before it is complete."""
-RATE = 36
+TICK_RATE = 36
 """The timer ticks per second of a playing film.
 
 Some ticks are late: 36 give at least 30 pictures.
@@ -40,7 +40,7 @@ KEYS: tuple[widgets.Key, ...] = (
     widgets.Key("escape,ctrl+r", "esc", "close", "dismiss", "close the film", 6),
 )
 """The keys of the film screen."""
-ANSWERING = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
+QUESTION_KEYS = (widgets.Key("enter", "enter", "answer; if nothing is typed, show it", "step(1)", "", 0), KEYS[-1])
 """The keys that are shown while a question is open."""
 
 
@@ -48,114 +48,127 @@ class Player:
     """The state of a playing film: position, speed and questions. It draws nothing.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.scenes import film_of
-    >>> player = Player(film_of(sc.reshape((2, 3), (0, -1))))
+    >>> from shapecalc.view.scenes import make_film
+    >>> player = Player(make_film(sc.reshape((2, 3), (0, -1))))
     >>> player.asks = True
-    >>> player.toggle(), player.tick(60)
+    >>> player.toggle(), player.advance(60)
     (None, None)
-    >>> player.question.question, player.playing
+    >>> player.question.question, player.is_playing
     ('What does output dim 0, asked for as 0, become?', False)
     >>> player.is_right("3"), player.is_right("2"), player.question
     (False, True, None)
     """
 
-    def __init__(self, film: Film, hidden: Collection[int] = ()) -> None:
+    def __init__(self, film: Film, hidden_steps: Collection[int] = ()) -> None:
         """Start at the beginning.
 
         If there are `hidden_steps`, only these have questions.
         """
         self.film, self.starts = film, film.starts
-        self.second, self.speed, self.playing = 0.0, 1.0, False
-        self.asks = bool(hidden)
+        self.time, self.speed, self.is_playing = 0.0, 1.0, False
+        self.is_asking = bool(hidden_steps)
         """Whether it pauses at the question before a dim is filled."""
         known_frames = [
-            frame for frame in film.frames if hidden and frame.step is not None and frame.step not in hidden
+            frame
+            for frame in film.frames
+            if hidden_steps and frame.step_index is not None and frame.step_index not in hidden_steps
         ]
-        self._known = {(frame.step, frame.asks) for frame in known_frames}
+        self._known_prompts = {(frame.step_index, frame.prompt) for frame in known_frames}
         """The questions that are skipped, each with its step: answered or not hidden."""
 
     @property
     def frame(self) -> int:
         """The index of the current frame."""
-        return frame_at(self.starts, self.second)
+        return frame_at(self.starts, self.time)
 
     @property
-    def picture(self) -> tuple[Sprite, ...]:
+    def sprites(self) -> tuple[Sprite, ...]:
         """The words at the current time."""
-        return picture_at(self.film, self.starts, self.second)
+        return sprites_at(self.film, self.starts, self.time)
 
     @property
-    def at_end(self) -> bool:
+    def is_at_end(self) -> bool:
         """Whether the film has ended."""
-        return self.second >= self.film.seconds - JUST_BEFORE
+        return self.time >= self.film.seconds - FRAME_EPSILON
 
     @property
-    def question(self) -> Ask | None:
+    def question(self) -> Prompt | None:
         """The open question. None if there is none."""
         next_frame = self.frame + 1
-        is_reached = next_frame < len(self.film.frames) and self.second >= self.starts[next_frame] - 2 * JUST_BEFORE
-        return self._asked(next_frame) if is_reached else None
+        is_reached = next_frame < len(self.film.frames) and self.time >= self.starts[next_frame] - 2 * FRAME_EPSILON
+        return self._question_before(next_frame) if is_reached else None
 
-    def _asked(self, frame: int) -> Ask | None:
+    def _question_before(self, frame: int) -> Prompt | None:
         """Return the question before a frame; None if it has none, or a known one."""
         film_frame = self.film.frames[frame]
-        return film_frame.asks if self.asks and (film_frame.step, film_frame.asks) not in self._known else None
+        return (
+            film_frame.prompt
+            if self.is_asking and (film_frame.step_index, film_frame.prompt) not in self._known_prompts
+            else None
+        )
 
-    def _reached(self, second: float) -> float:
+    def _time_before_question(self, second: float) -> float:
         """Return a time, or that of the first question before it."""
         for frame in range(self.frame + 1, len(self.film.frames)):
-            if self.starts[frame] <= second and self._asked(frame):
-                return self.starts[frame] - JUST_BEFORE
+            if self.starts[frame] <= second and self._question_before(frame):
+                return self.starts[frame] - FRAME_EPSILON
         return second
 
-    def tick(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Advance by a time, up to the next question or the end."""
-        if not self.playing:
+        if not self.is_playing:
             return
-        self.second = self._reached(min(self.second + seconds * self.speed, self.film.seconds))
-        self.playing = not self.at_end and self.question is None
+        self.time = self._time_before_question(min(self.time + seconds * self.speed, self.film.seconds))
+        self.is_playing = not self.is_at_end and self.question is None
 
     def toggle(self) -> None:
         """Play or pause. At the end, play again from the beginning."""
-        self.second = 0.0 if self.at_end else self.second
-        self.playing = not self.playing and self.question is None
+        self.time = 0.0 if self.is_at_end else self.time
+        self.is_playing = not self.is_playing and self.question is None
 
-    def go(self, second: float) -> None:
+    def seek(self, second: float) -> None:
         """Go to a time, up to the next question."""
-        self.second = self._reached(max(0.0, min(second, self.film.seconds)))
+        self.time = self._time_before_question(max(0.0, min(second, self.film.seconds)))
 
-    def show(self, frame: int) -> None:
+    def show_frame(self, frame: int) -> None:
         """Go to the end of a frame, where it is complete, up to the next question."""
         frame = max(0, min(frame, len(self.film.frames) - 1))
-        self.playing = False
-        self.go(self.starts[frame + 1] - JUST_BEFORE)
+        self.is_playing = False
+        self.seek(self.starts[frame + 1] - FRAME_EPSILON)
 
-    def step(self, by: int) -> None:
+    def step_frames(self, count: int) -> None:
         """Go some frames forward or back. Going forward from a question reveals it."""
-        if by > 0 and self.question is not None:
-            self.reveal()
-        self.show(self.frame + by * (by < 0 or not self.arriving))
+        if count > 0 and self.question is not None:
+            self.skip_question()
+        self.show_frame(self.frame + count * (count < 0 or not self.is_arriving))
 
     @property
-    def arriving(self) -> bool:
+    def is_arriving(self) -> bool:
         """Whether the words of the current frame still move or are held."""
-        return self.second < self.starts[self.frame + 1] - 2 * JUST_BEFORE
+        return self.time < self.starts[self.frame + 1] - 2 * FRAME_EPSILON
 
-    def follow(self, other: Player) -> None:
+    def copy_state(self, other: Player) -> None:
         """Copy the state of another player of the same answer, at the same frame."""
-        self.speed, self.playing, self.asks, self._known = other.speed, other.playing, other.asks, other._known
+        self.speed, self.is_playing, self.is_asking, self._known_prompts = (
+            other.speed,
+            other.is_playing,
+            other.is_asking,
+            other._known_prompts,
+        )
         frame = min(other.frame, len(self.film.frames) - 1)
-        self.second = self.starts[frame] + min(other.second - other.starts[other.frame], self.film.frames[frame].arrive)
+        self.time = self.starts[frame] + min(
+            other.time - other.starts[other.frame], self.film.frames[frame].arrival_seconds
+        )
 
-    def show_step(self, step: int) -> None:
+    def show_step(self, step_index: int) -> None:
         """Go to the start of a step, if it has a frame."""
-        frames = [number for number, frame in enumerate(self.film.frames) if frame.step == step]
-        self.second = 0.0
-        self.go(self.starts[frames[0]] if frames else 0.0)
+        frames = [number for number, frame in enumerate(self.film.frames) if frame.step_index == step_index]
+        self.time = 0.0
+        self.seek(self.starts[frames[0]] if frames else 0.0)
 
-    def hurry(self, by: int) -> None:
+    def change_speed(self, levels: int) -> None:
         """Change the speed by some levels."""
-        level = SPEEDS.index(self.speed) + by
+        level = SPEEDS.index(self.speed) + levels
         self.speed = SPEEDS[max(0, min(level, len(SPEEDS) - 1))]
 
     def is_right(self, text: str) -> bool:
@@ -164,40 +177,40 @@ class Player:
         if question is None:
             return False
         try:
-            is_equal = read_shape(text) == read_shape(question.answer)
+            is_equal = parse_shape(text) == parse_shape(question.answer)
         except ShapeError:
             return False
         if is_equal:
-            self.reveal()
+            self.skip_question()
         return is_equal
 
-    def reveal(self) -> None:
+    def skip_question(self) -> None:
         """Mark the question as known, and go on."""
         next_frame = self.film.frames[self.frame + 1]
-        self._known.add((next_frame.step, next_frame.asks))
-        self.second = min(self.starts[self.frame + 1], self.film.seconds)
-        self.playing = True
+        self._known_prompts.add((next_frame.step_index, next_frame.prompt))
+        self.time = min(self.starts[self.frame + 1], self.film.seconds)
+        self.is_playing = True
 
 
 class Scrubber(widgets.ClickableText):
     """A line as long as the film with a mark at the current position. A click seeks."""
 
-    room = 0
+    track_width = 0
 
     def draw(self, player: Player) -> None:
         """Show the position, the time, the frame and the speed."""
         frames, speed = len(player.film.frames), f"{player.speed:g}x"
-        status = (
-            f" {player.second:5.1f} of {player.film.seconds:.1f} s   frame {player.frame + 1} of {frames}   {speed}"
+        status = f" {player.time:5.1f} of {player.film.seconds:.1f} s   frame {player.frame + 1} of {frames}   {speed}"
+        self.track_width = max(1, self.app.size.width - len(status) - 4)
+        position = min(self.track_width - 1, int(self.track_width * player.time / max(player.film.seconds, 1e-9)))
+        sign = "▶" if player.is_playing else "■"
+        self.set_text(
+            Text(f" {sign} {'━' * position}●{'─' * (self.track_width - 1 - position)}{status}", no_wrap=True, end="")
         )
-        self.room = max(1, self.app.size.width - len(status) - 4)
-        position = min(self.room - 1, int(self.room * player.second / max(player.film.seconds, 1e-9)))
-        sign = "▶" if player.playing else "■"
-        self.put(Text(f" {sign} {'━' * position}●{'─' * (self.room - 1 - position)}{status}", no_wrap=True, end=""))
 
     def on_click(self, event: events.Click) -> None:
         """Post the fraction of the film that was clicked."""
-        self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.room))))
+        self.post_message(widgets.MarkClicked("part", max(0.0, min(1.0, (event.x - 3) / self.track_width))))
 
 
 class FilmPane(widgets.FocusableText):
@@ -211,7 +224,7 @@ class FilmPane(widgets.FocusableText):
     def draw(self) -> None:
         """Show the current words."""
         if self.player is not None:
-            self.put(screen(self.player.film, self.player.picture, self.background_colors[1].rgb))
+            self.set_text(render_screen(self.player.film, self.player.sprites, self.background_colors[1].rgb))
 
 
 class FilmScreen(widgets.Dialog[None]):
@@ -219,29 +232,31 @@ class FilmScreen(widgets.Dialog[None]):
 
     KEYS = KEYS
     BINDINGS = [
-        *widgets.bindings_of(KEYS),
+        *widgets.make_bindings(KEYS),
         Binding("pagedown", "step(1)", "frame on", priority=True),
         Binding("pageup", "step(-1)", "frame back", priority=True),
         Binding("home", "show(0)", "to the beginning"),
         Binding("end", f"show({10**6})", "to the end"),
     ]
 
-    def __init__(self, answer: Trace | Chain, step: int | None, hidden: Collection[int], score: Score) -> None:
+    def __init__(
+        self, answer: Trace | Chain, step_index: int | None, hidden_steps: Collection[int], score: Score
+    ) -> None:
         """Play an answer, from one of its steps or from the beginning.
 
         If there are `hidden_steps`, only these have questions.
         """
         super().__init__()
         self.score = score
-        self._marked: Ask | None = None
-        self.answer, self.step, self.hidden = answer, step, hidden
+        self._scored: Prompt | None = None
+        self.answer, self.step_index, self.hidden_steps = answer, step_index, hidden_steps
         self.player: Player | None = None
         self._clock: Timer | None = None
-        self._before = 0.0
+        self._last_tick = 0.0
 
     def compose(self) -> ComposeResult:
         """Place scrubber and keys below the film. A question replaces the scrubber."""
-        yield widgets.Enlarge(id="enlarge")
+        yield widgets.SizeNotice(id="enlarge")
         with Vertical(id="all"):
             yield FilmPane("film")
             with Horizontal(id="question"):
@@ -252,107 +267,107 @@ class FilmScreen(widgets.Dialog[None]):
 
     def on_mount(self) -> None:
         """Create the clock, which is paused until the film plays."""
-        self._clock = self.set_interval(1 / RATE, self.tick, pause=True)
+        self._clock = self.set_interval(1 / TICK_RATE, self.tick, pause=True)
         self.query_one(FilmPane).focus()
         self.query_one("#question").display = False
 
     def on_resize(self, event: events.Resize) -> None:
         """Make the film for the new size, at the same frame."""
-        self.set_class(widgets.Enlarge.is_needed(event.size), "-small")
-        self.call_after_refresh(self.fit)
+        self.set_class(widgets.SizeNotice.is_needed(event.size), "-small")
+        self.call_after_refresh(self.make_film)
 
-    def fit(self) -> None:
+    def make_film(self) -> None:
         """Make the film for the size of the pane."""
         pane, old = self.query_one(FilmPane), self.player
         if not pane.size.width:
             return
-        film = film_of(self.answer, pane.size.width, pane.size.height)
-        self.player = pane.player = Player(film, self.hidden)
+        film = make_film(self.answer, pane.size.width, pane.size.height)
+        self.player = pane.player = Player(film, self.hidden_steps)
         if old is None:
-            self.player.show_step(-1 if self.step is None else self.step)
+            self.player.show_step(-1 if self.step_index is None else self.step_index)
             self.action_play()
         else:
-            self.player.follow(old)
-        self.show()
+            self.player.copy_state(old)
+        self.show_all()
 
-    def _change(self, change: Callable[[Player], object]) -> None:
+    def _change_player(self, change: Callable[[Player], object]) -> None:
         """Change the player, if there is one, and show it."""
         if self.player is not None:
             change(self.player)
-            self.show()
+            self.show_all()
 
     def action_play(self) -> None:
         """Play or pause."""
-        self._change(Player.toggle)
+        self._change_player(Player.toggle)
 
-    def action_step(self, by: int) -> None:
+    def action_step(self, count: int) -> None:
         """Go a frame forward or back. Forward from a question, its answer is revealed."""
-        if by > 0 and self.player is not None:
-            self._mark(self.player.question, right=False)
-        self._change(lambda player: player.step(by))
+        if count > 0 and self.player is not None:
+            self._score_answer(self.player.question, is_right=False)
+        self._change_player(lambda player: player.step_frames(count))
 
     def action_show(self, frame: int) -> None:
         """Go to the end of a frame, or of the last one."""
-        self._change(lambda player: player.show(frame))
+        self._change_player(lambda player: player.show_frame(frame))
 
-    def action_hurry(self, by: int) -> None:
+    def action_hurry(self, levels: int) -> None:
         """Change the speed."""
-        self._change(lambda player: player.hurry(by))
+        self._change_player(lambda player: player.change_speed(levels))
 
     def action_ask(self) -> None:
         """Turn questions on or off."""
-        self._change(lambda player: setattr(player, "asks", not player.asks))
+        self._change_player(lambda player: setattr(player, "is_asking", not player.is_asking))
 
     @on(Input.Submitted)
-    def check(self, event: Input.Submitted) -> None:
+    def check_prediction(self, event: Input.Submitted) -> None:
         """Go on if the prediction is right. If it is empty, reveal the answer."""
         if self.player is None or (question := self.player.question) is None:
             return
         right = bool(event.value.strip()) and self.player.is_right(event.value)
-        self._mark(question, right=right)
+        self._score_answer(question, is_right=right)
         if not event.value.strip():
-            self.player.reveal()
+            self.player.skip_question()
         elif not right:
             self.query_one("#asked", Label).update(f"That is not right. {question.question} ")
             return
-        self.show()
+        self.show_all()
 
-    def _mark(self, question: Ask | None, *, right: bool) -> None:
+    def _score_answer(self, question: Prompt | None, *, is_right: bool) -> None:
         """Score the first answer to a question."""
-        if question is not None and question is not self._marked:
-            self.score.mark(right=right)
-            self._marked = question
+        if question is not None and question is not self._scored:
+            self.score.mark(right=is_right)
+            self._scored = question
 
     @on(widgets.MarkClicked)
-    def go_to_part(self, event: widgets.MarkClicked) -> None:
+    def seek_to_click(self, event: widgets.MarkClicked) -> None:
         """Seek to the clicked part of the film."""
         if event.kind == "part":
-            self._change(lambda player: player.go(float(str(event.value)) * player.film.seconds))
+            self._change_player(lambda player: player.seek(float(str(event.value)) * player.film.seconds))
 
     def tick(self) -> None:
         """Show the next moment."""
         now, player = monotonic(), self.player
         if player is None:
             return
-        player.tick(now - self._before)
-        self._before = now
-        if player.playing:
+        player.advance(now - self._last_tick)
+        self._last_tick = now
+        if player.is_playing:
             self.query_one(FilmPane).draw()
             self.query_one(Scrubber).draw(player)
         else:
-            self.show()
+            self.show_all()
 
-    def show(self) -> None:
+    def show_all(self) -> None:
         """Show everything, and run the clock while the film plays."""
         player = self.player
         if player is None or self._clock is None or not self.is_attached:
             return
-        self._before = monotonic()
-        (self._clock.resume if player.playing else self._clock.pause)()
+        self._last_tick = monotonic()
+        (self._clock.resume if player.is_playing else self._clock.pause)()
         self._show_question()
         self.query_one(FilmPane).draw()
         self.query_one(Scrubber).draw(player)
-        self.query_one("#keys", widgets.ClickableText).put(_keys_text(player, self.app.size.width))
+        self.query_one("#keys", widgets.ClickableText).set_text(_key_line(player, self.app.size.width))
 
     def _show_question(self) -> None:
         """Show the open question instead of the scrubber."""
@@ -367,9 +382,9 @@ class FilmScreen(widgets.Dialog[None]):
             self.query_one("#asked", Label).update(f"{self.score}  {question.question} ".lstrip())
 
 
-def _keys_text(player: Player, width: int) -> Text:
+def _key_line(player: Player, width: int) -> Text:
     """Return as many keys as fit."""
-    shown = KEYS if player.question is None else ANSWERING
-    if player.asks:
+    shown = KEYS if player.question is None else QUESTION_KEYS
+    if player.is_asking:
         shown = tuple([replace(key, label=f"{key.label}: on") if key.action == "ask" else key for key in shown])
-    return Text(" ").append_text(widgets.keys_line(frozenset(key.action for key in shown), width - 3, shown))
+    return Text(" ").append_text(widgets.format_key_line(frozenset(key.action for key in shown), width - 3, shown))

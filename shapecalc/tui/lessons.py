@@ -14,25 +14,25 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_axes, split, visible
+from shapecalc.core.text import escape_unprintable, parse_axes, split_unbracketed
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
-from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed, topic_of
+from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed, question_topic
 from shapecalc.teaching.judging import Prediction, Task, answer_line
-from shapecalc.teaching.lessons import PASSED, Course, Lesson, judge, lessons
+from shapecalc.teaching.lessons import PATH_DONE, Course, Lesson, judge_lesson, load_lessons
 from shapecalc.teaching.progress import Progress
-from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.widgets import AnswerField, Choices, ClickableText, Dialog, Key, bindings_of, keys_line
-from shapecalc.view.canvas import stack
-from shapecalc.view.grid import grid
-from shapecalc.view.pictures import explain
+from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
+from shapecalc.view.canvas import stack_texts
+from shapecalc.view.grid import draw_grid
+from shapecalc.view.pictures import draw_explanation
 
-LEAST_WIDTH = 20
+MIN_PICTURE_WIDTH = 20
 """The smallest width of a picture, in cells."""
 GRID_HEIGHT = 12
 """The height of the element grid above the other pictures, in lines."""
-SHORT = 30
+MIN_TEXT_HEIGHT = 30
 """The terminal height below which the text is hidden in favor of the pictures, in lines."""
-LOWEST = 16
+MIN_BORDER_HEIGHT = 16
 """The terminal height below which the border is hidden, in lines."""
 KEYS = (
     Key("enter", "enter", "predict", "submit", "judge the prediction; give a hint, if nothing new is typed", 0),
@@ -50,7 +50,7 @@ ABOUT = (
     "Questions that get harder. A missed one comes back soon, a known one later each time. Showing the "
     "answer counts as a miss; a hint does not count."
 )
-NARROW = 76
+MIN_LIST_WIDTH = 76
 """The terminal width below which the list is not beside the lesson, in cells."""
 HELLO = "Ten minutes from nothing: type what you think, and enter judges it. "
 END = (
@@ -58,8 +58,8 @@ END = (
     "esc goes on to the main screen, where ^R plays any question as a film, and F5 has all lessons.\n"
 )
 """The text at the end of a path of lessons."""
-TOPICS_ASKED = "Enter begins. For several topics at once, type them:"
-DRILL = "exercises: "
+TOPICS_PROMPT = "Enter begins. For several topics at once, type them:"
+DRILL_PREFIX = "exercises: "
 """The prefix of exercise topics in the list."""
 
 
@@ -72,14 +72,14 @@ class TaskPane(Vertical):
     def __init__(self) -> None:
         """Create a pane without a task."""
         super().__init__(id="task")
-        self.asked: Task | None = None
-        self.revealed = False
-        self.marked = False
+        self.current_task: Task | None = None
+        self.is_revealed = False
+        self.is_scored = False
         """Whether the first answer was scored."""
-        self.judged = ""
+        self.last_judged = ""
         """The text that was judged last."""
-        self._helped = 0
-        self._last: Prediction = None
+        self._hint_count = 0
+        self._last_prediction: Prediction = None
 
     def compose(self) -> ComposeResult:
         """Compose the field below the task, and the feedback below the field."""
@@ -97,88 +97,106 @@ class TaskPane(Vertical):
         """The field for the prediction."""
         return self.query_one(AnswerField)
 
-    def ask(self, text: Text, task: Task | None, notes: str = "") -> None:
+    def show_task(self, text: Text, task: Task | None, notes: str = "") -> None:
         """Show a text and an unanswered task; without a task, ask for topics."""
-        self.asked, self.revealed, self.marked, self._helped, self._last = task, False, False, 0, None
+        self.current_task, self.is_revealed, self.is_scored, self._hint_count, self._last_prediction = (
+            task,
+            False,
+            False,
+            0,
+            None,
+        )
         self.remove_class("-revealed")
-        line = task and (task.shown if task.builds else f"$ shapecalc {task.question}")
-        prompt = f"{line}\n{task.asks}" if task else TOPICS_ASKED
+        line = task and (task.text if task.puzzle else f"$ shapecalc {task.question}")
+        prompt = f"{line}\n{task.prompt}" if task else TOPICS_PROMPT
         for name, content in (("#text", text), ("#asked", prompt), ("#judgement", ""), ("#shown", "")):
             self.query_one(name, Static).update(content)
-        self.put_notes(notes)
-        self.field.value = self.judged = ""
+        self.show_notes(notes)
+        self.field.value = self.last_judged = ""
         example = "an index such as 2,3" if task and task.follow else "a shape such as 2,3,4"
-        self.field.placeholder = ("" if task.builds else example) if task else "topics such as zero perm"
+        self.field.placeholder = ("" if task.puzzle else example) if task else "topics such as zero perm"
         self.query_one("#lesson").scroll_home(animate=False)
-        self.call_after_refresh(self.draw)  # after the layout, because the height of the picture depends on the texts
+        self.call_after_refresh(
+            self.draw_pictures
+        )  # after the layout, because the height of the picture depends on the texts
 
-    def put_notes(self, notes: str) -> None:
+    def show_notes(self, notes: str) -> None:
         """Show the notes for the speaker; hide them if they are empty."""
         widget = self.query_one("#notes", Static)
         widget.update(Text(f"Notes: {' '.join(notes.split())}\n", "italic"))
         widget.display = bool(notes)
 
-    def tell(self, text: str, *, right: bool | None = None) -> None:
+    def show_feedback(self, text: str, *, is_right: bool | None = None) -> None:
         """Show feedback on the prediction, with a mark if it is right or wrong."""
-        mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[right]
+        mark, style = {True: ("✓ ", "bold green"), False: ("✗ ", "bold red"), None: ("", "")}[is_right]
         self.query_one("#judgement", Static).update(Text.assemble((mark, style), text))
-        if right is False:
+        if is_right is False:
             self.field.action_select_all()  # the next key replaces it
 
-    def hint(self) -> None:
+    def show_hint(self) -> None:
         """Show the next hint for the first dim that is wrong in the field."""
-        if self.asked is None:
+        if self.current_task is None:
             return
         typed = self.field.value
-        prediction = None if self.asked.builds or judging.unread(self.asked, typed) else judging.read_prediction(typed)
-        self._helped, self._last = (0 if prediction != self._last else self._helped), prediction
-        hints = judging.rungs(self.asked, answer_line(self.asked.question), prediction)
-        self.tell(hints[min(self._helped, len(hints) - 1)])
-        self._helped += 1
+        prediction = (
+            None
+            if self.current_task.puzzle or judging.invalid_reason(self.current_task, typed)
+            else judging.parse_prediction(typed)
+        )
+        self._hint_count, self._last_prediction = (
+            (0 if prediction != self._last_prediction else self._hint_count),
+            prediction,
+        )
+        hints = judging.graded_hints(self.current_task, answer_line(self.current_task.question), prediction)
+        self.show_feedback(hints[min(self._hint_count, len(hints) - 1)])
+        self._hint_count += 1
 
-    def is_new(self, typed: str) -> bool:
+    def accept_answer(self, typed: str) -> bool:
         """Return whether a text must be judged; if not, show a hint.
 
         An empty text and the text judged last are not judged.
         """
-        if typed.strip() in ("", self.judged):
-            self.hint()
+        if typed.strip() in ("", self.last_judged):
+            self.show_hint()
             return False
-        self.judged = typed.strip()
+        self.last_judged = typed.strip()
         return True
 
-    def reveal(self) -> None:
+    def reveal_answer(self) -> None:
         """Show the answer and its pictures."""
-        if self.asked is not None:
-            self.revealed = True
+        if self.current_task is not None:
+            self.is_revealed = True
             self.add_class("-revealed")
-            self.draw()
+            self.draw_pictures()
 
-    def draw(self) -> None:
+    def draw_pictures(self) -> None:
         """Draw the task with a hole, or the answer if it is revealed.
 
         An answer is shown below the element grid and beside a wrong prediction.
         """
-        if self.asked is None:
+        if self.current_task is None:
             return
-        answer, width = answer_line(self.asked.question), max(LEAST_WIDTH, self.size.width - 2)
+        answer, width = answer_line(self.current_task.question), max(MIN_PICTURE_WIDTH, self.size.width - 2)
         parts, size = list[Text | None](), dict[str, Any](width=width, height=GRID_HEIGHT)
-        if not self.revealed:
+        if not self.is_revealed:
             size["height"] = self.query_one("#pictures").size.height
-            parts = [judging.task_picture(self.asked, answer, **size)]
+            parts = [judging.draw_task(self.current_task, answer, **size)]
         else:
-            if self.asked.follow:
-                parts = [grid(answer, read_axes(self.asked.follow), **size)]
-            parts += [judging.beside_truth(self.asked, self.field.value, **size), explain(answer, width=width)]
+            if self.current_task.follow:
+                parts = [draw_grid(answer, parse_axes(self.current_task.follow), **size)]
+            parts += [
+                judging.draw_comparison(self.current_task, self.field.value, **size),
+                draw_explanation(answer, width=width),
+            ]
         self.query_one("#shown", Static).update(
-            stack([line for part in parts if part for line in (Text(""), part)][1:])
+            stack_texts([line for part in parts if part for line in (Text(""), part)][1:])
         )
         self.query_one("#pictures").scroll_home(animate=False)
 
     def on_resize(self) -> None:
         """Redraw the pictures for the new size, and hide the text if it is small."""
-        self.set_class(self.app.size.height < SHORT, "-short")
-        self.draw()
+        self.set_class(self.app.size.height < MIN_TEXT_HEIGHT, "-short")
+        self.draw_pictures()
 
 
 class TaskScreen(Dialog[Question | None]):
@@ -190,9 +208,9 @@ class TaskScreen(Dialog[Question | None]):
         """Record results in a progress; None is the user's own."""
         super().__init__()
         self.progress = progress or Progress()
-        self.answered = False
+        self.is_answered = False
         """Whether it was answered right, or the answer was shown."""
-        self.missed: list[Task | None] = []
+        self.missed_tasks: list[Task | None] = []
         """The tasks whose first answer was not right."""
 
     @property
@@ -200,32 +218,32 @@ class TaskScreen(Dialog[Question | None]):
         """The pane of the task."""
         return self.query_one(TaskPane)
 
-    def working(self) -> frozenset[str]:
+    def active_actions(self) -> frozenset[str]:
         """Return the actions that the line of keys shows; both scroll keys count as one."""
-        idle = {"submit" if self.answered else "submit()"}  # Textual treats both as one action
+        idle = {"submit" if self.is_answered else "submit()"}  # Textual treats both as one action
         return frozenset(key.action for key in self.KEYS) - {"scroll(1)"} - idle
 
-    def mark(self, *, right: bool) -> None:
+    def score_answer(self, *, is_right: bool) -> None:
         """Score the first answer to a task."""
-        if not self.pane.marked:
-            self.pane.marked = True
-            self.progress.today.mark(right=right)
-            self.missed += [] if right else [self.pane.asked]
+        if not self.pane.is_scored:
+            self.pane.is_scored = True
+            self.progress.session_score.mark(right=is_right)
+            self.missed_tasks += [] if is_right else [self.pane.current_task]
 
     def show_keys(self) -> None:
         """Show the active keys below, and the score above everything."""
-        self.query_one(".dialog").border_title = str(self.progress.today)
-        line = keys_line(self.working(), max(LEAST_WIDTH, self.size.width - 4), self.KEYS)
-        self.query_one("#keys", ClickableText).put(line)
+        self.query_one(".dialog").border_title = str(self.progress.session_score)
+        line = format_key_line(self.active_actions(), max(MIN_PICTURE_WIDTH, self.size.width - 4), self.KEYS)
+        self.query_one("#keys", ClickableText).set_text(line)
 
-    def complain(self) -> None:
+    def warn_about_progress(self) -> None:
         """Show a warning, once, if progress cannot be saved."""
-        if complaint := self.progress.complaint():
+        if complaint := self.progress.pop_complaint():
             self.notify(complaint, severity="warning", markup=False)
 
     def on_resize(self) -> None:
         """Hide the border in a low terminal."""
-        self.set_class(self.app.size.height < LOWEST, "-lowest")
+        self.set_class(self.app.size.height < MIN_BORDER_HEIGHT, "-lowest")
         self.show_keys()
 
     async def action_submit(self) -> None:
@@ -234,19 +252,21 @@ class TaskScreen(Dialog[Question | None]):
 
     def action_play(self) -> None:
         """Close, and open the question on the main screen."""
-        self.dismiss(question_of(split(self.pane.asked.question)) if self.pane.asked else None)
+        self.dismiss(
+            question_from_words(split_unbracketed(self.pane.current_task.question)) if self.pane.current_task else None
+        )
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, direction: int) -> None:
         """Scroll the pictures, or the text if there are none."""
-        shown = "#pictures" if self.pane.revealed else "#lesson"
-        self.query_one(shown).scroll_relative(y=2 * by, animate=False)
+        shown = "#pictures" if self.pane.is_revealed else "#lesson"
+        self.query_one(shown).scroll_relative(y=2 * direction, animate=False)
 
 
-class Drilling(TaskScreen):
+class DrillScreen(TaskScreen):
     """One exercise after the other, with the score."""
 
     KEYS = (*KEYS, Key("pagedown", "PgDn", "next", "next", "go to the next exercise", 4))
-    BINDINGS = bindings_of(KEYS)
+    BINDINGS = make_bindings(KEYS)
 
     def __init__(self, topic: str = ALL, progress: Progress | None = None) -> None:
         """Start with the first exercise of a topic."""
@@ -255,37 +275,37 @@ class Drilling(TaskScreen):
         self.drill = Drill(topic, new_seed(), self.progress.tally.boxes)
         self.exercise = self.drill.exercise
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Compose the exercise above the keys."""
         yield TaskPane()
         yield ClickableText("keys")
 
     def on_mount(self) -> None:
         """Show the first exercise."""
-        self._ask()
+        self._show_exercise()
         self.pane.field.focus()
 
-    def working(self) -> frozenset[str]:
+    def active_actions(self) -> frozenset[str]:
         """Return the actions that have an effect now."""
-        return super().working() - {"answer" if self.answered else "next"}
+        return super().active_actions() - {"answer" if self.is_answered else "next"}
 
-    def _ask(self) -> None:
-        self.exercise, self.answered = self.drill.exercise, False
+    def _show_exercise(self) -> None:
+        self.exercise, self.is_answered = self.drill.exercise, False
         title = f"Exercise {self.drill.answered + 1}, {self.topic}, level {self.exercise.level}\n"
-        self.pane.ask(Text(title, "bold"), self.exercise.task)
+        self.pane.show_task(Text(title, "bold"), self.exercise.task)
         self.show_keys()
 
     @on(Input.Submitted)
-    def check(self, event: Input.Submitted) -> None:
+    def submit_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction and show the answer; if it is answered already, go on."""
-        if self.answered:
+        if self.is_answered:
             self.action_next()
-        elif self.pane.is_new(event.value):
+        elif self.pane.accept_answer(event.value):
             self._judge(event.value)
 
     def action_answer(self) -> None:
         """Show the answer, which counts as a miss."""
-        if not self.answered:
+        if not self.is_answered:
             self._judge("")
 
     def _judge(self, typed: str) -> None:
@@ -293,23 +313,23 @@ class Drilling(TaskScreen):
 
         An unreadable one is only reported; an empty one is a miss.
         """
-        if typed and (problem := judging.unread(self.exercise.task, typed)):
-            self.pane.tell(problem, right=False)
+        if typed and (problem := judging.invalid_reason(self.exercise.task, typed)):
+            self.pane.show_feedback(problem, is_right=False)
             return
         judgement = judge_exercise(self.exercise, typed)
-        self.answered = True
-        self.mark(right=judgement.right)
+        self.is_answered = True
+        self.score_answer(is_right=judgement.right)
         box = self.drill.mark(right=judgement.right)
-        self.progress.score(self.exercise.kind.name, box, right=judgement.right)
-        self.pane.tell(judgement.said or "right", right=judgement.right if typed else None)
-        self.pane.reveal()
+        self.progress.record_answer(self.exercise.kind.name, box, right=judgement.right)
+        self.pane.show_feedback(judgement.said or "right", is_right=judgement.right if typed else None)
+        self.pane.reveal_answer()
         self.show_keys()
-        self.complain()
+        self.warn_about_progress()
 
     def action_next(self) -> None:
         """Go to the next exercise, if this one is answered."""
-        if self.answered:
-            self._ask()
+        if self.is_answered:
+            self._show_exercise()
 
     def action_back(self) -> None:
         """Leave the exercises."""
@@ -330,28 +350,30 @@ class Lessons(TaskScreen):
         Key("ctrl+n", "^N", "notes", "notes", "show the notes for the speaker, or hide them", 7),
     )
     BINDINGS = [
-        *bindings_of(KEYS),
+        *make_bindings(KEYS),
         Binding("home", "edge(-1)", "first", show=False, priority=True),
         Binding("end", "edge(1)", "last", show=False, priority=True),
     ]
 
-    def __init__(self, progress: Progress | None = None, course: Course | None = None, opens: str = "") -> None:
+    def __init__(
+        self, progress: Progress | None = None, course: Course | None = None, opening_lesson: str = ""
+    ) -> None:
         """Open the list at the lesson with an id, or at the first unfinished one."""
         super().__init__(progress)
-        self.course = Course(lessons()) if course is None else course
-        self.noted = self.course.notes
-        self.opens = opens
-        self.at = 0
+        self.course = Course(load_lessons()) if course is None else course
+        self.are_notes_shown = self.course.notes
+        self.opening_lesson = opening_lesson
+        self.index = 0
 
     @property
     def lesson(self) -> Lesson | None:
         """The selected lesson; None if exercises are selected."""
-        return self.course.lessons[self.at] if self.at < len(self.course.lessons) else None
+        return self.course.lessons[self.index] if self.index < len(self.course.lessons) else None
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Compose the list beside the lesson."""
         with Horizontal():
-            yield Choices(id="list")
+            yield ChoiceList(id="list")
             yield TaskPane()
         yield ClickableText("keys")
 
@@ -359,63 +381,66 @@ class Lessons(TaskScreen):
         """Select the lesson to open; open it directly if the list has no space beside it."""
         done = self.progress.done
         indexed = [*enumerate(self.course.lessons)]
-        opened = [index for index, lesson in indexed if lesson.id == self.opens]
-        if self.course.path and not opened and PASSED not in done:  # a path continues after the last lesson done
+        opened = [index for index, lesson in indexed if lesson.id == self.opening_lesson]
+        if self.course.path and not opened and PATH_DONE not in done:  # a path continues after the last lesson done
             opened = [max((index + 1 for index, lesson in indexed if lesson.id in done), default=0)]
-        self.at = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
+        self.index = next(iter(opened or [index for index, lesson in indexed if lesson.id not in done]), 0)
         self.query_one("#list").can_focus = False
         self.pane.field.focus()
-        self._list()
-        self._show()
-        self._set_listing(self.app.size.width >= NARROW and not self.course.path)
-        self.complain()
+        self._fill_list()
+        self._show_entry()
+        self._set_list_visible(self.app.size.width >= MIN_LIST_WIDTH and not self.course.path)
+        self.warn_about_progress()
 
-    def working(self) -> frozenset[str]:
+    def active_actions(self) -> frozenset[str]:
         """Return the actions that have an effect now."""
-        idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.at + by < self._entries}
+        idle = {f"go({by})" for by in (-1, 1) if not 0 <= self.index + by < self._entry_count}
         if self.lesson is None:
             return frozenset({"back", "go(-1)", "go(1)", "app.save_screen('text')"}) - idle
         idle |= set() if self.lesson.notes else {"notes"}
-        return super().working() - idle
+        return super().active_actions() - idle
 
     @property
-    def _entries(self) -> int:
+    def _entry_count(self) -> int:
         """The number of entries.
 
         These are the lessons, and the exercises in the list or the end of the path.
         """
-        return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._listing)
+        return len(self.course.lessons) + (self.course.path or len(TOPICS) * self._is_list_visible)
 
     @property
-    def _listing(self) -> bool:
+    def _is_list_visible(self) -> bool:
         """Whether the list is visible."""
         return self.has_class("-listing")
 
-    def _set_listing(self, listing: bool) -> None:
+    def _set_list_visible(self, visible: bool) -> None:
         """Show or hide the list."""
-        self.set_class(listing, "-listing")
+        self.set_class(visible, "-listing")
         self.show_keys()
 
-    def _show(self) -> None:
+    def _show_entry(self) -> None:
         """Show the selected lesson, or a description of the exercises."""
-        lesson, self.answered = self.lesson, False
+        lesson, self.is_answered = self.lesson, False
         if lesson is None and self.course.path:
-            self.progress.mark(PASSED)
-            self.pane.ask(self._end(), None)
-            self.pane.query_one("#shown", Static).update(explain(answer_line(self.course.lessons[-1].question)))
+            self.progress.mark_done(PATH_DONE)
+            self.pane.show_task(self._end_text(), None)
+            self.pane.query_one("#shown", Static).update(
+                draw_explanation(answer_line(self.course.lessons[-1].question))
+            )
         elif lesson is None:
-            self.pane.ask(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
+            self.pane.show_task(Text.assemble((f"Exercises: {self._topic}\n\n", "bold"), f"{ABOUT}\n"), None)
         else:
-            position = f"{self.at + 1} of {len(self.course.lessons)}: " if self.course.path else ""
-            words = f"{HELLO if position and not self.at else ''}{' '.join(lesson.text.split())}\n"
+            position = f"{self.index + 1} of {len(self.course.lessons)}: " if self.course.path else ""
+            words = f"{HELLO if position and not self.index else ''}{' '.join(lesson.text.split())}\n"
             text = Text.assemble((f"{position}{lesson.title}\n\n", "bold"), words)
-            self.pane.ask(text, lesson.task, lesson.notes if self.noted else "")
+            self.pane.show_task(text, lesson.task, lesson.notes if self.are_notes_shown else "")
         self.show_keys()
 
-    def _end(self) -> Text:
+    def _end_text(self) -> Text:
         """Return the text at the end of the path."""
         missed = (
-            ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed) or "nothing"
+            ", ".join(f"'{lesson.title}'" for lesson in self.course.lessons if lesson.task in self.missed_tasks)
+            or "nothing"
         )
         return Text.assemble(("The end of the path\n\n", "bold"), END.format(missed=missed, topic=self._topic))
 
@@ -426,101 +451,103 @@ class Lessons(TaskScreen):
         At the end of the path it is the topic that was missed most.
         """
         if not self.course.path:
-            return TOPICS[self.at - len(self.course.lessons)]
-        topics = Counter(topic_of(task.question) for task in self.missed if task)
+            return TOPICS[self.index - len(self.course.lessons)]
+        topics = Counter(question_topic(task.question) for task in self.missed_tasks if task)
         return max(topics, key=topics.__getitem__, default=BUILD)
 
     @on(Input.Changed)
-    def lead(self, event: Input.Changed) -> None:
+    def hide_list(self, event: Input.Changed) -> None:
         """Hide the list once the user types an answer."""
-        if event.value and self.lesson and self._listing:
-            self._set_listing(False)
+        if event.value and self.lesson and self._is_list_visible:
+            self._set_list_visible(False)
 
     @on(OptionList.OptionSelected)
-    def begin(self, event: OptionList.OptionSelected) -> None:
+    def open_clicked(self, event: OptionList.OptionSelected) -> None:
         """Open the lesson or the exercises that were clicked."""
-        self.action_go(event.option_index - self.at)
-        self._begin()
+        self.action_go(event.option_index - self.index)
+        self._open_entry()
 
-    def _begin(self) -> None:
+    def _open_entry(self) -> None:
         """Open the selected lesson, or exercises on the typed or selected topics."""
         if self.lesson is not None:
-            self._set_listing(False)
+            self._set_list_visible(False)
             return
         try:
-            screen = Drilling(self.pane.field.value.strip() or self._topic, self.progress)
+            screen = DrillScreen(self.pane.field.value.strip() or self._topic, self.progress)
         except ShapeError as error:
-            self.pane.tell(visible(f"{error.problem.message} ({error.problem.hint})"), right=False)
+            self.pane.show_feedback(
+                escape_unprintable(f"{error.problem.message} ({error.problem.hint})"), is_right=False
+            )
         else:
-            self.app.push_screen(screen, self._leave)
+            self.app.push_screen(screen, self._close_with_question)
 
-    def _leave(self, question: Question | None) -> None:
+    def _close_with_question(self, question: Question | None) -> None:
         """Close with a question that the exercises were left with."""
         if question is not None:
             self.dismiss(question)
 
     @on(Input.Submitted)
-    def check(self, event: Input.Submitted) -> None:
+    def submit_prediction(self, event: Input.Submitted) -> None:
         """Judge the prediction, and show the answer if it is right.
 
         If it was right already, go on.
         """
-        if self.lesson is None or self._listing:
-            self._begin()
-        elif self.answered:
+        if self.lesson is None or self._is_list_visible:
+            self._open_entry()
+        elif self.is_answered:
             self.action_go(1)
-        elif self.pane.is_new(event.value):
+        elif self.pane.accept_answer(event.value):
             self._judge(self.lesson, event.value)
 
     def _judge(self, lesson: Lesson, typed: str) -> None:
-        judgement = judge(lesson, typed)
-        self.answered = judgement.right
-        if not judging.unread(lesson.task, typed):
-            self.mark(right=judgement.right)
-        self.pane.tell(f"{'Right. ' * judgement.right}{judgement.said}", right=judgement.right)
+        judgement = judge_lesson(lesson, typed)
+        self.is_answered = judgement.right
+        if not judging.invalid_reason(lesson.task, typed):
+            self.score_answer(is_right=judgement.right)
+        self.pane.show_feedback(f"{'Right. ' * judgement.right}{judgement.said}", is_right=judgement.right)
         if judgement.right:
-            self.progress.mark(lesson.id)
-            self._list()
-            self.complain()
-            self.pane.reveal()
+            self.progress.mark_done(lesson.id)
+            self._fill_list()
+            self.warn_about_progress()
+            self.pane.reveal_answer()
         self.show_keys()
 
     def action_answer(self) -> None:
         """Show the answer, its pictures and the point of the lesson; counts as a miss."""
         if self.lesson is not None:
-            self.mark(right=False)
-            self.answered = True
-            right = judging.prediction_text(judging.right_prediction(self.lesson.task))
-            self.pane.tell(f"It is {right}. {self.lesson.point}")
-        self.pane.reveal()
+            self.score_answer(is_right=False)
+            self.is_answered = True
+            right = judging.prediction_text(judging.correct_prediction(self.lesson.task))
+            self.pane.show_feedback(f"It is {right}. {self.lesson.point}")
+        self.pane.reveal_answer()
         self.show_keys()
 
-    def action_go(self, by: int) -> None:
+    def action_go(self, offset: int) -> None:
         """Go to the next lesson, or to the previous one."""
-        if by and 0 <= self.at + by < self._entries:
-            self.at += by
-            self.query_one("#list", Choices).highlighted = self.at
-            self._show()
+        if offset and 0 <= self.index + offset < self._entry_count:
+            self.index += offset
+            self.query_one("#list", ChoiceList).highlighted = self.index
+            self._show_entry()
 
-    def action_edge(self, by: int) -> None:
+    def action_edge(self, direction: int) -> None:
         """Go to the first entry of the list, or to the last."""
-        self.action_go(-self.at if by < 0 else self._entries - 1 - self.at)
+        self.action_go(-self.index if direction < 0 else self._entry_count - 1 - self.index)
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, direction: int) -> None:
         """Move through the list if it is visible, otherwise scroll."""
-        if self._listing:
-            self.action_go(by)
+        if self._is_list_visible:
+            self.action_go(direction)
         else:
-            super().action_scroll(by)
+            super().action_scroll(direction)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the home and end keys to the field if the list is hidden."""
-        return action != "edge" or self._listing
+        return action != "edge" or self._is_list_visible
 
     def action_notes(self) -> None:
         """Toggle the notes for the speaker."""
-        self.noted = not self.noted
-        self.pane.put_notes(self.lesson.notes if self.lesson and self.noted else "")
+        self.are_notes_shown = not self.are_notes_shown
+        self.pane.show_notes(self.lesson.notes if self.lesson and self.are_notes_shown else "")
 
     def action_back(self) -> None:
         """Go back to the list, and from there to the main screen.
@@ -528,16 +555,16 @@ class Lessons(TaskScreen):
         A path has no list, and is not offered again.
         """
         if self.course.path:
-            self.progress.mark(PASSED)
-        if self._listing or self.course.path:
+            self.progress.mark_done(PATH_DONE)
+        if self._is_list_visible or self.course.path:
             self.dismiss(None)
             return
-        self._set_listing(True)
+        self._set_list_visible(True)
 
-    def _list(self) -> None:
+    def _fill_list(self) -> None:
         """Fill the list with the lessons, ticked if done, and the topics of exercises."""
-        widget = self.query_one("#list", Choices)
+        widget = self.query_one("#list", ChoiceList)
         titles = [f"{'✓' if lesson.id in self.progress.done else ' '} {lesson.title}" for lesson in self.course.lessons]
-        titles += [f"  {DRILL}{topic}" for topic in TOPICS]
+        titles += [f"  {DRILL_PREFIX}{topic}" for topic in TOPICS]
         widget.clear_options().add_options([Option(title) for title in titles])
-        widget.highlighted = self.at
+        widget.highlighted = self.index

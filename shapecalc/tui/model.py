@@ -14,106 +14,109 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 
 from shapecalc.core.answers import Trace
-from shapecalc.core.fixing import answer
+from shapecalc.core.fixing import answer_request
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import visible
+from shapecalc.core.text import escape_unprintable
 from shapecalc.models import report
-from shapecalc.models.verdicts import Fix
-from shapecalc.tui.explore_text import few_lines
-from shapecalc.tui.widgets import EVERYWHERE, Enlarge, Pane, Room, TextField
+from shapecalc.models.verdicts import NodeFix
+from shapecalc.tui.explore_text import wrap_lines
+from shapecalc.tui.widgets import COMMON_KEYS, HelpScreen, Pane, SizeNotice, TextField
 from shapecalc.view.canvas import UNICODE, clip, rows_around
-from shapecalc.view.flow import flow
+from shapecalc.view.flow import draw_flow
 
-Mend = Callable[[str], list[str]]
+FixWriter = Callable[[str], list[str]]
 """A function that writes the fixed model to a path and returns report lines.
 
 Raises `ShapeError` if the file cannot be written.
 """
-MOST_WORDS = 3
+MAX_REASON_LINES = 3
 """The largest number of lines for the reason of a verdict."""
-OFFENDS, MARKED = "! ", "▸"
+FAILING_SIGN, SELECTED_SIGN = "! ", "▸"
 KEYS = "j k move  / filter  n next offender  o offenders  f fix  w write  ^q quit"
-MOST_TOLD = 8
+MAX_NOTICE_LINES = 8
 """The largest number of report lines in a notification."""
-FILTER, WRITE = "names that hold ", "write the mended model to "
+FILTER_PROMPT, WRITE_PROMPT = "names that hold ", "write the mended model to "
 
 
 class ModelList:
     """The state of the list: its filter, the selected node and the fix shown."""
 
-    def __init__(self, report: report.Report, at: int = 0) -> None:
+    def __init__(self, report: report.Report, index: int = 0) -> None:
         """Select the listed node at an index."""
         self.report = report
-        self.at = at
+        self.index = index
         """The index of the selected node among the visible ones."""
-        self.wanted = ""
+        self.filter_text = ""
         """The text that the names of visible nodes contain."""
-        self.offending = False
+        self.failing_only = False
         """Whether only failing nodes are visible."""
-        self.fixed = 0
+        self.fix_number = 0
         """The number of the fix that is shown, from 1; 0 for the node without a fix."""
-        self.shown = report.nodes
+        self.visible_nodes = report.nodes
 
     @property
-    def marked(self) -> report.Judged | None:
+    def selected(self) -> report.JudgedNode | None:
         """The selected node; None if no node is visible."""
-        return self.shown[self.at] if self.shown else None
+        return self.visible_nodes[self.index] if self.visible_nodes else None
 
     @property
-    def fix(self) -> Fix | None:
+    def shown_fix(self) -> NodeFix | None:
         """The fix that is shown; None for the node without a fix."""
-        return self.marked.fixes[self.fixed - 1] if self.marked and self.fixed else None
+        return self.selected.fixes[self.fix_number - 1] if self.selected and self.fix_number else None
 
-    def move(self, by: int) -> None:
+    def move(self, offset: int) -> None:
         """Move the selection, within the list."""
-        self._mark(max(0, min(self.at + by, len(self.shown) - 1)))
+        self._select(max(0, min(self.index + offset, len(self.visible_nodes) - 1)))
 
-    def go_to_offender(self) -> None:
+    def select_next_failing(self) -> None:
         """Select the next failing node; after the last one the first."""
-        failing = [index for index, judged in enumerate(self.shown) if report.offends(judged)]
-        self._mark(next((index for index in failing if index > self.at), failing[0] if failing else self.at))
+        failing = [index for index, judged in enumerate(self.visible_nodes) if report.is_failing(judged)]
+        self._select(next((index for index in failing if index > self.index), failing[0] if failing else self.index))
 
-    def look_at_fix(self) -> None:
+    def show_next_fix(self) -> None:
         """Show the next fix of the selected node; after the last one, none."""
-        self.fixed = (self.fixed + 1) % (len(self.marked.fixes) + 1) if self.marked else 0
+        self.fix_number = (self.fix_number + 1) % (len(self.selected.fixes) + 1) if self.selected else 0
 
-    def switch_offenders(self) -> None:
+    def toggle_failing_only(self) -> None:
         """Toggle between failing nodes and all nodes."""
-        self.narrow(self.wanted, offending=not self.offending)
+        self.filter_nodes(self.filter_text, failing_only=not self.failing_only)
 
-    def narrow(self, wanted: str, *, offending: bool) -> None:
+    def filter_nodes(self, filter_text: str, *, failing_only: bool) -> None:
         """Filter the nodes by a text in their names, or to failing ones.
 
         The selected node stays selected if it is visible.
         """
-        selected, self.wanted, self.offending = self.marked, wanted, offending
-        self.shown = tuple(
+        selected, self.filter_text, self.failing_only = self.selected, filter_text, failing_only
+        self.visible_nodes = tuple(
             judged
             for judged in self.report.nodes
-            if wanted.lower() in report.name_of(judged.node).lower() and (not offending or report.offends(judged))
+            if filter_text.lower() in report.node_name(judged.node).lower()
+            and (not failing_only or report.is_failing(judged))
         )
-        self._mark(next((index for index, judged in enumerate(self.shown) if judged is selected), 0))
+        self._select(next((index for index, judged in enumerate(self.visible_nodes) if judged is selected), 0))
 
     def trace(self) -> Trace | None:
         """Return core's answer for the selected node, with the fix that is shown.
 
         None if core cannot resolve it.
         """
-        if self.marked is None or (self.fix is not None and self.fix.target is None):
+        if self.selected is None or (self.shown_fix is not None and self.shown_fix.target is None):
             return None
-        request = report.request_of(self.marked, self.report, self.fix.target if self.fix else None)
+        request = report.build_request(self.selected, self.report, self.shown_fix.target if self.shown_fix else None)
         try:
-            return answer(request) if request else None
+            return answer_request(request) if request else None
         except ShapeError:
             return None
 
-    def _mark(self, at: int) -> None:
-        if at != self.at or (self.fixed and not (self.marked and self.fixed <= len(self.marked.fixes))):
-            self.fixed = 0
-        self.at = at
+    def _select(self, index: int) -> None:
+        if index != self.index or (
+            self.fix_number and not (self.selected and self.fix_number <= len(self.selected.fixes))
+        ):
+            self.fix_number = 0
+        self.index = index
 
 
-class ModelScreen(Room[None]):
+class ModelScreen(HelpScreen[None]):
     """The nodes of one model, each with what another batch size does to it. A ! marks one that offends.
 
     safe: it runs, and the samples stay apart. only N=1: it runs at that size alone. swallows: the batch becomes part of
@@ -135,16 +138,16 @@ class ModelScreen(Room[None]):
         Binding("escape", "close_field", "close the field", show=False),
     ]
 
-    def __init__(self, report: report.Report, at: int, mend: Mend) -> None:
+    def __init__(self, report: report.Report, index: int, write_fixed: FixWriter) -> None:
         """Open with the node at an index selected; `write_fixed` writes the model."""
         super().__init__()
-        self.nodes = ModelList(report, at)
-        self.mend = mend
-        self.typing = ""
+        self.nodes = ModelList(report, index)
+        self.write_fixed = write_fixed
+        self.field_purpose = ""
 
     def compose(self) -> ComposeResult:
         """Compose the list beside the node, above a text field and the keys."""
-        yield Enlarge(id="enlarge")
+        yield SizeNotice(id="enlarge")
         with Vertical(id="all"):
             with Horizontal(id="model"):
                 yield Pane("nodes")
@@ -157,7 +160,7 @@ class ModelScreen(Room[None]):
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the description of the screen, and its keys."""
         about = " ".join((type(self).__doc__ or "").split())
-        return about, [*((key, "") for key in KEYS.split("  ")), ("q", "quit; escape closes the field"), EVERYWHERE[0]]
+        return about, [*((key, "") for key in KEYS.split("  ")), ("q", "quit; escape closes the field"), COMMON_KEYS[0]]
 
     def on_mount(self) -> None:
         """Focus the list."""
@@ -166,92 +169,92 @@ class ModelScreen(Room[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Request a larger terminal, or redraw for the new size."""
-        self.set_class(Enlarge.is_needed(event.size), "-small")
+        self.set_class(SizeNotice.is_needed(event.size), "-small")
 
     def show(self) -> None:
         """Draw the list and the selected node."""
-        self.query_one("#nodes", Pane).draw(partial(list_text, self.nodes))
-        self.query_one("#node", Pane).draw(partial(node_text, self.nodes))
+        self.query_one("#nodes", Pane).set_renderer(partial(list_text, self.nodes))
+        self.query_one("#node", Pane).set_renderer(partial(node_text, self.nodes))
 
-    def action_change(self, how: str, *given: int) -> None:
+    def action_change(self, method: str, *arguments: int) -> None:
         """Call a method of the list by name, and redraw."""
-        getattr(self.nodes, how)(*given)
+        getattr(self.nodes, method)(*arguments)
         self.show()
 
-    def action_page(self, by: int) -> None:
+    def action_page(self, pages: int) -> None:
         """Move the selection by a page."""
-        self.action_change("move", by * max(1, self.query_one("#nodes", Pane).size.height - 2))
+        self.action_change("move", pages * max(1, self.query_one("#nodes", Pane).size.height - 2))
 
-    def action_type(self, what: str) -> None:
+    def action_type(self, purpose: str) -> None:
         """Open the text field for a filter or a file name.
 
         Its focus is set before the next key is handled.
         """
-        self.typing = what
+        self.field_purpose = purpose
         field = self.query_one(TextField)
-        self.query_one("#asked", Static).update(FILTER if what == "filter" else WRITE)
+        self.query_one("#asked", Static).update(FILTER_PROMPT if purpose == "filter" else WRITE_PROMPT)
         self.query_one("#typed").display = True
-        field.value = self.nodes.wanted if what == "filter" else ""
+        field.value = self.nodes.filter_text if purpose == "filter" else ""
         self.set_focus(field)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable the keys that open the field while it is open."""
-        return action != "type" or not self.typing
+        return action != "type" or not self.field_purpose
 
     def action_close_field(self) -> None:
         """Close the field; a filter stays."""
-        self.typing = ""
+        self.field_purpose = ""
         self.query_one("#typed").display = False
         self.query_one("#nodes", Pane).focus()
         self.show()
 
     @on(Input.Changed)
-    def take_filter(self, event: Input.Changed) -> None:
+    def apply_filter(self, event: Input.Changed) -> None:
         """Apply the filter while it is typed."""
-        if self.typing == "filter":
-            self.nodes.narrow(event.value, offending=self.nodes.offending)
+        if self.field_purpose == "filter":
+            self.nodes.filter_nodes(event.value, failing_only=self.nodes.failing_only)
             self.show()
 
     @on(Input.Submitted)
-    def take_answer(self, event: Input.Submitted) -> None:
+    def submit_field(self, event: Input.Submitted) -> None:
         """Write the model to the typed path, or close the field and keep the filter."""
-        if self.typing == "write" and event.value.strip():
-            self.notify(visible(event.value.strip()), title="writing, and proving", markup=False)
-            self.run_worker(partial(self.write, event.value.strip()), thread=True, exclusive=True)
+        if self.field_purpose == "write" and event.value.strip():
+            self.notify(escape_unprintable(event.value.strip()), title="writing, and proving", markup=False)
+            self.run_worker(partial(self.write_model, event.value.strip()), thread=True, exclusive=True)
         self.action_close_field()
 
-    def write(self, path: str) -> None:
+    def write_model(self, path: str) -> None:
         """Write the fixed model, and show a notification about the result."""
         try:
-            text, title, severity = "\n".join(_few(self.mend(path))), "mended", "information"
+            text, title, severity = "\n".join(_limit_lines(self.write_fixed(path))), "mended", "information"
         except ShapeError as error:
-            text = visible(str(error.problem)).replace("--force writes over it", "type another name")
+            text = escape_unprintable(str(error.problem)).replace("--force writes over it", "type another name")
             title, severity = "not written", "error"
         self.app.call_from_thread(self.notify, text, title=title, severity=severity, markup=False, timeout=20)
 
 
 def list_text(nodes: ModelList, width: int, height: int) -> Text:
     """Render the rows around the selected node, below a title."""
-    failing_count = sum(map(report.offends, nodes.report.nodes))
-    name = visible(nodes.report.model.replace("\\", "/").rpartition("/")[2])
-    lines = [Text(_fitted(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
-    rows = rows_around(nodes.at, len(nodes.shown), height - 1)
-    lines += [_row(nodes.shown[index], width, marked=index == nodes.at) for index in rows]
-    return Text("\n").join(lines if nodes.shown else [*lines, Text("none is shown", "dim")])
+    failing_count = sum(map(report.is_failing, nodes.report.nodes))
+    name = escape_unprintable(nodes.report.model.replace("\\", "/").rpartition("/")[2])
+    lines = [Text(_fit_width(f"{name}  {failing_count} of {len(nodes.report.nodes)} offend", width), "bold")]
+    rows = rows_around(nodes.index, len(nodes.visible_nodes), height - 1)
+    lines += [_node_row(nodes.visible_nodes[index], width, selected=index == nodes.index) for index in rows]
+    return Text("\n").join(lines if nodes.visible_nodes else [*lines, Text("none is shown", "dim")])
 
 
-def _row(judged: report.Judged, width: int, *, marked: bool) -> Text:
+def _node_row(judged: report.JudgedNode, width: int, *, selected: bool) -> Text:
     """Render a node as one line: its name and its output shape."""
-    shape = visible(report.shape_words(judged.output))
+    shape = escape_unprintable(report.format_shape(judged.output))
     name_width = max(8, width - 3 - min(len(shape), width // 2) - 2)
-    is_failing = report.offends(judged)
-    name = _fitted(visible(report.name_of(judged.node)), name_width)
-    text = f"{MARKED if marked else ' '}{OFFENDS if is_failing else '  '}{name}  {shape}"
-    return Text(_fitted(text, width), f"{'bold red' if is_failing else ''}{' reverse' if marked else ''}".strip())
+    is_failing = report.is_failing(judged)
+    name = _fit_width(escape_unprintable(report.node_name(judged.node)), name_width)
+    text = f"{SELECTED_SIGN if selected else ' '}{FAILING_SIGN if is_failing else '  '}{name}  {shape}"
+    return Text(_fit_width(text, width), f"{'bold red' if is_failing else ''}{' reverse' if selected else ''}".strip())
 
 
-def _fitted(text: str, width: int) -> str:
-    return set_cell_size(_short(text, width), width)
+def _fit_width(text: str, width: int) -> str:
+    return set_cell_size(_shorten_start(text, width), width)
 
 
 def node_text(nodes: ModelList, width: int, height: int) -> Text:
@@ -259,16 +262,19 @@ def node_text(nodes: ModelList, width: int, height: int) -> Text:
 
     The flow is that of the node with the fix that is shown.
     """
-    judged = nodes.marked
+    judged = nodes.selected
     if judged is None:
         return Text()
-    head = f"{_short(visible(report.name_of(judged.node)), width // 2)}  {report.verdict_words(judged, nodes.report)}"
-    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.offends(judged) else "bold")]
-    target = "" if judged.target is None else report.shape_words(judged.target)
-    target = report.fix_words(nodes.fix) if nodes.fix else target
+    head = f"{_shorten_start(escape_unprintable(report.node_name(judged.node)), width // 2)}  {report.format_verdict(judged, nodes.report)}"
+    lines = [Text(set_cell_size(head, width).rstrip(), "bold red" if report.is_failing(judged) else "bold")]
+    target = "" if judged.target is None else report.format_shape(judged.target)
+    target = report.format_fix(nodes.shown_fix) if nodes.shown_fix else target
     lines.append(Text(clip(f"{judged.node.op} {target}".rstrip(), width, UNICODE)))
-    reason = (nodes.fix and report.assumed_words(nodes.fix)) or judged.why
-    below = [*map(Text, few_lines(visible(reason), width, MOST_WORDS)), *_fix_lines(nodes, judged, width)]
+    reason = (nodes.shown_fix and report.format_assumption(nodes.shown_fix)) or judged.why
+    below = [
+        *map(Text, wrap_lines(escape_unprintable(reason), width, MAX_REASON_LINES)),
+        *_fix_lines(nodes, judged, width),
+    ]
     picture = _picture(nodes, width, max(3, height - len(lines) - len(below) - 2))
     return Text("\n").join([*lines, Text(), *picture.split("\n"), Text(), *below])
 
@@ -277,26 +283,26 @@ def _picture(nodes: ModelList, width: int, height: int) -> Text:
     """Render the flow of core's answer, or the reason why there is none."""
     trace = nodes.trace()
     if trace is None:
-        why = "the model computes the target then" if nodes.fix else "a shape is not known"
+        why = "the model computes the target then" if nodes.shown_fix else "a shape is not known"
         return Text(clip(f"no picture: {why}", width, UNICODE), "dim")
-    return flow(trace, width=width, height=height)
+    return draw_flow(trace, width=width, height=height)
 
 
-def _fix_lines(nodes: ModelList, judged: report.Judged, width: int) -> list[Text]:
+def _fix_lines(nodes: ModelList, judged: report.JudgedNode, width: int) -> list[Text]:
     """Render a line for each fix; the one that is shown is bold and marked."""
-    lines, signs = [], {1: "f", nodes.fixed: MARKED}
+    lines, signs = [], {1: "f", nodes.fix_number: SELECTED_SIGN}
     for number, fix in enumerate(judged.fixes, 1):
-        line = "  ".join(filter(None, (signs.get(number, " "), report.fix_words(fix), fix.how)))
-        lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fixed == number else ""))
+        line = "  ".join(filter(None, (signs.get(number, " "), report.format_fix(fix), fix.effect)))
+        lines.append(Text(clip(line, width, UNICODE), "bold" if nodes.fix_number == number else ""))
     return lines
 
 
-def _short(text: str, width: int) -> str:
+def _shorten_start(text: str, width: int) -> str:
     """Shorten a text to its end, because names of nodes have common prefixes."""
     return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
 
 
-def _few(lines: list[str]) -> list[str]:
+def _limit_lines(lines: list[str]) -> list[str]:
     """Return the first lines and the last one, with a count of those left out."""
-    excess = len(lines) - MOST_TOLD
-    return lines if excess <= 0 else [*lines[: MOST_TOLD - 2], f"and {excess + 1} more", lines[-1]]
+    excess = len(lines) - MAX_NOTICE_LINES
+    return lines if excess <= 0 else [*lines[: MAX_NOTICE_LINES - 2], f"and {excess + 1} more", lines[-1]]

@@ -7,17 +7,17 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from shapecalc.core import ask, commands
-from shapecalc.core.answers import NONE, Chain, Request, Trace
-from shapecalc.core.dialects.base import Dialect, element_type
-from shapecalc.core.fixing import STILL, Fix, answer_chain, fixes
-from shapecalc.core.fixing import answer as answer_request
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.dialects.base import Dialect, parse_element_type
+from shapecalc.core.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
+from shapecalc.core.fixing import answer_request as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, misuse
+from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, replace
-from shapecalc.core.resolve import ask_chain, resolve_chain
-from shapecalc.core.text import brief, is_file, read_shape, shape_text, suggestion
-from shapecalc.core.values import read_sizes
+from shapecalc.core.resolve import make_chain_requests, resolve_chain
+from shapecalc.core.text import is_file_argument, parse_shape, shape_text, suggestion, truncate
+from shapecalc.core.values import parse_sizes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,25 +27,25 @@ CHAIN = "chain"
 """The pseudo-op of a chain."""
 EQUIV = "equiv"
 """The command that compares a chain with another."""
-ASKABLE = (*OPS, CHAIN)
+QUESTION_OPS = (*OPS, CHAIN)
 """The ops and pseudo-ops of questions."""
-SAME = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
+EQUIVALENT_FIELDS = {"to": "target", "target": "to", "first": "perm", "perm": "first"}
 """Fields of different ops with the same meaning."""
-ENDINGS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
+COMPLETIONS = ("1", "]", ")", "}", "1]", "1)", "1}", "*1", "])", "1])", "'")
 """Possible completions of a partial text.
 
 If one of them makes it valid, it is not an error yet.
 """
-MOST_VALUES = 2
+MAX_STAGE_VALUES = 2
 """The maximum number of required values of a stage."""
-CLOSED = "a served app opens no files and writes none"
-SETTINGS = {
+FILES_CLOSED_MESSAGE = "a served app opens no files and writes none"
+SETTING_DESCRIPTIONS = {
     "opset": "the version of ONNX's operators to follow",
     "dtype": "the type of the elements, in the spelling of the framework",
     "where": "sizes for names: N=8,C=3",
 }
 """Descriptions of the settings that are typed."""
-SWITCH_WORDS = {None: "as the dialect has it", True: "on", False: "off"}
+SWITCH_DESCRIPTIONS = {None: "as the dialect has it", True: "on", False: "off"}
 """Descriptions of the settings of a switch."""
 _files_are_open = True
 """Whether this process may open input files."""
@@ -56,7 +56,7 @@ class Question(Record):
 
     op: str
     texts: Mapping[str, str]
-    settings: Mapping[str, object] = NONE
+    settings: Mapping[str, object] = EMPTY_DICT
     """The options that every op has, set outside the fields."""
     second_chain: str = ""
     """The text of the chain to compare with; empty if there is none."""
@@ -67,22 +67,22 @@ class Question(Record):
         return self.op == CHAIN
 
     @property
-    def row(self) -> Dialect:
+    def dialect_rules(self) -> Dialect:
         """The dialect that applies.
 
         Raises `ShapeError` (usage) if the settings name an unknown one.
         """
-        return ask.dialect_called(str(self.settings.get("dialect") or ask.default_dialect(self.op)))
+        return ask.lookup_dialect(str(self.settings.get("dialect") or ask.default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
         """The name of the dialect that applies."""
-        return self.row.name
+        return self.dialect_rules.name
 
     @property
     def switch(self) -> str | None:
         """The name of the op's switch in this dialect; None if it has none."""
-        return None if self.is_chain else ask.switch_name(OPS[self.op], self.row)
+        return None if self.is_chain else ask.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -95,11 +95,16 @@ class Question(Record):
         """
         if self.is_chain:
             return ("input", "stages")
-        op, row = OPS[self.op], self.row
+        op, row = OPS[self.op], self.dialect_rules
         operator = operator_of(op, row)
         params = (*op.params, *(operator.params if operator else ()))
-        unsupported = [name for name, since in (operator.since if operator else NONE).items() if since is None]
-        return ("input", *(param.name for param in params if param.is_taken_by(row) and param.name not in unsupported))
+        unsupported = [
+            name for name, since in (operator.params_since if operator else EMPTY_DICT).items() if since is None
+        ]
+        return (
+            "input",
+            *(param.name for param in params if param.is_supported_by(row) and param.name not in unsupported),
+        )
 
     @property
     def filled_texts(self) -> dict[str, str]:
@@ -116,18 +121,18 @@ class Question(Record):
         Texts are kept, also those without a field in the new op. A field of the same meaning takes over a shape or a
         perm. The dialect is kept if it has the op.
 
-        >>> question_of(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
+        >>> question_from_words(["shuffle", "2,3", "--to", "6"]).with_op("reshape").texts["target"]
         '6'
         """
         texts = {**self.texts}
         for name in Question(op, {}).fields:
-            if not texts.get(name) and name in SAME:
-                texts[name] = texts.get(SAME[name], "")
+            if not texts.get(name) and name in EQUIVALENT_FIELDS:
+                texts[name] = texts.get(EQUIVALENT_FIELDS[name], "")
         changed = replace(self, op=op, texts=texts)
         if changed.is_chain:
             return changed
         dialect = self.settings.get("dialect")
-        has_op = dialect is not None and operator_of(OPS[op], self.row) is not None
+        has_op = dialect is not None and operator_of(OPS[op], self.dialect_rules) is not None
         return changed.with_setting("dialect", dialect if has_op else None)
 
     def with_setting(self, name: str, value: object) -> Question:
@@ -139,69 +144,71 @@ class Question(Record):
             value = None
         others = {key: kept for key, kept in self.settings.items() if key != name}
         setting = {} if value is None else {name: value}
-        settings = ask.with_defaults(self.op, others, setting) if name == "dialect" else {**others, **setting}
+        settings = ask.apply_defaults(self.op, others, setting) if name == "dialect" else {**others, **setting}
         return replace(self, settings=settings)
 
 
-class Result(Record):
+class QuestionResult(Record):
     """The result of a question: an answer, a problem, or both."""
 
     __slots__ = ("__dict__",)
 
     answer: Trace | Chain | None
     problem: Problem | None
-    typing: bool = False
+    is_incomplete: bool = False
     """Whether typing more text in the focused field can make the question valid."""
     source: Source | None = None
     """The file of the input; None if there is none."""
 
     @cached_property
-    def fix(self) -> tuple[int, Fix | None]:
+    def first_fix(self) -> tuple[int, Fix | None]:
         """The first fix, with the index of its stage; None if there is no small change."""
         traces = [*enumerate(self.answer.traces)] if self.answer is not None else []
         if self.problem is not None:
             traces = traces[-1:]
         is_single_op = self.answer is not None and self.answer.op != "chain"  # the input of a stage cannot be changed
         candidates = (
-            (index, fix) for index, trace in traces for fix in fixes(trace) if is_single_op or fix.name != "input"
+            (index, fix) for index, trace in traces for fix in find_fixes(trace) if is_single_op or fix.name != "input"
         )
         return next(candidates, (0, None))
 
 
-FIRST = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
+FIRST_QUESTION = Question("shuffle", {"input": "2,3,4", "first": "1,0,2", "to": "0,-1", "second": ""})
 """The initial question: a transpose, a copied 0 and a -1."""
 
 
-def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> Question:
+def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = EMPTY_DICT) -> Question:
     """Return the question of a command line.
 
     Raises `ShapeError` (usage) if it is invalid.
 
     `defaults` apply to options that the line does not set.
 
-    >>> question_of(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).settings
+    >>> question_from_words(["reshape", "2,3,4", "0,-1", "--opset", "13"], {"dialect": "onnxruntime", "opset": 9}).switch_settings
     {'dialect': 'onnxruntime', 'opset': '13'}
     """
     if not words:
-        return FIRST
+        return FIRST_QUESTION
     if words[0] == CHAIN:
         return _chain_question(words[1:], defaults)
     if words[0] == EQUIV:
         if len(words) != 3:
-            raise misuse("equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'")
-        return replace(_chain_question(words[1:2], defaults), second_chain=_with_defaults(words[2], defaults))
-    words = commands.respelled(words)
-    if words[0] not in OPS and words[0] not in commands.ELSEWHERE:
-        first_words = (*ASKABLE, EQUIV)
+            raise usage_error(
+                "equiv takes two chains here, and nothing else", "write equiv 'INPUT | OP ...' '| OP ...'"
+            )
+        return replace(_chain_question(words[1:2], defaults), second_chain=_write_defaults(words[2], defaults))
+    words = commands.resolve_aliases(words)
+    if words[0] not in OPS and words[0] not in commands.UNSUPPORTED_OPS:
+        first_words = (*QUESTION_OPS, EQUIV)
         if words[0].isidentifier() and (len(words) == 1 or get_close_matches(words[0], first_words)):
-            raise misuse(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
+            raise usage_error(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
         words = ["reshape", *words]
     typed = commands.read_stage(words, with_input=True)
-    options = ask.with_defaults(typed.op, defaults, typed.options)
-    settings = {name: value for name, value in options.items() if name in ask.common_options()}
+    options = ask.apply_defaults(typed.op, defaults, typed.options)
+    settings = {name: value for name, value in options.items() if name in ask.common_option_names()}
     if "dialect" in settings:
-        settings["dialect"] = ask.dialect_called(str(settings["dialect"])).name
-    op_options = ((name, value) for name, value in typed.options.items() if name not in ask.common_options())
+        settings["dialect"] = ask.lookup_dialect(str(settings["dialect"])).name
+    op_options = ((name, value) for name, value in typed.options.items() if name not in ask.common_option_names())
     texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in op_options}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
@@ -209,11 +216,11 @@ def question_of(words: Sequence[str], defaults: Mapping[str, object] = NONE) -> 
 def _chain_question(words: Sequence[str], defaults: Mapping[str, object]) -> Question:
     """Return the question of a chain: `'INPUT | OP ... | OP ...' [--where SIZES]`."""
     text, settings = commands.read_chain_words(words) if words else ("", {})
-    shape, _, stages = _with_defaults(text, defaults).partition("|")
+    shape, _, stages = _write_defaults(text, defaults).partition("|")
     return Question(CHAIN, {"input": shape.strip(), "stages": stages.strip()}, settings)
 
 
-def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
+def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
     """Write the defaults of a chain's stages into its text.
 
     An invalid text is returned unchanged.
@@ -224,21 +231,21 @@ def _with_defaults(text: str, defaults: Mapping[str, object]) -> str:
         return text
     if not stages:
         return text
-    stage_texts = [commands.stage_text(op, options) for op, options in ask.chain_with_options(stages, {}, defaults)]
+    stage_texts = [commands.stage_text(op, options) for op, options in ask.apply_chain_options(stages, {}, defaults)]
     return " | ".join([shape, *stage_texts]).strip()
 
 
-def command(question: Question, answer: Trace | Chain | None) -> str:
+def question_command(question: Question, answer: Trace | Chain | None) -> str:
     """Return the command line of a question.
 
     It is as typed if there is no answer, or for a file or named sizes.
 
-    >>> command(FIRST, None)
+    >>> question_command(FIRST_QUESTION, None)
     'shapecalc shuffle 2,3,4 --first 1,0,2 --to 0,-1'
     """
     from shlex import join
 
-    as_typed = "where" in question.settings or is_file(question.texts.get("input", ""))
+    as_typed = "where" in question.settings or is_file_argument(question.texts.get("input", ""))
     if answer is not None and not as_typed and not (question.is_chain and answer.problem):
         return commands.command_line(answer)
     texts: dict[str, object] = {name: text for name in question.fields if (text := question.texts.get(name, ""))}
@@ -255,7 +262,7 @@ def may_open_files() -> bool:
     return _files_are_open
 
 
-def close_files() -> None:
+def disable_files() -> None:
     """Prevent this process from opening files, wherever their names come from."""
     global _files_are_open
     _files_are_open = False
@@ -266,11 +273,11 @@ def open_source(text: str) -> Source | None:
 
     Returns None if the input is not a file. Raises `ShapeError` (file).
     """
-    if not is_file(text):
+    if not is_file_argument(text):
         return None
     if not _files_are_open:
         hint = "write the shape itself, such as 2,3,4"
-        raise ShapeError(Problem(FILE, CLOSED, hint, argument="input"))
+        raise ShapeError(Problem(FILE, FILES_CLOSED_MESSAGE, hint, argument="input"))
     from shapecalc.engine import arrays
 
     try:
@@ -279,7 +286,7 @@ def open_source(text: str) -> Source | None:
         raise ShapeError(Problem(FILE, str(error), argument="input")) from None
 
 
-def answer_question(question: Question, focused: str | None = None) -> Result:
+def answer_question(question: Question, focused_field: str | None = None) -> QuestionResult:
     """Return the result of a question; `focused_field` is the field that is being edited.
 
     >>> answer_question(Question("reshape", {"input": "2,3,4", "target": "0,-"}), "target").typing
@@ -295,9 +302,13 @@ def answer_question(question: Question, focused: str | None = None) -> Result:
         if question.is_chain and "stages" not in question.filled_texts:
             answer = answer_chain(requests[0].input, (), {})
     except ShapeError as error:
-        typing = error.problem.rule == USAGE and focused is not None and _is_half_typed(question, focused, source)
-        return Result(None, error.problem, typing, source)
-    return Result(answer, answer.problem, False, source)
+        typing = (
+            error.problem.rule == USAGE
+            and focused_field is not None
+            and _can_be_completed(question, focused_field, source)
+        )
+        return QuestionResult(None, error.problem, typing, source)
+    return QuestionResult(answer, answer.problem, False, source)
 
 
 def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
@@ -307,26 +318,30 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
     """
     texts = question.filled_texts
     if "input" not in texts:
-        raise misuse("an input shape is missing", "write one, such as 2,3,4", argument="input")
+        raise usage_error("an input shape is missing", "write one, such as 2,3,4", argument="input")
     typed = texts.pop("input")
     shape = shape_text(source.shape) if source else typed
     if question.is_chain:
         where = question.settings.get("where")
         _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
-        return ask_chain(shape, stages or STILL, {} if where is None else read_sizes(str(where)))
-    return (ask.ask(question.op, shape, {**_type_of(source, question), **texts, **question.settings}),)
+        return make_chain_requests(shape, stages or IDENTITY_STAGES, {} if where is None else parse_sizes(str(where)))
+    return (ask.make_request(question.op, shape, {**_dtype_option(source, question), **texts, **question.settings}),)
 
 
-def _type_of(source: Source | None, question: Question) -> dict[str, object]:
+def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
     """Return the dtype option of a file's element type.
 
     It is empty if the dialect does not know the type.
     """
-    dtype = element_type(source.dtype, question.row) if source and source.dtype and not question.is_chain else None
+    dtype = (
+        parse_element_type(source.dtype, question.dialect_rules)
+        if source and source.dtype and not question.is_chain
+        else None
+    )
     return {"dtype": dtype} if dtype else {}
 
 
-def without_file(question: Question) -> Question:
+def replace_file(question: Question) -> Question:
     """Replace a file's name by its shape and element type.
 
     The file is then read once. Raises `ShapeError` (file) if the file cannot be used.
@@ -334,47 +349,48 @@ def without_file(question: Question) -> Question:
     source = open_source(question.texts.get("input", ""))
     if source is None:
         return question
-    typed = replace(question, settings={**_type_of(source, question), **question.settings})
+    typed = replace(question, settings={**_dtype_option(source, question), **question.settings})
     return typed.with_text("input", shape_text(source.shape))
 
 
-def _is_half_typed(question: Question, focused: str, source: Source | None) -> bool:
+def _can_be_completed(question: Question, focused_field: str, source: Source | None) -> bool:
     """Return whether more text in a field can make the question valid.
 
     A text that may become a file name also counts.
     """
-    text = question.texts.get(focused, "")
-    if focused == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
+    text = question.texts.get(focused_field, "")
+    if focused_field == "input" and {*text} & {".", "/"} and any(map(str.isalpha, text)):
         return True
-    for completed in (*(text + ending for ending in ENDINGS), *_words_starting(question, focused, text)):
+    for completed in (
+        *(text + ending for ending in COMPLETIONS),
+        *_matching_completions(question, focused_field, text),
+    ):
         try:
-            _requests(question.with_text(focused, completed), None if focused == "input" else source)
+            _requests(question.with_text(focused_field, completed), None if focused_field == "input" else source)
         except ShapeError:
             continue
         return True
     return False
 
 
-def _words_starting(question: Question, focused: str, text: str) -> list[str]:
+def _matching_completions(question: Question, focused_field: str, text: str) -> list[str]:
     """Return the completions of a field's text by ops or choice words."""
     if question.is_chain:
         word = text.rpartition("|")[2].lstrip()
-        ops = [op for op in OPS if focused == "stages" and op.startswith(word)]
-        return [text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MOST_VALUES + 1)]
-    words = (word for param in params_of(OPS[question.op]) if param.name == focused for word in param.words)
+        ops = [op for op in OPS if focused_field == "stages" and op.startswith(word)]
+        return [text + op.removeprefix(word) + " 1" * values for op in ops for values in range(MAX_STAGE_VALUES + 1)]
+    words = (word for param in params_of(OPS[question.op]) if param.name == focused_field for word in param.choices)
     return [word for word in words if word.lower().startswith(text.strip().lower())]
 
 
-def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
+def problem_span(question: Question, result: QuestionResult) -> tuple[str, int, int] | None:
     """Return the field and the span that a problem points at.
 
     Returns None if it is not about a field.
     """
     if (problem := result.problem) is None:
         return None
-    if question.is_chain and (
-        stages_span := _caret_in_stages(question.texts.get("stages", ""), result.answer, problem)
-    ):
+    if question.is_chain and (stages_span := _stages_span(question.texts.get("stages", ""), result.answer, problem)):
         return stages_span
     name = "stages" if question.is_chain and problem.argument != "input" else problem.argument
     if name not in question.fields:
@@ -384,13 +400,13 @@ def caret(question: Question, result: Result) -> tuple[str, int, int] | None:
     return name, start, max(start + 1, stop)
 
 
-def _caret_in_stages(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
+def _stages_span(stages: str, answer: Trace | Chain | None, problem: Problem) -> tuple[str, int, int] | None:
     """Return the span in the stages that a problem points at.
 
     Returns None if it is not about a stage.
     """
     try:
-        number = commands.unreadable_stage(stages) if answer is None else len(answer.traces) - 1
+        number = commands.find_unreadable_stage(stages) if answer is None else len(answer.traces) - 1
         of_input = problem.argument == "input" and (answer is None or number == 0)
         if number is None or of_input:
             return None
@@ -406,35 +422,35 @@ def element_reader(source: Source | None) -> Callable[[tuple[int, ...]], object]
     """
     if source is None:
         return None
-    from shapecalc.engine.arrays import FileError, elements_at
+    from shapecalc.engine.arrays import FileError, read_elements
 
-    def element(index: tuple[int, ...]) -> object:
+    def read_element(index: tuple[int, ...]) -> object:
         try:
-            return elements_at(source, index)[()]
+            return read_elements(source, index)[()]
         except FileError:
             return "?"
 
-    return element
+    return read_element
 
 
-def chain_of(text: str, question: Question) -> tuple[Question, Sequence[str]]:
+def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[str]]:
     """Return the chain of pasted code, with notes on its interpretation.
 
     Its input is that of the question. Raises `ShapeError`: usage if the input or the code is invalid, file if the input
     cannot be used.
 
-    >>> chain, notes = chain_of("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
+    >>> chain, notes = chain_from_code("x.view(N, -1).t()", Question("reshape", {"input": "N,3,4"}))
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.core.code import cleaned, read_code  # imported late: it imports Python's parser
+    from shapecalc.core.code import normalize_pasted_code, read_code  # imported late: it imports Python's parser
 
-    code = cleaned(text)
+    code = normalize_pasted_code(text)
     typed = question.texts.get("input", "")
     source = open_source(typed)
-    shape = source.shape if source else read_shape(typed)
+    shape = source.shape if source else parse_shape(typed)
     code_chain = read_code(code, {"": shape})
     if not code_chain.stages:
-        raise misuse("the code does nothing to the tensor")
-    stages = commands.chain_text(answer_chain(code_chain.shape, code_chain.stages, {})).partition("|")[2].strip()
-    return Question(CHAIN, {"input": typed, "stages": stages}), (brief(code), *code_chain.notes)
+        raise usage_error("the code does nothing to the tensor")
+    stages = commands.chain_text(answer_chain(code_chain.input_shape, code_chain.stages, {})).partition("|")[2].strip()
+    return Question(CHAIN, {"input": typed, "stages": stages}), (truncate(code), *code_chain.notes)

@@ -16,17 +16,17 @@ from threading import Thread
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
 from shapecalc.teaching.lessons import Course
-from shapecalc.tui.question import Question, close_files, without_file
+from shapecalc.tui.question import Question, disable_files, replace_file
 
-LARGEST = 1 << 29
+MAX_MEMORY_BYTES = 1 << 29
 """The memory limit of an app in bytes."""
-CPU, MINUTE = 30, 60
+CPU_SECONDS, CPU_PERIOD_SECONDS = 30, 60
 """The CPU seconds that an app may use per period, and the period in seconds."""
-LONGEST_COURSE = 100_000
+MAX_COURSE_BYTES = 100_000
 """The largest course in bytes; systems limit the size of a process argument."""
 
 
-def command_of(question: Question, course: Course | None = None) -> list[str]:
+def app_command(question: Question, course: Course | None = None) -> list[str]:
     """Return the command that opens an app at a question.
 
     The question has the shape in its file instead of the file name. With a course, the app opens with its lessons,
@@ -34,10 +34,10 @@ def command_of(question: Question, course: Course | None = None) -> list[str]:
 
     Raises `ShapeError` (file) if the file cannot be used, or if the course is too long for an argument.
     """
-    question_json = json.dumps([*fields(without_file(question)).values()])
+    question_json = json.dumps([*fields(replace_file(question)).values()])
     lessons = "" if course is None else json.dumps(course.without_notes().as_json(), ensure_ascii=False)
-    if len(lessons.encode()) > LONGEST_COURSE:
-        raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {LONGEST_COURSE} bytes are the most"))
+    if len(lessons.encode()) > MAX_COURSE_BYTES:
+        raise ShapeError(Problem(FILE, f"the lessons are too long to be served: {MAX_COURSE_BYTES} bytes are the most"))
     return [sys.executable, "-P", "-m", __name__, question_json, lessons]
 
 
@@ -53,13 +53,13 @@ def limit_process() -> None:
         import resource
     except ImportError:
         return
-    for name, most in (("RLIMIT_AS", LARGEST), ("RLIMIT_FSIZE", 0), ("RLIMIT_CORE", 0)):
+    for name, most in (("RLIMIT_AS", MAX_MEMORY_BYTES), ("RLIMIT_FSIZE", 0), ("RLIMIT_CORE", 0)):
         with suppress(AttributeError, OSError, ValueError):
             resource.setrlimit(getattr(resource, name), (most, most))
-    Thread(target=_allow_cpu, daemon=True).start()
+    Thread(target=_renew_cpu_limit, daemon=True).start()
 
 
-def _allow_cpu() -> None:
+def _renew_cpu_limit() -> None:
     """Renew the CPU limit of this process every minute.
 
     The system kills the process at the limit.
@@ -68,20 +68,20 @@ def _allow_cpu() -> None:
 
     while True:
         with suppress(OSError, ValueError):
-            setrlimit(RLIMIT_CPU, (int(time.process_time()) + CPU, getrlimit(RLIMIT_CPU)[1]))
-        time.sleep(MINUTE)
+            setrlimit(RLIMIT_CPU, (int(time.process_time()) + CPU_SECONDS, getrlimit(RLIMIT_CPU)[1]))
+        time.sleep(CPU_PERIOD_SECONDS)
 
 
 def main() -> None:
     """Run the app for one visitor until it exits or the server dies."""
     limit_process()
-    close_files()
-    from shapecalc.tui.served_app import ServedApp, opening
+    disable_files()
+    from shapecalc.tui.served_app import ServedApp, opening_question
 
     question, course = sys.argv[1:]
     link = json.loads(os.environ["SHAPECALC_LINK"])
-    lessons = Course.of_json(json.loads(course)) if course else None
-    ServedApp(*opening(json.loads(question), link), course=lessons).run()
+    lessons = Course.from_json(json.loads(course)) if course else None
+    ServedApp(*opening_question(json.loads(question), link), course=lessons).run()
 
 
 if __name__ == "__main__":

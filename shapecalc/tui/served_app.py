@@ -10,31 +10,31 @@ from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.text import is_file, split, visible
+from shapecalc.core.text import escape_unprintable, is_file_argument, split_unbracketed
 from shapecalc.teaching.lessons import Course
 from shapecalc.teaching.progress import VisitorProgress
-from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
+from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
 from shapecalc.tui.explore import Explore
-from shapecalc.tui.question import Question, answer_question, question_of
+from shapecalc.tui.question import Question, answer_question, question_from_words
 
 PROGRAM = "shapecalc"
-LONGEST = 2000
+MAX_LINKED_QUESTION = 2000
 """The longest question in a link, in characters; servers accept addresses of about 8000 bytes."""
 
 
-def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
+def parse_link(ask: str, step: str) -> tuple[Question, int | None]:
     """Return the question in a link, and its step from 0, or None.
 
     Raises `ShapeError`: usage if the question cannot be parsed, file if it names a file.
 
-    >>> question, step = linked_question("shapecalc reshape 2,3,4 0,-1", "2")
+    >>> question, step = parse_link("shapecalc reshape 2,3,4 0,-1", "2")
     >>> question.texts["target"], step
     ('0,-1', 1)
     """
-    words = split(ask)
-    question = question_of(words[1:] if words[:1] == [PROGRAM] else words)
+    words = split_unbracketed(ask)
+    question = question_from_words(words[1:] if words[:1] == [PROGRAM] else words)
     shapes = (*question.texts.values(), question.second_chain.partition("|")[0])
-    if any(is_file(text.strip()) for text in shapes):
+    if any(is_file_argument(text.strip()) for text in shapes):
         raise ShapeError(Problem(FILE, "a link may not name a file", "write the shape itself, such as 2,3,4"))
     result = answer_question(question)
     if result.answer is None and result.problem is not None:
@@ -43,26 +43,26 @@ def linked_question(ask: str, step: str) -> tuple[Question, int | None]:
     return question, int(number) - 1 if number.isascii() and number.isdigit() and len(number) <= 5 else None
 
 
-def link_of(line: str, at: int) -> dict[str, str]:
+def build_link(line: str, step: int) -> dict[str, str]:
     """Return the link to a question and its step; empty if the question is too long.
 
-    >>> link_of("shapecalc reshape 2,3,4 0,-1", 1)
+    >>> build_link("shapecalc reshape 2,3,4 0,-1", 1)
     {'ask': 'reshape 2,3,4 0,-1', 'step': '2'}
     """
-    return {} if len(line) > LONGEST else {"ask": line.removeprefix(f"{PROGRAM} "), "step": str(at + 1)}
+    return {} if len(line) > MAX_LINKED_QUESTION else {"ask": line.removeprefix(f"{PROGRAM} "), "step": str(step + 1)}
 
 
-def opening(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
+def opening_question(fields: list[Any], link: list[str] | None = None) -> tuple[Question, int | None, str]:
     """Return the question and step to open with, and the error of an invalid link.
 
-    >>> question, step, complaint = opening(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
+    >>> question, step, complaint = opening_question(["reshape", {"input": "2,3"}], ["x.npy -1", "1"])
     >>> question.texts["input"], step, complaint
     ('2,3', 0, 'a link may not name a file')
     """
     try:
-        return (*linked_question(*link), "") if link else (Question(*fields), 0, "")
+        return (*parse_link(*link), "") if link else (Question(*fields), 0, "")
     except ShapeError as error:
-        return Question(*fields), 0, visible(error.problem.message)
+        return Question(*fields), 0, escape_unprintable(error.problem.message)
 
 
 class ServedApp(ShapecalcApp):
@@ -72,24 +72,24 @@ class ServedApp(ShapecalcApp):
     """
 
     def __init__(
-        self, question: Question, step: int | None = 0, complaint: str = "", course: Course | None = None
+        self, question: Question, step: int | None = 0, link_error: str = "", course: Course | None = None
     ) -> None:
         """Open with a question at a step, and show the error of an invalid link.
 
         With a `course`, its lessons are open.
         """
         super().__init__(
-            question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NOWHERE)
+            question, step, lesson=course is not None, progress=VisitorProgress(), user_file=UserFile(NO_FILE)
         )
         self.explore.course = course
         self.driver_class = PipeDriver
-        self.complaint = complaint
+        self.link_error = link_error
         self._link: dict[str, str] = {}
 
     def on_ready(self) -> None:
         """Show the error of the link."""
-        if self.complaint:
-            self.notify(self.complaint, title="the link is not followed", severity="error", markup=False)
+        if self.link_error:
+            self.notify(self.link_error, title="the link is not followed", severity="error", markup=False)
 
     @on(Explore.QuestionShown)
     def send_link(self, shown: Explore.QuestionShown) -> None:
@@ -97,8 +97,8 @@ class ServedApp(ShapecalcApp):
 
         A link names no file.
         """
-        link = link_of(shown.line, shown.at)
-        if link and not shown.for_good and link != self._link and isinstance(self._driver, PipeDriver):
+        link = build_link(shown.line, shown.step)
+        if link and not shown.is_final and link != self._link and isinstance(self._driver, PipeDriver):
             self._link = link
             self._driver.write_meta({"type": "link", **link})
 

@@ -11,32 +11,35 @@ from math import prod
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import stage_line
-from shapecalc.core.dims import Dim, all_known
-from shapecalc.core.fixing import Fix, apply
-from shapecalc.core.mistakes import Mistake, mistake_of, twin_of
+from shapecalc.core.dims import Dim, is_concrete
+from shapecalc.core.fixing import Fix, apply_fix
+from shapecalc.core.mistakes import Mistake, explain_prediction, find_same_shape_mistake
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_dims, split
+from shapecalc.core.text import parse_dims, split_unbracketed
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
 from shapecalc.view.grid import journey_of
-from shapecalc.view.hints import Hint, hint_of, is_said, is_worth_asking
-from shapecalc.view.layout import Cell, layouts, opened
+from shapecalc.view.hints import Hint, is_size_requested, is_worth_asking, make_hint
+from shapecalc.view.layout import Cell, stage_layouts, unresolved_trace
 
 Hole = tuple[int, int]
 """A dim of the flow that is hidden, by column and index."""
 
-WHOLE = (0, 0)
+VALIDITY_QUESTION = (0, 0)
 """The pseudo-hole of the validity question.
 
 Dims of the input are never holes.
 """
-YES_NO = {"y": True, "n": False}
+YES_NO_KEYS = {"y": True, "n": False}
 """The answers to the question whether a request is valid, by key."""
-LONGEST = 40
+MAX_HOLE_LENGTH = 40
 """The maximum number of characters in a hole."""
-ARROWS: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
+ARROW_MOVES: Mapping[str, tuple[int, int]] = {"left": (-1, -1), "right": (-1, 1), "up": (-2, -1), "down": (-2, 1)}
 """The axis, counted from the back, and direction of each arrow key."""
-_mistake_of, _twin_of = lru_cache(maxsize=1)(mistake_of), lru_cache(maxsize=1)(twin_of)
+_cached_mistake, _same_shape_mistake = (
+    lru_cache(maxsize=1)(explain_prediction),
+    lru_cache(maxsize=1)(find_same_shape_mistake),
+)
 
 
 class Predictions:
@@ -47,53 +50,53 @@ class Predictions:
 
     >>> import shapecalc as sc
     >>> mine = Predictions(sc.reshape((2, 2, 3, 2), (-1, 0, 0)), Score())
-    >>> mine.type((1, 1), "3")
-    >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.hint((1, 1)).asks
+    >>> mine.type_char((1, 1), "3")
+    >>> mine.is_wrong((1, 1)), [*mine.holes(0)], mine.show_hint((1, 1)).asks
     (True, [(1, 0), (1, 1), (1, 2)], 'what does the 0 at index 1 copy?')
     """
 
     def __init__(self, answer: Trace | Chain | None, score: Score) -> None:
         """Start without predictions; first attempts count in `score`."""
-        self.said: bool | None = None
+        self.is_valid: bool | None = None
         """The prediction whether the request is valid; None before it is made."""
         self.texts: dict[Hole, str] = {}
-        self.rungs: dict[Hole, int] = {}
+        self.requested_hints: dict[Hole, int] = {}
         """The number of hints requested for each hole."""
         self._score = score
-        self.marked: set[Hole] = set()
+        self.scored: set[Hole] = set()
         """The holes whose first attempt has been scored."""
-        self._entered: dict[Hole, str] = {}
+        self._submitted: dict[Hole, str] = {}
         """The texts that were submitted, by hole."""
-        self._made = () if answer is None else layouts(answer)
+        self._layouts = () if answer is None else stage_layouts(answer)
         self.steps = () if answer is None else answer.steps
         self.cells: Mapping[Hole, Cell] = {
             (column, row): cell
-            for column, layout in enumerate(self._made, 1)
+            for column, layout in enumerate(self._layouts, 1)
             for row, cell in enumerate(layout.cells)
-            if cell.step < len(self.steps) and cell.dim is not None
+            if cell.step_index < len(self.steps) and cell.dim is not None
         }
         """All dims that a step determines."""
 
     @cached_property
-    def asked(self) -> Mapping[Hole, Cell]:
+    def questions(self) -> Mapping[Hole, Cell]:
         """The dims that the user must predict."""
-        candidates = ((hole, cell, self._made[hole[0] - 1].stage) for hole, cell in self.cells.items())
+        candidates = ((hole, cell, self._layouts[hole[0] - 1].stage) for hole, cell in self.cells.items())
         return {
             hole: cell
             for hole, cell, stage in candidates
-            if is_worth_asking(stage, self.steps[cell.step], hole[1], cell.dim or 0)
+            if is_worth_asking(stage, self.steps[cell.step_index], hole[1], cell.dim or 0)
         }
 
     @property
-    def output(self) -> tuple[Hole, ...]:
+    def output_holes(self) -> tuple[Hole, ...]:
         """The dims of the output."""
         return tuple(filter(self.is_output, self.cells))
 
     def is_output(self, hole: Hole) -> bool:
         """Return whether a hole is a dim of the output."""
-        return hole[0] == len(self._made)
+        return hole[0] == len(self._layouts)
 
-    def holes(self, passed: int) -> tuple[Hole, ...]:
+    def holes(self, step_count: int) -> tuple[Hole, ...]:
         """Return the holes after a number of steps.
 
         They are dims that are neither determined nor predicted correctly. A dim that is not a question is hidden as
@@ -101,58 +104,60 @@ class Predictions:
         """
         hidden = dict[Hole, None]()
         for hole, cell in self.cells.items():
-            if cell.step >= passed and (not self.is_right(hole) if hole in self.asked else self._stays(hole, hidden)):
+            if cell.step_index >= step_count and (
+                not self.is_right(hole) if hole in self.questions else self._copies_hidden_dim(hole, hidden)
+            ):
                 hidden[hole] = None
         return tuple(hidden)
 
-    def _stays(self, hole: Hole, before: Collection[Hole]) -> bool:
+    def _copies_hidden_dim(self, hole: Hole, hidden: Collection[Hole]) -> bool:
         """Return whether a dim that is not a question copies one of the hidden dims."""
         (column, out), dim = hole, self.cells[hole].dim or 0
-        return (column - 1, out) in before and not is_said(self._made[column - 1].stage, out, dim)
+        return (column - 1, out) in hidden and not is_size_requested(self._layouts[column - 1].stage, out, dim)
 
-    def of_step(self, at: int) -> tuple[Hole, ...]:
+    def questions_at(self, step: int) -> tuple[Hole, ...]:
         """Return the dims to predict at a step."""
-        return tuple(hole for hole, cell in self.asked.items() if cell.step == at)
+        return tuple(hole for hole, cell in self.questions.items() if cell.step_index == step)
 
-    def type(self, hole: Hole, char: str) -> None:
+    def type_char(self, hole: Hole, char: str) -> None:
         """Append a character to a hole's text; a backspace deletes the last one."""
         text = self.texts.get(hole, "")
-        self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:LONGEST]
-        self._entered.pop(hole, None)
+        self.texts[hole] = text[:-1] if char == "\b" else (text + char)[:MAX_HOLE_LENGTH]
+        self._submitted.pop(hole, None)
         if self.is_wrong(hole) or self.is_right(hole):
-            self.mark(hole, right=self.is_right(hole))
+            self.score_attempt(hole, is_right=self.is_right(hole))
 
-    def mark(self, hole: Hole, *, right: bool) -> None:
+    def score_attempt(self, hole: Hole, *, is_right: bool) -> None:
         """Score the first attempt at a hole."""
-        if hole not in self.marked:
-            self.marked.add(hole)
-            self._score.mark(right=right)
+        if hole not in self.scored:
+            self.scored.add(hole)
+            self._score.mark(right=is_right)
 
-    def enter(self, hole: Hole) -> None:
+    def submit(self, hole: Hole) -> None:
         """Submit the text of a hole and show one more hint."""
-        self._entered[hole] = self.texts.get(hole, "")
+        self._submitted[hole] = self.texts.get(hole, "")
         if self.is_wrong(hole):
-            self.mark(hole, right=False)
-        self.rungs[hole] = min(3, self.given_rungs(hole) + 1)
+            self.score_attempt(hole, is_right=False)
+        self.requested_hints[hole] = min(3, self.hint_count(hole) + 1)
 
-    def given_rungs(self, hole: Hole) -> int:
+    def hint_count(self, hole: Hole) -> int:
         """Return the number of visible hints.
 
         A wrong text shows one hint without a request.
         """
-        return max(self.is_wrong(hole), self.rungs.get(hole, 0))
+        return max(self.is_wrong(hole), self.requested_hints.get(hole, 0))
 
-    def dim(self, hole: Hole) -> Dim | None:
+    def typed_dim(self, hole: Hole) -> Dim | None:
         """Return the dim typed into a hole; None if the text is not a dim."""
         try:
-            (dim,) = read_dims(self.texts.get(hole, ""))
+            (dim,) = parse_dims(self.texts.get(hole, ""))
         except (ShapeError, ValueError):
             return None
         return dim
 
     def is_right(self, hole: Hole) -> bool:
         """Return whether the text of a hole is its dim."""
-        return bool(self.texts.get(hole)) and str(self.dim(hole)) == str(self.cells[hole].dim)
+        return bool(self.texts.get(hole)) and str(self.typed_dim(hole)) == str(self.cells[hole].dim)
 
     def is_wrong(self, hole: Hole) -> bool:
         """Return whether no further character can make a text right.
@@ -162,26 +167,26 @@ class Predictions:
         text, right = self.texts.get(hole, "").strip(), self.cells[hole].dim
         if not text or self.is_right(hole):
             return False
-        is_submitted = self._entered.get(hole, "").strip() == text
+        is_submitted = self._submitted.get(hole, "").strip() == text
         return is_submitted or (isinstance(right, int) and not str(right).startswith(text.lstrip("0")))
 
-    def taken_for(self, hole: Hole) -> int | None:
+    def confused_axis(self, hole: Hole) -> int | None:
         """Return the axis before the stage whose size was typed instead.
 
         Returns None unless exactly one axis has this size.
         """
-        dim, before = self.dim(hole), self._made[hole[0] - 1].stage.before
+        dim, before = self.typed_dim(hole), self._layouts[hole[0] - 1].stage.before
         return before.index(dim) if dim is not None and before.count(dim) == 1 else None
 
     def hint(self, hole: Hole) -> Hint:
         """Return the question of a hole with its hints."""
-        name = "input" if hole[0] == 1 else self._made[hole[0] - 2].stage.label
-        return hint_of(self._made[hole[0] - 1].stage, self.steps[self.cells[hole].step], hole[1], name=name)
+        name = "input" if hole[0] == 1 else self._layouts[hole[0] - 2].stage.label
+        return make_hint(self._layouts[hole[0] - 1].stage, self.steps[self.cells[hole].step_index], hole[1], name=name)
 
     @property
-    def predicted(self) -> list[Dim | None]:
+    def predicted_output(self) -> list[Dim | None]:
         """The output with the texts of its holes, right or wrong; None for an empty one."""
-        return [self.dim(hole) if hole in self.asked else self.cells[hole].dim for hole in self.output]
+        return [self.typed_dim(hole) if hole in self.questions else self.cells[hole].dim for hole in self.output_holes]
 
 
 class History:
@@ -196,7 +201,7 @@ class History:
         self.future: list[Question] = []
         self._change: tuple[str, bool] | None = None
 
-    def note(self, before: Question, after: Question, field: str | None) -> None:
+    def record(self, before: Question, after: Question, field: str | None) -> None:
         """Record a change of the question by a key in `field`; None for any other change."""
         if before == after:
             self._change = None
@@ -208,11 +213,11 @@ class History:
         self.future.clear()
         self._change = change
 
-    def turned(self, now: Question, *, back: bool) -> Question:
+    def undo_or_redo(self, current: Question, *, back: bool) -> Question:
         """Return the previous question, or the one that was undone last."""
         self._change = None
         source, target = (self.past, self.future) if back else (self.future, self.past)
-        target.append(now)
+        target.append(current)
         return source.pop()
 
 
@@ -225,18 +230,18 @@ def has_elements(answer: Trace | Chain | None) -> bool:
         return False
 
 
-class State:
+class ExploreState:
     """The state of a question that is being explored.
 
-    >>> from shapecalc.tui.question import FIRST
-    >>> state = State(FIRST)
+    >>> from shapecalc.tui.question import FIRST_QUESTION
+    >>> state = ExploreState(FIRST)
     >>> state.go(5)
-    >>> state.at, state.answer.steps[5].rule, state.works("step(1)"), state.works("fix")
+    >>> state.at, state.answer.steps[5].check, state.is_available("step(1)"), state.is_available("fix")
     (5, 'infer', True, False)
     """
 
     def __init__(
-        self, question: Question, step: int | None = None, *, learns: bool = False, score: Score | None = None
+        self, question: Question, step: int | None = None, *, is_learning: bool = False, score: Score | None = None
     ) -> None:
         """Answer the question and go to one of its steps; past the last by default.
 
@@ -246,249 +251,266 @@ class State:
         self.result = answer_question(question)
         self.answer: Trace | Chain | None = self.result.answer
         """The last answer; it stays while the typed text has none."""
-        self.wanted = step
+        self.requested_step = step
         """The requested step, limited by the number of steps; None for past the last."""
-        self._looks_back = False
+        self._is_before_refusal = False
         """Whether a step before a refusal is shown instead of the refusal."""
-        self.learns = learns
+        self.is_learning = is_learning
         """Whether undetermined dims are holes to predict."""
-        self.shown = False
+        self.is_revealed = False
         """Whether the current step is shown without a prediction."""
         self.score = score or Score()
         self.predictions = Predictions(self.answer, self.score)
         self.history = History()
-        self.chosen: Hole | None = None
+        self.highlighted: Hole | None = None
         """The highlighted dim of the flow, by column and index."""
-        self._in_use: Hole | None = None
+        self._last_typed: Hole | None = None
         """The hole that was typed into last.
 
         It stays current, right or wrong, until the user leaves it.
         """
-        self.gridded = False
-        self.beside = False
+        self.shows_grid = False
+        self.shows_mistake = False
         """Whether the elements are drawn next to those of a mistake with the same sizes."""
-        self.big = False
+        self.shows_big_step = False
         """Whether the current step is drawn in large figures."""
         self.cursor: tuple[int, ...] | None = None
         """The element under the cursor of the grid, by its input index."""
 
     @property
-    def last(self) -> int:
+    def last_step(self) -> int:
         """The step past the last one: the output, or the refusal."""
         return len(self.predictions.steps)
 
     @property
-    def at(self) -> int:
+    def current_step(self) -> int:
         """The current step.
 
         A refusal overrides the requested step until there is an answer.
         """
-        if self.opening:
+        if self.asks_validity:
             return 0
-        if self.wanted is None or (self.answer is not None and self.answer.problem and not self._looks_back):
-            return self.last
-        return min(self.wanted, self.last)
+        if self.requested_step is None or (
+            self.answer is not None and self.answer.problem and not self._is_before_refusal
+        ):
+            return self.last_step
+        return min(self.requested_step, self.last_step)
 
     @property
-    def settled(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the whole answer is shown."""
-        return self.at >= self.last and not self.opening and not (self.answer and self.answer.problem)
+        return (
+            self.current_step >= self.last_step and not self.asks_validity and not (self.answer and self.answer.problem)
+        )
 
-    def ask(self, question: Question, focused: str | None = None) -> None:
+    def change_question(self, question: Question, focused_field: str | None = None) -> None:
         """Replace the question.
 
         The step stays if it exists; a problem is shown.
         """
-        self.history.note(self.question, question, focused)
-        self._ask(question, focused)
+        self.history.record(self.question, question, focused_field)
+        self._replace_question(question, focused_field)
 
-    def _ask(self, question: Question, focused: str | None = None) -> None:
-        self.question, self.result = question, answer_question(question, focused)
+    def _replace_question(self, question: Question, focused_field: str | None = None) -> None:
+        self.question, self.result = question, answer_question(question, focused_field)
         if self.result.answer is None or self.result.answer == self.answer:
             return
-        self.answer, self.chosen, self.cursor = self.result.answer, None, None
-        self.gridded, self.beside = self.gridded and has_elements(self.answer) and not self.learns, False
-        self._looks_back = False
-        self._forget()
+        self.answer, self.highlighted, self.cursor = self.result.answer, None, None
+        self.shows_grid, self.shows_mistake = (
+            self.shows_grid and has_elements(self.answer) and not self.is_learning,
+            False,
+        )
+        self._is_before_refusal = False
+        self._reset_predictions()
 
-    def turn(self, *, back: bool) -> None:
+    def undo_or_redo(self, *, back: bool) -> None:
         """Undo or redo a change of the question."""
-        self._ask(self.history.turned(self.question, back=back))
+        self._replace_question(self.history.undo_or_redo(self.question, back=back))
 
-    def go(self, at: int) -> None:
+    def go_to_step(self, step: int) -> None:
         """Go to a step; a step before the current one is shown without a prediction."""
-        self.shown, self._looks_back = at < self.at, at < self.last
-        if at < self.last:
-            self.wanted = max(0, at)
+        self.is_revealed, self._is_before_refusal = step < self.current_step, step < self.last_step
+        if step < self.last_step:
+            self.requested_step = max(0, step)
         elif not (self.answer and self.answer.problem):
-            self.wanted = None
-        self.gridded, self.beside, self.chosen, self._in_use = False, False, None, None
+            self.requested_step = None
+        self.shows_grid, self.shows_mistake, self.highlighted, self._last_typed = False, False, None, None
 
-    def step(self, by: int) -> None:
+    def advance(self, direction: int) -> None:
         """Go back a step, reveal the current one, or go on to the next question."""
-        if by > 0 and self.opening:
-            self.say_whether(None)
-        elif by > 0 and self._asked_now:
-            for hole in self._asked_now:
-                self.predictions.mark(hole, right=False)
-            self.shown, self.chosen, self._in_use = True, None, None
+        if direction > 0 and self.asks_validity:
+            self.predict_validity(None)
+        elif direction > 0 and self._current_questions:
+            for hole in self._current_questions:
+                self.predictions.score_attempt(hole, is_right=False)
+            self.is_revealed, self.highlighted, self._last_typed = True, None, None
         else:
-            self.go(self._next_asked(self.at + 1) if by > 0 else self.at - 1)
+            self.go_to_step(self._next_question_step(self.current_step + 1) if direction > 0 else self.current_step - 1)
 
-    def _next_asked(self, first: int) -> int:
+    def _next_question_step(self, first: int) -> int:
         """Return the next step with an open question.
 
         Returns `first` if there is none.
         """
-        question_steps = (self.predictions.cells[hole].step for hole in self.holes if hole in self.predictions.asked)
+        question_steps = (
+            self.predictions.cells[hole].step_index for hole in self.holes if hole in self.predictions.questions
+        )
         return min((step for step in question_steps if step >= first), default=first)
 
-    def switch_mode(self) -> None:
+    def toggle_learning(self) -> None:
         """Toggle learning mode; it starts at the first step."""
-        self.learns = not self.learns
-        if self.learns:
-            self._forget(self.predictions.marked)
-            self.go(0)
+        self.is_learning = not self.is_learning
+        if self.is_learning:
+            self._reset_predictions(self.predictions.scored)
+            self.go_to_step(0)
 
-    def _forget(self, marked: Collection[Hole] = ()) -> None:
+    def _reset_predictions(self, scored: Collection[Hole] = ()) -> None:
         """Reset the predictions; `scored` holes are not scored again."""
-        self.shown, self.predictions = False, Predictions(self.answer, self.score)
-        self.predictions.marked |= {*marked}
-        self._in_use = None
+        self.is_revealed, self.predictions = False, Predictions(self.answer, self.score)
+        self.predictions.scored |= {*scored}
+        self._last_typed = None
 
     @property
-    def opening(self) -> bool:
+    def asks_validity(self) -> bool:
         """Whether the current question is if the request is valid."""
-        return self.learns and bool(self.answer and self.answer.traces) and self.predictions.said is None
+        return self.is_learning and bool(self.answer and self.answer.traces) and self.predictions.is_valid is None
 
-    def say_whether(self, works: bool | None) -> None:
+    def predict_validity(self, is_valid: bool | None) -> None:
         """Predict whether the request is valid, None to reveal it.
 
         Go to the next question.
         """
         resolves = self.answer is not None and self.answer.problem is None
-        self.predictions.mark(WHOLE, right=works is resolves)
-        self.predictions.said = resolves if works is None else works
-        self.go(self._next_asked(0))
-        self._looks_back = False
+        self.predictions.score_attempt(VALIDITY_QUESTION, is_right=is_valid is resolves)
+        self.predictions.is_valid = resolves if is_valid is None else is_valid
+        self.go_to_step(self._next_question_step(0))
+        self._is_before_refusal = False
 
     @property
-    def drawn(self) -> Trace | Chain | None:
+    def visible_answer(self) -> Trace | Chain | None:
         """The answer to draw: only its request while the validity question is open."""
-        return opened(self.answer) if self.opening and self.answer is not None else self.answer
+        return unresolved_trace(self.answer) if self.asks_validity and self.answer is not None else self.answer
 
     @property
-    def passed(self) -> int:
+    def shown_steps(self) -> int:
         """The number of steps that are shown."""
-        return self.at + self.shown
+        return self.current_step + self.is_revealed
 
     @property
     def holes(self) -> tuple[Hole, ...]:
         """The hidden dims, by column and index."""
-        if not self.learns or self.settled or (self.answer is not None and self.answer.problem):
+        if not self.is_learning or self.is_complete or (self.answer is not None and self.answer.problem):
             return ()
-        return self.predictions.holes(self.passed)
+        return self.predictions.holes(self.shown_steps)
 
     @property
-    def hides(self) -> bool:
+    def hides_answer(self) -> bool:
         """Whether the output, or the fact that there is none, is hidden."""
-        return self.opening or any(map(self.predictions.is_output, self.holes))
+        return self.asks_validity or any(map(self.predictions.is_output, self.holes))
 
     @property
-    def askable(self) -> tuple[Hole, ...]:
+    def open_holes(self) -> tuple[Hole, ...]:
         """The dims that can be typed: those of the first stage with holes."""
-        questions = [hole for hole in self.holes if hole in self.predictions.asked]
+        questions = [hole for hole in self.holes if hole in self.predictions.questions]
         return tuple(hole for hole in questions if hole[0] == questions[0][0])
 
     @property
-    def hole(self) -> Hole | None:
+    def current_hole(self) -> Hole | None:
         """The hole that receives typed text.
 
         It is the last one typed into, the highlighted one, or the current question.
         """
-        if not self.learns or self.settled or self.opening:
+        if not self.is_learning or self.is_complete or self.asks_validity:
             return None
-        questions = () if self.shown else self.predictions.of_step(self.at)
-        if self._in_use in self.predictions.asked:
-            return self._in_use
-        return self.chosen if self.chosen in self.askable else next(iter((*self._asked_now, *questions[-1:])), None)
+        questions = () if self.is_revealed else self.predictions.questions_at(self.current_step)
+        if self._last_typed in self.predictions.questions:
+            return self._last_typed
+        return (
+            self.highlighted
+            if self.highlighted in self.open_holes
+            else next(iter((*self._current_questions, *questions[-1:])), None)
+        )
 
     @property
-    def _asked_now(self) -> tuple[Hole, ...]:
+    def _current_questions(self) -> tuple[Hole, ...]:
         """The hidden dims that the current step determines."""
-        questions = () if self.shown or not self.holes else self.predictions.of_step(self.at)
+        questions = () if self.is_revealed or not self.holes else self.predictions.questions_at(self.current_step)
         return tuple(hole for hole in questions if not self.predictions.is_right(hole))
 
     @property
     def mistake(self) -> Mistake | None:
         """The mistake that explains the predicted output dims; None if there is none."""
         mine = self.predictions
-        if not self.learns or self.answer is None or not any(map(mine.is_wrong, filter(mine.is_output, mine.asked))):
+        if (
+            not self.is_learning
+            or self.answer is None
+            or not any(map(mine.is_wrong, filter(mine.is_output, mine.questions)))
+        ):
             return None
-        return _mistake_of(self.answer, tuple(mine.predicted))
+        return _cached_mistake(self.answer, tuple(mine.predicted_output))
 
     @property
-    def twin(self) -> Mistake | None:
+    def same_shape_mistake(self) -> Mistake | None:
         """The mistake that gives the same sizes as the answer; None if there is none."""
-        return None if self.answer is None else _twin_of(self.answer)
+        return None if self.answer is None else _same_shape_mistake(self.answer)
 
     @property
-    def asking(self) -> bool:
+    def is_awaiting_input(self) -> bool:
         """Whether the current hole is still hidden."""
-        return self.hole is not None and not self.predictions.is_right(self.hole)
+        return self.current_hole is not None and not self.predictions.is_right(self.current_hole)
 
-    def takes(self, char: str) -> bool:
+    def accepts_char(self, char: str) -> bool:
         """Return whether a character is input for an open question."""
-        if self.opening:
-            return char.lower() in YES_NO
-        has_names = self.answer is not None and not all_known(self.answer.input)
-        return self.hole is not None and char.isprintable() and (has_names or char not in "?/q")
+        if self.asks_validity:
+            return char.lower() in YES_NO_KEYS
+        has_names = self.answer is not None and not is_concrete(self.answer.input)
+        return self.current_hole is not None and char.isprintable() and (has_names or char not in "?/q")
 
-    def type(self, char: str) -> None:
+    def type_char(self, char: str) -> None:
         """Type a character into the current hole.
 
         The validity question takes yes or no instead.
         """
-        if self.opening:
-            if char.lower() in YES_NO:
-                self.say_whether(YES_NO[char.lower()])
+        if self.asks_validity:
+            if char.lower() in YES_NO_KEYS:
+                self.predict_validity(YES_NO_KEYS[char.lower()])
             return
-        self._in_use = self.hole
-        if self.hole is not None:
-            self.predictions.type(self.hole, char)
+        self._last_typed = self.current_hole
+        if self.current_hole is not None:
+            self.predictions.type_char(self.current_hole, char)
 
-    def enter(self) -> None:
+    def submit(self) -> None:
         """Go on after a correct prediction; otherwise show one more hint."""
-        if self.hole is not None and self.asking:
-            self.predictions.enter(self.hole)
-        elif self._asked_now:
-            self.choose(None)
-        elif not self.opening:
-            self.step(1)
+        if self.current_hole is not None and self.is_awaiting_input:
+            self.predictions.submit(self.current_hole)
+        elif self._current_questions:
+            self.toggle_highlight(None)
+        elif not self.asks_validity:
+            self.advance(1)
 
-    def choose(self, dim: Hole | None) -> None:
+    def toggle_highlight(self, dim: Hole | None) -> None:
         """Toggle the highlight of a dim of the flow."""
-        self.chosen, self._in_use = None if dim == self.chosen else dim, None
+        self.highlighted, self._last_typed = None if dim == self.highlighted else dim, None
 
-    def choose_beside(self, key: str) -> None:
+    def highlight_neighbor(self, key: str) -> None:
         """Highlight the dim in the direction of an arrow key."""
         if self.answer is None:
             return
-        counts = [len(self.answer.input), *(len(layout.cells) for layout in layouts(self.answer))]
-        column, row = self.chosen or self.hole or (0, -1)
+        counts = [len(self.answer.input), *(len(layout.cells) for layout in stage_layouts(self.answer))]
+        column, row = self.highlighted or self.current_hole or (0, -1)
         columns, rows = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}[key]
         column = max(0, min(column + columns, len(counts) - 1))
         if counts[column]:
-            self._in_use = None
-            self.chosen = column, max(0, min(row + rows, counts[column] - 1))
+            self._last_typed = None
+            self.highlighted = column, max(0, min(row + rows, counts[column] - 1))
 
-    def move(self, key: str) -> None:
+    def move_cursor(self, key: str) -> None:
         """Move the cursor of the grid.
 
         It carries into the next row at the end of an axis.
         """
         shape = journey_of(self.answer).points[0].shape if self.answer else ()
-        axis_offset, direction = ARROWS[key]
+        axis_offset, direction = ARROW_MOVES[key]
         if len(shape) < -axis_offset:
             return
         cursor = list(self.cursor or (0,) * len(shape))
@@ -502,37 +524,37 @@ class State:
     @property
     def fix(self) -> Fix | None:
         """The fix that makes the request valid, or valid for every batch, or None."""
-        return self.result.fix[1]
+        return self.result.first_fix[1]
 
-    def question_with_fix(self) -> Question:
+    def apply_fix(self) -> Question:
         """Return the question with the fix applied."""
-        (index, fix), answer = self.result.fix, self.result.answer
+        (index, fix), answer = self.result.first_fix, self.result.answer
         if fix is None or answer is None:
             return self.question
         if self.question.is_chain:
-            pieces = split(self.question.texts["stages"], "|")
-            pieces[index] = f" {stage_line(apply(answer.traces[index].request, fix))} "
+            pieces = split_unbracketed(self.question.texts["stages"], "|")
+            pieces[index] = f" {stage_line(apply_fix(answer.traces[index].request, fix))} "
             return self.question.with_text("stages", "|".join(pieces).strip())
         if fix.name in self.question.fields:
             return self.question.with_text(fix.name, "" if fix.value is None else str(fix.value))
         return self.question.with_setting(fix.name, fix.value)
 
-    def works(self, action: str) -> bool:
+    def is_available(self, action: str) -> bool:
         """Return whether an action has an effect now."""
-        return action not in NEEDED or NEEDED[action](self)
+        return action not in ACTION_CONDITIONS or ACTION_CONDITIONS[action](self)
 
-    def offers(self, action: str) -> bool:
+    def is_offered(self, action: str) -> bool:
         """Return whether an action is available and reveals no hidden answer."""
-        is_revealing = action in TELLING or (action == "film" and self.opening)
-        return self.works(action) and not (is_revealing and self.hides)
+        is_revealing = action in REVEALING_ACTIONS or (action == "film" and self.asks_validity)
+        return self.is_available(action) and not (is_revealing and self.hides_answer)
 
 
-NEEDED: dict[str, Callable[[State], bool]] = {
+ACTION_CONDITIONS: dict[str, Callable[[ExploreState], bool]] = {
     "undo": lambda state: bool(state.history.past),
     "redo": lambda state: bool(state.history.future),
-    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.at < state.last or state.opening),
-    **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.at > 0),
-    "fix": lambda state: not state.opening and state.fix is not None,
+    **dict.fromkeys(("step(1)", "go(-1)"), lambda state: state.current_step < state.last_step or state.asks_validity),
+    **dict.fromkeys(("step(-1)", "go(0)"), lambda state: state.current_step > 0),
+    "fix": lambda state: not state.asks_validity and state.fix is not None,
     "compare": lambda state: not state.question.is_chain and state.result.answer is not None,
     **dict.fromkeys(("equiv", "simplify"), lambda state: state.result.answer is not None),
     **dict.fromkeys(("film", "save"), lambda state: state.answer is not None),
@@ -540,16 +562,16 @@ NEEDED: dict[str, Callable[[State], bool]] = {
     "code": lambda state: state.answer is not None and state.answer.output is not None,
 }
 """The conditions of actions; other actions are always available."""
-TELLING = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
+REVEALING_ACTIONS = ("grid", "compare", "equiv", "simplify", "code", "save", "mistake")
 """The actions that reveal the answer."""
 
 
-def first_difference(before: Trace | Chain, after: Trace | Chain) -> int:
+def first_differing_step(before: Trace | Chain, after: Trace | Chain) -> int:
     """Return the first step that differs between answers to one request.
 
     >>> import shapecalc as sc
     >>> copied, literal = (sc.reshape((0, 3), (0, -1), dialect="openvino", special_zero=on) for on in (True, False))
-    >>> first_difference(copied, literal)
+    >>> first_differing_step(copied, literal)
     0
     """
     for index, (ours, theirs) in enumerate(zip(before.steps, after.steps, strict=False)):

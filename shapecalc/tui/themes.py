@@ -14,26 +14,26 @@ from textual.color import Color as Background
 from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
-from shapecalc.view.canvas import contrast
+from shapecalc.view.canvas import contrast_ratio
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
-TEXT, LINES = 4.5, 3.0
+TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 """The minimum contrast of text and of lines. Source: WCAG 2.1, 1.4.3 and 1.4.11."""
-HUE = 40
+MIN_HUE_RANGE = 40
 """The minimum range of the channels of a coloured text. Less counts as grey."""
-SHADES = 20
+SHADE_COUNT = 20
 """The number of shades between a colour and white or black."""
-DRAWN = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
+LINE_CHARACTERS = frozenset(map(chr, (*range(0x2500, 0x25A0), *b" |-+.'")))
 """The characters of lines and blocks."""
-EDGES = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
+EDGE_CHARACTERS = frozenset(map(chr, (*range(0x2581, 0x2588), *range(0x2589, 0x2590), 0x2594, 0x2595, *b" ")))
 """The characters that extend an area, such as a scroll bar, by part of a cell.
 
 They keep the colour of the area.
 """
 
-NAMES = ("shapecalc", "dark", "light", "without colour")
+THEME_NAMES = ("shapecalc", "dark", "light", "without colour")
 """The names of the themes, in the order in which the theme key cycles."""
-COLOURS = {
+ROLE_COLOURS = {
     "primary": ("#56B4E9", "#4DA3FF", "#004E8A", "#C8C8C8"),
     "secondary": ("#0072B2", "#8AB4F8", "#0072B2", "#A8A8A8"),
     "accent": ("#E69F00", "#FFB454", "#8A4B00", "#E0E0E0"),
@@ -48,42 +48,42 @@ COLOURS = {
 """The colour of each role, by theme."""
 
 
-def _theme(column: int) -> Theme:
-    colours: dict[str, Any] = {role: row[column] for role, row in COLOURS.items()}
-    return Theme(NAMES[column], dark=NAMES[column] != "light", **colours)
+def _make_theme(index: int) -> Theme:
+    colours: dict[str, Any] = {role: row[index] for role, row in ROLE_COLOURS.items()}
+    return Theme(THEME_NAMES[index], dark=THEME_NAMES[index] != "light", **colours)
 
 
-THEMES = {name: _theme(column) for column, name in enumerate(NAMES)}
+THEMES = {name: _make_theme(column) for column, name in enumerate(THEME_NAMES)}
 """All themes by name."""
-OURS, *_, PLAIN = NAMES
+DEFAULT_THEME, *_, COLOURLESS_THEME = THEME_NAMES
 """The default theme, and the theme without colour."""
 
 
-def opening_theme(kept: str, *, colour: bool) -> str:
+def initial_theme(stored_name: str, *, has_colour: bool) -> str:
     """Return the theme to start with: the stored one, unless colours are disabled.
 
-    >>> opening_theme("light", colour=True), opening_theme("light", colour=False), opening_theme("", colour=True)
+    >>> initial_theme("light", has_colour=True), initial_theme("light", has_colour=False), initial_theme("", has_colour=True)
     ('light', 'without colour', 'shapecalc')
     """
-    name = kept if colour else PLAIN
-    return name if name in THEMES else OURS
+    name = stored_name if has_colour else COLOURLESS_THEME
+    return name if name in THEMES else DEFAULT_THEME
 
 
-def theme_after(name: str) -> str:
+def next_theme(name: str) -> str:
     """Return the name of the next theme.
 
-    >>> theme_after("shapecalc"), theme_after("without colour"), theme_after("nope")
+    >>> next_theme("shapecalc"), next_theme("without colour"), next_theme("nope")
     ('dark', 'shapecalc', 'shapecalc')
     """
-    return NAMES[(NAMES.index(name) + 1) % len(NAMES)] if name in NAMES else OURS
+    return THEME_NAMES[(THEME_NAMES.index(name) + 1) % len(THEME_NAMES)] if name in THEME_NAMES else DEFAULT_THEME
 
 
-def filters_of(name: str, *, colour: bool) -> Sequence[LineFilter]:
+def line_filters(name: str, *, has_colour: bool) -> Sequence[LineFilter]:
     """Return the line filters of a theme. The last one makes all text legible."""
-    return (READABLE,) if colour and name != PLAIN else (COLOURLESS, READABLE)
+    return (LEGIBILITY_FILTER,) if has_colour and name != COLOURLESS_THEME else (COLOURLESS_FILTER, LEGIBILITY_FILTER)
 
 
-class _Restyled(LineFilter):
+class _StyleFilter(LineFilter):
     """A line filter that maps the style of each segment with a function."""
 
     def __init__(self, style_of: Callable[[str, Style], Style]) -> None:
@@ -103,35 +103,37 @@ def _colourless_style(style: Style) -> Style:
     """
     grey = monochrome_style(style)
     parts = (0,) if style.color is None or style.color.is_default else style.color.get_truecolor()
-    if max(parts) - min(parts) < HUE:
+    if max(parts) - min(parts) < MIN_HUE_RANGE:
         return grey
     page = BLACK if grey.bgcolor is None else grey.bgcolor.get_truecolor()
-    return grey + Style(color=Color.from_triplet(_ink(page)))
+    return grey + Style(color=Color.from_triplet(_contrasting_ink(page)))
 
 
-def _ink(page: ColorTriplet) -> ColorTriplet:
-    return max((WHITE, BLACK), key=lambda ink: contrast(ink, page))
+def _contrasting_ink(page: ColorTriplet) -> ColorTriplet:
+    return max((WHITE, BLACK), key=lambda ink: contrast_ratio(ink, page))
 
 
 @lru_cache(4096)
-def _least(text: str) -> float:
+def _min_contrast(text: str) -> float:
     """Return the contrast that a text needs. Areas keep their own colour."""
-    return 0 if EDGES.issuperset(text) else LINES if DRAWN.issuperset(text) else TEXT
+    return (
+        0 if EDGE_CHARACTERS.issuperset(text) else LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST
+    )
 
 
 @lru_cache(4096)
-def _readable_style(style: Style, least: float) -> Style:
+def _legible_style(style: Style, min_contrast: float) -> Style:
     """Return a style with the nearest shade that is legible on its background."""
     if style.color is None or style.bgcolor is None or style.color.is_default or style.bgcolor.is_default:
         return style
     colour, page = style.color.get_truecolor(), style.bgcolor.get_truecolor()
-    if contrast(colour, page) >= least:
+    if contrast_ratio(colour, page) >= min_contrast:
         return style
-    ink = _ink(page)
-    shades = (blend_rgb(colour, ink, part / SHADES) for part in range(1, SHADES))
-    shade = next((shade for shade in shades if contrast(shade, page) >= least), ink)
+    ink = _contrasting_ink(page)
+    shades = (blend_rgb(colour, ink, part / SHADE_COUNT) for part in range(1, SHADE_COUNT))
+    shade = next((shade for shade in shades if contrast_ratio(shade, page) >= min_contrast), ink)
     return style + Style(color=Color.from_triplet(shade))
 
 
-COLOURLESS = _Restyled(lambda _, style: _colourless_style(style))
-READABLE = _Restyled(lambda text, style: _readable_style(style, _least(text)))
+COLOURLESS_FILTER = _StyleFilter(lambda _, style: _colourless_style(style))
+LEGIBILITY_FILTER = _StyleFilter(lambda text, style: _legible_style(style, _min_contrast(text)))

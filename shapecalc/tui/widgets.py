@@ -27,26 +27,26 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.record import Record, replace
-from shapecalc.core.text import visible
+from shapecalc.core.text import escape_unprintable
 from shapecalc.view.canvas import UNICODE
 
 if TYPE_CHECKING:
     from shapecalc.doctor.report import Diagnosis
 
-Drawing = Callable[[int, int], Text]
+TextRenderer = Callable[[int, int], Text]
 """A function that draws a text for a width and a height."""
 
 
 class Key(Record):
     """A key of the main screen."""
 
-    key: str
+    name: str
     """Its name in Textual."""
-    shown: str
+    display: str
     label: str
     action: str
     help: str
-    rank: int
+    priority: int
     """The order in the line of keys; the highest are omitted first."""
 
 
@@ -78,37 +78,40 @@ KEYS = (
     Key("ctrl+r", "^R", "film", "film", "play the request as a film, which asks for what is hidden", 24),
 )
 """Every key of the main screen, in the order of the help."""
-WHETHER = Key("", "y n", "answer", "", "say whether the request works", -1)
-HINTS = (
+YES_NO_KEY = Key("", "y n", "answer", "", "say whether the request works", -1)
+HINT_KEYS = (
     Key("", "enter", "hint", "", "give a hint, or go on once it is right", -2),
     Key("", "←→↑↓", "choose", "", "choose a hole to type into", -1),
 )
-OF_LEARNING = {
-    **{key.action: key.label for key in KEYS if key.key in ("pagedown", "pageup", "f1", "f2", "f5", "f10", "ctrl+p")},
+LEARNING_LABELS = {
+    **{key.action: key.label for key in KEYS if key.name in ("pagedown", "pageup", "f1", "f2", "f5", "f10", "ctrl+p")},
     "mode": "work",
 }
-LEARNING = (*(replace(key, label=OF_LEARNING[key.action]) for key in KEYS if key.action in OF_LEARNING), *HINTS)
+LEARNING_KEYS = (
+    *(replace(key, label=LEARNING_LABELS[key.action]) for key in KEYS if key.action in LEARNING_LABELS),
+    *HINT_KEYS,
+)
 """The keys of the learning mode."""
-FOLLOWING = Key("", "←→↑↓", "follow", "", "follow another element", -1)
+FOLLOW_KEY = Key("", "←→↑↓", "follow", "", "follow another element", -1)
 """The key that is listed while the grid has the focus."""
-BESIDE = "m"
-COMPARING = Key("", BESIDE, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
+MISTAKE_KEY_NAME = "m"
+MISTAKE_KEY = Key("", MISTAKE_KEY_NAME, "mistake", "", "draw the mistake that gives the same sizes beside it", -1)
 """The key that is listed while the grid shows a step with a common mistake."""
-LEAST_WIDTH = 4
+MIN_LIST_WIDTH = 4
 """The least width, in cells, for which the height of a list is computed."""
-NAMED = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
+KEY_NAME = re.compile(r"\b(enter|escape|tab|F[0-9]{1,2})\b")
 """The names of keys in sentences."""
-EDITING = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
+EDIT_ACTIONS = {binding.key: binding.action for binding in Binding.make_bindings(Input.BINDINGS)}
 """The actions of the keys that edit an input."""
-BETWEEN_FIELDS = 2
+FIELD_GAP = 2
 """The blanks between two fields."""
-EVERYWHERE = (
+COMMON_KEYS = (
     ("F1 ?", "explain this"),
     ("/", "find an entry of a list"),
     ("q", "leave, as escape does; in a field ?, / and q are text, and enter moves on"),
 )
 """The keys that every screen has."""
-SENT = "sent to the terminal's clipboard"
+COPY_TITLE = "sent to the terminal's clipboard"
 """The title of the message about a copy.
 
 Whether the terminal accepts it depends on its settings.
@@ -134,14 +137,14 @@ class ClickableText(Widget):
     KINDS = ("dim", "step", "key", "cell")
     ALLOW_SELECT = False
 
-    def __init__(self, name: str, action: str = "") -> None:
+    def __init__(self, widget_id: str, action: str = "") -> None:
         """Create an empty text; a click without metadata runs `action`."""
-        super().__init__(id=name)
+        super().__init__(id=widget_id)
         self.text = Text()
         self.action = action
         self._lines: list[list[Segment]] = []
 
-    def put(self, text: Text) -> None:
+    def set_text(self, text: Text) -> None:
         """Show a text; lay out the screen only if its number of lines changed."""
         if text == self.text and text.style == self.text.style:
             return
@@ -158,7 +161,7 @@ class ClickableText(Widget):
         width, base = self.size.width, self.visual_style.rich_style
         line = Strip(Segment.apply_style(self._lines[y] if y < len(self._lines) else (), base))
         if line.cell_length > width:
-            line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.dots, base)])])
+            line = Strip.join([line.crop(0, width - 1), Strip([Segment(UNICODE.ellipsis, base)])])
         return line.adjust_cell_length(width, base)
 
     def on_click(self, event: events.Click) -> None:
@@ -178,40 +181,40 @@ class FocusableText(ClickableText, can_focus=True):
 class Pane(FocusableText):
     """A picture that is drawn anew for each size."""
 
-    drawing: Drawing | None = None
+    renderer: TextRenderer | None = None
 
-    def draw(self, drawing: Drawing) -> None:
+    def set_renderer(self, renderer: TextRenderer) -> None:
         """Set the renderer, and draw."""
-        self.drawing = drawing
+        self.renderer = renderer
         self.redraw()
 
     def redraw(self) -> None:
         """Draw for the current size."""
-        if self.drawing and self.size.width and self.size.height:
-            self.put(self.drawing(self.size.width, self.size.height))
+        if self.renderer and self.size.width and self.size.height:
+            self.set_text(self.renderer(self.size.width, self.size.height))
 
     def on_resize(self) -> None:
         """Draw for the new size."""
         self.redraw()
 
 
-class Enlarge(Widget):
+class SizeNotice(Widget):
     """The notice that the terminal is too small."""
 
-    LEAST = Size(60, 18)
+    MIN_SIZE = Size(60, 18)
 
     def render(self) -> str:
         """Return the current and the required size."""
         width, height = self.app.size
-        return f"enlarge the terminal to {self.LEAST.width}x{self.LEAST.height}; it is {width}x{height}"
+        return f"enlarge the terminal to {self.MIN_SIZE.width}x{self.MIN_SIZE.height}; it is {width}x{height}"
 
     @classmethod
     def is_needed(cls, size: Size) -> bool:
         """Return whether a terminal of a size is too small."""
-        return size.width < cls.LEAST.width or size.height < cls.LEAST.height
+        return size.width < cls.MIN_SIZE.width or size.height < cls.MIN_SIZE.height
 
 
-class Room(Screen[ScreenResultType]):
+class HelpScreen(Screen[ScreenResultType]):
     """A screen with help, opened by F1 or outside of fields by a question mark."""
 
     KEYS: tuple[Key, ...] = ()
@@ -221,26 +224,26 @@ class Room(Screen[ScreenResultType]):
     def help(self) -> tuple[str, list[tuple[str, str]]]:
         """Return the description of the screen, and its keys with their effects."""
         about = cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-        words = (f"{words.sentence}." for words in self.query(KeyWords))
-        return " ".join([about, *words]), [*((key.shown, key.help) for key in self.KEYS), *EVERYWHERE]
+        words = (f"{words.sentence}." for words in self.query(KeyHelp))
+        return " ".join([about, *words]), [*((key.display, key.help) for key in self.KEYS), *COMMON_KEYS]
 
 
-class Dialog(ModalScreen[ScreenResultType], Room[ScreenResultType]):
+class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
     """A box over the main screen. The styles are in the folder of its class."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("q", "leave_room", show=False)]
 
-    def action_leave_room(self) -> None:
+    def action_leave(self) -> None:
         """Close the dialog as escape does."""
         self.app.simulate_key("escape")
 
     def compose(self) -> ComposeResult:
         """Compose the box around the contents."""
         with Vertical(classes="dialog"):
-            yield from self.contents()
+            yield from self.compose_contents()
 
-    def contents(self) -> ComposeResult:
+    def compose_contents(self) -> ComposeResult:
         """Return the contents of the box; subclasses override this."""
         yield from ()
 
@@ -251,37 +254,37 @@ class Dialog(ModalScreen[ScreenResultType], Room[ScreenResultType]):
             await self.run_action(str(event.value))
 
 
-class Finding(Widget):
+class SearchableList(Widget):
     """A list with a search: a slash, then a part of an entry."""
 
-    sought: str | None = None
+    search_text: str | None = None
     """The search text; None if there is no search."""
 
     def entries(self) -> list[str]:
         """Return the texts of the entries."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
-    def go_to(self, place: int) -> None:
+    def select_entry(self, index: int) -> None:
         """Select an entry."""
         raise TypeError(f"{type(self).__name__} has no entries")
 
     def on_key(self, event: events.Key) -> None:
         """Edit the search text until enter, escape or any other key, and select the match."""
-        before, self.sought = self.sought, None
+        before, self.search_text = self.search_text, None
         if before is None:
-            self.sought = "" if event.key == "slash" else None
+            self.search_text = "" if event.key == "slash" else None
         elif event.is_printable or event.key == "backspace":
-            self.sought = before + str(event.character) if event.is_printable else before[:-1]
-        self.border_subtitle = None if self.sought is None else visible(f"/{self.sought}")
-        if self.sought is not None or (before is not None and event.key in ("enter", "escape")):
+            self.search_text = before + str(event.character) if event.is_printable else before[:-1]
+        self.border_subtitle = None if self.search_text is None else escape_unprintable(f"/{self.search_text}")
+        if self.search_text is not None or (before is not None and event.key in ("enter", "escape")):
             event.prevent_default().stop()
-        text = (self.sought or "").casefold()
+        text = (self.search_text or "").casefold()
         matches = (index for index, entry in enumerate(self.entries()) if text and text in entry.casefold())
         if (index := next(matches, None)) is not None:
-            self.go_to(index)
+            self.select_entry(index)
 
 
-class Choices(OptionList, Finding):
+class ChoiceList(OptionList, SearchableList):
     """A list of options without the errors of Textual's list before its first layout.
 
     Textual's list raises if it is paged before it is laid out, or has no width.
@@ -295,20 +298,20 @@ class Choices(OptionList, Finding):
         """Return the texts of the options."""
         return [str(option.prompt) for option in self.options]
 
-    def go_to(self, place: int) -> None:
+    def select_entry(self, index: int) -> None:
         """Highlight an option."""
-        self.highlighted = place
+        self.highlighted = index
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of lines of the options."""
-        return super().get_content_height(container, viewport, max(LEAST_WIDTH, width))
+        return super().get_content_height(container, viewport, max(MIN_LIST_WIDTH, width))
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         with suppress(KeyError):
             super()._move_page(direction)
 
 
-class KeyWords(Static):
+class KeyHelp(Static):
     """A sentence about the keys of a dialog."""
 
     def __init__(self, sentence: str, *, id: str | None = None) -> None:
@@ -316,7 +319,7 @@ class KeyWords(Static):
 
         Without an id, it has a margin.
         """
-        super().__init__(text_with_keys(sentence), id=id, classes=None if id else "words", markup=False)
+        super().__init__(mark_keys(sentence), id=id, classes=None if id else "words", markup=False)
         self.sentence = sentence
 
     def on_click(self, event: events.Click) -> None:
@@ -344,7 +347,7 @@ class TextField(Input):
         """Skip Textual's validation: the question validates its fields."""
 
     @dataclass
-    class Diagnosed(Message):
+    class ErrorPasted(Message):
         """A message: a runtime's error message was pasted."""
 
         diagnosis: Diagnosis
@@ -357,19 +360,19 @@ class TextField(Input):
 
     def validate_value(self, value: str) -> str:
         """Return the value with control characters escaped."""
-        return visible(value)
+        return escape_unprintable(value)
 
     def on_paste(self, event: events.Paste) -> None:
         """Post a pasted error message or line of code; insert any other text."""
         if self.screen.is_modal:
             return
         from shapecalc.core.code import is_code  # imported here, as they delay the start
-        from shapecalc.doctor.report import diagnosis
+        from shapecalc.doctor.report import diagnose
 
-        report = diagnosis(event.text) if " " in event.text.strip() else None
-        if report is not None and report.found:
+        report = diagnose(event.text) if " " in event.text.strip() else None
+        if report is not None and report.entries:
             event.prevent_default().stop()
-            self.post_message(self.Diagnosed(report))
+            self.post_message(self.ErrorPasted(report))
         elif is_code(event.text):
             event.prevent_default().stop()
             self.post_message(self.CodePasted(event.text))
@@ -391,7 +394,7 @@ class AnswerField(TextField):
 
     async def on_key(self, event: events.Key) -> None:
         """Run the action of a key that edits or submits."""
-        if action := EDITING.get(event.key):
+        if action := EDIT_ACTIONS.get(event.key):
             event.prevent_default().stop()
             await self.run_action(action)
 
@@ -405,78 +408,80 @@ class Field(TextField):
         self.field_name = name
 
 
-class Fields(Horizontal):
+class FieldRow(Horizontal):
     """A row of fields, each after its label."""
 
     def __init__(self, *fields: Field) -> None:
         """Create a row of fields."""
-        super().__init__(*_with_names(fields))
+        super().__init__(*_make_labelled_fields(fields))
 
-    async def show_others(self, fields: Sequence[Field]) -> None:
+    async def replace_fields(self, fields: Sequence[Field]) -> None:
         """Replace the fields."""
         await self.remove_children()
-        await self.mount(*_with_names(fields))
+        await self.mount(*_make_labelled_fields(fields))
 
 
 @lru_cache(maxsize=16)
-def keys_line(working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()) -> Text:
+def format_key_line(
+    working: frozenset[str], width: int, keys: tuple[Key, ...] = KEYS, focused: tuple[Key, ...] = ()
+) -> Text:
     """Return the keys of the focused widget and those of `working` actions, in a line.
 
     Keys that do not fit are omitted. A key with an action has it as the metadata `key`.
 
-    >>> keys_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
+    >>> format_key_line(frozenset({"step(1)", "step(-1)", "help"}), 24).plain
     'PgDn next  PgUp back'
-    >>> keys_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOWING,)).plain
+    >>> format_key_line(frozenset({"step(1)", "step(-1)"}), 24, focused=(FOLLOW_KEY,)).plain
     '←→↑↓ follow  PgDn next'
     """
     shown = [*focused]
-    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.rank):
-        if sum(_width(shown_key) + 2 for shown_key in [*shown, key]) - 2 <= width:
+    for key in sorted((key for key in keys if key.action in working), key=lambda key: key.priority):
+        if sum(_key_width(shown_key) + 2 for shown_key in [*shown, key]) - 2 <= width:
             shown.append(key)
     line = Text(no_wrap=True, end="")
-    for key in sorted(shown, key=lambda key: key.rank):
+    for key in sorted(shown, key=lambda key: key.priority):
         line.append("  " if line else "")
         meta = {"key": key.action} if key.action else {}
-        line.append(key.shown, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
+        line.append(key.display, Style(bold=True, meta=meta)).append(f" {key.label}", Style(meta=meta))
     return line
 
 
-def _width(key: Key) -> int:
-    return len(key.shown) + 1 + len(key.label)
+def _key_width(key: Key) -> int:
+    return len(key.display) + 1 + len(key.label)
 
 
-def bindings_of(keys: tuple[Key, ...]) -> list[BindingType]:
+def make_bindings(keys: tuple[Key, ...]) -> list[BindingType]:
     """Return Textual's bindings of keys.
 
     Enter has none, since fields handle it. The page keys have priority, since lists handle them too.
     """
     return [
-        Binding(key.key, key.action, key.label, show=False, tooltip=key.help, priority=key.key.startswith("page"))
+        Binding(key.name, key.action, key.label, show=False, tooltip=key.help, priority=key.name.startswith("page"))
         for key in keys
-        if key.key != "enter"
+        if key.name != "enter"
     ]
 
 
-def text_with_keys(sentence: str) -> Text:
+def mark_keys(sentence: str) -> Text:
     """Return a sentence in which the names of keys have the key as metadata.
 
-    >>> [span.style.meta for span in text_with_keys("F7 copies, escape closes").spans]
+    >>> [span.options.meta for span in mark_keys("F7 copies, escape closes").spans]
     [{'press': 'f7'}, {'press': 'escape'}]
     """
     text = Text(sentence)
-    for match in NAMED.finditer(sentence):
+    for match in KEY_NAME.finditer(sentence):
         text.stylize(Style(bold=True, meta={"press": match[0].lower()}), *match.span())
     return text
 
 
-def _with_names(fields: Sequence[Field]) -> list[Widget]:
+def _make_labelled_fields(fields: Sequence[Field]) -> list[Widget]:
     """Return a label and a field for each field, with blanks between them."""
-    names = [" " * BETWEEN_FIELDS * bool(number) + field.field_name for number, field in enumerate(fields)]
+    names = [" " * FIELD_GAP * bool(number) + field.field_name for number, field in enumerate(fields)]
     labels = [Label(f"{name.replace('_', '-')} ", markup=False) for name in names]
     return [widget for pair in zip(labels, fields, strict=True) for widget in pair]
 
 
-def copy(screen: Screen[Any], text: str) -> None:
+def copy_text(screen: Screen[Any], text: str) -> None:
     """Copy a text to the terminal's clipboard, and notify the user."""
     screen.app.copy_to_clipboard(text)
-    screen.notify(visible(text), title=SENT, markup=False, timeout=3)
+    screen.notify(escape_unprintable(text), title=COPY_TITLE, markup=False, timeout=3)

@@ -13,65 +13,76 @@ from string import Template
 from rich.text import Text
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.limits import MOST_FILMED, MOST_PICTURES
-from shapecalc.core.problem import misuse
+from shapecalc.core.limits import MAX_FILM_PICTURES, MAX_FILM_STAGES
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, fields, replace
-from shapecalc.core.text import brief, visible
+from shapecalc.core.text import escape_unprintable, truncate
 from shapecalc.view import files
-from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast
+from shapecalc.view.canvas import UNICODE, Canvas, Colour, contrast_ratio
 from shapecalc.view.layout import HUES
-from shapecalc.view.scenes import HEIGHT, LEAST_HEIGHT, Film, Sprite, Track, film_of, moments, tracks
+from shapecalc.view.scenes import (
+    FILM_HEIGHT,
+    MIN_FILM_HEIGHT,
+    Film,
+    Sprite,
+    Track,
+    collect_tracks,
+    make_film,
+    sample_moments,
+)
 
-BASELINE = 13
-LARGEST = 500_000
+BASELINE_OFFSET = 13
+MAX_SVG_BYTES = 500_000
 """The maximum size of an animated SVG in bytes."""
-WHOLE_GLYPHS = 'lengthAdjust="spacingAndGlyphs"'
-BARS = {"│": 1, "┃": 3, "║": 5}
+GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
+BAR_WIDTHS = {"│": 1, "┃": 3, "║": 5}
 """The bars of tapes and their widths in pixels.
 
 They are drawn as rectangles, since fonts leave gaps between rows.
 """
-PAGE = resources.files("shapecalc.view") / "film.html"
+PAGE_TEMPLATE = resources.files("shapecalc.view") / "film.html"
 ZOOM = 2
 """The scale of a GIF relative to its SVG."""
-STILL = "a still picture: an op's --picture FILE.png"
+STILL_HINT = "a still picture: an op's --picture FILE.png"
 """The hint for a film name with the ending of a still picture."""
-SAMPLE = "0123456789 │┃║█░ abcdefghijklm"
+SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
 """The text that is drawn in every look to derive the palette of a GIF."""
 
 
 class Look(Record):
     """The style of words: colour, weight and background, on a page and on a terminal."""
 
-    terminal: str
-    ink: str = ""
+    terminal_style: str
+    colour: str = ""
     """The colour. Empty for the text colour of the page."""
-    quiet: bool = False
-    bold: bool = False
-    behind: str = ""
+    is_quiet: bool = False
+    is_bold: bool = False
+    background: str = ""
     """The colour of a bar behind the word. Empty for none."""
 
 
 LOOKS: Mapping[str, Look] = {
     "ink": Look(""),
-    "bold": Look("bold", bold=True),
-    "quiet": Look("", quiet=True),
-    "lit": Look("bold reverse", "#ffffff", bold=True, behind="#0072B2"),
-    "bad": Look("bold red", "#C00000", bold=True),
+    "bold": Look("bold", is_bold=True),
+    "quiet": Look("", is_quiet=True),
+    "lit": Look("bold reverse", "#ffffff", is_bold=True, background="#0072B2"),
+    "bad": Look("bold red", "#C00000", is_bold=True),
     **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
 }
 """All looks by name. Colour never carries meaning that letters do not."""
 
 
-def ink_of(look: Look, theme: str) -> str:
+def look_colour(look: Look, theme: str) -> str:
     """Return the colour of a look on a page, in a legible shade, in hexadecimal."""
-    page, ink, quiet = files.PAPERS[theme]
-    if look.behind:
-        return look.ink
-    return files.hexadecimal(files.readable(_rgb(look.ink) if look.ink else quiet if look.quiet else ink, page, ink))
+    page, ink, quiet = files.PAGE_COLOURS[theme]
+    if look.background:
+        return look.colour
+    return files.css_colour(
+        files.legible_shade(_parse_rgb(look.colour) if look.colour else quiet if look.is_quiet else ink, page, ink)
+    )
 
 
-def _rgb(text: str) -> Colour:
+def _parse_rgb(text: str) -> Colour:
     red, green, blue = bytes.fromhex(text.removeprefix("#"))
     return red, green, blue
 
@@ -79,56 +90,62 @@ def _rgb(text: str) -> Colour:
 @cache
 def terminal_styles(page: Colour | None) -> Mapping[str, str]:
     """Return the terminal style of every look, legible on the page if it is known."""
-    styles = {name: look.terminal for name, look in LOOKS.items()}
+    styles = {name: look.terminal_style for name, look in LOOKS.items()}
     if page is None:
         return styles
-    ink = max((files.PAPERS[theme][1] for theme in files.PAPERS), key=lambda colour: contrast(colour, page))
+    ink = max(
+        (files.PAGE_COLOURS[theme][1] for theme in files.PAGE_COLOURS), key=lambda colour: contrast_ratio(colour, page)
+    )
     for name, look in LOOKS.items():
-        if look.ink and not look.behind:
-            styles[name] = f"{'bold ' * look.bold}{files.hexadecimal(files.readable(_rgb(look.ink), page, ink))}"
+        if look.colour and not look.background:
+            styles[name] = (
+                f"{'bold ' * look.is_bold}{files.css_colour(files.legible_shade(_parse_rgb(look.colour), page, ink))}"
+            )
     return styles
 
 
-def page_of(theme: str) -> str:
+def page_background(theme: str) -> str:
     """Return the colour of a page, in hexadecimal."""
-    return files.hexadecimal(files.PAPERS[theme][0])
+    return files.css_colour(files.PAGE_COLOURS[theme][0])
 
 
-def screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
+def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
     """Return the words of a moment as text, each at its nearest cells."""
     canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
     for sprite in sprites:
-        canvas.put(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
-    return canvas.text(film.width)
+        canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
+    return canvas.render(film.width)
 
 
-def moving(film: Film, theme: str | None) -> bytes | None:
+def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
     """Return a film as an animated SVG that repeats, without a script.
 
     Returns None if it would be larger than `MAX_SVG_BYTES`. Without a theme it follows the colour scheme of the
     viewer's system.
     """
     groups_by_time: dict[tuple[float, float], list[Track]] = {}
-    for track in tracks(film):
+    for track in collect_tracks(film):
         if track.text:
             groups_by_time.setdefault((track.start, track.end), []).append(track)
-    groups = [_group(start, end, words, film.seconds) for (start, end), words in groups_by_time.items()]
-    svg = _picture(film, "\n".join(groups), theme).encode()
-    return svg if len(svg) <= LARGEST else None
+    groups = [_group_element(start, end, words, film.seconds) for (start, end), words in groups_by_time.items()]
+    svg = _svg_document(film, "\n".join(groups), theme).encode()
+    return svg if len(svg) <= MAX_SVG_BYTES else None
 
 
-def moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
+def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
     """Return the words of a moment as a still SVG."""
-    return _picture(film, "".join(_word(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme)
+    return _svg_document(
+        film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
+    )
 
 
-def size_of(film: Film) -> tuple[int, int]:
+def pixel_size(film: Film) -> tuple[int, int]:
     """Return the width and the height of a film in pixels."""
     return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
 
 
-def _picture(film: Film, words: str, theme: str | None) -> str:
-    width, height = size_of(film)
+def _svg_document(film: Film, words: str, theme: str | None) -> str:
+    width, height = pixel_size(film)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xml:space="preserve"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
@@ -139,60 +156,71 @@ def _picture(film: Film, words: str, theme: str | None) -> str:
 
 def style_sheet(theme: str | None) -> str:
     """Return the style sheet of all looks, for the page of a theme or for both."""
-    general = f"text{{font:13px {files.FONTS};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
-    light = general + _inks(theme or "light")
-    return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_inks('dark')}}}"
+    general = f"text{{font:13px {files.FONT_STACK};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
+    light = general + _colour_rules(theme or "light")
+    return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_colour_rules('dark')}}}"
 
 
-def _inks(theme: str) -> str:
+def _colour_rules(theme: str) -> str:
     """Return the CSS rules of the colours of all looks on a page."""
-    inks = "".join(f".{name}{{fill:{ink_of(look, theme)}}}" for name, look in LOOKS.items())
-    behind = "".join(f".{name}-behind{{fill:{look.behind}}}" for name, look in LOOKS.items() if look.behind)
-    return f".page{{fill:{page_of(theme)}}}{inks}{behind}"
+    inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
+    behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
+    return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
 
 
-def _word(text: str, look: str, x: float, y: float, inside: str = "") -> str:
+def _word_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
     """Return the elements of a word and its background, with an animation inside."""
     x, text = x + len(text) - len(text.lstrip()), text.lstrip()
-    width, left, top = len(text) * files.CELL_WIDTH, _short(x * files.CELL_WIDTH), _short(y * files.CELL_HEIGHT)
+    width, left, top = (
+        len(text) * files.CELL_WIDTH,
+        _format_number(x * files.CELL_WIDTH),
+        _format_number(y * files.CELL_HEIGHT),
+    )
     class_name = f' class="{look}"' if look != "ink" else ""
-    if text in BARS:
-        middle, thickness = _short(x * files.CELL_WIDTH + (files.CELL_WIDTH - BARS[text]) / 2), BARS[text]
-        return (
-            f'<rect{class_name} x="{middle}" y="{top}" width="{thickness}" height="{files.CELL_HEIGHT}">{inside}</rect>'
+    if text in BAR_WIDTHS:
+        middle, thickness = (
+            _format_number(x * files.CELL_WIDTH + (files.CELL_WIDTH - BAR_WIDTHS[text]) / 2),
+            BAR_WIDTHS[text],
         )
-    baseline, spacing = _short(y * files.CELL_HEIGHT + BASELINE), f" {WHOLE_GLYPHS}" if {*text} & {*"█░━"} else ""
+        return f'<rect{class_name} x="{middle}" y="{top}" width="{thickness}" height="{files.CELL_HEIGHT}">{animation}</rect>'
+    baseline, spacing = (
+        _format_number(y * files.CELL_HEIGHT + BASELINE_OFFSET),
+        f" {GLYPH_SPACING}" if {*text} & {*"█░━"} else "",
+    )
     word = f'<text{class_name} x="{left}" y="{baseline}" textLength="{width}"{spacing}>{escape(text)}'
-    if not LOOKS[look].behind:
-        return f"{word}{inside}</text>"
+    if not LOOKS[look].background:
+        return f"{word}{animation}</text>"
     behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{width}" height="{files.CELL_HEIGHT}"/>'
-    return f"<g>{inside}{behind}{word}</text></g>" if inside else f"{behind}{word}</text>"
+    return f"<g>{animation}{behind}{word}</text></g>" if animation else f"{behind}{word}</text>"
 
 
-def _short(number: float) -> str:
+def _format_number(number: float) -> str:
     """Return a number with at most one decimal."""
     return f"{number:.1f}".removesuffix(".0")
 
 
-def _group(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
+def _group_element(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
     """Return the element of words that are visible during the same interval."""
     changes = [(0.0, "visible" if start == 0 else "hidden")]
     changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
     values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
     visibility = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
     hidden = "" if start == 0 else ' visibility="hidden"'
-    elements = "".join(_word(word.text, word.look, *word.points[0][1:], _way(word, seconds)) for word in words)
+    elements = "".join(
+        _word_element(word.text, word.look, *word.points[0][1:], _motion_element(word, seconds)) for word in words
+    )
     return f"<g{hidden}>{visibility if len(changes) > 1 else ''}{elements}</g>"
 
 
-def _way(track: Track, seconds: float) -> str:
+def _motion_element(track: Track, seconds: float) -> str:
     """Return the animation that moves a word, or an empty text if it does not move."""
     if len(track.points) == 1:
         return ""
     points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
     _, first, top = points[0]
     values = ";".join(
-        f"{_short((x - first) * files.CELL_WIDTH)} {_short((y - top) * files.CELL_HEIGHT)}" for _, x, y in points
+        f"{_format_number((x - first) * files.CELL_WIDTH)} {_format_number((y - top) * files.CELL_HEIGHT)}"
+        for _, x, y in points
     )
     times = _key_times([second for second, _, _ in points], seconds)
     return f'<animateTransform attributeName="transform" type="translate" values="{values}" {times}/>'
@@ -203,13 +231,13 @@ def _key_times(times: Iterable[float], seconds: float) -> str:
     return f'keyTimes="{shares}" dur="{seconds:.2f}s" repeatCount="indefinite"'
 
 
-def page(film: Film, theme: str | None) -> bytes:
+def render_page(film: Film, theme: str | None) -> bytes:
     """Return a film as an HTML page with a player, which can also pause at questions.
 
     Without a theme it starts with the colour scheme of the viewer's system.
     """
-    width, height = size_of(film)
-    template = Template(PAGE.read_text("utf-8"))
+    width, height = pixel_size(film)
+    template = Template(PAGE_TEMPLATE.read_text("utf-8"))
     html = template.substitute(
         title=escape(film.title),
         light=style_sheet("light"),
@@ -218,32 +246,32 @@ def page(film: Film, theme: str | None) -> bytes:
         width=width,
         height=height,
         margin=files.MARGIN,
-        data=_in_script(_data(film)),
+        data=_script_json(_script_data(film)),
     )
     return html.encode()
 
 
-def _data(film: Film) -> dict[str, object]:
+def _script_data(film: Film) -> dict[str, object]:
     """Return the data of the player's script: tracks, and frames with their times."""
     words = [
-        [word.text, word.look, *_rounded((word.start, word.end)), [*map(_rounded, word.points)]]
-        for word in tracks(film)
+        [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
+        for word in collect_tracks(film)
         if word.text
     ]
-    prompts = [fields(frame.asks).values() if frame.asks else () for frame in film.frames]
+    prompts = [fields(frame.prompt).values() if frame.prompt else () for frame in film.frames]
     timed_frames = zip(film.starts, film.frames, prompts, strict=False)
     frames = [[round(start, 2), frame.sentence, *prompt] for start, frame, prompt in timed_frames]
-    behind = [name for name, look in LOOKS.items() if look.behind]
-    cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE]
-    looks = {"behind": behind, "bars": BARS, "cell": cell}
+    behind = [name for name, look in LOOKS.items() if look.background]
+    cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE_OFFSET]
+    looks = {"behind": behind, "bars": BAR_WIDTHS, "cell": cell}
     return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
 
 
-def _rounded(seconds_and_cells: Iterable[float]) -> list[float]:
+def _round_numbers(seconds_and_cells: Iterable[float]) -> list[float]:
     return [round(number, 2) for number in seconds_and_cells]
 
 
-def _in_script(value: object) -> str:
+def _script_json(value: object) -> str:
     """Return a value as JSON that is safe inside a `script` element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for char in "<>&\u2028\u2029":
@@ -251,7 +279,7 @@ def _in_script(value: object) -> str:
     return text
 
 
-def gif(film: Film, theme: str | None) -> bytes:
+def render_gif(film: Film, theme: str | None) -> bytes:
     """Return a film as a GIF that repeats.
 
     Each word is drawn once, and each picture has only its changes. Raises `ShapeError`: file without the extra
@@ -261,26 +289,28 @@ def gif(film: Film, theme: str | None) -> bytes:
         from PIL import Image, ImageChops
         from PIL.GifImagePlugin import getdata, getheader
     except ModuleNotFoundError as error:
-        raise files.not_installed(error) from None
-    pictures = [*moments(film)]
-    if len(pictures) > MOST_PICTURES:
-        raise MOST_PICTURES.passed(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
+        raise files.missing_package_error(error) from None
+    pictures = [*sample_moments(film)]
+    if len(pictures) > MAX_FILM_PICTURES:
+        raise MAX_FILM_PICTURES.error(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
 
-    def drawn(svg: str) -> Image.Image:
-        return Image.open(BytesIO(files.png(svg, ZOOM))).convert("RGB")
+    def rasterize(svg: str) -> Image.Image:
+        return Image.open(BytesIO(files.render_png(svg, ZOOM))).convert("RGB")
 
-    sample = [Sprite(0, row, SAMPLE, look) for row, look in enumerate(LOOKS)]
-    palette = drawn(moment(film, sample, theme or "light")).quantize(64)
+    sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(LOOKS)]
+    palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
 
-    def flat(room: Film, words: str) -> Image.Image:
-        return drawn(_picture(room, words, theme or "light")).quantize(palette=palette, dither=Image.Dither.NONE)
+    def draw_words(size: Film, words: str) -> Image.Image:
+        return rasterize(_svg_document(size, words, theme or "light")).quantize(
+            palette=palette, dither=Image.Dither.NONE
+        )
 
-    page = flat(film, "")
+    page = draw_words(film, "")
     paper = page.getpixel((0, 0))
 
     @cache
-    def word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
-        image = flat(replace(film, width=len(text), height=1), _word(text, look, 0, 0))
+    def draw_word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
+        image = draw_words(replace(film, width=len(text), height=1), _word_element(text, look, 0, 0))
         return image, image.point(lambda colour: 255 * (colour != paper), "1")
 
     chunks, previous = getheader(page, info={"loop": 0})[0], None
@@ -289,41 +319,47 @@ def gif(film: Film, theme: str | None) -> bytes:
         for sprite in sprites:
             if sprite.text:
                 place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
-                image.paste(word(sprite.text, sprite.look)[0], place, word(sprite.text, sprite.look)[1])
+                image.paste(draw_word(sprite.text, sprite.look)[0], place, draw_word(sprite.text, sprite.look)[1])
         box = (previous and (ImageChops.difference(image, previous).getbbox() or (0, 0, 1, 1))) or (0, 0, *image.size)
         chunks += getdata(image.crop(box), box[:2], duration=10 * hundredths)
         previous = image
     return b"".join(chunks) + b";"
 
 
-FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {".svg": moving, ".gif": gif, ".html": page}
+FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {
+    ".svg": render_animated_svg,
+    ".gif": render_gif,
+    ".html": render_page,
+}
 """The function that renders a film, by the ending of the file.
 
 It returns None if the film is too large.
 """
 
 
-def film_file(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
+def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
     """Return the film of an answer, and the contents of a file with the given name.
 
     A film that is too large is made again with less height. Raises `ShapeError`: usage for an unknown theme or
     ending, or if the film is too long; file if the renderer is not installed.
 
     >>> import shapecalc as sc
-    >>> film_file(sc.reshape((2, 3), (3, 2)), "x.pdf")
+    >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")
     Traceback (most recent call last):
     shapecalc.core.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html)
     """
     if name.lower().endswith(".png"):
-        raise misuse(f"'{visible(brief(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL}")
-    write = FORMATS[files.ending_of(name, FORMATS, "film")]
+        raise usage_error(
+            f"'{escape_unprintable(truncate(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL_HINT}"
+        )
+    write = FORMATS[files.match_ending(name, FORMATS, "film")]
     if theme is not None:
         files.check_theme(theme)
-    if len(answer.stages) > MOST_FILMED:
-        raise MOST_FILMED.passed(f"{len(answer.stages)} stages to film", "film a part of the chain")
-    for height in (HEIGHT, LEAST_HEIGHT):
-        film = film_of(answer, height=height)
+    if len(answer.stages) > MAX_FILM_STAGES:
+        raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
+    for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
+        film = make_film(answer, height=height)
         contents = write(film, theme)
         if contents is not None:
             return film, contents
-    raise misuse("the film is too long for a moving picture that pages can show", "end its name in .html")
+    raise usage_error("the film is too long for a moving picture that pages can show", "end its name in .html")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Answer, Kind, Request, Stage, Step, shapes_in
+from shapecalc.core.answers import Answer, Request, Stage, StageKind, Step, shapes_in
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Dim
 from shapecalc.core.ops import OPS
@@ -14,7 +14,7 @@ from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text
 
-GIVEN = "the request gives a {} there"
+GIVEN_HINT = "the request gives a {} there"
 """The arithmetic hint on a dim that is requested literally."""
 CARET = "^"
 
@@ -22,19 +22,19 @@ CARET = "^"
 class Hint(Record):
     """The question about a dim, and three hints that do not contain the dim."""
 
-    asks: str
+    question: str
     """The question, as one sentence."""
     rule: str
     """The first hint: the rule that settles the dim."""
-    where: str
+    location: str
     """The second hint: the shape with its indices and carets, on several lines."""
     arithmetic: str
     """The third hint: the arithmetic without its result."""
 
     @property
-    def rungs(self) -> tuple[str, str, str]:
+    def levels(self) -> tuple[str, str, str]:
         """The hints in the order in which they are given."""
-        return self.rule, self.where, self.arithmetic
+        return self.rule, self.location, self.arithmetic
 
 
 def stage_name(stage: Stage) -> str:
@@ -43,27 +43,27 @@ def stage_name(stage: Stage) -> str:
     Its label may be the name of an argument, or a step of an op.
 
     >>> import shapecalc as sc
-    >>> [stage_name(stage) for stage in sc.shuffle((2, 3), first=(1, 0), to=(6,)).stages]
+    >>> [stage_name(stage) for stage in sc.add_shuffle((2, 3), first=(1, 0), to=(6,)).stages]
     ['transpose', 'reshape']
     """
-    if stage.kind is Kind.PERMUTE and stage.label in (stage.argument, "move"):
+    if stage.kind is StageKind.PERMUTE and stage.label in (stage.argument, "move"):
         return "transpose"
-    return "reshape" if stage.kind is Kind.RESHAPE and stage.label == stage.argument else stage.label
+    return "reshape" if stage.kind is StageKind.RESHAPE and stage.label == stage.argument else stage.label
 
 
-def shown_name(name: str) -> str:
+def display_name(name: str) -> str:
     """Return a name as it is printed: `?` for an unknown dim."""
     return "?" if name.startswith("?") else name
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:
     """Return named sizes as text: `N=8, C=3`."""
-    return ", ".join(f"{shown_name(name)}={size}" for name, size in sizes.items())
+    return ", ".join(f"{display_name(name)}={size}" for name, size in sizes.items())
 
 
 def conditions_text(answer: Answer, lead: str) -> str:
     """Return the conditions of an answer after `lead`, or an empty text."""
-    return f"{lead}{' and '.join(condition.words for condition in answer.conditions)}" if answer.conditions else ""
+    return f"{lead}{' and '.join(condition.phrase for condition in answer.conditions)}" if answer.conditions else ""
 
 
 def verdict_text(answer: Answer) -> str:
@@ -81,7 +81,7 @@ def stage_title(request: Request, stage: Stage) -> str:
     arguments = request.arguments
     if stage.label != request.op:
         value = arguments.get(stage.argument, "")
-        requested = stage.asked or ("" if isinstance(value, str) else value)  # a pattern already names every axis
+        requested = stage.requested or ("" if isinstance(value, str) else value)  # a pattern already names every axis
         return f"{stage_name(stage)} {_argument_text(requested)}".rstrip()
     texts, op = [stage.label], OPS[request.op]
     operator = operator_of(op, DIALECTS[request.dialect])
@@ -101,14 +101,14 @@ def _argument_text(value: object) -> str:
     return shape_text(value) if isinstance(value, tuple) else str(value)
 
 
-def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "input") -> Hint:
+def make_hint(stage: Stage, step: Step, out_dim: int | None = None, *, name: str = "input") -> Hint:
     """Return the question about an output dim, and its hints.
 
     The dim is the one that the step settles, unless `out_dim` is given. `name` is the name of the stage's input.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 2, 3, 2), (-1, 0, 0)).stages
-    >>> hint = hint_of(stage, stage.steps[0])
+    >>> hint = make_hint(stage, stage.steps[0])
     >>> hint.asks, hint.arithmetic
     ('what does the 0 at index 1 copy?', '0 copies dim 1, counted from the left, which is ?')
     >>> print(hint.where)
@@ -117,53 +117,53 @@ def hint_of(stage: Stage, step: Step, out: int | None = None, *, name: str = "in
     input   2   2   3   2
                 ^ count from the left
     """
-    out = step.out if out is None else out
+    out_dim = step.out if out_dim is None else out_dim
     rows = {name: [str(dim) for dim in stage.before]}
-    requested = {"asked": [str(dim) for dim in stage.asked]}
+    requested = {"asked": [str(dim) for dim in stage.requested]}
     marked: Collection[int | None] = step.sources
-    question, note = f"how large is dim {out} after {stage_name(stage)}?", ""
+    question, note = f"how large is dim {out_dim} after {stage_name(stage)}?", ""
     match step.rule:
         case rules.COPIED_ZERO:
-            question, heading = f"what does the 0 at index {out} copy?", f"the 0 is at index {out}:"
+            question, heading = f"what does the 0 at index {out_dim} copy?", f"the 0 is at index {out_dim}:"
             note = "count from the left"
         case rules.INFERRED | rules.INFERRED_EMPTY:
-            question = f"what must the -1 at index {out} be?"
+            question = f"what must the -1 at index {out_dim} be?"
             heading = f"all elements of the {name}, divided by every dim that is known:"
             rows, marked = rows | requested, ()
-        case _ if stage.kind is Kind.PERMUTE and stage.asked and step.out is not None:
+        case _ if stage.kind is StageKind.PERMUTE and stage.requested and step.out is not None:
             perm = ",".join(requested["asked"])
-            question = f"how large is dim {out} after {stage_name(stage)} {perm}?"
-            heading, note = f"index {out} of {perm} says which dim to take:", "this one"
+            question = f"how large is dim {out_dim} after {stage_name(stage)} {perm}?"
+            heading, note = f"index {out_dim} of {perm} says which dim to take:", "this one"
         case rules.GIVEN:
-            question, heading = f"what is asked for at index {out}?", f"index {out} of what is asked for:"
-            rows, marked, note = requested, (out,), "it stands for itself"
+            question, heading = f"what is asked for at index {out_dim}?", f"index {out_dim} of what is asked for:"
+            rows, marked, note = requested, (out_dim,), "it stands for itself"
         case rule:
-            question = f"how large is dim {out}, which merges axes?" if rule == rules.MERGED else question
-            heading = f"dim {out} is made of:" if step.sources else f"no dim of the {name} becomes dim {out}:"
+            question = f"how large is dim {out_dim}, which merges axes?" if rule == rules.MERGED else question
+            heading = f"dim {out_dim} is made of:" if step.sources else f"no dim of the {name} becomes dim {out_dim}:"
     where = "\n".join([heading, *_index_table(rows, marked, note)])
-    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic(step))
+    return Hint(question, f"{step.rule.sentence}  [{step.rule}]", where, arithmetic_with_hole(step))
 
 
-def is_worth_asking(stage: Stage, step: Step, out: int, dim: Dim) -> bool:
+def is_worth_asking(stage: Stage, step: Step, out_dim: int, dim: Dim) -> bool:
     """Return whether an output dim of a stage is worth a question.
 
     It is not if the dim stays, or if the request names its size at that index.
 
     >>> import shapecalc as sc
     >>> (stage,) = sc.reshape((2, 3, 4), (0, 4, -1)).stages
-    >>> [is_worth_asking(stage, step, step.out, step.value) for step in stage.steps[:3]]
+    >>> [is_worth_asking(stage, step, step.out_dim, step.value) for step in stage.steps[:3]]
     [True, False, True]
     """
     if step.rule in (rules.COPIED_ZERO, rules.INFERRED, rules.INFERRED_EMPTY):
         return True
-    stays = step.sources == (out,) and str(stage.before[out]) == str(dim)
-    return not stays and not is_said(stage, out, dim)
+    stays = step.sources == (out_dim,) and str(stage.before[out_dim]) == str(dim)
+    return not stays and not is_size_requested(stage, out_dim, dim)
 
 
-def is_said(stage: Stage, out: int, dim: Dim) -> bool:
+def is_size_requested(stage: Stage, out_dim: int, dim: Dim) -> bool:
     """Return whether the request names the size of an output dim of a stage."""
-    sized = stage.kind in (Kind.RESHAPE, Kind.VIEW, Kind.EXPAND)
-    return sized and out < len(stage.asked) and str(stage.asked[out]) == str(dim)
+    sized = stage.kind in (StageKind.RESHAPE, StageKind.VIEW, StageKind.EXPAND)
+    return sized and out_dim < len(stage.requested) and str(stage.requested[out_dim]) == str(dim)
 
 
 def _index_table(rows: dict[str, list[str]], marked: Collection[int | None], note: str) -> list[str]:
@@ -186,17 +186,17 @@ def _index_row(name: str, cells: Sequence[str], widths: Sequence[int], head: int
     return name.ljust(head) + "".join(f"   {dim}" for dim in dims)
 
 
-def arithmetic(step: Step, hole: str = "?") -> str:
+def arithmetic_with_hole(step: Step, hole: str = "?") -> str:
     """Return the sentence of a step with a hole instead of its dim.
 
     If the dim occurs several times in the sentence, the last occurrence is replaced.
 
     >>> import shapecalc as sc
-    >>> arithmetic(sc.reshape((2, 3, 4), (2, -1)).steps[1])
+    >>> arithmetic_with_hole(sc.reshape((2, 3, 4), (2, -1)).steps[1])
     '-1 is 24 elements (2*3*4) / 2 known = ?'
     """
     if step.rule == rules.GIVEN:
-        return GIVEN.format("number" if isinstance(step.value, int) else "name")
+        return GIVEN_HINT.format("number" if isinstance(step.value, int) else "name")
     sentence = step.why
     matches = [*re.finditer(rf"(?<![\w*/.-]){re.escape(str(step.value))}(?![\w*/])", sentence)]
     if not matches:

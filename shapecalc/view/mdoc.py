@@ -9,25 +9,25 @@ import re
 from collections.abc import Callable, Iterator
 from textwrap import TextWrapper
 
-PLAIN, OPEN, CLOSE, JOIN = "plain", "open", "close", "join"
+PLAIN_PIECE, OPENING_PIECE, CLOSING_PIECE, JOIN_PIECE = "plain", "open", "close", "join"
 """The kinds of pieces of a line.
 
 Blanks separate pieces, except after an opening piece, before a closing piece, and around a join.
 """
-ENCLOSING = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
-FONTS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
+DELIMITERS = {"Op": ("[", "]"), "Pq": ("(", ")"), "Sq": ("'", "'"), "Ql": ("'", "'")}
+FONT_MACROS = frozenset({"Ar", "Cm", "Em", "Ev", "Ic", "Li", "Pa", "Sx", "Sy"})
 """The macros that change only the font of a word."""
-CLOSING = frozenset(".,:;)]?!")
+CLOSING_PUNCTUATION = frozenset(".,:;)]?!")
 ESCAPES = {r"\&": "", r"\-": "-", r"\(aq": "'", r"\(dq": '"', r"\e": "\\"}
-BODY, SUBSECTION, OFFSET = 5, 3, 6
+BODY_INDENT, SUBSECTION_INDENT, DISPLAY_INDENT = 5, 3, 6
 """The indents of the text, of a subsection heading, and of a display in the text."""
-KEPT_BLANK = "\0"
+UNBREAKABLE_BLANK = "\0"
 
 
-def page_text(source: str, width: int = 78) -> str:
+def format_page(source: str, width: int = 78) -> str:
     r"""Return an mdoc page as text. Literal lines are not wrapped at `width`.
 
-    >>> print(page_text(".Sh NAME\n.Nm calc\n.Nd shapes\n.Bl -tag -width Ds\n.It Fl -out Ar file\nWrite.\n.El"))
+    >>> print(format_page(".Sh NAME\n.Nm calc\n.Nd shapes\n.Bl -tag -width Ds\n.It Fl -out Ar file\nWrite.\n.El"))
     NAME
          calc - shapes
     <BLANKLINE>
@@ -36,64 +36,64 @@ def page_text(source: str, width: int = 78) -> str:
     """
     page = _Page(width)
     for line in source.splitlines():
-        page.read(line)
+        page.read_line(line)
     page.end_paragraph()
     return "\n".join(page.lines).strip("\n")
 
 
-def unescaped(text: str) -> str:
+def remove_escapes(text: str) -> str:
     r"""Return a text without roff escapes.
 
-    >>> print(unescaped(r"\-1 isn\(aqt"))
+    >>> print(remove_escapes(r"\-1 isn\(aqt"))
     -1 isn't
     """
     return re.sub(r"\\(?:&|-|e|\(..)", lambda match: ESCAPES.get(match[0], match[0]), text)
 
 
-def phrase(words: list[str], name: str = "") -> str:
+def format_macros(words: list[str], page_name: str = "") -> str:
     """Return the text of a line of macros on the page `name`.
 
-    >>> phrase("Op Fl d | Fl -dialect Ar name".split()), phrase("Nm Ns Pq 1 ,".split(), "calc")
+    >>> format_macros("Op Fl d | Fl -dialect Ar name".split()), format_macros("Nm Ns Pq 1 ,".split(), "calc")
     ('[-d | --dialect name]', 'calc(1),')
     """
     text, joins_next = "", True
-    for piece, kind in _pieces(words, name):
-        text += piece if joins_next or kind in (CLOSE, JOIN) else f" {piece}"
-        joins_next = kind in (OPEN, JOIN)
+    for piece, kind in _line_pieces(words, page_name):
+        text += piece if joins_next or kind in (CLOSING_PIECE, JOIN_PIECE) else f" {piece}"
+        joins_next = kind in (OPENING_PIECE, JOIN_PIECE)
     return text
 
 
-def _pieces(words: list[str], name: str) -> Iterator[tuple[str, str]]:
+def _line_pieces(words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of a line of macros, each with its kind."""
     for index, word in enumerate(words):
         rest = words[index + 1 :]
-        if word in ENCLOSING:
-            yield from _enclosed(word, rest, name)
+        if word in DELIMITERS:
+            yield from _pieces_in_delimiters(word, rest, page_name)
             return
         if word == "Fl":
-            yield "-", OPEN
+            yield "-", OPENING_PIECE
         elif word in ("Oo", "Oc"):
-            yield ("[", OPEN) if word == "Oo" else ("]", CLOSE)
+            yield ("[", OPENING_PIECE) if word == "Oo" else ("]", CLOSING_PIECE)
         elif word == "Ns":
-            yield "", JOIN
-        elif word == "Nm" and (not rest or rest[0] in ("Ns", *CLOSING)):
-            yield name, PLAIN
+            yield "", JOIN_PIECE
+        elif word == "Nm" and (not rest or rest[0] in ("Ns", *CLOSING_PUNCTUATION)):
+            yield page_name, PLAIN_PIECE
         elif word == "Ar" and not rest:
-            yield "file ...", PLAIN
-        elif word not in FONTS and word != "Nm":
-            yield unescaped(word), CLOSE if word in CLOSING else PLAIN
+            yield "file ...", PLAIN_PIECE
+        elif word not in FONT_MACROS and word != "Nm":
+            yield remove_escapes(word), CLOSING_PIECE if word in CLOSING_PUNCTUATION else PLAIN_PIECE
 
 
-def _enclosed(macro: str, words: list[str], name: str) -> Iterator[tuple[str, str]]:
+def _pieces_in_delimiters(macro: str, words: list[str], page_name: str) -> Iterator[tuple[str, str]]:
     """Yield the pieces of an enclosing macro. Trailing punctuation follows them."""
     end = len(words)
-    while end and words[end - 1] in CLOSING:
+    while end and words[end - 1] in CLOSING_PUNCTUATION:
         end -= 1
-    opening, closing = ENCLOSING[macro]
-    yield opening, OPEN
-    yield from _pieces(words[:end], name)
-    yield closing, CLOSE
-    yield from ((word, CLOSE) for word in words[end:])
+    opening, closing = DELIMITERS[macro]
+    yield opening, OPENING_PIECE
+    yield from _line_pieces(words[:end], page_name)
+    yield closing, CLOSING_PIECE
+    yield from ((word, CLOSING_PIECE) for word in words[end:])
 
 
 class _Page:
@@ -103,41 +103,43 @@ class _Page:
         """Start an empty page."""
         self.width = width
         self.lines: list[str] = []
-        self.words: list[str] = []
+        self.paragraph: list[str] = []
         """The text of the current paragraph."""
         self.name = self.section = self.tag = ""
-        self.places = [(BODY, 0)]
+        self.indents = [(BODY_INDENT, 0)]
         """The indent of the tags in each open list, and that of the text after a tag."""
-        self.display: int | None = None
+        self.display_indent: int | None = None
         """The indent of the current display. None outside of one."""
 
-    def read(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         """Process one line of the source."""
         if not line.startswith("."):
-            self.words.append(unescaped(line)) if self.display is None else self.put(unescaped(line), self.display)
+            self.paragraph.append(remove_escapes(line)) if self.display_indent is None else self.add_line(
+                remove_escapes(line), self.display_indent
+            )
             return
         macro, *words = line[1:].split()
         self.name = self.name or (words[0] if macro == "Nm" else "")
         if macro in BLOCKS:
             BLOCKS[macro](self, words)
         elif self.section != "SYNOPSIS":
-            self.words.append(phrase([macro, *words], self.name))
+            self.paragraph.append(format_macros([macro, *words], self.name))
         elif macro == "Nm":
             self.end_paragraph()
             self.tag = (words or [self.name])[0]
-            self.places[-1] = (BODY, len(self.tag) + 1)
+            self.indents[-1] = (BODY_INDENT, len(self.tag) + 1)
         else:
-            self.words.append(phrase([macro, *words], self.name).replace(" ", KEPT_BLANK))
+            self.paragraph.append(format_macros([macro, *words], self.name).replace(" ", UNBREAKABLE_BLANK))
 
-    def put(self, text: str, indent: int) -> None:
+    def add_line(self, text: str, indent: int) -> None:
         """Add a line without wrapping it."""
         self.lines.append(f"{' ' * indent}{text}".rstrip())
 
     def end_paragraph(self) -> None:
         """Wrap the current paragraph, after its tag if it has one."""
-        indent, hang = self.places[-1]
-        text, tag = " ".join(self.words), self.tag
-        self.words, self.tag = [], ""
+        indent, hang = self.indents[-1]
+        text, tag = " ".join(self.paragraph), self.tag
+        self.paragraph, self.tag = [], ""
         if tag and (not text or len(tag) >= hang):
             self._fill(tag, " " * indent, " " * indent)
             tag = ""
@@ -146,67 +148,67 @@ class _Page:
 
     def _fill(self, text: str, first: str, indent: str) -> None:
         wrapper = TextWrapper(self.width, first, indent, break_on_hyphens=False, break_long_words=False)
-        self.lines += wrapper.fill(text).replace(KEPT_BLANK, " ").split("\n")
+        self.lines += wrapper.fill(text).replace(UNBREAKABLE_BLANK, " ").split("\n")
 
-    def leave_blank(self) -> None:
+    def add_blank_line(self) -> None:
         """End the paragraph with a blank line, except after a heading or another one."""
         self.end_paragraph()
-        if self.lines and self.lines[-1].startswith(" " * BODY):
+        if self.lines and self.lines[-1].startswith(" " * BODY_INDENT):
             self.lines.append("")
 
     def begin_section(self, words: list[str], indent: int = 0) -> None:
         """Begin a section, or a subsection if it is indented."""
-        self.leave_blank()
-        self.places = [(BODY, 0)]
+        self.add_blank_line()
+        self.indents = [(BODY_INDENT, 0)]
         self.section = self.section if indent else " ".join(words)
-        self.put(unescaped(" ".join(words)), indent)
+        self.add_line(remove_escapes(" ".join(words)), indent)
 
     def begin_list(self, words: list[str]) -> None:
         """Begin a list of tagged entries."""
         self.end_paragraph()
         width = words[words.index("-width") + 1]
-        self.places.append((sum(self.places[-1]), (OFFSET if width == "Ds" else len(width)) + 2))
+        self.indents.append((sum(self.indents[-1]), (DISPLAY_INDENT if width == "Ds" else len(width)) + 2))
 
     def begin_entry(self, words: list[str]) -> None:
         """Begin an entry of a list."""
-        self.leave_blank()
-        self.tag = phrase(words, self.name)
+        self.add_blank_line()
+        self.tag = format_macros(words, self.name)
 
     def end_list(self) -> None:
         """End a list."""
         self.end_paragraph()
-        self.places.pop()
+        self.indents.pop()
 
     def begin_display(self, words: list[str]) -> None:
         """Begin a display, whose lines are not wrapped."""
-        self.leave_blank()
-        self.display = sum(self.places[-1]) + (OFFSET if "-offset" in words else 0)
+        self.add_blank_line()
+        self.display_indent = sum(self.indents[-1]) + (DISPLAY_INDENT if "-offset" in words else 0)
 
     def end_display(self) -> None:
         """End a display."""
-        self.display = None
+        self.display_indent = None
 
-    def put_example(self, words: list[str]) -> None:
+    def add_example(self, words: list[str]) -> None:
         """Add a display of one line."""
         self.end_paragraph()
-        self.put(unescaped(" ".join(words)), sum(self.places[-1]) + OFFSET)
+        self.add_line(remove_escapes(" ".join(words)), sum(self.indents[-1]) + DISPLAY_INDENT)
 
-    def describe(self, words: list[str]) -> None:
+    def add_description(self, words: list[str]) -> None:
         """Add the description of the page after its name."""
-        self.words += ["-", unescaped(" ".join(words))]
+        self.paragraph += ["-", remove_escapes(" ".join(words))]
 
 
 BLOCKS: dict[str, Callable[[_Page, list[str]], None]] = {
     **dict.fromkeys(("Dd", "Dt", "Os"), lambda _page, _words: None),
-    "Nd": _Page.describe,
+    "Nd": _Page.add_description,
     "Sh": _Page.begin_section,
-    "Ss": lambda page, words: page.begin_section(words, SUBSECTION),
-    "Pp": lambda page, _words: page.leave_blank(),
+    "Ss": lambda page, words: page.begin_section(words, SUBSECTION_INDENT),
+    "Pp": lambda page, _words: page.add_blank_line(),
     "Bl": _Page.begin_list,
     "It": _Page.begin_entry,
     "El": lambda page, _words: page.end_list(),
     "Bd": _Page.begin_display,
     "Ed": lambda page, _words: page.end_display(),
-    "Dl": _Page.put_example,
+    "Dl": _Page.add_example,
 }
 """The handlers of the macros that do more than add words to a paragraph."""

@@ -18,10 +18,10 @@ from operator import itemgetter
 
 from rich.style import Style
 
-from shapecalc.core.origins import Group
+from shapecalc.core.origins import AxisChange
 from shapecalc.core.record import Record, replace
-from shapecalc.view.canvas import RIGHT, UNICODE, Canvas, Strokes
-from shapecalc.view.layout import Layout, part_text
+from shapecalc.view.canvas import RIGHT, UNICODE, Canvas, GlyphSet
+from shapecalc.view.layout import StageLayout, wire_label
 
 Styles = Sequence[Style | str]
 StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
@@ -34,9 +34,9 @@ class Trunk(Record):
     All its ends at the left lead to all its ends at the right.
     """
 
-    sources: tuple[int, ...]
+    left_lines: tuple[int, ...]
     """The lines of its left ends, counted from the first dim."""
-    outs: tuple[int, ...]
+    right_lines: tuple[int, ...]
     """The lines of its right ends. Empty if an axis is dropped."""
     axes: tuple[int, ...]
     """The dims at its left ends."""
@@ -46,18 +46,18 @@ class Trunk(Record):
     """Its position among trunks that are drawn side by side."""
 
     @property
-    def lines(self) -> range:
+    def span(self) -> range:
         """The lines that it spans."""
-        ends = (*self.sources, *self.outs)
+        ends = (*self.left_lines, *self.right_lines)
         return range(min(ends), max(ends) + 1)
 
     @property
     def is_straight(self) -> bool:
         """Whether it is a horizontal line, or a dropped axis."""
-        return not self.outs or (len(self.lines) == 1)
+        return not self.right_lines or (len(self.span) == 1)
 
 
-class Part(Record):
+class NamedWire(Record):
     """A named wire of a part of an axis."""
 
     line: int
@@ -72,117 +72,123 @@ class Wiring(Record):
 
     pitch: int = 1
     """The distance in lines between two dims."""
-    trunks: tuple[Trunk, ...] = ()
-    parts: tuple[Part, ...] = ()
+    left_trunks: tuple[Trunk, ...] = ()
+    named_wires: tuple[NamedWire, ...] = ()
     """The named wires after the trunks, if there are any."""
-    joins: tuple[Trunk, ...] = ()
+    right_trunks: tuple[Trunk, ...] = ()
     """The trunks after the named wires."""
     lanes: tuple[int, ...] = ()
     """The output dim of each axis, if axes cross."""
     layers: tuple[tuple[int, ...], ...] = ()
     """The upper rows of the pairs that cross in each layer."""
-    knot: bool = False
+    is_unroutable: bool = False
     """Whether there is not enough room for the wires."""
 
     @property
     def width(self) -> int:
         """The width of the wires in cells."""
-        if self.knot:
+        if self.is_unroutable:
             return 4
         if self.layers:
             return (self.pitch + 2) * len(self.layers) + 1
-        return _width(self.trunks) + (self.names_width + _width(self.joins) if self.parts else 0)
+        return _trunks_width(self.left_trunks) + (
+            self.names_width + _trunks_width(self.right_trunks) if self.named_wires else 0
+        )
 
     @property
     def names_width(self) -> int:
         """The width of the names, with a blank at each side."""
-        return 2 + max((len(part.text) for part in self.parts), default=0)
+        return 2 + max((len(part.text) for part in self.named_wires), default=0)
 
     @property
     def height(self) -> int:
         """The number of lines that the named wires need."""
-        return 1 + max((part.line for part in self.parts), default=0)
+        return 1 + max((part.line for part in self.named_wires), default=0)
 
 
-def _width(trunks: Iterable[Trunk]) -> int:
-    return 2 * max((trunk.track for trunk in trunks), default=0) + 3 + _walls(trunks)
+def _trunks_width(trunks: Iterable[Trunk]) -> int:
+    return 2 * max((trunk.track for trunk in trunks), default=0) + 3 + _walls_width(trunks)
 
 
-def _walls(trunks: Iterable[Trunk]) -> int:
+def _walls_width(trunks: Iterable[Trunk]) -> int:
     """Return the number of cells before the trunks that dropped axes need."""
-    return 2 * any(not trunk.outs for trunk in trunks)
+    return 2 * any(not trunk.right_lines for trunk in trunks)
 
 
-def wiring(
-    layout: Layout, pitch: int = 1, size: tuple[int, int] = (78, 16), free: int = 0, strokes: Strokes = UNICODE
+def route_wires(
+    layout: StageLayout,
+    pitch: int = 1,
+    size: tuple[int, int] = (78, 16),
+    free_width: int = 0,
+    glyphs: GlyphSet = UNICODE,
 ) -> Wiring:
     """Return the routes of the wires of a stage within a size in cells and lines.
 
     Two crossings directly above each other look like a diamond. They are kept apart if `free_width` cells suffice.
     """
     links, (width, lines) = [link for link in layout.links if link.sources], size
-    outs = tuple([axes.outs[0] for axes in links if axes.outs])
-    if outs != tuple(sorted(outs)) and len(outs) == len(layout.before) == len(layout.cells):
-        layers = _layers(outs, (free - 1) // 3, 3) or _layers(outs, (width - 1) // 3, 2)
-        return Wiring(pitch, lanes=outs, layers=layers or (), knot=layers is None)
+    outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
+    if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
+        layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
+        return Wiring(pitch, lanes=outs, layers=layers or (), is_unroutable=layers is None)
     if not any(is_knot(layout, link) for link in links):
-        link_trunks = [_trunk(link.sources, link.outs, pitch) for link in links]
-        trunks = _beside_each_other(link_trunks)
-        return Wiring(pitch, trunks or (), knot=trunks is None)
-    wires = _with_parts(layout, pitch, strokes)
+        link_trunks = [_make_trunk(link.sources, link.outputs, pitch) for link in links]
+        trunks = _assign_tracks(link_trunks)
+        return Wiring(pitch, trunks or (), is_unroutable=trunks is None)
+    wires = _route_named_wires(layout, pitch, glyphs)
     fits = wires is not None and wires.width <= width and wires.height <= lines
-    return wires if wires and fits else Wiring(pitch, knot=True)
+    return wires if wires and fits else Wiring(pitch, is_unroutable=True)
 
 
-def _trunk(axes: tuple[int, ...], outs: tuple[int, ...], pitch: int) -> Trunk:
-    sources, lines = (tuple([pitch * row for row in rows]) for rows in (axes, outs))
-    return Trunk(sources, lines, axes, tuple([(out,) for out in outs]))
+def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) -> Trunk:
+    sources, lines = (tuple([pitch * row for row in rows]) for rows in (axes, out_dims))
+    return Trunk(sources, lines, axes, tuple([(out,) for out in out_dims]))
 
 
-def is_knot(layout: Layout, link: Group) -> bool:
+def is_knot(layout: StageLayout, link: AxisChange) -> bool:
     """Return whether some dims of a link depend on only a part of its axes."""
-    return any(layout.wires[out] != link.sources for out in link.outs)
+    return any(layout.wires[out] != link.sources for out in link.outputs)
 
 
-def _with_parts(layout: Layout, pitch: int, strokes: Strokes) -> Wiring | None:
+def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
     """Return the routes with named wires for parts of axes; None if some would touch."""
-    wires = list[Part]()
+    wires = list[NamedWire]()
     for link in layout.links:
-        reached = {axis: tuple([out for out in link.outs if axis in layout.wires[out]]) for axis in link.sources}
-        for axes in dict.fromkeys(layout.wires[out] for out in link.outs if link.sources):
-            outs = tuple([out for out in link.outs if layout.wires[out] == axes])
+        reached = {axis: tuple([out for out in link.outputs if axis in layout.wires[out]]) for axis in link.sources}
+        for axes in dict.fromkeys(layout.wires[out] for out in link.outputs if link.sources):
+            outs = tuple([out for out in link.outputs if layout.wires[out] == axes])
             dim_groups = dict.fromkeys(reached[axis] for axis in axes)
             for dims_of_axis in dim_groups:
                 group = tuple([axis for axis in axes if reached[axis] == dims_of_axis])
                 row = outs[0] if len(dim_groups) == 1 else group[0] if dims_of_axis == outs else 0
-                text = part_text(layout, group, outs, strokes) if is_knot(layout, link) else ""
-                wires.append(Part(pitch * row, text, group, outs))
-    parts = list[Part]()
+                text = wire_label(layout, group, outs, glyphs) if is_knot(layout, link) else ""
+                wires.append(NamedWire(pitch * row, text, group, outs))
+    parts = list[NamedWire]()
     for part in sorted(wires, key=lambda part: part.dims):
         parts.append(replace(part, line=max(part.line, parts[-1].line + 1 if parts else 0)))
-    trunks = [_trunk(link.sources, (), pitch) for link in layout.links if not link.outs]
+    trunks = [_make_trunk(link.sources, (), pitch) for link in layout.links if not link.outputs]
     for axes in dict.fromkeys(part.axes for part in parts):
         own_parts = [part for part in parts if part.axes == axes]
         lines, dims = tuple([part.line for part in own_parts]), tuple([part.dims for part in own_parts])
-        trunks.append(replace(_trunk(axes, (), pitch), outs=lines, dims=dims))
+        trunks.append(replace(_make_trunk(axes, (), pitch), right_lines=lines, dims=dims))
     joins = list[Trunk]()
     for outs in dict.fromkeys(part.dims for part in parts):
         lines = tuple([part.line for part in parts if part.dims == outs])
-        joins.append(replace(_trunk(layout.wires[outs[0]], outs, pitch), sources=lines))
-    left, right = _beside_each_other(trunks), _beside_each_other(joins)
+        joins.append(replace(_make_trunk(layout.wires[outs[0]], outs, pitch), left_lines=lines))
+    left, right = _assign_tracks(trunks), _assign_tracks(joins)
     return None if left is None or right is None else Wiring(pitch, left, tuple(parts), right)
 
 
-def _beside_each_other(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
+def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
     """Return the trunks with tracks that reduce crossings; None if some would touch."""
-    upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.lines.start)
+    upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.span.start)
     before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
     """The trunks that must be at the left of each trunk."""
     overlapping = list[int]()
     for place, trunk in enumerate(upright):
-        overlapping = [other for other in overlapping if upright[other].lines.stop > trunk.lines.start]
+        overlapping = [other for other in overlapping if upright[other].span.stop > trunk.span.start]
         for other in overlapping:
-            as_right, as_left = _crossings(trunk, upright[other]), _crossings(upright[other], trunk)
+            as_right, as_left = _crossing_count(trunk, upright[other]), _crossing_count(upright[other], trunk)
             first, last = (other, place) if as_left < as_right else (place, other)
             before[last].append(first)
             if as_right == as_left == inf:
@@ -198,71 +204,71 @@ def _beside_each_other(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
     return tuple([replace(trunk, track=track_of.get(id(trunk), 0)) for trunk in trunks])
 
 
-def _crossings(left: Trunk, right: Trunk) -> float:
+def _crossing_count(left: Trunk, right: Trunk) -> float:
     """Return how often two adjacent trunks cross; infinity if they would touch."""
-    if {*left.outs} & {*right.sources}:
+    if {*left.right_lines} & {*right.left_lines}:
         return inf
-    return sum(line in right.lines for line in left.outs) + sum(line in left.lines for line in right.sources)
+    return sum(line in right.span for line in left.right_lines) + sum(line in left.span for line in right.left_lines)
 
 
 @lru_cache(maxsize=32)
-def _layers(start: tuple[int, ...], most: int, distance: int) -> tuple[tuple[int, ...], ...] | None:
+def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
     """Return the swaps of neighbours that sort an order, layer by layer.
 
     The pairs of a layer are at least `min_distance` rows apart. Returns None if more than `max_layers` are needed.
 
-    >>> _layers((2, 0, 1), 9, 2)
+    >>> _swap_layers((2, 0, 1), 9, 2)
     ((0,), (1,))
     """
-    current, layers = list(start), list[tuple[int, ...]]()
+    current, layers = list(order), list[tuple[int, ...]]()
     while current != sorted(current):
-        if len(layers) >= most:
+        if len(layers) >= max_layers:
             return None
         layer, row = list[int](), 0
         while row < len(current) - 1:
             if current[row] > current[row + 1]:
                 current[row], current[row + 1] = current[row + 1], current[row]
                 layer.append(row)
-                row += distance - 1
+                row += min_distance - 1
             row += 1
         layers.append(tuple(layer))
     return tuple(layers)
 
 
-def draw_wires(canvas: Canvas, wired: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
+def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
     """Draw the wires between two columns of cells, with line 0 below the heading row.
 
     Nothing is drawn if there is no room; the marks at both sides still show the mapping.
     """
     left, right = ends
-    if wired.layers:
-        _braid(canvas, wired, left, right, style_of)
-    elif wired.parts:
-        middle = left + _width(wired.trunks)
-        _draw_trunks(canvas, wired.trunks, left, middle, style_of)
-        _draw_trunks(canvas, wired.joins, middle + wired.names_width, right, style_of)
-        for part in wired.parts:
+    if wiring.layers:
+        _draw_braid(canvas, wiring, left, right, style_of)
+    elif wiring.named_wires:
+        middle = left + _trunks_width(wiring.left_trunks)
+        _draw_trunks(canvas, wiring.left_trunks, left, middle, style_of)
+        _draw_trunks(canvas, wiring.right_trunks, middle + wiring.names_width, right, style_of)
+        for part in wiring.named_wires:
             style = style_of(part.axes, part.dims)
             name = f" {part.text} " if part.text else ""
-            canvas.put(middle, 1 + part.line, name, style)
-            canvas.draw_across(1 + part.line, middle + len(name), middle + wired.names_width, style)
-    elif not wired.knot:
-        _draw_trunks(canvas, wired.trunks, left, right, style_of)
+            canvas.write(middle, 1 + part.line, name, style)
+            canvas.draw_horizontal(1 + part.line, middle + len(name), middle + wiring.names_width, style)
+    elif not wiring.is_unroutable:
+        _draw_trunks(canvas, wiring.left_trunks, left, right, style_of)
 
 
 def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
     """Draw trunks between two columns of cells. A dropped axis ends in a wall."""
-    first = left + 1 + _walls(trunks)
+    first = left + 1 + _walls_width(trunks)
     for trunk in trunks:
         dims = [out for outs in trunk.dims for out in outs]
         style = style_of(trunk.axes, dims)
-        if not trunk.outs:
-            for line in trunk.sources:
-                canvas.draw_across(1 + line, left, left + 1, style)
-                canvas.put(left + 1, 1 + line, canvas.strokes.wall, style)
+        if not trunk.right_lines:
+            for line in trunk.left_lines:
+                canvas.draw_horizontal(1 + line, left, left + 1, style)
+                canvas.write(left + 1, 1 + line, canvas.glyphs.wall, style)
             continue
         if trunk.is_straight:
-            canvas.draw_across(1 + trunk.lines.start, left, right, style)
+            canvas.draw_horizontal(1 + trunk.span.start, left, right, style)
             continue
         styles = [style_of(trunk.axes, outs) for outs in trunk.dims]
         _draw_trunk(canvas, trunk, (left, first + 2 * trunk.track, right), style, styles)
@@ -273,37 +279,37 @@ def _draw_trunk(
 ) -> None:
     """Draw a trunk and its visible ends."""
     left, bar, right = xs
-    outs = {line: out_style for line, out_style in zip(trunk.outs, styles, strict=True) if out_style is not None}
+    outs = {line: out_style for line, out_style in zip(trunk.right_lines, styles, strict=True) if out_style is not None}
     if not outs:
         return
-    rows = [*trunk.sources, *outs]
-    canvas.draw_down(bar, 1 + min(rows), 1 + max(rows), style)
-    for line in trunk.sources:
-        canvas.draw_into(1 + line, left, bar, style)
+    rows = [*trunk.left_lines, *outs]
+    canvas.draw_vertical(bar, 1 + min(rows), 1 + max(rows), style)
+    for line in trunk.left_lines:
+        canvas.draw_to_centre(1 + line, left, bar, style)
     for line, out_style in outs.items():
-        canvas.join(bar, 1 + line, RIGHT, style)
-        canvas.draw_across(1 + line, bar + 1, right, out_style)
-    for line in {*trunk.sources} & {*outs} - {min(rows), max(rows)}:
-        canvas.put(bar, 1 + line, canvas.strokes.joint, style)
+        canvas.add_directions(bar, 1 + line, RIGHT, style)
+        canvas.draw_horizontal(1 + line, bar + 1, right, out_style)
+    for line in {*trunk.left_lines} & {*outs} - {min(rows), max(rows)}:
+        canvas.write(bar, 1 + line, canvas.glyphs.junction, style)
 
 
-def _braid(canvas: Canvas, wired: Wiring, left: int, right: int, style_of: StyleOf) -> None:
-    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wired.lanes)]
-    pitch, strokes = wired.pitch, canvas.strokes
+def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: StyleOf) -> None:
+    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.lanes)]
+    pitch, strokes = wiring.pitch, canvas.glyphs
     hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
     styles: list[Style | str] = [*(style or "" for style in lane_styles), ""]
-    line_glyphs = strokes.level, strokes.rising, strokes.falling, strokes.crossing
-    axes, lines = _braided(wired.layers, len(lane_styles), pitch, line_glyphs, hidden)
+    line_glyphs = strokes.horizontal, strokes.rising, strokes.falling, strokes.crossing
+    axes, lines = _braid_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
     for y, (text, styles_of) in enumerate(lines, 1):
-        canvas.put_cells(left, y, text, styles_of(styles))
+        canvas.write_styled(left, y, text, styles_of(styles))
     for row, axis in enumerate(axes):
-        canvas.draw_across(1 + pitch * row, left + (pitch + 2) * len(wired.layers), right, lane_styles[axis])
+        canvas.draw_horizontal(1 + pitch * row, left + (pitch + 2) * len(wiring.layers), right, lane_styles[axis])
 
 
 @lru_cache(maxsize=32)
-def _braided(
+def _braid_lines(
     layers: tuple[tuple[int, ...], ...],
-    count: int,
+    axis_count: int,
     pitch: int,
     glyphs: tuple[str, str, str, str],
     hidden: frozenset[int],
@@ -314,7 +320,7 @@ def _braided(
     result does not depend on sizes, so it stays cached while the user types sizes.
     """
     level, rising, falling, crossing = glyphs
-    axes, lines = [*range(count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (count - 1))]
+    axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]
     for place, layer in enumerate(layers):
         x = place * (pitch + 2)
         for row, axis in enumerate(axes):

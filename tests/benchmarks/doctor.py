@@ -9,8 +9,8 @@ import json
 import random
 import re
 
-from shapecalc.doctor.match import SENTENCES
-from shapecalc.doctor.report import diagnosis
+from shapecalc.doctor.match import TEMPLATES
+from shapecalc.doctor.report import diagnose
 from tests.benchmarks.harness import least
 
 ROUNDS = 9
@@ -39,11 +39,11 @@ def messages():
     def filled(hole):
         return lists.get(hole[1], "{0}").format(drawn.randint(1, 9999), drawn.randint(1, 9999))
 
-    return "\n".join(re.sub(r"\{(\w+)\}", filled, drawn.choice(SENTENCES).template) for _ in range(30_000))
+    return "\n".join(re.sub(r"\{(\w+)\}", filled, drawn.choice(TEMPLATES).text) for _ in range(30_000))
 
 
 if __name__ == "__main__":
     for name, text in logs().items():
         written = json.dumps(text)
-        plain, read = least(ROUNDS, lambda: json.loads(written), lambda: diagnosis(text))
+        plain, read = least(ROUNDS, lambda: json.loads(written), lambda: diagnose(text))
         print(f"{name.ljust(42)} {plain * 1e3:6.2f} ms {read * 1e3:7.1f} ms  {read / plain:6.1f}")

@@ -29,9 +29,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import shapecalc as sc
 from shapecalc.engine import run
-from shapecalc.engine.copying import fill_for
+from shapecalc.engine.copying import choose_fill
 from shapecalc.engine.execute import BackendError
-from shapecalc.engine.execute import cupy as cupy_or_reason
+from shapecalc.engine.execute import import_cupy as cupy_or_reason
 from tests.benchmarks.layouts import MIB, both_seconds, drawn, layouts, numbers, paired
 
 torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
@@ -87,7 +87,7 @@ def one_case(x, perm, budget):
     if x.nbytes >= MIB:
         own, _, ratio, wall, more = *judged(whole, theirs, budget), ""
     else:
-        target, fill = np.empty(view.shape, view.dtype), fill_for(view)
+        target, fill = np.empty(view.shape, view.dtype), choose_fill(view)
         own, _, ratio, wall = judged(lambda: fill(target, view), lambda: np.copyto(target, view), budget)
         more = f", with the plan {paired(whole, theirs, budget)[2]:.2f}"
     return ratio, wall, statistics.median(both_seconds(x.copy)[0] for _ in range(5)) / own, more

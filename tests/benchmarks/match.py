@@ -19,7 +19,7 @@ import zarr
 from safetensors.numpy import save_file
 
 from shapecalc.cli.check import run_match
-from shapecalc.cli.output import Output
+from shapecalc.cli.output import OutputOptions
 from tests.benchmarks.harness import cpu_seconds, in_turns, medians, scratch
 
 ARRAYS, TURNS = 200, 101
@@ -64,7 +64,7 @@ def bare_loop(paths: list[str]) -> None:
 
 def matched(paths: list[str]) -> None:
     with redirect_stderr(io.StringIO()):
-        assert run_match("float32[N,3,H,W]", paths, Output(), junit=None) == 0
+        assert run_match("float32[N,3,H,W]", paths, OutputOptions(), junit=None) == 0
 
 
 def compare(title: str, opened: list[str], paths: list[str]) -> None:

@@ -24,10 +24,10 @@ import zarr
 
 from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
-from shapecalc.engine.stores.carrying import carry_job, plan_job
-from shapecalc.engine.stores.regions import grid
-from shapecalc.engine.stores.stores import open_store, running_codecs
-from shapecalc.engine.stores.workers import cluster_at
+from shapecalc.engine.stores.carrying import plan_job, run_job
+from shapecalc.engine.stores.regions import iter_grid
+from shapecalc.engine.stores.stores import codec_loop, open_store
+from shapecalc.engine.stores.workers import open_cluster
 from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
 TURNS = 5
@@ -53,7 +53,7 @@ def plain_copy(client, source, target, chunks, codec):
     array = zarr.open_array(str(source), mode="r")
     kept = {"shape": array.shape, "dtype": array.dtype, "chunks": chunks, "compressors": CODECS[codec]}
     zarr.create_array(str(target), overwrite=True, **kept)
-    boxes = list(grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
+    boxes = list(iter_grid(array.shape, (min(array.shape[0], 4 * chunks[0]), *chunks[1:])))
     client.gather(client.map(partial(copied, str(source), str(target)), boxes, pure=False))
 
 
@@ -65,14 +65,14 @@ def by_dask(move, rows, source, target, chunks, codec):
 
 def recoded(source, box):
     """Decode a chunk of a store, and encode it again."""
-    chunks = open_store(source).source
-    with running_codecs():
-        chunks._encoded(chunks[[slice(*span) for span in box]])
+    chunks = open_store(source).reader
+    with codec_loop():
+        chunks._encode(chunks[[slice(*span) for span in box]])
 
 
 def codec_alone(client, source):
     """Decode and encode each chunk of a store."""
-    boxes = list(grid(zarr.open_array(str(source), mode="r").shape, CHUNKS))
+    boxes = list(iter_grid(zarr.open_array(str(source), mode="r").shape, CHUNKS))
     client.gather(client.map(partial(recoded, str(source)), boxes, pure=False))
 
 
@@ -92,7 +92,7 @@ def measure(cluster, folder, name, rows, codec):
     job = plan_job(answer, str(source), MEMORY, 1)
     chunks, workers = job.plan.passes[-1].chunks, [*cluster.client.run(os.getpid).values()]
     ways = {
-        "own": partial(carry_job, job, target, cluster.run, int, force=False, resume=False),
+        "own": partial(run_job, job, target, cluster.run, int, force=False, resume=False),
         "copy": partial(plain_copy, cluster.client, source, folder / "c.zarr", CHUNKS, codec),
         "codec": CODECS[codec] and partial(codec_alone, cluster.client, source),
         "dask": move and partial(by_dask, move, rows, source, folder / "d.zarr", chunks, codec),
@@ -111,8 +111,8 @@ def measure(cluster, folder, name, rows, codec):
         wall, used = (statistics.median(a[kind] / b[kind] for a, b in pairs) for kind in (0, 1))
         told += f"  {wall:.2f} of {other} ({used:.2f})"
     print(
-        f"{name:10} {statistics.median(wall for wall, *_ in found['own']):6.2f} s{told:64}  {job.plan.tasks} tasks"
-        f"  read {job.plan.read / job.plan.written:.2f}  {most >> 10} MiB of {job.memory >> 20} promised",
+        f"{name:10} {statistics.median(wall for wall, *_ in found['own']):6.2f} s{told:64}  {job.plan.task_count} tasks"
+        f"  read {job.plan.bytes_read / job.plan.bytes_written:.2f}  {most >> 10} MiB of {job.worker_memory >> 20} promised",
         flush=True,
     )
 
@@ -126,7 +126,7 @@ def main(folder: Path, mib: int, codec: str) -> None:
         stop = min(start + CHUNKS[0], rows)
         made[start:stop] = draw.integers(0, 1000, (stop - start, 512, 256)).astype("f4")
     print(f"{mib} MiB, {codec}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with cluster_at("local:2", MEMORY) as cluster:
+    with open_cluster("local:2", MEMORY) as cluster:
         for name in OPS:
             measure(cluster, folder, name, rows, codec)
 

@@ -26,7 +26,7 @@ from textual import events
 
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.explore import Explore
-from shapecalc.tui.question import question_of
+from shapecalc.tui.question import question_from_words
 from tests.benchmarks.harness import ASK, ROOT, in_turns, medians, used_seconds
 
 ROUNDS, KEYS, HELD = 21, 200, 100
@@ -127,9 +127,9 @@ def put_keys(size: tuple[int, int]) -> None:
 
 async def put_held(words: list[str]) -> None:
     """Print how often the screen is drawn for a held key, and how long it takes until all is done."""
-    shows, show = [], Explore.show
-    Explore.show = lambda self: shows.append(show(self))  # type: ignore[method-assign]
-    app = ShapecalcApp(question_of(words), 0)
+    shows, show = [], Explore.draw
+    Explore.draw = lambda self: shows.append(show(self))  # type: ignore[method-assign]
+    app = ShapecalcApp(question_from_words(words), 0)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         shows.clear()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shapecalc.core.ask import ask
+from shapecalc.core.ask import make_request
 from shapecalc.core.commands import read_chain, read_stage
-from shapecalc.core.fixing import answer, answer_chain
-from shapecalc.core.text import shape_text, split
+from shapecalc.core.fixing import answer_chain, answer_request
+from shapecalc.core.text import shape_text, split_unbracketed
 
 FOLDER = Path(__file__).parent
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")
@@ -35,8 +35,8 @@ def answered(line):
     """Return the answer to a request or a chain as it is typed, with its hint."""
     if "|" in line:
         return answer_chain(*read_chain(line), {})
-    stage = read_stage(split(line), with_input=True)
-    return answer(ask(stage.op, stage.input, stage.options))
+    stage = read_stage(split_unbracketed(line), with_input=True)
+    return answer_request(make_request(stage.op, stage.input, stage.options))
 
 
 def described(answer):

@@ -17,14 +17,21 @@ from random import Random
 import pytest
 
 from shapecalc.cli import check
-from shapecalc.cli.check import BLOCK, answered_row, judge_block, split_blocks, unread_row, updated_file
-from shapecalc.core.cases import case_of, read_object
+from shapecalc.cli.check import (
+    READ_SIZE,
+    judge_block,
+    replace_file_if_changed,
+    result_from_answer,
+    split_blocks,
+    unreadable_result,
+)
+from shapecalc.core.cases import case_from_json, read_json_object
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import operators_of, refusals
+from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
 
-pytestmark = pytest.mark.sessions(2)
+pytestmark = pytest.mark.max_sessions(2)
 
 PASSES = "reshape 2,3,4 0,-1 => 2,12\n"
 FAILS = "reshape 2,3,4 0,-1 => 2,13\n"
@@ -59,7 +66,10 @@ def test_check_update_keeps_mode_and_current_files(shapecalc, tmp_path):
 def test_check_update_keeps_concurrent_changes(tmp_path):
     path = tmp_path / "cases.txt"
     path.write_text("old\n")
-    with pytest.raises(OSError, match="another program has changed it"), updated_file(path, lambda: True) as file:
+    with (
+        pytest.raises(OSError, match="another program has changed it"),
+        replace_file_if_changed(path, lambda: True) as file,
+    ):
         file.write(b"ours\n")
         path.write_text("theirs, and longer\n")
     assert path.read_text() == "theirs, and longer\n"
@@ -90,16 +100,16 @@ class Pieces(io.RawIOBase):
         return len(piece)
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000, BLOCK])
+@pytest.mark.parametrize("size", [1, 7, 1000, READ_SIZE])
 def test_check_blocks_contain_all_lines(size, monkeypatch):
     monkeypatch.setattr(check, "LONGEST_LINE", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
     found = list(split_blocks(io.BufferedReader(Pieces(data, size))))
     assert b"".join(block.data for block in found) == data
-    whole = [enumerate(block.data.decode().splitlines(), block.line) for block in found if not block.torn]
+    whole = [enumerate(block.data.decode().splitlines(), block.line) for block in found if not block.is_partial]
     lines = {number: line for numbered in whole for number, line in numbered if len(line) < 20}
     assert lines == {1: "a", 2: "", 3: "bb", 5: "d", 7: "f" * 19}
-    torn = [block.line for block in found if block.torn and block.first]
+    torn = [block.line for block in found if block.is_partial and block.is_line_start]
     assert size >= len(data) or torn == [4, 6, 8]
 
 
@@ -109,7 +119,7 @@ def test_check_blocks_contain_all_lines(size, monkeypatch):
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """Return a file of many blocks, with failures, defaults and lines of every other kind in it."""
-    monkeypatch.setattr(check, "BLOCK", 1 << 12)
+    monkeypatch.setattr(check, "READ_SIZE", 1 << 12)
     path = tmp_path / "cases"
     body = "".join(f"reshape 2,{at} {at},-1 => {at},{2 + (at % 100 == 7)}\n" for at in range(1, 400))
     odd = "@default dialect=tensorrt\nreshape 65536,65536 -1\nreshape 2,,4 6\nreshape 6 5,-1\nreshape N,4 2,6\n\udcff\n"
@@ -211,7 +221,7 @@ def test_vectors_cover_operators_and_rules(shapecalc):
     assert {(dialect, op) for dialect, op, _ in some} == {
         (name, op) for name, dialect in DIALECTS.items() for op in operators_of(dialect)
     }
-    assert {error for _, _, error in some} - {""} == {*refusals()} - {"contradiction", "differs", "file", "usage"}
+    assert {error for _, _, error in some} - {""} == {*refusal_rules()} - {"contradiction", "differs", "file", "usage"}
     ran = process("check", "-", input="\n".join(map(json.dumps, found)), capture_output=True, text=True)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", f"shapecalc: {len(found):,} passed\n")
     here = shapecalc("vectors", "-d", "TensorRT").out.splitlines()
@@ -230,11 +240,11 @@ def test_check_odd_values_keep_answer_and_id():
         case[key] = draw.choice([*ODD, [2, draw.choice(ODD), 3]])
         text = json.dumps(case)
         try:
-            read = case_of(read_object(text), {})
-            row = answered_row(1, text, read, read.answer(), None, strict=False)
+            read = case_from_json(read_json_object(text), {})
+            row = result_from_answer(1, text, read, read.answer(), None, strict=False)
         except ShapeError as error:
-            row = unread_row(1, text, error.problem, case["id"])
-        shown = judge_block(check.Block(text.encode(), 1), "a file", check.Style(json=True), {}).shown
+            row = unreadable_result(1, text, error.problem, case["id"])
+        shown = judge_block(check.Block(text.encode(), 1), "a file", check.CheckOptions(json=True), {}).stdout_text
         assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 

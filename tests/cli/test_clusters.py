@@ -23,8 +23,8 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores import workers
-from shapecalc.engine.stores.carrying import carry_job, plan_job
-from shapecalc.engine.stores.stores import state_of
+from shapecalc.engine.stores.carrying import plan_job, run_job
+from shapecalc.engine.stores.stores import source_state
 from tests.cli.conftest import command, environment
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -59,7 +59,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with workers.cluster_at("local:2", MEMORY) as made:
+    with workers.open_cluster("local:2", MEMORY) as made:
         yield made
 
 
@@ -104,7 +104,7 @@ def planned(source, memory=LITTLE, chain=chain_of):
 
 
 def carry(job, target, run, tick=int, *, resume=False):
-    carry_job(job, target, run, tick, force=False, resume=resume)
+    run_job(job, target, run, tick, force=False, resume=resume)
 
 
 def check_equal(source, target):
@@ -195,7 +195,7 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
 
         setattr(shapecalc if name == "__version__" else workers, name, found)
 
-    for name, own in (("state_of", state_of), ("__version__", __version__)):
+    for name, own in (("state_of", source_state), ("__version__", __version__)):
         request.addfinalizer(partial(cluster.client.run, pretend, name, own))
     cluster.client.run(pretend, "state_of", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
@@ -241,7 +241,7 @@ def scheduler_elsewhere(folder):
 
 
 def test_cluster_remote_worker_and_lost_scheduler(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "LOST", 1)
+    monkeypatch.setattr(workers, "WORKERLESS_SECONDS", 1)
     for name, begin in (("here", 0), ("there", 1_000_000)):
         (tmp_path / name).mkdir()
         made = zarr.create_array(str(tmp_path / name / "x.zarr"), shape=(40, 24), chunks=(10, 8), dtype="f4")
@@ -261,10 +261,10 @@ def check_gone(process, said, address, source, target):
     """Kill a process of a cluster while it works: that is said, and what is done can be gone on with."""
     job = planned(source)
     told = rf"{address}: .*{said}.*; go on with --resume"
-    with workers.cluster_at(address, MEMORY) as cluster, pytest.raises(FileError, match=told):
+    with workers.open_cluster(address, MEMORY) as cluster, pytest.raises(FileError, match=told):
         carry(job, target, cluster.run, lambda count: count and process.kill())
     assert target.with_suffix(".zarr.part").joinpath("done").read_text()
-    carry(job, target, workers.on_threads(1), resume=True)
+    carry(job, target, workers.make_thread_runner(1), resume=True)
     check_equal(source, target)
 
 

@@ -8,18 +8,18 @@ import subprocess
 import pytest
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import KNOWN
-from shapecalc.core.ops import OPS, every_rule
+from shapecalc.core.dialects.base import ALL_TYPES
+from shapecalc.core.ops import OPS, all_rules
 from shapecalc.view.code import TARGETS
 from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc
 
-pytestmark = pytest.mark.sessions(2)
+pytestmark = pytest.mark.max_sessions(2)
 WHOLE_TABLES = [
     ("reshape --dialect ?", list(DIALECTS)),
-    ("transpose --dtype ?", sorted(KNOWN)),
-    ("why zero-", [rule for rule in every_rule() if rule.startswith("zero-")]),
+    ("transpose --dtype ?", sorted(ALL_TYPES)),
+    ("why zero-", [rule for rule in all_rules() if rule.startswith("zero-")]),
     ("squeeze --as ?", list(TARGETS)),
     ("tui ?", [*OPS, "chain", "equiv"]),
 ]

@@ -8,10 +8,10 @@ import shlex
 import pytest
 
 import shapecalc as sc
-from shapecalc.__main__ import TerminalApp
-from shapecalc.cli.output import Output
-from shapecalc.cli.terminal import opening_question
-from shapecalc.tui.question import FIRST, command, question_of
+from shapecalc.__main__ import TextualApp
+from shapecalc.cli.output import OutputOptions
+from shapecalc.cli.terminal import read_opening_question
+from shapecalc.tui.question import FIRST_QUESTION, question_command, question_from_words
 from tests.cli.conftest import rows
 
 NUMPY = '[tool.shapecalc]\ndialect = "numpy"\n'
@@ -58,13 +58,13 @@ def test_defaults_in_a_deleted_folder_are_empty(tmp_path, monkeypatch, shapecalc
 
 def test_defaults_open_in_the_app():
     defaults = {"dialect": "numpy", "opset": 13}
-    opened = command(question_of(["reshape", "2,3", "6", "-d", "onnx"], defaults), None)
+    opened = question_command(question_from_words(["reshape", "2,3", "6", "-d", "onnx"], defaults), None)
     assert opened == "shapecalc reshape 2,3 6 --dialect onnx --opset 13"
-    chain = question_of(["chain", "2,3 | reshape 6 -d torch | reshape 2,3"], defaults)
+    chain = question_from_words(["chain", "2,3 | reshape 6 -d torch | reshape 2,3"], defaults)
     assert chain.texts["stages"] == "reshape 6 --dialect torch | reshape 2,3 --dialect numpy"
-    pair = question_of(["equiv", "2,3 | reshape 6", "| resh"], defaults)
+    pair = question_from_words(["equiv", "2,3 | reshape 6", "| resh"], defaults)
     assert (pair.texts["stages"], pair.second_chain) == ("reshape 6 --dialect numpy", "| resh")
-    assert question_of([], defaults) == question_of([])
+    assert question_from_words([], defaults) == question_from_words([])
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_defaults_open_in_the_app():
 )
 def test_defaults_are_reported_before_tui_and_serve(line, shown, file, capsys):
     file.write_text(NUMPY)
-    question = opening_question(TerminalApp(), shlex.split(line), Output())
-    assert question == FIRST if not line else command(question, None) == f"shapecalc {shown}"
+    question = read_opening_question(TextualApp(), shlex.split(line), OutputOptions())
+    assert question == FIRST_QUESTION if not line else question_command(question, None) == f"shapecalc {shown}"
     told = "shapecalc: dialect numpy, set in pyproject.toml\n" if "numpy" in shown else ""
     assert capsys.readouterr().err == told
-    plain = opening_question(TerminalApp(), shlex.split(line), Output(no_config=True))
-    assert "numpy" not in command(plain, None)
+    plain = read_opening_question(TextualApp(), shlex.split(line), OutputOptions(no_config=True))
+    assert "numpy" not in question_command(plain, None)
     assert capsys.readouterr().err == ""

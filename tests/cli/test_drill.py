@@ -12,8 +12,8 @@ from html.parser import HTMLParser
 import pytest
 
 from shapecalc.teaching import TOPICS
-from shapecalc.teaching.exercises import Sheet, exercises, html_of
-from shapecalc.teaching.judging import prediction_text, right_prediction
+from shapecalc.teaching.exercises import Worksheet, draw_exercises, worksheet_html
+from shapecalc.teaching.judging import correct_prediction, prediction_text
 from tests.cli.conftest import ROOT, command, environment
 
 
@@ -29,8 +29,8 @@ def test_worksheet_answers_are_right(topic, shapecalc):
     asked = re.findall(r"^ *\d+\. (.*)", questions, re.M)
     told = re.findall(r"^ *\d+\. (.*?)(?:: .*\[[\w-]+\])?$", answers, re.M)
     if topic != "build":
-        assert asked == [each.task.question for each in exercises(topic, "x", 12)]
-        assert told == [prediction_text(right_prediction(each.task)) for each in exercises(topic, "x", 12)]
+        assert asked == [each.task.question for each in draw_exercises(topic, "x", 12)]
+        assert told == [prediction_text(correct_prediction(each.task)) for each in draw_exercises(topic, "x", 12)]
     plain = shapecalc(*words).out
     assert "Answers" not in plain
     assert plain.splitlines()[-1] == f"shapecalc {' '.join(words)}"
@@ -41,7 +41,7 @@ def test_worksheet_answers_are_right(topic, shapecalc):
 
 @pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "all"])
 def test_worksheet_limits_requests_differing_only_in_sizes(topic):
-    alike = Counter((each.kind.name, each.task.form) for each in exercises(topic, "a", 20))
+    alike = Counter((each.kind.name, each.task.form) for each in draw_exercises(topic, "a", 20))
     assert max(alike.values()) <= 2
 
 
@@ -85,12 +85,12 @@ def test_worksheet_page_is_self_contained(shapecalc):
     assert (tags.open, tags.seen.count("li"), tags.seen.count("svg")) == ([], 18, 9)
     assert "[      ]" in tags.text
     assert "dark" not in page
-    assert all(each.task.question in tags.text for each in exercises("all", "a", 9))
+    assert all(each.task.question in tags.text for each in draw_exercises("all", "a", 9))
     assert not re.search(r"https?:(?!//www.w3.org/2000/svg)|src=|<script", page)
 
 
 def test_worksheet_page_escapes_text():
-    tags = Tags(html_of(Sheet("<i>&", "'\"<b>", ("reshape <script>",), ("<img src=x>",))))
+    tags = Tags(worksheet_html(Worksheet("<i>&", "'\"<b>", ("reshape <script>",), ("<img src=x>",))))
     assert {"i", "b", "script", "img"}.isdisjoint(tags.seen)
     assert "reshape <script>" in tags.text
     assert "<img src=x>" in tags.text

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shapecalc.cli.info import ALSO
-from shapecalc.cli.info import PAGES as TOPICS
-from shapecalc.cli.options import COMMANDS
+from shapecalc.cli.info import MANUAL_PAGES as TOPICS
+from shapecalc.cli.info import TOPIC_ALIASES
+from shapecalc.cli.options import COMMAND_MODULES
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
-from shapecalc.core.readings import Held, read_held
-from shapecalc.core.text import read_shape
+from shapecalc.core.readings import UserInput, read_user_input
+from shapecalc.core.text import parse_shape
 from tests.cli.conftest import meant, rows
 from tests.sampling import each_row
 from tests.sessions import PAGES
 
-pytestmark = pytest.mark.sessions(5)
+pytestmark = pytest.mark.max_sessions(5)
 READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
 
 
@@ -92,7 +92,7 @@ def test_overview_screens_fit_and_examples_run(shapecalc):
     assert len(first.splitlines()) <= 24
     assert len(whole.splitlines()) <= 40
     assert max(map(len, (first + whole).splitlines())) <= 90
-    assert {*OPS, *COMMANDS} <= {*re.findall(r"\w+", whole)}
+    assert {*OPS, *COMMAND_MODULES} <= {*re.findall(r"\w+", whole)}
     examples = re.findall(r"^  shapecalc (.*?)(?:  .*)?$", first, re.M)
     assert len(examples) == 8
     assert {shapecalc(*shlex.split(example)).code for example in examples[:3]} == {0}
@@ -104,7 +104,7 @@ def test_readings_table_names_every_command():
 
 
 WORDS = (
-    *ALSO,
+    *TOPIC_ALIASES,
     *TOPICS,
     "onnx",
     "ORT",
@@ -118,7 +118,7 @@ WORDS = (
 
 
 def test_completion_words_have_help(shapecalc):
-    for word in (*ALSO, *TOPICS, *WORDS):
+    for word in (*TOPIC_ALIASES, *TOPICS, *WORDS):
         ran = shapecalc("help", word)
         assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True), word
 
@@ -136,5 +136,5 @@ def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
 
 def test_entry_point_distinguishes_shapes_from_code():
     for text in ("2,3,4", "N,C", "(2, 3)", "[2,3]", "torch.Size([2,3])"):
-        assert read_held(Held((), (text,), lambda _: False))[0] == "size"
-        assert read_shape(text)
+        assert read_user_input(UserInput((), (text,), lambda _: False))[0] == "size"
+        assert parse_shape(text)

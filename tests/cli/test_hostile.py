@@ -16,8 +16,8 @@ import pytest
 
 from shapecalc.core.limits import LIMITS
 from shapecalc.teaching.progress import VisitorProgress
-from shapecalc.tui.app import NOWHERE, ShapecalcApp, UserFile
-from shapecalc.tui.question import question_of
+from shapecalc.tui.app import NO_FILE, ShapecalcApp, UserFile
+from shapecalc.tui.question import question_from_words
 from tests.cli.conftest import ROOT, command, environment, meant, rows
 
 # Requests without end: each is answered, or refused in one line that names a limit. It is judged by how it ends, not
@@ -190,8 +190,8 @@ def test_app_fault_is_raised_in_process(capsys):
         pilot.app.call_later(lambda: 1 / 0)
         await pilot.pause()
 
-    question = question_of(["reshape", "2,3", "6"], {})
-    app = ShapecalcApp(question, user_file=UserFile(NOWHERE), progress=VisitorProgress())
+    question = question_from_words(["reshape", "2,3", "6"], {})
+    app = ShapecalcApp(question, user_file=UserFile(NO_FILE), progress=VisitorProgress())
     with pytest.raises(ZeroDivisionError):
         app.run(headless=True, auto_pilot=fail)
     assert capsys.readouterr().err == ""

@@ -16,7 +16,7 @@ import pytest
 
 from shapecalc.cli.mcp import agent_tools
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.limits import LARGEST_ANSWER
+from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH
 from shapecalc.core.ops import OPS, params_of
 from tests.cli.conftest import ROOT, command, environment, program, rows
 from tests.models import detector
@@ -28,7 +28,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-pytestmark = pytest.mark.sessions(1)
+pytestmark = pytest.mark.max_sessions(1)
 
 SIX = {"input": "2,3", "target": "6"}
 
@@ -167,13 +167,13 @@ def test_mcp_schemas_match_the_command_line(served):
 
 def test_mcp_too_large_answer_is_refused(refusal):
     line = refusal("chain", chain="2,3,4,5,6,7,8" + " | transpose" * 1000)
-    assert f"characters, and the limit 'agent-answer' is {int(LARGEST_ANSWER)}" in line
+    assert f"characters, and the limit 'agent-answer' is {int(MAX_AGENT_ANSWER_LENGTH)}" in line
 
 
 def test_mcp_ignores_defaults(monkeypatch, tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.shapecalc]\ndialect = 'torhc'\n")
     monkeypatch.chdir(tmp_path)
-    answer = agent_tools()["reshape"].called(SIX, tmp_path)
+    answer = agent_tools()["reshape"].call(SIX, tmp_path)
     assert answer.json["dialect"] == "onnx"
 
 

@@ -67,5 +67,5 @@ def test_missing_packages_in_a_process_and_completion():
 def test_internal_import_error_is_raised(name):
     error = ImportError("", name=name)
     with pytest.raises(ImportError) as raised:
-        output.missing_error(error)
+        output.report_missing_package(error)
     assert raised.value is error

@@ -11,25 +11,27 @@ from shapecalc.cli import model_report
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.models import judge
 from shapecalc.models.free_dims import SizeOptions
-from shapecalc.models.report import Fixed, Input
-from shapecalc.models.verdicts import Fix, Verdict
+from shapecalc.models.report import FixResult, ModelInput
+from shapecalc.models.verdicts import BatchVerdict, NodeFix
 from tests.cli import test_transcripts as cli
 from tests.models.reports import FIRST, SECOND, STOP, TURNED, YOLO, judged
 from tests.transcripts import transcripts
 
 MENDED = ((FIRST, FIRST.fixes[0]),)
-ESCAPED = judged("4", "Reshape", "::error::\x1b[31m\n%", ((1, 2), (2,), (2,)), Verdict.FAILS, why="no")
-WIDE = judged("4", "Reshape", "/Wide", ((1,), (1,) * 10_000, (1,) * 10_000), Verdict.SAFE)
+ESCAPED = judged("4", "Reshape", "::error::\x1b[31m\n%", ((1, 2), (2,), (2,)), BatchVerdict.FAILS, why="no")
+WIDE = judged("4", "Reshape", "/Wide", ((1,), (1,) * 10_000, (1,) * 10_000), BatchVerdict.SAFE)
 NAMED_TWICE = judged("7/then_branch/3", "Reshape", "/Reshape", ((1,), (1,), (1,)))
-INSERTING = Fix(None, None, "the input keeps its batch", "takes N from an input", ("Shape", "Gather", "Concat"), 0)
+INSERTING = NodeFix(None, None, "the input keeps its batch", "takes N from an input", ("Shape", "Gather", "Concat"), 0)
 SILENT = replace(SECOND, node=judged("1", "Reshape", "/Early", (None, None, None)).node)
 REPORTS = {
     "yolo.onnx": YOLO,
     "safe.onnx": replace(YOLO, nodes=(TURNED,)),
-    "unsure.onnx": replace(YOLO, nodes=(replace(TURNED, verdict=Verdict.UNKNOWN, why="size from data"),)),
+    "unsure.onnx": replace(YOLO, nodes=(replace(TURNED, verdict=BatchVerdict.UNKNOWN, why="size from data"),)),
     "stops.onnx": replace(YOLO, stops=(STOP,)),
     "silent_stops.onnx": replace(YOLO, stops=(STOP, replace(STOP, silent=True), replace(STOP, silent=True))),
-    "unknown_input.onnx": replace(YOLO, inputs=(Input("x", ("N", None), ("N", None)), Input("y", None, None))),
+    "unknown_input.onnx": replace(
+        YOLO, inputs=(ModelInput("x", ("N", None), ("N", None)), ModelInput("y", None, None))
+    ),
     "inserts.onnx": replace(YOLO, nodes=(replace(FIRST, fixes=(INSERTING,)),)),
     "silent.onnx": replace(YOLO, nodes=(SILENT, FIRST)),
     "declared.onnx": replace(
@@ -44,18 +46,18 @@ REPORTS = {
     "often.onnx": replace(YOLO, nodes=(NAMED_TWICE,) * 10),
     "::set-env.onnx": replace(YOLO, nodes=(ESCAPED,)),
     "wide.onnx": replace(YOLO, nodes=(WIDE, TURNED)),
-    "proved.onnx": replace(YOLO, fixed=Fixed(MENDED, (), True, "batch 1 bit for bit", "f.onnx")),
-    "large.onnx": replace(YOLO, fixed=Fixed(MENDED, (), None, "it is too large", "f.onnx")),
-    "left.onnx": replace(YOLO, fixed=Fixed(MENDED, (SECOND,), True, "", "f.onnx")),
-    "still_stops.onnx": replace(YOLO, fixed=Fixed(MENDED, (), None, "", "f.onnx", stops=(STOP,))),
-    "differs.onnx": replace(YOLO, fixed=Fixed(MENDED, (), False, "sample 1 differs", None)),
+    "proved.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), True, "batch 1 bit for bit", "f.onnx")),
+    "large.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), None, "it is too large", "f.onnx")),
+    "left.onnx": replace(YOLO, fix_result=FixResult(MENDED, (SECOND,), True, "", "f.onnx")),
+    "still_stops.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), None, "", "f.onnx", stops=(STOP,))),
+    "differs.onnx": replace(YOLO, fix_result=FixResult(MENDED, (), False, "sample 1 differs", None)),
 }
 
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch):
     """Return what reports were asked for, which come from the table."""
-    asked, judged_file = [], judge.report_of
+    asked, judged_file = [], judge.report_model
 
     def report_of(file, *given, **named):
         asked.append((given, named))

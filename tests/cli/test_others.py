@@ -8,14 +8,14 @@ import shlex
 import pytest
 
 from shapecalc import __version__
-from shapecalc.cli.info import causes
+from shapecalc.cli.info import doctor_causes
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import every_rule, refusals
+from shapecalc.core.ops import all_rules, refusal_rules
 from shapecalc.doctor.reading import CAUSES
 from tests.cli.conftest import on_a_terminal
 from tests.sampling import each_row
 
-pytestmark = pytest.mark.sessions(4)
+pytestmark = pytest.mark.max_sessions(4)
 
 
 def test_version(shapecalc):
@@ -28,29 +28,29 @@ def test_dialects_prints_rows_and_sources(shapecalc):
     assert [row["name"] for row in json.loads(shapecalc("dialects", "--json").out)] == list(DIALECTS)
 
 
-@each_row("rule", every_rule().values())
+@each_row("rule", all_rules().values())
 def test_why_example_triggers_the_rule(shapecalc, rule):
     text = shapecalc("why", rule).out
     assert text.startswith(f"{rule}: {rule.sentence}\n")
     assert rule.source in text
     assert rule.example in text
     ran = shapecalc(*shlex.split(rule.example)[1:], "--explain")
-    assert f"shapecalc: {rule}: " in ran.err if rule in refusals() else f"[{rule}]" in ran.err
+    assert f"shapecalc: {rule}: " in ran.err if rule in refusal_rules() else f"[{rule}]" in ran.err
 
 
 def test_why_lists_the_rules(shapecalc):
     text = shapecalc("why").out
-    assert all(f"  {rule} " in text for rule in every_rule())
-    assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(every_rule())
+    assert all(f"  {rule} " in text for rule in all_rules())
+    assert [rule["id"] for rule in json.loads(shapecalc("why", "--json").out)] == list(all_rules())
 
 
-@each_row("cause", sorted(CAUSES.keys() - every_rule().keys()))
+@each_row("cause", sorted(CAUSES.keys() - all_rules().keys()))
 def test_why_explains_diagnosis_causes(shapecalc, cause):
     found = json.loads(shapecalc("why", cause, "--json").out)
-    assert (found["id"], found["says"]) == (cause, CAUSES[cause].said)
+    assert (found["id"], found["says"]) == (cause, CAUSES[cause].summary)
     explained = shapecalc("why", cause).out
-    assert explained.startswith(f"{cause}: {CAUSES[cause].said}\n")
-    example = causes()[cause].example
+    assert explained.startswith(f"{cause}: {CAUSES[cause].summary}\n")
+    example = doctor_causes()[cause].example
     assert explained.endswith(f"try     {example}\n" if example else "")
     assert "build.log" not in example, "nobody has that file"
     if example.startswith("shapecalc reshape"):
@@ -117,4 +117,4 @@ def test_compare_has_every_setting_within_80_columns():
     code, shown = on_a_terminal("compare", "0,3,4", "0,-1")
     lines = shown.splitlines()
     assert (code, max(map(len, lines)) <= 80) == (1, True)
-    assert len(lines) == 2 + sum(len(row.readings) for row in DIALECTS.values())
+    assert len(lines) == 2 + sum(len(row.reshape_semantics) for row in DIALECTS.values())

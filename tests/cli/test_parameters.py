@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.cli.options import parameters_of
+from shapecalc.cli.options import op_command_parameters
 from shapecalc.core import cases as case
-from shapecalc.core.ask import ask
-from shapecalc.core.commands import Option, command_line, command_pieces, read_stage, texts_of, usage
+from shapecalc.core.ask import make_request
+from shapecalc.core.commands import Option, argument_texts, command_line, command_pieces, read_stage, usage_hint
 from shapecalc.core.ops import OPS
 from shapecalc.core.resolve import resolve
-from shapecalc.view.layout import layouts
+from shapecalc.view.layout import stage_layouts
 from tests.cli import test_transcripts as cli
 from tests.invented import invented
 from tests.sampling import each_row
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.usefixtures("invented")
 
 @pytest.mark.parametrize("lines", transcripts(Path(cli.__file__).parent / "transcripts" / "invented", cli.SIGNS))
 def test_parameter_transcripts(lines, shapecalc, tmp_path, monkeypatch):
-    monkeypatch.setattr(case, "KEYS", {**case.KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
+    monkeypatch.setattr(case, "CASE_KEYS", {**case.CASE_KEYS, **dict.fromkeys(("reverse", "mode", "keep_one"))})
     cli.play(lines, shapecalc, tmp_path, monkeypatch)
 
 
 def test_parameter_usage_names_switch_and_words():
-    assert usage(OPS["squeeze"]) == "write squeeze INPUT [--axes ...] [--reverse] [--mode ...] [--keep-one]"
+    assert usage_hint(OPS["squeeze"]) == "write squeeze INPUT [--axes ...] [--reverse] [--mode ...] [--keep-one]"
 
 
 def test_parameters_have_one_option_each():
-    names = [each.name for each in parameters_of(OPS["squeeze"]) if isinstance(each, Option)]
+    names = [each.name for each in op_command_parameters(OPS["squeeze"]) if isinstance(each, Option)]
     assert [names.count(name) for name in ("axes", "reverse", "mode", "keep_one")] == [1, 1, 1, 1]
 
 
@@ -50,12 +50,12 @@ def test_parameters_have_one_option_each():
     ],
 )
 def test_parameters_round_trip_through_the_command_line(options):
-    request = ask("squeeze", "2,1,3", options)
+    request = make_request("squeeze", "2,1,3", options)
     written = command_line(resolve(request)).split()[1:]
-    pieces = [text for _, text in command_pieces("squeeze", texts_of(request))]
+    pieces = [text for _, text in command_pieces("squeeze", argument_texts(request))]
     for words in (written, pieces):
         read = read_stage(words, with_input=True)
-        again = ask(read.op, read.input, read.options)
+        again = make_request(read.op, read.input, read.options)
         assert (again.arguments, again.dialect) == (request.arguments, request.dialect)
 
 
@@ -65,10 +65,15 @@ def test_parameter_neither_yes_nor_no_is_shown_unchanged():
 
 def test_parameters_are_named_in_pictures():
     options = {"keep_one": True, "mode": "TAIL", "reverse": False, "dialect": "torch"}
-    assert layouts(resolve(ask("squeeze", "2,1,3", options)))[0].title == "squeeze no reverse mode TAIL keep_one"
+    assert (
+        stage_layouts(resolve(make_request("squeeze", "2,1,3", options)))[0].title
+        == "squeeze no reverse mode TAIL keep_one"
+    )
 
 
 @each_row("op", OPS)
 def test_parameter_help_is_a_sentence(op):
-    said = [each.help for each in parameters_of(OPS[op]) if isinstance(each, Option) and not each.lists_completions]
+    said = [
+        each.help for each in op_command_parameters(OPS[op]) if isinstance(each, Option) and not each.lists_completions
+    ]
     assert all(text.endswith(".") for text in said), said

@@ -10,8 +10,8 @@ import shlex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.cli.options import COMMANDS, PRINTING, Argument, command_named, parameters_of
-from shapecalc.core.commands import Option, Spellings, Takes, read_op, read_stage, sort_words
+from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, Argument, load_command, op_command_parameters
+from shapecalc.core.commands import Option, OptionKind, OptionLookup, parse_words, read_op_words, read_stage
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from tests.cli.conftest import rows
@@ -23,7 +23,7 @@ WORDS = ["2,3,4", "N,3", "6", "-1", "0,-1", "-1,4", "-", "", " -1", "1,0,2", "13
 @each_row(("line", "found"), rows("lines_read.txt"))
 def test_command_line_table(line, found):
     op, *words = shlex.split(line)
-    assert read_op(OPS[op], words, PRINTING.values()) == json.loads(found)
+    assert read_op_words(OPS[op], words, OUTPUT_OPTIONS.values()) == json.loads(found)
 
 
 def test_garbage_collection_is_off_only_for_op_processes(monkeypatch, shapecalc):
@@ -45,12 +45,16 @@ def command_lines(draw):
     """Draw the command line of an op: some of its options, some with values, and some plain words."""
     op = OPS[draw(st.sampled_from(list(OPS)))]
     words = draw(st.lists(st.sampled_from(WORDS[:6]), min_size=1, max_size=3))
-    options = [each for each in parameters_of(op) if isinstance(each, Option) and each.name not in PRINTING]
+    options = [
+        each for each in op_command_parameters(op) if isinstance(each, Option) and each.name not in OUTPUT_OPTIONS
+    ]
     for option in draw(st.lists(st.sampled_from(options), max_size=4)):
         spelling = draw(st.sampled_from([option.spelling, option.short or option.spelling]))
         text = draw(st.sampled_from(WORDS))
-        written = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.takes is Takes.SWITCH else []
-        written += [[spelling, text], [spelling, text], [f"{spelling}={text}"]] if option.takes is Takes.TEXT else []
+        written = [[spelling], [f"--no-{option.name.replace('_', '-')}"]] if option.takes is OptionKind.SWITCH else []
+        written += (
+            [[spelling, text], [spelling, text], [f"{spelling}={text}"]] if option.takes is OptionKind.TEXT else []
+        )
         place = draw(st.integers(0, len(words)))
         words[place:place] = draw(st.sampled_from([*written, [spelling]]))
     return [op.name, *words]
@@ -70,7 +74,7 @@ def asked(read, *arguments, **how):
 @example(["squeeze", "1,3,1", "0", "--axes", "2"])
 @example(["reshape", "2,3,4", "--", "-x"])
 def test_op_line_equals_stage_with_input(words):
-    line = asked(read_op, OPS[words[0]], words[1:])
+    line = asked(read_op_words, OPS[words[0]], words[1:])
     stage = asked(read_stage, words, with_input=True)
     if isinstance(line, dict):
         assert (line.pop("input"), line) == (stage.input, stage.options)
@@ -78,22 +82,22 @@ def test_op_line_equals_stage_with_input(words):
         assert line == stage
 
 
-@each_row("name", [*OPS, *COMMANDS])
+@each_row("name", [*OPS, *COMMAND_MODULES])
 def test_command_options_are_read_in_every_spelling(name):
-    command = command_named(name)
+    command = load_command(name)
     for option in (each for each in command.parameters if isinstance(each, Option)):
-        text = option.default or str(option.least)
-        value = [] if option.takes in (Takes.NOTHING, Takes.MORE, Takes.SWITCH) else [text]
+        text = option.default or str(option.minimum)
+        value = [] if option.kind in (OptionKind.FLAG, OptionKind.FLAG_OR_ALL, OptionKind.SWITCH) else [text]
         for spelling in option.spellings():
-            _, found = sort_words(
-                [spelling, *([] if spelling.startswith("--no-") else value)], Spellings([option]), name
+            _, found = parse_words(
+                [spelling, *([] if spelling.startswith("--no-") else value)], OptionLookup([option]), name
             )
             assert [*found] == [option.name]
 
 
 @each_row("op", OPS.values())
 def test_op_options_have_distinct_spellings(op):
-    options = [each for each in parameters_of(op) if not isinstance(each, Argument)]
+    options = [each for each in op_command_parameters(op) if not isinstance(each, Argument)]
     spellings = [spelling for each in options for spelling in (each.spelling, each.short) if spelling]
     assert len({*spellings}) == len(spellings)
     assert len({each.name for each in options}) == len(options)

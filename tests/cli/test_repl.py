@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from shapecalc.cli.repl import completer_at, words_after
+from shapecalc.cli.repl import completions_after, make_completer
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import command, environment
@@ -115,17 +115,17 @@ OFFERED = [
 
 @each_row(("text", "words"), OFFERED)
 def test_repl_completion_offers_what_may_follow(text, words):
-    assert {*words_after(text)} >= words
-    assert words or words_after(text) == []
+    assert {*completions_after(text)} >= words
+    assert words or completions_after(text) == []
 
 
 @each_row("op", OPS)
 def test_repl_completion_omits_unsupported_options(op):
     from shapecalc.core.commands import read_stage
 
-    offered = [word for word in words_after(f"{op} ") if word != "ans"]
+    offered = [word for word in completions_after(f"{op} ") if word != "ans"]
     for word in offered:
-        value = [] if words_after(f"{op} x {word} ") == words_after(f"{op} x ") else ["1"]
+        value = [] if completions_after(f"{op} x {word} ") == completions_after(f"{op} x ") else ["1"]
         assert read_stage([op, word, *value], with_input=False).op == op
     assert not {"--json", "--explain", "-o"} & {*offered}
 
@@ -134,5 +134,5 @@ def test_repl_completion_continues_a_partial_word():
     from prompt_toolkit.document import Document
 
     typed = Document("reshape 6 --dialect=x --dia")
-    found = completer_at(typed).get_completions(typed, None)
+    found = make_completer(typed).get_completions(typed, None)
     assert [(each.text, each.start_position) for each in found] == [("--dialect", -5)]

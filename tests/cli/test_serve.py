@@ -22,10 +22,10 @@ from urllib.request import Request, url2pathname, urlopen
 import numpy as np
 import pytest
 
-from shapecalc.core.packages import missing
+from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
-from shapecalc.teaching.lessons import Course, lessons
+from shapecalc.teaching.lessons import Course, load_lessons
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import ROOT, command, environment, meant, program, rows
 from tests.sampling import each_row
@@ -35,11 +35,19 @@ aiohttp = pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 pytest.importorskip("textual_serve", reason="textual-serve is not installed")
 
 from shapecalc.serving import server  # noqa: E402 - aiohttp may be missing
-from shapecalc.serving.server import LARGEST_FRAME, Door, Garbage, Serving, new_door, packet_of, serve  # noqa: E402
-from shapecalc.tui.question import question_of  # noqa: E402
-from shapecalc.tui.served import LONGEST_COURSE, command_of  # noqa: E402
+from shapecalc.serving.server import (  # noqa: E402
+    MAX_FRAME_BYTES,
+    AccessPolicy,
+    ProtocolError,
+    ServerConfig,
+    create_access_policy,
+    encode_frame,
+    serve,
+)
+from shapecalc.tui.question import question_from_words  # noqa: E402
+from shapecalc.tui.served import MAX_COURSE_BYTES, app_command  # noqa: E402
 
-pytestmark = pytest.mark.sessions(2)
+pytestmark = pytest.mark.max_sessions(2)
 
 PATIENCE = 30
 KEYS = {"F3": "\x1bOR", "F5": "\x1b[15~", "F9": "\x1b[20~", "ESC": "\x1b", "ENTER": "\r", "HOME": "\x1b[1~"}
@@ -145,7 +153,13 @@ def site(*options, words=None, most_files=None, **changes):
 async def served_here(*line, **options):
     """Serve from this process, to one at a time; a page's socket, and what the owner is told."""
     listening, told = socket.create_server(("127.0.0.1", 0)), []
-    serving = Serving(line or command_of(question_of(["2,3", "6"])), Door(frozenset(), "t"), 1, told.append, **options)
+    serving = ServerConfig(
+        line or app_command(question_from_words(["2,3", "6"])),
+        AccessPolicy(frozenset(), "t"),
+        1,
+        told.append,
+        **options,
+    )
     running = asyncio.create_task(serve(serving, listening))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}/ws?token=t"
     try:
@@ -287,7 +301,7 @@ def test_serve_admits_token_and_same_origin(here):
 
 @each_row(("host", "origin", "comes"), rows("serve_doors.txt"))
 def test_serve_checks_host_and_origin(host, origin, comes):
-    why = new_door("127.0.0.1", ["Box.Example"]).why_shut(host, None if origin == "-" else origin)
+    why = create_access_policy("127.0.0.1", ["Box.Example"]).rejection_reason(host, None if origin == "-" else origin)
     assert bool(why) == (comes == "out")
     assert origin != "-" or comes == "in" or "--allow-host" in why
 
@@ -401,13 +415,17 @@ def test_serve_port_in_use_and_missing_package(shapecalc, monkeypatch):
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     monkeypatch.delitem(sys.modules, "shapecalc.serving.server")
     ran = shapecalc("serve")
-    assert (ran.code, ran.out, ran.err) == (4, "", f"shapecalc: serve: {missing('textual_serve', 'serve')}\n")
+    assert (ran.code, ran.out, ran.err) == (
+        4,
+        "",
+        f"shapecalc: serve: {missing_package_message('textual_serve', 'serve')}\n",
+    )
 
 
 def test_serve_refuses_courses_that_are_too_long():
-    lesson = lessons()[0]
+    lesson = load_lessons()[0]
     with pytest.raises(ShapeError, match="the lessons are too long to be served"):
-        command_of(question_of(["2,3", "6"]), Course((replace(lesson, text="x" * LONGEST_COURSE),)))
+        app_command(question_from_words(["2,3", "6"]), Course((replace(lesson, text="x" * MAX_COURSE_BYTES),)))
 
 
 def test_serve_app_writes_no_files(tmp_path):
@@ -451,19 +469,19 @@ def test_serve_app_limits_memory_files_and_cpu(limits, code, tmp_path):
 @each_row(("frame", "packet"), [("", "garbage"), *rows("serve_frames.txt")])
 def test_serve_frame_is_a_packet_or_a_protocol_error(frame, packet):
     if packet == "garbage":
-        with pytest.raises(Garbage):
-            packet_of(frame)
+        with pytest.raises(ProtocolError):
+            encode_frame(frame)
     else:
         kind, _, content = packet.encode().partition(b" ")
         length = len(content).to_bytes(4, "big")
-        assert packet_of(frame) == (b"" if packet == "nothing" else kind + length + content)
+        assert encode_frame(frame) == (b"" if packet == "nothing" else kind + length + content)
 
 
 @in_a_loop
 async def test_serve_protocol_error_closes_one_session(here):
     deep, lone = "[" * 100_000, '["stdin", "\\ud800"]'
     async with here.visitor() as other:
-        for frame, code in ((deep, 1008), (lone, 1008), (b"\xff\x00", 1008), ("x" * LARGEST_FRAME * 2, 1009)):
+        for frame, code in ((deep, 1008), (lone, 1008), (b"\xff\x00", 1008), ("x" * MAX_FRAME_BYTES * 2, 1009)):
             async with here.visitor() as visitor:
                 await (visitor.send_bytes if isinstance(frame, bytes) else visitor.send_str)(frame)
                 assert (await ending(visitor))[0] == code
@@ -473,7 +491,7 @@ async def test_serve_protocol_error_closes_one_session(here):
 @in_a_loop
 async def test_serve_overload_drops_the_oldest_strangers(monkeypatch):
     """The visitor came before all of them, and nobody is late."""
-    monkeypatch.setattr(server, "HEAD", 10 * PATIENCE)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT", 10 * PATIENCE)
     async with served_here() as (visitor, told):
         port = visitor.get_extra_info("peername")[1]
         strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
@@ -494,7 +512,7 @@ NO_BODY = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n"
 
 @in_a_loop
 async def test_serve_idle_strangers_are_dropped(monkeypatch):
-    monkeypatch.setattr(server, "HEAD", 0.2)
+    monkeypatch.setattr(server, "HEAD_TIMEOUT", 0.2)
     async with served_here() as (visitor, _):
         for sent in (*HALF_SENT, NO_BODY):  # aiohttp itself would wait 10 seconds for the body
             reader, writer = await asyncio.open_connection("127.0.0.1", visitor.get_extra_info("peername")[1])
@@ -552,7 +570,7 @@ async def test_serve_errors_are_logged_once_a_minute(monkeypatch):
         for now in (1000, 1001, 1059, 1061, 1062):
             monkeypatch.setattr(server, "monotonic", lambda now=now: now)
             try:
-                Door(frozenset(), "secret").opens_with(5)
+                AccessPolicy(frozenset(), "secret").is_valid_token(5)
             except AttributeError as error:
                 asyncio.get_running_loop().call_exception_handler({"message": "secret", "exception": error})
         found = told[1:]

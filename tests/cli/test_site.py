@@ -15,9 +15,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from shapecalc.cli.site import PAGE, PYODIDE, answer_line, judged
-from shapecalc.teaching.lessons import path_lessons
-from shapecalc.view.canvas import contrast
+from shapecalc.cli.site import PAGE_FOLDER, PYODIDE_FILES, answer_line, judge_prediction
+from shapecalc.teaching.lessons import load_path_lessons
+from shapecalc.view.canvas import contrast_ratio
 from tests.cli.browser import PYODIDE as PACKAGE
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import rows
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = tmp_path / "node_modules" / "pyodide"
     made.mkdir(parents=True)
-    for name in PYODIDE:
+    for name in PYODIDE_FILES:
         (made / name).write_text(name)
     return tmp_path
 
@@ -47,7 +47,7 @@ def folder(tmp_path, monkeypatch):
 def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
     assert (shapecalc("site", "one").out, shapecalc("site", "sub/two", "-q").err) == ("one\n", "")
     written = {path.name: path.read_bytes() for path in (folder / "one").iterdir()}
-    assert written.keys() == OWN | {*PYODIDE}
+    assert written.keys() == OWN | {*PYODIDE_FILES}
     assert written == {path.name: path.read_bytes() for path in (folder / "sub" / "two").iterdir()}
     assert sum(len(written[name]) for name in OWN) <= MOST
     assert written["site.js"].count(b"\n") <= 400
@@ -57,17 +57,17 @@ def test_site_is_small_self_contained_and_overwritable(shapecalc, folder):
     assert {"shapecalc/cli/site.py", "shapecalc/teaching/lessons.toml", "shapecalc/man/shapecalc.1"} <= {*names}
     assert not [name for name in names if re.search(r"tui/|fonts|shapecalc/models|stores|site_page|\.pyc", name)]
     assert [each["question"] for each in json.loads(written["stations.json"])] == [
-        each.question for each in path_lessons()
+        each.question for each in load_path_lessons()
     ]
     assert [shapecalc("site", "one", *more).code for more in ((), ("--force",))] == [4, 0]
 
 
 @pytest.mark.parametrize(("name", "least"), [("ink", 4.5), ("quiet", 4.5), ("mark", 4.5), ("line", 3)])
 def test_site_contrast_on_light_and_dark_pages(name, least):
-    looks = (files("shapecalc") / PAGE / "site.css").read_text("utf-8")
+    looks = (files("shapecalc") / PAGE_FOLDER / "site.css").read_text("utf-8")
     found = {key: re.findall(rf"--{key}: #(\w+);", looks) for key in ("page", name)}
     for page, colour in zip(*found.values(), strict=True):
-        assert contrast(bytes.fromhex(colour), bytes.fromhex(page)) >= least
+        assert contrast_ratio(bytes.fromhex(colour), bytes.fromhex(page)) >= least
 
 
 LACKS = "lacks pyodide.mjs, pyodide.asm.mjs, pyodide.asm.wasm, python_stdlib.zip, pyodide-lock.json of the npm package"
@@ -104,11 +104,11 @@ def test_site_reads_lines_as_the_entry_point(line, expected):
 
 
 def test_site_judges_predictions_by_their_station():
-    (hole,) = [each for each in path_lessons() if each.id == "hole"]
-    assert json.loads(judged(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
-    assert json.loads(judged(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
-    assert json.loads(judged("reshape 2,3,4 5,-1", "error", ""))["right"]
-    assert "not an answer yet" in json.loads(judged("reshape 2,3,4 6,4", "\x1b", ""))["said"]
+    (hole,) = [each for each in load_path_lessons() if each.id == "hole"]
+    assert json.loads(judge_prediction(hole.question, hole.wrong[0].typed, "hole"))["said"] == hole.wrong[0].said
+    assert json.loads(judge_prediction(hole.question, "2,6,2", "hole")) == {"right": True, "said": hole.point}
+    assert json.loads(judge_prediction("reshape 2,3,4 5,-1", "error", ""))["right"]
+    assert "not an answer yet" in json.loads(judge_prediction("reshape 2,3,4 6,4", "\x1b", ""))["said"]
 
 
 # The page in a real browser
@@ -117,11 +117,11 @@ def test_site_judges_predictions_by_their_station():
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """Serve the page, as Python's own server does."""
-    from shapecalc.cli.output import Output
+    from shapecalc.cli.output import OutputOptions
     from shapecalc.cli.site import run_site
 
     made = tmp_path_factory.mktemp("page")
-    assert run_site(str(made), PACKAGE, Output()) == 0
+    assert run_site(str(made), PACKAGE, OutputOptions()) == 0
     quiet = type("Quiet", (SimpleHTTPRequestHandler,), {"log_message": lambda *words: None})
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=made))
     Thread(target=server.serve_forever, daemon=True).start()
@@ -183,9 +183,9 @@ def test_site_in_a_browser_answers_asks_and_links(address):
             await tab.until(FOCUS.format("answer"))
 
             await tab.page.click("#stations a:nth-child(2)")
-            await tab.until(says("title", path_lessons()[1].title))
+            await tab.until(says("title", load_path_lessons()[1].title))
             await tab.page.click("#give")
-            await tab.until(says("judged", path_lessons()[1].point))
+            await tab.until(says("judged", load_path_lessons()[1].point))
 
             await tab.resize(1280, 720)
             await tab.page.fill("#line", "reshape 2,3,4 5,-1")

@@ -42,7 +42,7 @@ def failed(monkeypatch, shapecalc):
 
     def run(*words):
         with monkeypatch.context() as changed:
-            changed.setattr(workers, "do_task", full)
+            changed.setattr(workers, "run_task", full)
             ran = shapecalc(*words)
         assert ran.code == 4
         return ran.err

@@ -6,12 +6,12 @@ from typing import get_type_hints
 
 import pytest
 
-from shapecalc.cli.typer_adapter import app
+from shapecalc.cli.typer_adapter import build_app
 from tests.sampling import each_row
 
 PASSED_ON = (bool, bool | None, str, str | None, list[str], list[str] | None)
 """The kinds of values that come from Typer as they were typed."""
-MADE = app()
+MADE = build_app()
 FUNCTIONS = {"the group": MADE.registered_callback.callback}
 FUNCTIONS |= {command.name: command.callback for command in MADE.registered_commands}
 
@@ -31,6 +31,6 @@ def test_typer_converts_nothing(name):
 
 @pytest.mark.parametrize(("words", "listed"), [(["reshape", ""], 1), (["why", "bad"], 1), (["re"], 0), ([""], 0)])
 def test_typer_builds_only_the_requested_command(words, listed):
-    made = app(words).registered_commands
+    made = build_app(words).registered_commands
     assert [command.name for command in made if command.callback.__annotations__] == words[:listed]
     assert listed or len(made) == len(MADE.registered_commands)

@@ -10,8 +10,16 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.dims import substitute
-from shapecalc.core.find import MOST_ORDERED, Pair, Way, fitting_ways, named_way, way_of, ways
-from shapecalc.core.text import read_dims, shape_text
+from shapecalc.core.find import (
+    MAX_ORDERS,
+    ArrayPair,
+    Rearrangement,
+    find_chains_for_pairs,
+    generalize_pairs,
+    iterate_rearrangements,
+    rearrangement_of_pair,
+)
+from shapecalc.core.text import parse_dims, shape_text
 from tests.core.drawing import cut, factors
 from tests.numpy_moves import positions_of
 from tests.sampling import some_and_rest
@@ -44,7 +52,7 @@ def test_array_pair_path_leads_to_the_second_array(seeds):
         for row in (sizes, [sizes[axis] for axis in perm]):
             fits = [prod(lot) for lot in cut(draw, row)]
             shapes.append(tuple(draw.choice([fits, fits, factors(draw, prod(sizes))])))
-        way = way_of(Pair(*shapes, atoms_of(sizes, perm)))
+        way = rearrangement_of_pair(ArrayPair(*shapes, atoms_of(sizes, perm)))
         assert [way.before, way.after] == shapes
         assert is_carried_out(way, sizes, perm), seed
 
@@ -58,21 +66,23 @@ def test_array_pairs_of_different_sizes_share_one_named_path(seeds):
         both = cut(draw, [*range(rank)]), cut(draw, perm)
         drawn = [[draw.choice([2, 3, 4, 5, 7]) for _ in range(rank)] for _ in range(3)]
         shapes = [[tuple(prod(sizes[axis] for axis in lot) for lot in lots) for lots in both] for sizes in drawn]
-        fitting = named_way([Pair(*each, atoms_of(sizes, perm)) for each, sizes in zip(shapes, drawn, strict=True)])
-        (way,) = fitting.found.ways
+        fitting = generalize_pairs(
+            [ArrayPair(*each, atoms_of(sizes, perm)) for each, sizes in zip(shapes, drawn, strict=True)]
+        )
+        (way,) = fitting.search.ways
         for each, sizes, given in zip(shapes, drawn, fitting.sizes, strict=True):
             rows = (way.before, way.split, way.after)
             before, split, after = (tuple(substitute(dim, given) for dim in dims) for dims in rows)
-            put = Way(before, split, way.perm, after)
+            put = Rearrangement(before, split, way.perm, after)
             assert [put.before, put.after] == each
             assert is_carried_out(put, sizes, perm), seed
 
 
-@pytest.mark.parametrize("pair", [Pair((2, 3), (3, 2), ((3, 1), (2, 3))), Pair((2, 5), (5, 2), ((10, 1),))])
+@pytest.mark.parametrize("pair", [ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((10, 1),))])
 def test_array_pair_filters_paths_between_shapes(pair):
-    before, after = read_dims("N,C"), read_dims("C,N")
-    fitting = fitting_ways([pair], before, after)
+    before, after = parse_dims("N,C"), parse_dims("C,N")
+    fitting = find_chains_for_pairs([pair], before, after)
     assert [dict(each) for each in fitting.sizes] == [{"N": pair.before[0], "C": pair.before[1]}]
-    wanted = [way for way in ways(before, after) if way.moves == (len(pair.atoms) > 1)]
-    assert [*fitting.found.ways] == wanted
-    assert fitting.found.fits == len(wanted) <= MOST_ORDERED
+    wanted = [way for way in iterate_rearrangements(before, after) if way.moves == (len(pair.atoms) > 1)]
+    assert [*fitting.search.ways] == wanted
+    assert fitting.search.fits == len(wanted) <= MAX_ORDERS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.ask import ask
-from shapecalc.core.cases import answer_text, met, read_conditions, read_expectation
-from shapecalc.core.ops import OPS, dialects_with, every_rule, refusals, step_rules
+from shapecalc.core.ask import make_request
+from shapecalc.core.cases import expectation_text, is_met, read_conditions, read_expectation
+from shapecalc.core.ops import OPS, all_rules, dialects_with, refusal_rules, step_rules
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
 from tests.cases import NAMES, cases, described
@@ -40,9 +40,9 @@ def test_case_steps_settle_dims_and_fixes_resolve(listed):
 def test_answer_meets_its_printed_expectation(listed):
     for case in listed:
         answer = case.answer()
-        expected = read_expectation(answer_text(answer))
-        assert met(expected, answer, strict=True), case
-        assert str(expected).split(" when ")[0] == answer_text(answer).split(" when ")[0]
+        expected = read_expectation(expectation_text(answer))
+        assert is_met(expected, answer, strict=True), case
+        assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
         for conditions in (map(str, answer.conditions), (condition.words for condition in answer.conditions)):
             assert {*map(str, read_conditions(conditions))} == {*map(str, answer.conditions)}, case
 
@@ -51,7 +51,7 @@ def test_case_tables_cover_every_rule():
     answers = [case.answer() for case in [*TABLES, *WITH_NAMES]]
     met_rules = {step.rule for answer in answers for step in answer.steps}
     met_rules |= {answer.problem.rule for answer in answers if answer.problem}
-    assert met_rules == (step_rules().keys() | refusals().keys()) - {"usage", "file", "differs"}
+    assert met_rules == (step_rules().keys() | refusal_rules().keys()) - {"usage", "file", "differs"}
 
 
 @pytest.mark.slow
@@ -61,9 +61,9 @@ def test_dialect_independent_rules_are_listed(op):
     for row in dialects_with(op):
         for shape, arguments in op.vectors:
             try:
-                trace = resolve(ask(op.name, shape, {**arguments, "dialect": row.name}))
+                trace = resolve(make_request(op.name, shape, {**arguments, "dialect": row.name}))
             except ShapeError:  # the dialect takes other arguments
                 continue
             acting = [step.rule for step in trace.steps] + ([trace.problem.rule] if trace.problem else [])
-            unlisted |= {(row.name, str(rule)) for rule in acting if rule not in every_rule()}
+            unlisted |= {(row.name, str(rule)) for rule in acting if rule not in all_rules()}
     assert unlisted == set()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.code import cleaned, read_code
+from shapecalc.core.code import normalize_pasted_code, read_code
 from shapecalc.core.commands import chain_text
 from shapecalc.core.fixing import answer_chain
-from shapecalc.core.limits import LONGEST_CODE
+from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_shape
+from shapecalc.core.text import parse_shape
 from tests.cases import FOLDER, described, parts, rows
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row
@@ -18,19 +18,19 @@ from tests.sampling import each_row
 
 def shapes_of(inputs):
     """Return the shapes that `x=2,3 w=3` gives, by name."""
-    return {name: read_shape(shape) for name, _, shape in (each.rpartition("=") for each in inputs.split())}
+    return {name: parse_shape(shape) for name, _, shape in (each.rpartition("=") for each in inputs.split())}
 
 
 def sizes_of(where):
     """Return the sizes and the lists of sizes that `a=2 b=2,3` gives, by name."""
-    every = {name: read_shape(sizes) for name, _, sizes in (each.partition("=") for each in where.split())}
+    every = {name: parse_shape(sizes) for name, _, sizes in (each.partition("=") for each in where.split())}
     return {name: sizes[0] if len(sizes) == 1 else sizes for name, sizes in every.items()}
 
 
 def answer_of(line, inputs="2,3,4", dialect=None):
     """Return the answer to the chain that a line of code is."""
     found = read_code(line, shapes_of(inputs), dialect)
-    return answer_chain(found.shape, found.stages, {})
+    return answer_chain(found.input_shape, found.stages, {})
 
 
 @each_row("row", rows("code", "one tensor") + rows("code", "several tensors"))
@@ -63,20 +63,20 @@ def test_pasted_code_is_answered(title, lines):
     inputs, _, where = given.partition(" where ")
     code = "\n".join(line for line in lines if line[:2] not in ("!", "! ", "? "))
     try:
-        found = read_code(cleaned(code), shapes_of(inputs), None, sizes_of(where))
+        found = read_code(normalize_pasted_code(code), shapes_of(inputs), None, sizes_of(where))
     except ShapeError as error:
         assert expected == f"error {error.problem.rule}"
         assert lines[-1].removeprefix("? ") in str(error)
         assert "\n" not in str(error)
         return
-    assert described(answer_chain(found.shape, found.stages, {})) == expected
+    assert described(answer_chain(found.input_shape, found.stages, {})) == expected
     if notes := [line[2:] for line in lines if line[:1] == "!"]:
         assert len(found.notes) == len([*filter(None, notes)])
         assert all(note.startswith(begins) for note, begins in zip(found.notes, notes, strict=False))
 
 
 HOSTILE = [
-    "x" * (LONGEST_CODE + 1),
+    "x" * (MAX_CODE_LENGTH + 1),
     "(" * 10_000 + ")" * 10_000,
     "-" * 10_000 + "1",
     "x" + ".T" * 20_000,

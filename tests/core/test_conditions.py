@@ -10,13 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.cases import read_conditions
-from shapecalc.core.conditions import Condition, Known, Never, combine, differ, divides, equal, holds
+from shapecalc.core.conditions import (
+    Assumptions,
+    Condition,
+    Unsatisfiable,
+    can_hold,
+    require_different,
+    require_divisible,
+    require_equal,
+    simplify_conditions,
+)
 from shapecalc.core.dims import lowest_terms, monomial, substitute
 from shapecalc.core.problem import ShapeError
 from tests.sampling import examples, some_and_rest
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]
-MAKERS = {"==": equal, "%": divides, "!=": differ}
+MAKERS = {"==": require_equal, "%": require_divisible, "!=": require_different}
 dims = st.builds(
     lambda coefficient, n, m: lowest_terms(coefficient, 1, {"N": n, "M": m}),
     st.integers(0, 12),
@@ -35,12 +44,12 @@ def true_at(relation, a, b, sizes):
 @given(st.lists(relations, min_size=1, max_size=4))
 def test_conditions_are_necessary_and_sufficient(listed):
     try:
-        conditions = combine(sum((MAKERS[name](a, b) for name, a, b in listed), ()))
-    except Never:
+        conditions = simplify_conditions(sum((MAKERS[name](a, b) for name, a, b in listed), ()))
+    except Unsatisfiable:
         conditions = None
     for sizes in SIZES:
         meant = all(true_at(name, a, b, sizes) for name, a, b in listed)
-        assert (conditions is not None and holds(conditions, sizes)) is meant
+        assert (conditions is not None and can_hold(conditions, sizes)) is meant
 
 
 FEW, MANY = range(9), range(60)
@@ -73,15 +82,15 @@ def solution(listed, exponents):
 def test_unsolvable_equalities_are_refused(listed):
     """Each prime has its own exponents, so that 2, which coefficients have, and any other one tell it all."""
     try:
-        conditions = combine(sum((MAKERS[name](*sides(*ratio)) for name, ratio in listed), ()))
-    except Never:
+        conditions = simplify_conditions(sum((MAKERS[name](*sides(*ratio)) for name, ratio in listed), ()))
+    except Unsatisfiable:
         assert solution(listed, FEW) is None
         return
     twos = solution(listed, FEW) or solution(listed, MANY)
     assert twos is not None
     for dropped in conditions:
         others = [each for each in conditions if each != dropped]
-        assert any(holds(others, sizes) and not holds([dropped], sizes) for sizes in sizes_near(twos))
+        assert any(can_hold(others, sizes) and not can_hold([dropped], sizes) for sizes in sizes_near(twos))
 
 
 def sizes_near(twos):
@@ -102,7 +111,7 @@ def test_unsolvable_inequalities_are_refused(bounding, differing):
     """What these relations leave possible, sizes below 49 show."""
     listed = [*bounding, *differing]
     wanted = [condition for text in listed for condition in stated(text)]
-    met = any(holds(wanted, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2))
+    met = any(can_hold(wanted, dict(zip("NM", pair, strict=True))) for pair in every(range(1, 49), repeat=2))
     try:
         read_conditions(listed)
     except ShapeError:
@@ -160,13 +169,13 @@ def check_known(seed):
     ]
     equalities = [Condition(ratio(*row), "==", 1) for row in ones]
     whole = [ratio(*row) for row in wholes]
-    known = Known(whole, equalities)
+    known = Assumptions(whole, equalities)
     assert right(known.is_contradictory(), not found), seed
-    kept_apart = Known(whole, [*equalities, *(Condition(ratio(*row), "!=", 1) for row in apart)])
+    kept_apart = Assumptions(whole, [*equalities, *(Condition(ratio(*row), "!=", 1) for row in apart)])
     assert right(kept_apart.is_contradictory(), not any(all(total(row, each) for row in apart) for each in found)), seed
     asked = drawn_row(draw, most)
     if found:
-        assert right(known.is_whole(ratio(*asked)), all(total(asked, each) >= 0 for each in found)), (seed, asked)
+        assert right(known.is_integral(ratio(*asked)), all(total(asked, each) >= 0 for each in found)), (seed, asked)
         for sign, meets in (("==", lambda value: value == 0), ("%", lambda value: value >= 0), ("!=", bool)):
             follows = all(meets(total(asked, each)) for each in found)
             assert right(known.implies(Condition(ratio(*asked), sign, 1)), follows), (seed, asked, sign)

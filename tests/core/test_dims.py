@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.dims import Monomial, exact_root, lowest_terms, monomial, prime_powers, substitute, total
+from shapecalc.core.dims import Monomial, exact_root, lowest_terms, monomial, prime_powers, substitute, sum_terms
 from shapecalc.core.examples import ascending_sizes, example_sizes
 
 
@@ -35,10 +35,10 @@ def test_sum_equals_its_terms():
         draw = Random(seed)
         powers = [{"N": draw.randint(0, 2), "M": draw.randint(0, 1)} for _ in range(draw.randint(0, 5))]
         terms = [lowest_terms(draw.choice([1, 2, 3, -1, -2]), draw.choice([1, 2, 3]), each) for each in powers]
-        found = total(terms)
+        found = sum_terms(terms)
         for sizes in ({"N": 12, "M": 18}, {"N": 6, "M": 36}, {"N": 30, "M": 6}):
             assert sum(six_times(term, sizes) for term in found) == sum(six_times(term, sizes) for term in terms)
-        assert total(reversed(terms)) == found
+        assert sum_terms(reversed(terms)) == found
         assert len({monomial(term).powers for term in found}) == len(found)
         assert 0 not in found
 

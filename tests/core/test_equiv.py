@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import shapecalc as sc
 from shapecalc.core.answers import moves_of
 from shapecalc.core.commands import stage_line
-from shapecalc.core.conditions import Known, holds
+from shapecalc.core.conditions import Assumptions, can_hold
 from shapecalc.core.dims import product, quotient
-from shapecalc.core.equiv import Verdict, equivalence
+from shapecalc.core.equiv import EquivalenceVerdict, check_equivalence
 from shapecalc.core.moves import ravel
-from shapecalc.core.results import settled
-from shapecalc.core.text import read_dims, shape_text
+from shapecalc.core.results import sizes_with_results
+from shapecalc.core.text import parse_dims, shape_text
 from tests.cases import rows
 from tests.core.drawing import drawn_chain, factors
 from tests.numpy_moves import positions_of
@@ -54,7 +54,7 @@ def stages(draw, shape, most=4):
         elif kind == "cut":
             dims[place : place + 2] = draw(st.permutations(dims[place : place + 2]))
         elif len(dims) < 6:
-            part = draw(st.sampled_from([2, 3] if kind == "split" else read_dims("C,H")))
+            part = draw(st.sampled_from([2, 3] if kind == "split" else parse_dims("C,H")))
             dims[place : place + 1] = draw(st.permutations([part, quotient(dims[place], part)])) if dims else [1]
         shape = tuple(dims)
         made.append(f"reshape {shape_text(shape)}")
@@ -90,8 +90,8 @@ def answered(shape, texts):
 
 def at(answer, sizes):
     """Return what NumPy makes of an answer at some sizes; None if it is not defined for them."""
-    sizes = settled(answer.results, sizes)
-    return positions_of(moves_of(answer).rewritten(sizes)) if holds(answer.conditions, sizes) else None
+    sizes = sizes_with_results(answer.results, sizes)
+    return positions_of(moves_of(answer).rewrite(sizes)) if can_hold(answer.conditions, sizes) else None
 
 
 def alike(one, other):
@@ -102,7 +102,7 @@ def alike(one, other):
 
 
 SHAPES = st.sampled_from(
-    [read_dims(text) for text in ("N,C,H", "C,H,N", "N,6,C", "C*H,N,4", "C,C,2", "N,1,H", "12,H", "N,2,C,4,1,H")]
+    [parse_dims(text) for text in ("N,C,H", "C,H,N", "N,6,C", "C*H,N,4", "C,C,2", "N,1,H", "12,H", "N,2,C,4,1,H")]
 )
 
 
@@ -113,7 +113,7 @@ def test_equiv_never_calls_different_chains_same(drawn, data):
     first, second = (answered(shape, each) for each in texts)
     if first is None or second is None:
         return
-    found = equivalence(first, second)
+    found = check_equivalence(first, second)
     if found.counterexample:
         results = [at(each, found.counterexample.sizes) for each in (first, second)]
         assert not alike(*results)
@@ -123,8 +123,12 @@ def test_equiv_never_calls_different_chains_same(drawn, data):
     for _ in range(4):
         sizes = {name: data.draw(SIZES) for name in "NCH"}
         same = alike(at(first, sizes), at(second, sizes))
-        listed = () if found.verdict in (Verdict.DIFFERENT, Verdict.UNDECIDED) else found.conditions or ((),)
-        assert same or not any(holds(conditions, sizes) for conditions in listed)
+        listed = (
+            ()
+            if found.verdict in (EquivalenceVerdict.DIFFERENT, EquivalenceVerdict.UNDECIDED)
+            else found.conditions or ((),)
+        )
+        assert same or not any(can_hold(conditions, sizes) for conditions in listed)
 
 
 @st.composite
@@ -178,15 +182,15 @@ def test_equiv_proves_equal_longer_chains(drawn, data):
     first = answered(shape, texts)
     if first is not None:
         second = sc.chain(shape_text(shape), *data.draw(longer(texts, shape)))
-        found = equivalence(first, second).verdict
-        assert found is Verdict.SAME or (mixes(first, second) and found is not Verdict.DIFFERENT)
+        found = check_equivalence(first, second).verdict
+        assert found is EquivalenceVerdict.SAME or (mixes(first, second) and found is not EquivalenceVerdict.DIFFERENT)
 
 
 def mixes(*chains):
     """Say whether the cuts of some shapes of chains do not line up."""
     courses = [moves_of(chain) for chain in chains]
-    known = Known([dim for course in courses for dim in course.dims])
-    return not all(course.view(known).is_plain for course in courses)
+    known = Assumptions([dim for course in courses for dim in course.dims])
+    return not all(course.view(known).is_strided for course in courses)
 
 
 @MANY
@@ -198,7 +202,7 @@ def test_equiv_proves_unmixed_equal_chains(drawn):
         return
     results = [at(each, {"N": 8, "C": 36, "H": 30}) for each in (first, second)]
     if not mixes(first, second) and results[0] is not None and alike(*results):
-        assert equivalence(first, second).verdict is not Verdict.UNDECIDED
+        assert check_equivalence(first, second).verdict is not EquivalenceVerdict.UNDECIDED
 
 
 def lengthened(chain, text):
@@ -215,9 +219,9 @@ def test_equiv_of_numbers_finds_numpys_first_difference(seeds):
         if prod(first.output) == prod(second.output) and first.output != second.output:
             target = shape_text(draw.choice([first.output, second.output, factors(draw, prod(first.output))]))
             first, second = (lengthened(each, f"reshape {target}") for each in (first, second))
-        found = equivalence(first, second)
+        found = check_equivalence(first, second)
         one, other = positions_of(first), positions_of(second)
-        assert (found.verdict is Verdict.SAME) == alike(one, other), seed
+        assert (found.verdict is EquivalenceVerdict.SAME) == alike(one, other), seed
         if one.shape == other.shape and not alike(one, other):
             place = int(np.argmax((one != other).ravel()))
             assert ravel(found.counterexample.index, one.shape) == place, seed

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import ask
-from shapecalc.core.commands import texts_of
+from shapecalc.core.ask import make_request
+from shapecalc.core.commands import argument_texts
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Flattens
+from shapecalc.core.dialects.base import FlattenMode
 from shapecalc.core.dims import named_dim
-from shapecalc.core.fixing import answer as resolve
-from shapecalc.core.fixing import apply, fixes
-from shapecalc.core.ops import OPS, refusals
+from shapecalc.core.fixing import answer_request as resolve
+from shapecalc.core.fixing import apply_fix, find_fixes
+from shapecalc.core.ops import OPS, refusal_rules
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import replace
 from tests import strategies
@@ -32,7 +32,12 @@ axes-apart wrong-rank
 """The rules that no small change mends: what they refuse lies outside of the request, or in what is meant by it."""
 WEIGHED = {"linear", "einsum", "conv", "pool", "pad", "upsample"}
 """The ops of which no requests are drawn."""
-FLATTENS = {Flattens.AXIS: ("axis",), Flattens.RANGE: ("start_dim", "end_dim"), Flattens.ALL: (), Flattens.REST: ()}
+FLATTENS = {
+    FlattenMode.AXIS: ("axis",),
+    FlattenMode.RANGE: ("start_dim", "end_dim"),
+    FlattenMode.ALL: (),
+    FlattenMode.REST: (),
+}
 
 
 def of_ops_that_exist(title):
@@ -42,25 +47,25 @@ def of_ops_that_exist(title):
 @each_row(("line", "rule", "name", "said"), FIRST)
 def test_first_fix(line, rule, name, said):
     trace = answered(line)
-    first = fixes(trace)[0]
-    assert (trace.problem.rule, first.name, first.said) == (rule, name, said)
+    first = find_fixes(trace)[0]
+    assert (trace.problem.rule, first.name, first.description) == (rule, name, said)
     assert isinstance(first.value, bool | None) or first.value in said
     check(trace)
 
 
 def test_refusals_have_a_fix_or_a_reason():
-    assert {rule for _, rule, *_ in FIRST} | {*HOPELESS.split()} == refusals().keys()
+    assert {rule for _, rule, *_ in FIRST} | {*HOPELESS.split()} == refusal_rules().keys()
 
 
 @each_row(("line", "said"), rows("told", "all fixes"))
 def test_fixes_in_order(line, said):
-    assert "; ".join(fix.said for fix in fixes(answered(line))) == said
+    assert "; ".join(fix.description for fix in find_fixes(answered(line))) == said
 
 
 @each_row(("line", "values"), rows("told", "for every batch"))
 def test_general_fixes_come_first(line, values):
     trace = answered(line)
-    assert f"{'; '.join(fix.value for fix in fixes(trace))}; ".startswith(f"{values}; " if values else "; ")
+    assert f"{'; '.join(fix.value for fix in find_fixes(trace))}; ".startswith(f"{values}; " if values else "; ")
     check(trace)
 
 
@@ -91,16 +96,16 @@ def test_problem_span_is_its_token(line, argument, marked):
 
 def check(trace):
     """Every fix resolves, applied to the request and typed in its place, and none is offered twice."""
-    found = fixes(trace)
+    found = find_fixes(trace)
     assert len({(fix.name, fix.value) for fix in found}) == len(found)
     assert trace.problem is not None or trace.conditions or not found
     for fix in found:
-        answer = resolve(apply(trace.request, fix))
+        answer = resolve(apply_fix(trace.request, fix))
         assert answer.output is not None
         assert trace.problem is not None or len(answer.conditions) < len(trace.conditions)
         assert not fix.every_batch or holds_for_every_batch(trace.request, fix)
-        texts = texts_of(trace.request) | {fix.name: fix.value}
-        assert resolve(ask(trace.op, texts.pop("input"), texts)).output is not None
+        texts = argument_texts(trace.request) | {fix.name: fix.value}
+        assert resolve(make_request(trace.op, texts.pop("input"), texts)).output is not None
     words = trace.problem.hint.partition("try ")[2] if trace.problem else ""
     assert not words or found[0].value == words.partition(";")[0].partition(", ")[0]
 
@@ -109,7 +114,7 @@ def holds_for_every_batch(request, fix):
     """Say whether a fixed request resolves, and says nothing of the batch, if that has a name of its own."""
     if request.op == "shuffle":
         return True  # its first transpose may put any dim in front
-    answer = resolve(replace(apply(request, fix), input=(named_dim("Batch"), *request.input[1:])))
+    answer = resolve(replace(apply_fix(request, fix), input=(named_dim("Batch"), *request.input[1:])))
     return answer.output is not None and "Batch" not in str(answer.conditions)
 
 
@@ -143,7 +148,7 @@ def requests(draw):
             given = draw(strategies.positions(op, len(shape)))
     arguments = {name: value for name, value in given.items() if value is not None}
     opset = draw(st.sampled_from([None, 1, 7, 10, 13, 15])) if row.newest_opset else None
-    switch = draw(st.sampled_from([None, *row.readings])) if OPS[op].switched else None
+    switch = draw(st.sampled_from([None, *row.readings])) if OPS[op].uses_switch else None
     return Request(op, shape, arguments, row.name, opset, switch=switch)
 
 

@@ -8,28 +8,28 @@ import pytest
 
 from shapecalc.cli.check import split_blocks
 from shapecalc.core import fixing
-from shapecalc.core.limits import LONGEST_LINE
+from shapecalc.core.limits import MAX_LINE_BYTES
 from tests.cases import answered
 
 
 @pytest.mark.parametrize("extra", [0, 1])
 def test_longest_line_is_whole_and_longer_is_split(extra):
-    data = b"#" * (LONGEST_LINE - 1 + extra) + b"\nreshape 2,3 6\n"
+    data = b"#" * (MAX_LINE_BYTES - 1 + extra) + b"\nreshape 2,3 6\n"
     blocks = [*split_blocks(io.BufferedReader(io.BytesIO(data)))]
     assert b"".join(block.data for block in blocks) == data
-    assert any(block.torn for block in blocks) is bool(extra)
+    assert any(block.is_partial for block in blocks) is bool(extra)
 
 
-@pytest.mark.parametrize(("dims", "found"), [(fixing.LONGEST, True), (fixing.LONGEST + 1, False)])
+@pytest.mark.parametrize(("dims", "found"), [(fixing.MAX_REQUEST_DIMS, True), (fixing.MAX_REQUEST_DIMS + 1, False)])
 def test_fixes_are_searched_up_to_the_dim_limit(dims, found):
     trace = answered(f"reshape {'1,' * (dims - 3)}24 5,-1")
     assert len(trace.request.dims) == dims
-    assert bool(fixing.fixes(trace)) is found
-    assert (next(fixing.single_fixes(trace, trace.problem), None) is not None) is found
+    assert bool(fixing.find_fixes(trace)) is found
+    assert (next(fixing.find_single_fixes(trace, trace.problem), None) is not None) is found
 
 
 def test_fixes_resolve_at_most_as_often_as_allowed(monkeypatch):
     trace, asked, resolve = answered("transpose 2,3,4,5,6,7,8 0,0,0,0,0,0,0"), [], fixing.resolve
     monkeypatch.setattr(fixing, "resolve", lambda request: asked.append(request) or resolve(request))
-    fixing.fixes(trace)
-    assert 0 < len(asked) <= 2 * fixing.MOST_TRIED * fixing.MOST_CHANGED
+    fixing.find_fixes(trace)
+    assert 0 < len(asked) <= 2 * fixing.MAX_TRIED_VALUES * fixing.MAX_SUCCESSIVE_CHANGES

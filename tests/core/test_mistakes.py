@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.ask import ask
-from shapecalc.core.mistakes import KINDS, mistake_of, mistakes
+from shapecalc.core.ask import make_request
+from shapecalc.core.mistakes import MISTAKE_KINDS, explain_prediction, find_mistakes
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
-from shapecalc.core.text import read_dims
+from shapecalc.core.text import parse_dims
 from tests.cases import rows
 from tests.sampling import each_row
 
@@ -20,23 +20,23 @@ ROWS = rows("chains", "mistakes")
 @pytest.mark.parametrize(("chain", "wrong", "kind"), ROWS)
 def test_wrong_shape_reveals_its_mistake(chain, wrong, kind):
     shape, *stages = chain.split(" | ")
-    found = mistake_of(sc.chain(shape, *stages), read_dims(wrong))
-    assert (found.kind, found.answer.output) == (kind, read_dims(wrong))
-    assert found.said
+    found = explain_prediction(sc.chain(shape, *stages), parse_dims(wrong))
+    assert (found.kind, found.answer.output) == (kind, parse_dims(wrong))
+    assert found.sentence
 
 
 def test_mistake_kinds_have_a_case():
     """Those of a place are in `sessions/`."""
-    assert {*KINDS} == {kind for *_, kind in ROWS} | {"transpose for reshape", "reshape for transpose"}
+    assert {*MISTAKE_KINDS} == {kind for *_, kind in ROWS} | {"transpose for reshape", "reshape for transpose"}
 
 
 @each_row("op", OPS)
 def test_mistakes_never_give_the_right_answer(op):
     for shape, arguments in OPS[op].vectors:
         try:
-            answer = resolve(ask(op, shape, arguments))
+            answer = resolve(make_request(op, shape, arguments))
         except ShapeError:
             continue
-        for mistake in mistakes(answer):
+        for mistake in find_mistakes(answer):
             assert (mistake.answer.output, mistake.answer.moves) != (answer.output, answer.moves)
-            assert mistake_of(answer, answer.output) is None
+            assert explain_prediction(answer, answer.output) is None

@@ -14,11 +14,20 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core.commands import chain_text
-from shapecalc.core.conditions import holds
-from shapecalc.core.dims import substitute, total
-from shapecalc.core.find import in_order
-from shapecalc.core.origins import AxisAtom, Mixes, Repeats, axes_read, linked, mixing, origins_json, reshaped
-from shapecalc.core.text import read_dims
+from shapecalc.core.conditions import can_hold
+from shapecalc.core.dims import substitute, sum_terms
+from shapecalc.core.find import order_preserving_split
+from shapecalc.core.origins import (
+    AxisAtom,
+    MixedAtom,
+    RepeatAtom,
+    group_axes,
+    input_axes_of,
+    mixed_dims,
+    origins_json,
+    reshape_origins,
+)
+from shapecalc.core.text import parse_dims
 from tests.cases import rows
 from tests.core.drawing import MOVES, cut, drawn_chain
 from tests.numpy_moves import positions_of
@@ -40,7 +49,7 @@ def complaints(chain, origins=None, *, least=True):
     mixed = {axis for dim in origins for atom in dim for axis in getattr(atom, "axes", ())}
     for out, dim in enumerate(origins):
         changing = {axis for axis in range(len(chain.input)) if changes(places[axis], out)}
-        if isinstance(dim[0] if dim else None, Mixes):
+        if isinstance(dim[0] if dim else None, MixedAtom):
             axes = set(dim[0].axes)
             if len(dim) > 1 or not changing <= axes or (least and (axes != changing or not dim[0].exact)):
                 wrong.append((out, dim, changing))
@@ -111,7 +120,7 @@ def named_chain(draw):
     factors = draw.choices(("2", "3", "A", "B", "C"), k=draw.randint(2, 5))
     shape, stages, answer = named_dims(draw, factors), [], None
     for _ in range(draw.randint(2, 5)):
-        before = answer.output if answer else read_dims(shape)
+        before = answer.output if answer else parse_dims(shape)
         with suppress(sc.ShapeError):
             text = named_stage(draw, before, factors)
             answer = sc.chain(shape, *stages, text)
@@ -125,11 +134,11 @@ def with_sizes(origins, sizes):
     """Return origins with sizes put in for names."""
 
     def put_in(atom):
-        if isinstance(atom, Mixes):
+        if isinstance(atom, MixedAtom):
             return atom
-        if isinstance(atom, Repeats):
-            return Repeats(substitute(atom.size, sizes))
-        start = total([substitute(term, sizes) for term in atom.start])
+        if isinstance(atom, RepeatAtom):
+            return RepeatAtom(substitute(atom.size, sizes))
+        start = sum_terms([substitute(term, sizes) for term in atom.start])
         return AxisAtom(atom.axis, substitute(atom.size, sizes), substitute(atom.stride, sizes), start)
 
     return tuple(tuple(map(put_in, dim)) for dim in origins)
@@ -144,7 +153,7 @@ def test_origins_of_names_hold_for_all_valid_sizes(lot):
         for _ in range(8):
             sizes = {name: draw.choice((1, 2, 3, 4, 6, 8, 9)) for name in "ABC" if name in chain_text(answer)}
             numbers = tuple(substitute(dim, sizes) for dim in answer.input)
-            if holds(answer.conditions, sizes) and prod(numbers) <= 500:
+            if can_hold(answer.conditions, sizes) and prod(numbers) <= 500:
                 concrete = sc.chain(shape, *stages, where=sizes)
                 found = with_sizes(answer.origins, sizes)
                 too_large = prod(concrete.output) > 4000
@@ -159,7 +168,7 @@ def test_origins_of_one_mixing_reshape_are_exact(shape, larger, stages):
     for size in (inner, larger):
         texts = stages.replace("INNER", size).split(" | ")
         answer = sc.chain(",".join([*dims, size]), *texts)
-        told.append([axes_read(dim) for dim in answer.origins])
+        told.append([input_axes_of(dim) for dim in answer.origins])
         assert '"exact"' not in json.dumps(origins_json(answer.origins))
         assert size != inner or complaints(answer) == []
     assert told[0] == told[1]
@@ -184,7 +193,7 @@ def test_origin_atoms_of_empty_tensors_multiply_to_dims():
                 stages.append(text)
         empty += answer is not None and 0 in answer.output
         for dim, size in zip(answer.origins, answer.output, strict=True) if answer else ():
-            sizes = [] if isinstance(dim[0] if dim else None, Mixes) else [prod(atom.size for atom in dim)]
+            sizes = [] if isinstance(dim[0] if dim else None, MixedAtom) else [prod(atom.size for atom in dim)]
             assert sizes in ([], [size]), (shape, stages)
     assert empty > 500 // 4
 
@@ -226,13 +235,13 @@ def strides(shape):
 def test_origins_mix_iff_strides_do_not_divide(pair):
     before, after = pair
     across = any(old % new and new % old for old in strides(before) for new in strides(after))
-    made, origins = in_order(before, after), reshaped(before, after)
-    assert (made is None) == across == bool(mixing(origins))
+    made, origins = order_preserving_split(before, after), reshape_origins(before, after)
+    assert (made is None) == across == bool(mixed_dims(origins))
     for shape, side in ((before, "source"), (after, "out")) if made else ():
         for axis, size in enumerate(shape):
             assert prod(part.size for part in made if getattr(part, side) == axis) == size
-    found = linked(len(before), [axes_read(origin) for origin in origins])
+    found = group_axes(len(before), [input_axes_of(origin) for origin in origins])
     assert sorted(axis for group in found for axis in group.sources) == [*range(len(before))]
-    assert sorted(axis for group in found for axis in group.outs) == [*range(len(after))]
+    assert sorted(axis for group in found for axis in group.outputs) == [*range(len(after))]
     for group in found:
-        assert prod(before[axis] for axis in group.sources) == prod(after[axis] for axis in group.outs)
+        assert prod(before[axis] for axis in group.sources) == prod(after[axis] for axis in group.outputs)

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires
 import pytest
 
 from shapecalc.core import packages
-from shapecalc.view.mdoc import unescaped
+from shapecalc.view.mdoc import remove_escapes
 from tests.sessions import MARKDOWN, PAGES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -34,7 +34,7 @@ TEXTS = {
 def strangers(text):
     """Return the commands in a text that install our own name from an index."""
     found = []
-    for command in INSTALLS.finditer(unescaped(text)):
+    for command in INSTALLS.finditer(remove_escapes(text)):
         words = [word.strip("'\"{}(),") for word in command[1].split() if not word.startswith("-")]
         words = words[1:] if "pipx inject" in command[0] else words  # an environment, which is here already
         found += [command[0] for word in words if re.split(r"[\[<>=!~]", word)[0] in OWN and "@" not in words]
@@ -80,16 +80,16 @@ def stated(monkeypatch):
 )
 def test_missing_package_is_named_with_versions(monkeypatch, module, extra, there, wanted):
     monkeypatch.setattr(packages, "find_spec", lambda name: name in there or None)
-    fault, _, command = packages.missing(module, extra).partition("; ")
+    fault, _, command = packages.missing_package_message(module, extra).partition("; ")
     assert (fault, shlex.split(command)[-len(wanted) - 1 :]) == (f"{module} is not installed", ["install", *wanted])
     monkeypatch.setattr(packages, "find_spec", lambda name: name == module or None)
-    assert packages.missing(module, extra).startswith(f"{module} is too old; ")
+    assert packages.missing_package_message(module, extra).startswith(f"{module} is too old; ")
 
 
 def test_missing_metadata_leaves_plain_names(monkeypatch):
     monkeypatch.setattr(packages, "DISTRIBUTION", "no-such-distribution")
-    assert packages.missing("resvg-py", "film").endswith(" install resvg-py")
-    assert packages.missing("cupy", "cupy13").endswith(" install cupy-cuda13x")
+    assert packages.missing_package_message("resvg-py", "film").endswith(" install resvg-py")
+    assert packages.missing_package_message("cupy", "cupy13").endswith(" install cupy-cuda13x")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Dialect
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import Op
-from shapecalc.core.record import Table
+from shapecalc.core.record import LazyRegistry
 
 PACKAGE = Path(shapecalc.__file__).parent
 FLOORS = {"core": 1, "view": 2, "engine": 2, "serving": 2, "models": 3, "doctor": 3, "teaching": 3, "cli": 4, "tui": 4}
@@ -116,10 +116,10 @@ def test_op_and_dialect_files_are_listed(table, kind):
 
 
 def test_table_contains_exactly_its_names():
-    table = Table("shapecalc.core.ops", "view", "squeeze")
-    assert ("view" in table, "axes" in table, len(table), table.get("axes"), table.found) == (True, False, 2, None, {})
+    table = LazyRegistry("shapecalc.core.ops", "view", "squeeze")
+    assert ("view" in table, "axes" in table, len(table), table.get("axes"), table.loaded) == (True, False, 2, None, {})
     assert table["squeeze"] is table["squeeze"] is OPS["squeeze"]
-    assert [*table.found] == ["squeeze"]
+    assert [*table.loaded] == ["squeeze"]
     assert dict(table) == {"view": OPS["view"], "squeeze": OPS["squeeze"]}
     with pytest.raises(KeyError, match="axes"):
         table["axes"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.ask import ask
-from shapecalc.core.fixing import fixes
+from shapecalc.core.ask import make_request
+from shapecalc.core.fixing import find_fixes
 from shapecalc.core.resolve import resolve
 from tests.cases import answered, parts
 
@@ -41,7 +41,7 @@ def problem(line):
     return answered(line).problem
 
 
-NAMES = {"pytest": pytest, "sc": sc, "ask": ask, "resolve": resolve, "fixes": fixes}
+NAMES = {"pytest": pytest, "sc": sc, "ask": make_request, "resolve": resolve, "fixes": find_fixes}
 NAMES |= {each.__name__: each for each in (answered, problem, refusal, said)}
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core.commands import chain_text
-from shapecalc.core.conditions import Known
+from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dims import substitute
 from shapecalc.core.moves import Permute
-from shapecalc.core.simplify import Goal, cost_of, goal_called, simplify
+from shapecalc.core.simplify import Goal, cost_of, parse_goal, simplify
 from shapecalc.core.text import shape_text
 from tests.cases import rows
 from tests.core.drawing import drawn_chain
@@ -87,7 +87,7 @@ def value_of(cost, goal, sizes):
 
 @each_row(("text", "goal", "expected"), rows("chains", "shortened"))
 def test_simplify_worked_cases(text, goal, expected):
-    found = simplify(chain(text), goal_called(goal))
+    found = simplify(chain(text), parse_goal(goal))
     assert (found.text if found.shorter else "") == expected
 
 
@@ -138,7 +138,7 @@ def copied_by_numpy(answer):
 def test_copying_stages_are_those_without_numpy_view(seeds):
     for seed in seeds:
         answer = drawn_chain(Random(seed))
-        cost = cost_of(answer.input, answer.moves, Known(), 8)
+        cost = cost_of(answer.input, answer.moves, Assumptions(), 8)
         assert cost.transposes == sum(isinstance(move, Permute) for move in answer.moves)
         assert [*cost.copies] == [16 * size for size in copied_by_numpy(answer)], seed
         assert cost.bytes == sum(cost.copies)

@@ -7,15 +7,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import with_sizes
-from shapecalc.core.conditions import holds
+from shapecalc.core.ask import substitute_sizes
+from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import lowest_terms, names, substitute
+from shapecalc.core.dims import dim_names, lowest_terms, substitute
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
-from shapecalc.core.results import settled
+from shapecalc.core.results import sizes_with_results
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
 
@@ -33,7 +33,7 @@ fractions = st.builds(
 dims = st.one_of(st.sampled_from([lowest_terms(1, 1, {name: 1}) for name in NAMES]), fractions, st.integers(0, 6))
 sizes = st.fixed_dictionaries({name: st.integers(1, 6) for name in NAMES})
 shapes = st.lists(dims, max_size=4)
-settings_of_dialects = st.sampled_from([(row.name, on) for row in DIALECTS.values() for on in row.readings])
+settings_of_dialects = st.sampled_from([(row.name, on) for row in DIALECTS.values() for on in row.reshape_semantics])
 """Every setting of every switch."""
 some_dialects = st.sampled_from(["onnx", "numpy", "torch", "paddle", "mxnet"])
 
@@ -42,13 +42,13 @@ def check_law(request, put_in):
     """Where the conditions hold the answers agree; where they do not, the concrete request is refused."""
     answer = resolve(request)
     assume(not (answer.problem and answer.problem.rule == "needs-size"))
-    put_in = {name: put_in[name] for name in names(request.dims)}
+    put_in = {name: put_in[name] for name in dim_names(request.dims)}
     try:
-        expected = resolve(with_sizes(request, put_in)).output
+        expected = resolve(substitute_sizes(request, put_in)).output
     except ShapeError:  # a dim that was written became a fraction
         expected = None
-    known = settled(answer.results, put_in)
-    if answer.output is not None and holds(answer.conditions, known):
+    known = sizes_with_results(answer.results, put_in)
+    if answer.output is not None and can_hold(answer.conditions, known):
         assert tuple(substitute(dim, known) for dim in answer.output) == expected
     else:
         assert expected is None or answer.alternatives or not never_split(request)
@@ -132,12 +132,12 @@ def test_substituted_sizes_hold_through_two_reshapes(shape, data, put_in):
     targets = [tuple(data.draw(st.lists(dims | st.sampled_from([-1, 0, 2]), max_size=3))) for _ in range(2)]
     stages = [("reshape", {"target": target}) for target in targets]
     answer = answer_chain(shape, stages, {})
-    put_in = {name: put_in[name] for name in names((*shape, *targets[0], *targets[1]))}
+    put_in = {name: put_in[name] for name in dim_names((*shape, *targets[0], *targets[1]))}
     try:
         expected = answer_chain(shape, stages, put_in).output
     except ShapeError:
         expected = None
-    if answer.output is not None and holds(answer.conditions, put_in):
+    if answer.output is not None and can_hold(answer.conditions, put_in):
         assert tuple(substitute(dim, put_in) for dim in answer.output) == expected
     else:
         assert expected is None
@@ -147,9 +147,9 @@ def test_substituted_sizes_hold_through_two_reshapes(shape, data, put_in):
 @given(often_fitting())
 def test_name_without_assumption_may_be_zero(request_):
     answer = resolve(request_)
-    for name in set(names(request_.dims)) - set(answer.assumes):
-        at_zero = resolve(with_sizes(request_, {name: 0})).output
-        if answer.output is not None and holds(answer.conditions, {name: 0}):
+    for name in set(dim_names(request_.dims)) - set(answer.assumes):
+        at_zero = resolve(substitute_sizes(request_, {name: 0})).output
+        if answer.output is not None and can_hold(answer.conditions, {name: 0}):
             assert at_zero == tuple(substitute(dim, {name: 0}) for dim in answer.output)
         elif answer.output is not None:
             assert at_zero is None

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.cases import met, read_case, read_conditions, read_expectation, rewritten
-from shapecalc.core.dims import all_known
-from shapecalc.core.origins import regrouping
-from shapecalc.core.pattern import Matcher, pattern_of
-from shapecalc.core.text import read_axes, read_dims, read_shape, read_target, shape_text, visible
-from shapecalc.core.values import read_axis_pattern, read_lengths, read_slices, slice_span, slices_of
+from shapecalc.core.cases import is_met, read_case, read_conditions, read_expectation, rewrite_expectation
+from shapecalc.core.dims import is_concrete
+from shapecalc.core.origins import describe_reshape
+from shapecalc.core.pattern import Matcher, to_pattern
+from shapecalc.core.text import escape_unprintable, parse_axes, parse_dims, parse_shape, parse_target, shape_text
+from shapecalc.core.values import normalize_slices, parse_axis_pattern, parse_lengths, parse_slices, slice_span
 from tests.cases import rows
 from tests.core.test_symbolic import fractions
 from tests.sampling import each_row, examples
@@ -20,7 +20,7 @@ from tests.strategies import sliced
 
 
 def slices(text):
-    return read_slices(text, "slices")
+    return normalize_slices(text, "slices")
 
 
 def conditions(text):
@@ -28,20 +28,20 @@ def conditions(text):
 
 
 WRITTEN = {
-    "shapes": lambda text: shape_text(read_shape(text)),
-    "patterns": lambda text: str(pattern_of(text)),
+    "shapes": lambda text: shape_text(parse_shape(text)),
+    "patterns": lambda text: str(to_pattern(text)),
     "slices": slices,
     "expectations": lambda text: str(read_expectation(text)),
     "conditions": conditions,
 }
 """What reads a text and writes it again, by the title of its rows."""
 REFUSED = {
-    "no shapes": read_shape,
-    "no targets": read_target,
-    "no axes": read_axes,
-    "no axis patterns": read_axis_pattern,
-    "no lengths": read_lengths,
-    "no patterns": pattern_of,
+    "no shapes": parse_shape,
+    "no targets": parse_target,
+    "no axes": parse_axes,
+    "no axis patterns": parse_axis_pattern,
+    "no lengths": parse_lengths,
+    "no patterns": to_pattern,
     "no slices": slices,
     "no expectations": read_expectation,
     "no conditions": conditions,
@@ -65,7 +65,7 @@ def test_unreadable_text_is_marked_usage(title, row):
     problem, said = caught.value.problem, str(caught.value)
     assert (problem.rule, problem.span) == ("usage", (len(before), end) if mark else None)
     assert all(each in f"{said} {problem.hint}" for each in row[1:])
-    assert visible(said) == said
+    assert escape_unprintable(said) == said
     assert len(said) < 500
 
 
@@ -74,37 +74,37 @@ def test_unreadable_text_is_marked_usage(title, row):
 )
 def test_megabyte_of_text_is_answered_promptly(text):
     with pytest.raises(sc.ShapeError) as caught:
-        read_shape(text)
+        parse_shape(text)
     assert len(caught.value.problem.message) < 200
 
 
 @examples(90)
 @given(st.lists(st.integers(0, 10**12) | fractions, max_size=5))
 def test_printed_shapes_round_trip_with_plain_ints(shape):
-    assert read_dims(shape_text(shape)) == tuple(shape)
-    assert all_known(read_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
+    assert parse_dims(shape_text(shape)) == tuple(shape)
+    assert is_concrete(parse_dims(shape_text(shape))) == all(type(dim) is int for dim in shape)
 
 
 @given(st.lists(sliced(), min_size=1, max_size=4), st.sampled_from(["{}", "[{}]", " [ {} ]"]))
 def test_printed_slices_round_trip(parts, form):
     text = form.format(", ".join(parts))
     written = slices(text)
-    assert slices_of(written) == slices_of(text)
+    assert parse_slices(written) == parse_slices(text)
     assert slices(written) == written
     assert [text[slice(*slice_span(text, index))] for index in range(len(parts))] == parts
 
 
 @each_row(("pattern", "shape", "sizes"), rows("meeting", "meets"))
 def test_pattern_names_take_the_matching_sizes(pattern, shape, sizes):
-    matcher = Matcher(pattern_of(pattern))
-    assert matcher.problem(read_shape(shape)) is None
+    matcher = Matcher(to_pattern(pattern))
+    assert matcher.find_problem(parse_shape(shape)) is None
     assert ",".join(f"{name}={size}" for name, size in matcher.sizes.items()) == sizes
 
 
 @pytest.mark.parametrize(("pattern", "shape", "index", "message"), rows("meeting", "differs"))
 def test_pattern_mismatch_names_the_dim(pattern, shape, index, message):
-    matcher = Matcher(pattern_of(pattern))
-    problem = matcher.problem(read_shape(shape))
+    matcher = Matcher(to_pattern(pattern))
+    problem = matcher.find_problem(parse_shape(shape))
     assert (problem.rule, problem.index, problem.message) == ("differs", int(index) if index else None, message)
     assert matcher.sizes == {}
 
@@ -115,16 +115,16 @@ def test_shape_matches_patterns_made_from_it(shape, data):
     dims = [data.draw(st.sampled_from([size, "?", f"N{size}", f"2*M{size}/2"])) for size in shape]
     for start in range(len(dims) + 1):
         pattern = [*dims[:start], ..., *dims[data.draw(st.integers(start, len(dims))) :]]
-        matcher = Matcher(pattern_of(pattern))
-        assert matcher.problem(tuple(shape)) is None
+        matcher = Matcher(to_pattern(pattern))
+        assert matcher.find_problem(tuple(shape)) is None
         assert all(name[1:] == str(size) for name, size in matcher.sizes.items())
-        assert matcher.problem((*shape, 6)) is None or pattern[-1] is not ...
+        assert matcher.find_problem((*shape, 6)) is None or pattern[-1] is not ...
 
 
 @each_row(("question", "expected", "passes"), rows("meeting", "expected"))
 def test_expectation_is_met_or_not(question, expected, passes):
     case = read_case(f"{question} => {expected}", {})
-    assert met(case.expected, case.answer()) is (passes == "yes")
+    assert is_met(case.expected, case.answer()) is (passes == "yes")
     assert str(read_expectation(str(case.expected))) == str(case.expected)
 
 
@@ -132,9 +132,9 @@ def test_expectation_is_met_or_not(question, expected, passes):
 def test_rewrite_changes_only_the_expectation(line, anew):
     line, anew = (text.replace("->", "=>") for text in (line, anew))
     case = read_case(line.strip(), {})
-    assert rewritten(line, case.expected, case.answer()) == anew
+    assert rewrite_expectation(line, case.expected, case.answer()) == anew
 
 
 @each_row(("before", "after", "said"), rows("meeting", "regrouped"))
 def test_axis_change_wording(before, after, said):
-    assert regrouping(read_dims(before), read_dims(after)) == said
+    assert describe_reshape(parse_dims(before), parse_dims(after)) == said

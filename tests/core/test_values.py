@@ -9,8 +9,8 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Zero
-from shapecalc.core.ops import every_rule
+from shapecalc.core.dialects.base import ZeroMeaning
+from shapecalc.core.ops import all_rules
 from shapecalc.core.record import FrozenDict, Record, fields, replace
 from tests.cases import answered
 
@@ -22,7 +22,7 @@ VALUES = {
     "stage": lambda: sc.shuffle((2, 3), first=(1, 0)).stages[0],
     "step": lambda: sc.reshape((2, 3, 4), (0, -1)).steps[1],
     "request": lambda: sc.reshape((2, 3, 4), (0, -1)).request,
-    "reading": lambda: DIALECTS["onnx"].readings[False],
+    "reading": lambda: DIALECTS["onnx"].reshape_semantics[False],
     "condition": lambda: sc.reshape("N,4", "2,6").conditions[0],
     "problem": lambda: answered("reshape 2,3,4 5,-1").problem,
     "refused trace": lambda: answered("reshape 2,3,4 5,-1"),
@@ -77,7 +77,7 @@ def test_mutable_arguments_are_copied_into_the_trace():
 
 
 def test_rule_equals_its_id_and_is_immutable():
-    rule = every_rule()["indivisible"]
+    rule = all_rules()["indivisible"]
     assert (rule, str(rule), VALUES["problem"]().rule) == ("indivisible", "indivisible", rule)
     with pytest.raises(AttributeError):
         rule.sentence = ""
@@ -88,7 +88,7 @@ def test_values_survive_copy_and_pickle():
     assert pickle.loads(pickle.dumps(problem)) == problem
     assert copy.deepcopy(request) == request
     assert pickle.loads(pickle.dumps(reading)) == copy.copy(reading) == reading
-    assert pickle.loads(pickle.dumps(Zero.COPIES)) is Zero.COPIES
+    assert pickle.loads(pickle.dumps(ZeroMeaning.COPIES)) is ZeroMeaning.COPIES
 
 
 class Point(Record):

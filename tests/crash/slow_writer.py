@@ -35,7 +35,7 @@ def main(descriptor, system, *words):
     from shapecalc.engine import processes, whole_files
 
     if system == "little":
-        processes.FORKS, whole_files.UNNAMED = False, 0
+        processes.CAN_FORK, whole_files.TMPFILE_FLAG = False, 0
         del os.posix_fallocate
     for name in ("fsync", "link", "replace"):
         setattr(os, name, slowly(getattr(os, name)))
@@ -51,13 +51,13 @@ def main(descriptor, system, *words):
 def write(kind, *words):
     """Write, as the words say; return the exit code."""
     from shapecalc.__main__ import main as shapecalc_main
-    from shapecalc.engine.whole_files import write_whole
+    from shapecalc.engine.whole_files import write_atomically
     from shapecalc.teaching.progress import Progress
 
     if kind == "mark":
-        Progress(Path(words[0])).mark("hole")
+        Progress(Path(words[0])).mark_done("hole")
     elif kind == "picture":
-        write_whole(Path(words[0]), b"new")
+        write_atomically(Path(words[0]), b"new")
     else:
         return shapecalc_main()
     return 0

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from shapecalc.doctor import reading
-from shapecalc.doctor.match import PIECE, text_of
-from shapecalc.doctor.reading import knows, readings
-from shapecalc.doctor.report import diagnosis
+from shapecalc.doctor.match import CHUNK_LENGTH, format_sizes
+from shapecalc.doctor.reading import has_known_message, parse_messages
+from shapecalc.doctor.report import diagnose
 from tests.sampling import each_row
 from tests.transcripts import transcripts
 
@@ -31,7 +31,7 @@ def told(read):
     for name in HELD:
         value = getattr(read, name)
         lists = value if name == "operands" else [value]
-        shown = (text_of(each) if isinstance(each, tuple) else str(each) for each in lists or ())
+        shown = (format_sizes(each) if isinstance(each, tuple) else str(each) for each in lists or ())
         parts += [] if value is None else [f"{name} {' '.join(shown)}"]
     return " | ".join(parts)
 
@@ -49,13 +49,13 @@ def messages(lines):
 @each_row("lines", transcripts(FOLDER, SIGNS))
 def test_message_diagnosis_and_offered_commands(lines, shapecalc):
     for text, expected in messages(lines):
-        answered = diagnosis(text)
-        answer = "\n".join(answered.lines())
-        assert ([told(read) for read, _ in answered.found] or ["nothing"]) == expected["="], text
+        answered = diagnose(text)
+        answer = "\n".join(answered.format_lines())
+        assert ([told(read) for read, _ in answered.entries] or ["nothing"]) == expected["="], text
         assert [part for part in expected["~"] if part not in answer] == [], answer
         assert [part for part in expected["!"] if part in answer] == [], answer
-        offered = [fix for _, advised in answered.found for fix, _ in advised.fixes]
-        commands = [command for _, advised in answered.found for _, command in advised.fixes if command]
+        offered = [fix for _, advised in answered.entries for fix, _ in advised.fixes]
+        commands = [command for _, advised in answered.entries for _, command in advised.fixes if command]
         runs = {command: shapecalc(*shlex.split(command)[1:]).code for command in commands if "FILE" not in command}
         assert {*runs.values()} <= {0}, runs
         begun = zip(expected["+"], offered[: len(expected["+"])], strict=True)
@@ -94,20 +94,20 @@ DECORATIONS = {
 def test_message_decorations_are_ignored(decoration):
     forms = (row for row in transcripts(FOLDER, SIGNS) if row.id.startswith("forms"))
     for text, expected in (message for row in forms for message in messages(*row.values)):
-        found = readings(DECORATIONS[decoration](text))
+        found = parse_messages(DECORATIONS[decoration](text))
         assert found, text
         assert told(found[0]).partition(" | node ")[0] == expected["="][0].partition(" | node ")[0]
 
 
 def test_text_is_known_if_it_contains_a_sentence():
     texts = (COUNT, "see [2, 3]", "b c h w -> b (h w) c", "x.view(2, 3)")
-    assert [knows(text) for text in texts] == [True, False, False, False]
+    assert [has_known_message(text) for text in texts] == [True, False, False, False]
 
 
 def test_offered_commands_name_the_given_model():
     text = "Got invalid dimensions for input: x for the following indices\n index: 0 Got: 512 Expected: 1\n"
-    found = diagnosis(text, "my model.onnx")
-    assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in found.lines()
+    found = diagnose(text, "my model.onnx")
+    assert "  try      shapecalc model 'my model.onnx' --fix -o fixed.onnx" in found.format_lines()
     assert found.as_json()[0]["fixes"][0]["command"] == "shapecalc model 'my model.onnx' --fix -o fixed.onnx"
 
 
@@ -129,32 +129,34 @@ def test_message_is_found_anywhere_in_a_long_log(line):
     words = ("".join(letters) for letters in itertools.product("abcdefghijklmnopqrst", repeat=3))
     log = [line.format(at=at, word=word) for at, word in zip(range(6_000), words, strict=False)]
     for place in (10, 3_000, 5_990):
-        (found,) = readings("".join([*log[:place], "\n", COUNTED.format(36), *log[place:]]))
+        (found,) = parse_messages("".join([*log[:place], "\n", COUNTED.format(36), *log[place:]]))
         assert told(found) == "numpy reshape: count-mismatch | elements 36 | target 5,7"
 
 
 def test_messages_differing_in_numbers_are_all_read():
     text = "".join(COUNTED.format(36 + at) + SAME * 2_000 for at in range(4))
-    assert [found.elements for found in readings(text)] == [36, 37, 38, 39]
+    assert [found.elements for found in parse_messages(text)] == [36, 37, 38, 39]
 
 
 def test_log_of_only_messages_reads_the_first_ones(monkeypatch):
     reads = []
-    whole = reading._reading
-    monkeypatch.setattr(reading, "_reading", lambda *args: reads.append(1) or whole(*args))
-    found = readings("".join(COUNTED.format(at) for at in range(36, 20_036)))
-    assert [each.elements for each in found] == [*range(36, 36 + reading.MOST_READ)]
-    assert len(reads) == reading.MOST_READ
+    whole = reading._parse_match
+    monkeypatch.setattr(reading, "_parse_match", lambda *args: reads.append(1) or whole(*args))
+    found = parse_messages("".join(COUNTED.format(at) for at in range(36, 20_036)))
+    assert [each.elements for each in found] == [*range(36, 36 + reading.MAX_MESSAGES)]
+    assert len(reads) == reading.MAX_MESSAGES
 
 
 def test_unrelated_messages_do_not_hide_shape_messages():
     other = "".join(f"step {at}: ValueError: operands could not be broadcast together {at}\n" for at in range(1000))
-    (found,) = readings(other + COUNTED.format(24))
+    (found,) = parse_messages(other + COUNTED.format(24))
     assert found.cause == "count-mismatch"
 
 
 def test_numbers_at_log_boundaries_are_not_cut():
-    assert [told(found) for found in readings("saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36))] == [
+    assert [
+        told(found) for found in parse_messages("saved in 7 ms\n" * 60_000 + COUNT * 40_000 + COUNTED.format(36))
+    ] == [
         "torch reshape: count-mismatch | elements 1600 | target 8,3,64",
         "numpy reshape: count-mismatch | elements 36 | target 5,7",
     ]
@@ -165,14 +167,14 @@ PIECES = ["[", "(", "{", "<", "&", "\\", "'", "\x1b[", "&#", "shape '[", "1,", "
 
 @each_row("piece", PIECES)
 def test_repeated_fragments_do_not_hide_messages(piece):
-    assert readings(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)
+    assert parse_messages(f"{COUNT}\n{piece * 10_000}\n{COUNT}")[0].target == (8, 3, 64)
 
 
 def test_sentence_across_a_block_boundary_is_read_once():
-    assert len(readings("a b " * (PIECE // 4 - 14) + COUNT.strip() + " c" * 9000)) == 1
+    assert len(parse_messages("a b " * (CHUNK_LENGTH // 4 - 14) + COUNT.strip() + " c" * 9000)) == 1
 
 
 def test_quote_starts_at_its_own_sentence():
     sentence = COUNT.partition(": ")[2].strip()
-    (read,) = readings(f"It went on. {'a word ' * 45}{sentence}")
+    (read,) = parse_messages(f"It went on. {'a word ' * 45}{sentence}")
     assert read.quote == sentence

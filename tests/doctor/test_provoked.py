@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.doctor.reading import readings
+from shapecalc.doctor.reading import parse_messages
 from tests.doctor.test_messages import told
 from tests.transcripts import transcripts
 
@@ -43,7 +43,7 @@ def test_provoked_library_errors_are_recognized(library):
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     ran = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300, env=clean)
     for text, line, read in zip(json.loads(ran.stdout.splitlines()[-1]), typed, expected, strict=True):
-        found = readings(text)
+        found = parse_messages(text)
         assert found, (line, text)
         without_node = [part for part in told(found[0]).split(" | ") if not part.startswith("node ")]
         assert " | ".join(without_node) == read, (line, text)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.engine import copying, run
-from shapecalc.engine.copying import ROOM, SHARE, copy_strategy, fill_of
+from shapecalc.engine.copying import BYTES_PER_THREAD, MAX_TILE_BYTES, choose_method, copy_strategy
 from shapecalc.engine.processes import count_cores
 from tests.engine.tables import rows
 
@@ -30,12 +30,12 @@ def sizes(text):
 def test_copy_strategy_table(shape, perm, dtype, together, width, fill):
     view = np.empty(sizes(shape), dtype).transpose(sizes(perm))
     strategy = copy_strategy(view.shape, view.strides, view.itemsize, cores=2)
-    assert (strategy.shape, strategy.width, strategy.fill) == (sizes(together), int(width), fill)
+    assert (strategy.shape, strategy.itemsize, strategy.method) == (sizes(together), int(width), fill)
 
 
 @pytest.mark.parametrize(("shape", "strides", "itemsize", "fill"), rows("fills"))
 def test_copy_strategy_bounds(shape, strides, itemsize, fill):
-    assert fill_of(sizes(shape), sizes(strides), int(itemsize)) == fill
+    assert choose_method(sizes(shape), sizes(strides), int(itemsize)) == fill
 
 
 @given(
@@ -47,12 +47,12 @@ def test_tiles_fit_cache_and_cores(shape, data, itemsize, cores):
     strategy = copy_strategy(
         tuple(shape[axis] for axis in perm), tuple(strides[axis] for axis in perm), itemsize, cores
     )
-    sizes = strategy.shape if strategy.width == itemsize else strategy.shape[:-1]
+    sizes = strategy.shape if strategy.itemsize == itemsize else strategy.shape[:-1]
     assert prod(strategy.shape) == prod(shape)
-    assert len(strategy.tile) == len(sizes)
-    assert all(1 <= step <= size for step, size in zip(strategy.tile, sizes, strict=True))
-    assert strategy.threads == max(1, min(cores, prod(shape) * itemsize // SHARE))
-    assert prod(strategy.tile) * strategy.width <= max(ROOM[strategy.fill], strategy.width)
+    assert len(strategy.tile_shape) == len(sizes)
+    assert all(1 <= step <= size for step, size in zip(strategy.tile_shape, sizes, strict=True))
+    assert strategy.thread_count == max(1, min(cores, prod(shape) * itemsize // BYTES_PER_THREAD))
+    assert prod(strategy.tile_shape) * strategy.itemsize <= max(MAX_TILE_BYTES[strategy.method], strategy.itemsize)
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
     for name in ("TINY", "SHARE"):
         monkeypatch.setattr(copying, name, 1 << 10)
-    for fill in copying.ROOM:
-        monkeypatch.setitem(copying.ROOM, fill, 1 << 10)
-    caches = (copying.copy_strategy, copying._fill_of_layout)
+    for fill in copying.MAX_TILE_BYTES:
+        monkeypatch.setitem(copying.MAX_TILE_BYTES, fill, 1 << 10)
+    caches = (copying.copy_strategy, copying._choose_fill_for_layout)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -91,9 +91,9 @@ def test_tiled_copy_equals_copy(shape, perm):
 
 
 @pytest.mark.usefixtures("tiny_chunks")
-@pytest.mark.parametrize("fill", copying.FILLS)
+@pytest.mark.parametrize("fill", copying.FILL_FUNCTIONS)
 def test_copy_strategies_fill_every_layout(monkeypatch, fill):
-    monkeypatch.setattr(copying, "fill_of", lambda *_: fill)
+    monkeypatch.setattr(copying, "choose_method", lambda *_: fill)
     draw = random.Random(fill)
     for _ in range(25):
         shape = [draw.choice((2, 3, 5, 8, 17, 64)) for _ in range(draw.randint(2, 4))]
@@ -129,7 +129,7 @@ def test_copy_thread_failure_stops_the_others():
 def test_copy_caller_takes_back_unstarted_tiles(monkeypatch):
     leave, pool, ticks = Event(), ThreadPoolExecutor(1), []
     pool.submit(leave.wait)  # the helpers have something else to do
-    monkeypatch.setattr(copying, "_threads", lambda: pool)
+    monkeypatch.setattr(copying, "_thread_pool", lambda: pool)
     monkeypatch.setattr(copying, "count_cores", lambda: 4)
     source = np.arange(1 << 16).reshape(1 << 8, 1 << 8).T
     target = np.zeros(source.shape, source.dtype)

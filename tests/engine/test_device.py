@@ -14,7 +14,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.engine import run
 from shapecalc.engine.execute import BackendError
-from shapecalc.engine.execute import cupy as cupy_or_reason
+from shapecalc.engine.execute import import_cupy as cupy_or_reason
 from tests.benchmarks import engine as benchmark
 from tests.engine import fake_cupy
 from tests.engine.drawing import drawn_chain

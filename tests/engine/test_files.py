@@ -14,7 +14,7 @@ import pytest
 import shapecalc as sc
 from shapecalc.engine import arrays, execute, processes
 from shapecalc.engine.arrays import FileError, open_array
-from shapecalc.engine.execute import carry_out, samples
+from shapecalc.engine.execute import run_on_file, sample_elements
 from shapecalc.tui.question import element_reader
 from tests.engine.tables import rows
 from tests.engine.test_whole_files import SYSTEMS, names
@@ -38,7 +38,7 @@ TWICE = sc.chain((4, 9), "transpose", "reshape 4,9", "transpose", "reshape 4,9",
 def carried(answer, array, folder, force=False, tick=int):
     """Carry an answer out on an array in a file, and return what is written."""
     np.save(folder / "x.npy", array)
-    carry_out(answer, open_array(str(folder / "x.npy")), folder / "y.npy", force=force, tick=tick)
+    run_on_file(answer, open_array(str(folder / "x.npy")), folder / "y.npy", force=force, tick=tick)
     return np.load(folder / "y.npy")
 
 
@@ -51,7 +51,7 @@ def test_file_round_trip_of_every_element_type(tmp_path, name, order, kind):
     SAVES[kind](path, array)
     source = open_array(str(path) if kind == "npy" else f"{path}:w")
     assert source.array.shape == (2, 3, 4)
-    carry_out(SHUFFLE, source, tmp_path / "y.npy", force=False, tick=int)
+    run_on_file(SHUFFLE, source, tmp_path / "y.npy", force=False, tick=int)
     written = np.load(tmp_path / "y.npy")
     assert (written.dtype, written.tobytes()) == (array.dtype, moved_by_numpy(array, SHUFFLE.moves).tobytes())
     assert written.flags.c_contiguous
@@ -82,9 +82,9 @@ def test_file_slices_and_moves_are_written(tmp_path, stages):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_file_large_arrays_on_every_system(tmp_path, monkeypatch, system, order, forks):
     SYSTEMS[system](monkeypatch)
-    monkeypatch.setattr(execute, "SMALL", 0)
-    monkeypatch.setattr(arrays, "AT_ONCE", 100)
-    monkeypatch.setattr(processes, "FORKS", forks)
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(arrays, "READ_BYTES", 100)
+    monkeypatch.setattr(processes, "CAN_FORK", forks)
     monkeypatch.delattr(os, "posix_fallocate")
     array, told = np.asarray(np.arange(600, dtype=np.int32).reshape(20, 30), order=order), []
     for force in (False, True):
@@ -96,10 +96,10 @@ def test_file_large_arrays_on_every_system(tmp_path, monkeypatch, system, order,
 
 @pytest.mark.parametrize("most", [0, 1 << 20])
 def test_file_copy_reads_in_blocks(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(arrays, "AT_ONCE", 1000)
+    monkeypatch.setattr(arrays, "READ_BYTES", 1000)
     array = np.arange(600, dtype=np.int32).reshape(20, 30)
     np.save(tmp_path / "x.npy", array)
-    assert arrays.copy_of(open_array(str(tmp_path / "x.npy")), most).tolist() == array.tolist()
+    assert arrays.load_copy(open_array(str(tmp_path / "x.npy")), most).tolist() == array.tolist()
 
 
 @pytest.mark.parametrize("forks", [True, False])
@@ -111,8 +111,8 @@ def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
 
         return cut
 
-    monkeypatch.setattr(execute, "SMALL", 0)
-    monkeypatch.setattr(processes, "FORKS", forks)
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(processes, "CAN_FORK", forks)
     for name in ("plan_moves", "copy_of"):
         monkeypatch.setattr(execute, name, cutting(getattr(execute, name)))
     with pytest.raises(FileError, match=r"x\.npy: it was cut short while it was read"):
@@ -145,10 +145,10 @@ def test_file_worker_failure_is_reported(tmp_path, monkeypatch):
 
     told = []
     with pytest.raises(OSError, match="No space left"):
-        processes.do_in_child(work, told.append)
+        processes.run_in_child(work, told.append)
     assert told == [1]
-    monkeypatch.setattr(execute, "SMALL", 0)
-    monkeypatch.setattr(execute, "_fill", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(execute, "_fill_output", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(FileError, match="the copy was ended by SIGKILL"):
         carried(sc.transpose((6, 6)), np.ones((6, 6)), tmp_path)
     assert names(tmp_path) == ["x.npy"]
@@ -159,16 +159,16 @@ def test_file_shown_elements_are_read_without_mapping(tmp_path):
     np.save(path, np.asfortranarray(np.arange(600.0).reshape(20, 30)))
     source = open_array(str(path))
     shown = element_reader(source)
-    assert samples(answer, source)[1].elements[2][1] == 32
+    assert sample_elements(answer, source)[1].elements[2][1] == 32
     assert shown((3, 4)) == 94
     os.truncate(path, 500)
     with pytest.raises(FileError, match="cut short"):
-        samples(answer, source)
+        sample_elements(answer, source)
     assert shown((3, 4)) == "?"
     path.rename(tmp_path / "old.npy")
     np.save(path, np.zeros((20, 30)))
     with pytest.raises(FileError, match="replaced"):
-        samples(answer, source)
+        sample_elements(answer, source)
 
 
 def test_file_archive_is_unpacked_to_an_unnamed_file(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shapecalc as sc
 from shapecalc.core.commands import read_chain
 from shapecalc.core.dims import lowest_terms, product
-from shapecalc.core.find import Fitting, Found, Way, ways_between
+from shapecalc.core.find import ChainSearch, PairSearch, Rearrangement, search_chains
 from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.execute import run
 from shapecalc.engine.finding import is_proved
@@ -44,7 +44,7 @@ def carried_out(chain, array):
 @examples(45)
 @given(pairs_of_shapes(NAMED | st.integers(1, 4), most=5))
 def test_found_chains_are_proved(shapes):
-    found, claimed = sc.find(*shapes), ways_between(*shapes)
+    found, claimed = sc.find(*shapes), search_chains(*shapes)
     assert found == claimed
     assert 0 < len(found.ways) <= found.fits
     unnamed = [way.moves for way in found.ways if not way.layout]
@@ -84,12 +84,12 @@ def test_found_chains_are_unique_and_complete(shapes):
 )
 def test_found_path_different_from_its_chain_is_unproved(before, perm, after, proved):
     said = "2,3,4 | transpose 0,2,1 | reshape 24" if len(before) == 3 else "2000,3000 | reshape 6000000"
-    way = type("Said", (Way,), {"chain": said})(before, before, perm, after)
+    way = type("Said", (Rearrangement,), {"chain": said})(before, before, perm, after)
     assert is_proved(way) is proved
 
 
 def test_found_chains_match_the_arrays(monkeypatch):
-    wrong = Fitting(Found((Way((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
+    wrong = PairSearch(ChainSearch((Rearrangement((2, 3), (2, 3), (0, 1), (3, 2)),), 1), ({},))
     monkeypatch.setattr("shapecalc.engine.finding.named_way", lambda _pairs: wrong)
     assert sc.find(pairs=[(X, X.T)]).ways == ()
 

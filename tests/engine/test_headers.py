@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_dtypes, array_shapes, scalar_dtypes
 
-from shapecalc.core.limits import LONGEST_HEADER
+from shapecalc.core.limits import MAX_NPY_HEADER_BYTES
 from shapecalc.engine.arrays import FileError, open_array, open_source, raise_file_errors
-from shapecalc.engine.headers import Found, Unreadable, found_in, read_header, write_header
+from shapecalc.engine.headers import ArrayInfo, UnreadableError, iter_arrays, parse_npy_header, write_npy_header
 from tests.core.test_imports import HEAVY, loaded
 from tests.engine.tables import rows
 from tests.sampling import examples
@@ -59,7 +59,7 @@ def store(folder, nodes):
 
 def one(text):
     """Return what is found of the one array that a text names."""
-    (found,) = found_in(str(text))
+    (found,) = iter_arrays(str(text))
     return found
 
 
@@ -92,13 +92,13 @@ def read_by_us(data):
     """Return what we read in a header, in the same form; None if we refuse, in one short line."""
     file = Measured(data)
     try:
-        found = read_header(file)
-    except Unreadable as error:
+        found = parse_npy_header(file)
+    except UnreadableError as error:
         assert 0 < len(str(error)) < 200
         return None
     finally:
-        assert file.most <= LONGEST_HEADER
-    return found.shape, found.fortran, found.kind, found.start
+        assert file.most <= MAX_NPY_HEADER_BYTES
+    return found.shape, found.fortran_order, found.numpy_dtype, found.start
 
 
 @examples(60)
@@ -117,14 +117,14 @@ def test_header_of_numpy_is_read(tmp_path_factory, kind, shape, fortran):
             assert "no bytes" in one(text).problem
             continue
         source = open_array(text)
-        assert one(text) == Found(text, source.shape, source.dtype)
+        assert one(text) == ArrayInfo(text, source.shape, source.dtype)
         assert (source.array.shape, source.array.dtype) == (expected.shape, expected.dtype)
 
 
 @pytest.mark.parametrize("kind", [[("名", "f4"), ("x", "i2")], [(f"field_{n:04}", "i1") for n in range(3000)], "f8"])
 def test_header_written_here_is_read_by_numpy(kind):
     file = io.BytesIO()
-    write_header(file, (2, 0), np.dtype(kind))
+    write_npy_header(file, (2, 0), np.dtype(kind))
     assert file.tell() % np.lib.format.ARRAY_ALIGN == 0
     read = np.load(io.BytesIO(file.getvalue()), max_header_size=1 << 20)
     assert (read.shape, read.dtype) == ((2, 0), np.dtype(kind))
@@ -157,18 +157,18 @@ def test_header_damaged_is_read_as_numpy_or_refused(data):
 
 
 def test_header_at_size_limits_is_read(tmp_path):
-    room = LONGEST_HEADER - len(header(version=(2, 0))) + 12
+    room = MAX_NPY_HEADER_BYTES - len(header(version=(2, 0))) + 12
     assert read_by_us(header("'<f8'" + " " * room, version=(2, 0))) == (
         (2, 3),
         False,
         np.dtype("f8"),
-        12 + LONGEST_HEADER,
+        12 + MAX_NPY_HEADER_BYTES,
     )
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor((0,), offsets=(0, 0))}))
     assert one(tmp_path / "x.safetensors").shape == (0,)
     two = {"a": tensor(), "b": tensor((3,), offsets=(24, 36))}
     (tmp_path / "x.safetensors").write_bytes(tensors(two, bytes(36)))
-    assert [each.shape for each in found_in(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
+    assert [each.shape for each in iter_arrays(str(tmp_path / "x.safetensors"))] == [(2, 3), (3,)]
 
 
 def test_header_of_python_2_and_unicode_names_is_read():
@@ -199,13 +199,13 @@ def test_archive_lists_arrays_beside_damaged_members(tmp_path, monkeypatch):
         archive.writestr("bad.npy", b"no header")
         archive.writestr("c.npy", (b"\x93NUMPY\x01\x00" + struct.pack("<H", 3) + b"{}\n"))
     monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda archive: listed.append(1) or infolist(archive))
-    found = {each.name.rpartition(":")[2]: each for each in found_in(str(path))}
+    found = {each.name.rpartition(":")[2]: each for each in iter_arrays(str(path))}
     assert len(listed) == 1
     assert [*found] == ["a", "b", *[f"more{place}" for place in range(9)], "bad", "c"]
     assert (found["a"].shape, found["b"].dtype) == ((2, 3), "int8")
     assert found["bad"].problem == "it does not start as a .npy file does"
     assert found["c"].problem == "its header does not hold descr, fortran_order and shape alone"
-    assert one(f"{path}:b") == Found(f"{path}:b", (4,), "int8")
+    assert one(f"{path}:b") == ArrayInfo(f"{path}:b", (4,), "int8")
     assert one(f"{path}:q").problem.startswith("it has a, b, more0")
 
 
@@ -272,7 +272,7 @@ def test_safetensors_header_equals_library(tmp_path):
     path = tmp_path / "x.safetensors"
     kinds = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8"]
     library.save_file({kind: np.zeros((2, 0, 3), kind) for kind in kinds}, path, metadata={"format": "np"})
-    found = {each.name.rpartition(":")[2]: (each.shape, each.dtype) for each in found_in(str(path))}
+    found = {each.name.rpartition(":")[2]: (each.shape, each.dtype) for each in iter_arrays(str(path))}
     assert found == {kind: ((2, 0, 3), np.dtype(kind).name) for kind in kinds}
     library.save_file({"w": np.arange(24.0, dtype="f4").reshape(2, 3, 4), "b": np.zeros(3, np.int8)}, path)
     assert open_array(f"{path}:w").array.tolist() == np.arange(24.0).reshape(2, 3, 4).tolist()
@@ -285,12 +285,12 @@ def test_store_arrays_are_found_in_groups(tmp_path):
     third = store(tmp_path / "3.zarr", {"zarr.json": GROUP, "g/zarr.json": GROUP, "g/a/zarr.json": ARRAY})
     (third / "g/a/c/0").mkdir(parents=True)
     (third / "notes").mkdir()
-    assert [*found_in(str(third))] == [Found(str(third / "g/a"), (4, 5), "float32")]
+    assert [*iter_arrays(str(third))] == [ArrayInfo(str(third / "g/a"), (4, 5), "float32")]
     array = {"zarr_format": 2, "shape": [7], "dtype": "<f8"}
     nodes = {".zgroup": {"zarr_format": 2}, "a/.zarray": array, "b/.zarray": b"{", "c/.zarray": {"zarr_format": 2}}
     second = store(tmp_path / "2.zarr", nodes)
-    good, bad, without = found_in(str(second))
-    assert good == Found(str(second / "a"), (7,), "float64")
+    good, bad, without = iter_arrays(str(second))
+    assert good == ArrayInfo(str(second / "a"), (7,), "float64")
     assert bad.problem.startswith("its header is not JSON")
     assert "not a list of sizes" in without.problem
     assert one(second / "a").shape == (7,)
@@ -301,7 +301,7 @@ def test_store_written_by_zarr_is_read(tmp_path):
     for version in (2, 3):
         path = tmp_path / f"{version}.zarr"
         made = zarr.create_group(store=path, zarr_format=version).create_array("g/a", shape=(4, 5), dtype="int16")
-        assert one(path) == Found(str(path / "g/a"), made.shape, "int16")
+        assert one(path) == ArrayInfo(str(path / "g/a"), made.shape, "int16")
 
 
 def test_store_recursive_groups_terminate(tmp_path):
@@ -309,7 +309,7 @@ def test_store_recursive_groups_terminate(tmp_path):
     assert "no more are looked into" in one(store(tmp_path / "x.zarr", deep)).problem
     loop = store(tmp_path / "loop.zarr", {"zarr.json": GROUP})
     (loop / "again").symlink_to(loop, target_is_directory=True)
-    assert [*found_in(str(loop))] == []
+    assert [*iter_arrays(str(loop))] == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shapecalc.engine.processes import bound_memory, count_cores, paid_cores
+from shapecalc.engine.processes import count_cores, limit_memory, read_core_quota
 from tests.cli.conftest import ROOT
 from tests.engine.tables import rows
 
@@ -20,7 +20,7 @@ def test_memory_limit_is_the_tightest_cgroup(tmp_path, lines, files, cores):
         name, text = file.split(": ")
         (tmp_path / name.strip("/")).mkdir(parents=True, exist_ok=True)
         (tmp_path / name.strip("/") / "cpu.max").write_text(text + "\n")
-    assert paid_cores(lines.replace(";", "\n"), tmp_path) == int(cores)
+    assert read_core_quota(lines.replace(";", "\n"), tmp_path) == int(cores)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no process to cores")
@@ -43,7 +43,7 @@ def test_memory_beyond_the_limit_is_refused():
 
 def test_memory_limit_is_absent_without_system_information(monkeypatch):
     monkeypatch.setattr(Path, "read_text", lambda self: "Name: python\n")
-    assert bound_memory(1) is None
+    assert limit_memory(1) is None
 
 
 def test_core_count_is_at_least_one():

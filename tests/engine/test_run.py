@@ -16,16 +16,16 @@ from onnx import helper
 from onnx.backend.test.case import node as onnx_nodes
 
 import shapecalc as sc
-from shapecalc.core.ask import ask
-from shapecalc.core.conditions import Known
+from shapecalc.core.ask import make_request
+from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.examples import follow, follow_back
-from shapecalc.core.layout import view_through
+from shapecalc.core.layout import view_after_moves
 from shapecalc.core.moves import Reshape, Roll, Take
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
-from shapecalc.engine.execute import BackendError, apply_plan, backend_for, joined, samples
+from shapecalc.engine.execute import BackendError, apply_plan, combine_arrays, sample_elements, select_backend
 from shapecalc.engine.plan import plan_moves
 from tests.engine.drawing import drawn_chain, seeds
 from tests.engine.tables import rows
@@ -91,8 +91,8 @@ def fewest_copies(shape, moves):
         shapes.append(move.after(shapes[-1]))
 
     def is_enough(places):
-        views = [view_through(shapes[start], moves[start:end], Known()) for start, end in pairwise(places)]
-        return all(view.is_plain for view in views) and all(len(axis) < 2 for axis in views[-1].axes)
+        views = [view_after_moves(shapes[start], moves[start:end], Assumptions()) for start, end in pairwise(places)]
+        return all(view.is_strided for view in views) and all(len(axis) < 2 for axis in views[-1].axes)
 
     for count in range(len(moves) + 2):
         if any(is_enough((0, *cuts, len(moves))) for cuts in combinations(range(len(moves) + 1), count)):
@@ -127,8 +127,8 @@ def views(draw):
 @given(views())
 def test_run_view_iff_no_copy(drawn):
     shape, strides, target = drawn
-    trace = resolve(ask("view", shape, {"target": target, "strides": strides}))
-    settled = resolve(ask("reshape", shape, {"target": target, "dialect": "torch"})).output
+    trace = resolve(make_request("view", shape, {"target": target, "strides": strides}))
+    settled = resolve(make_request("reshape", shape, {"target": target, "dialect": "torch"})).output
     if settled is None:
         assert trace.output is None
         return
@@ -146,7 +146,7 @@ PERMUTED = [[f"transpose {','.join(map(str, perm))}", "reshape 4,-1"] for perm i
 def test_run_followed_element_matches_data(stages):
     answer, whole = sc.chain((2, 3, 4), *stages), np.arange(24).reshape(2, 3, 4)
     made = run(answer, whole).array
-    before, after = samples(answer)
+    before, after = sample_elements(answer)
     assert (before.elements, after.elements) == (whole.tolist(), made.tolist())
     for element, index in enumerate(np.ndindex(whole.shape)):
         place = follow(answer, index)[-1][1]
@@ -158,7 +158,7 @@ def test_run_followed_element_matches_data(stages):
 
 def test_run_copy_names_the_conflicting_strides():
     result = run(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(6, 4)), np.zeros((2, 3, 4), np.float32))
-    assert result.plan.copies[0].culprits == (16, 48)
+    assert result.plan.copies[0].blocking_strides == (16, 48)
     assert [stage.shape for stage in result.plan.stages] == [(3, 2, 4), (6, 4)]
 
 
@@ -222,7 +222,7 @@ def test_run_writability_is_independent_of_size(some, layout):
             result = run(answer, array)
             assert result.array.tobytes() == moved_by_numpy(np.asarray(array), answer.moves).tobytes(), answer
             assert np.shares_memory(result.array, array) == (result.verdict == "view"), answer
-            assert result.array.flags.writeable == (result.verdict == "copy" and not result.plan.repeats), answer
+            assert result.array.flags.writeable == (result.verdict == "copy" and not result.plan.has_repeats), answer
             verdicts.append(result.verdict)
         assert verdicts[0] == verdicts[1], answer
 
@@ -263,7 +263,7 @@ def test_run_refuses_unsupported_answers():
 
 def test_run_cupy_missing_names_the_package():
     try:
-        backend_for(np.zeros(1), "cupy")
+        select_backend(np.zeros(1), "cupy")
     except BackendError as error:
         assert "pip install 'cupy-cuda13x[ctk]" in str(error) or "device" in str(error)
     else:
@@ -272,7 +272,7 @@ def test_run_cupy_missing_names_the_package():
 
 INPUTS = {"Reshape": "target", "Squeeze": "axes", "Unsqueeze": "axes", "Tile": "repeats"}
 """What the input behind the data is."""
-MOVING = [op for op in operators_of(ONNX) if not OPS[op].made_of and op not in NOT_MOVING]
+MOVING = [op for op in operators_of(ONNX) if not OPS[op].composed_of and op not in NOT_MOVING]
 BY_NODE = {operators_of(ONNX)[op].name: op for op in MOVING}
 
 
@@ -298,6 +298,6 @@ def test_run_onnx_backend_test_data(case):
         options[INPUTS[node.op_type]] = tuple(others[0].ravel().tolist())
     options |= {"opset": case.model.opset_import[0].version, "dtype": data.dtype.name}
     answer = sc.chain(data.shape, (BY_NODE[node.op_type], options))
-    array = joined(answer, [data, *others]) if others and node.op_type == "Concat" else run(answer, data).array
+    array = combine_arrays(answer, [data, *others]) if others and node.op_type == "Concat" else run(answer, data).array
     np.testing.assert_array_equal(array, expected)
     assert array.dtype == expected.dtype

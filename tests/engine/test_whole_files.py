@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from shapecalc.engine import whole_files
-from shapecalc.engine.processes import Endings
-from shapecalc.engine.whole_files import report_file, whole_file
+from shapecalc.engine.processes import SignalGuard
+from shapecalc.engine.whole_files import atomic_file, open_report
 from tests.core.test_rooms import SOURCES
 from tests.models import detector
 
@@ -41,20 +41,20 @@ def refusing_open_files(call):
 
 
 def without_locks(monkeypatch):
-    monkeypatch.setattr(whole_files, "UNNAMED", 0)
+    monkeypatch.setattr(whole_files, "TMPFILE_FLAG", 0)
     monkeypatch.setattr(whole_files, "fcntl", None)
     for name in ("link", "replace", "unlink"):
         monkeypatch.setattr(os, name, refusing_open_files(getattr(os, name)))
 
 
 def without_links(monkeypatch):
-    monkeypatch.setattr(whole_files, "UNNAMED", 0)
+    monkeypatch.setattr(whole_files, "TMPFILE_FLAG", 0)
     monkeypatch.setattr(os, "link", refused)
 
 
 SYSTEMS = {
     "all": lambda _: None,
-    "no unnamed files": lambda monkeypatch: monkeypatch.setattr(whole_files, "UNNAMED", 0),
+    "no unnamed files": lambda monkeypatch: monkeypatch.setattr(whole_files, "TMPFILE_FLAG", 0),
     "no links": without_links,
     "no locks": without_locks,
 }
@@ -70,7 +70,7 @@ IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def write(target, data=b"new", **options):
-    with whole_file(target, **options) as file:
+    with atomic_file(target, **options) as file:
         file.write(data)
 
 
@@ -103,7 +103,7 @@ def test_write_whole_creates_the_complete_file(tmp_path):
     write(tmp_path / "y")
     assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"new", ["y"])
     assert stat.S_IMODE((tmp_path / "y").stat().st_mode) == 0o666 & ~before
-    with pytest.raises(ZeroDivisionError), whole_file(tmp_path / "z") as file:
+    with pytest.raises(ZeroDivisionError), atomic_file(tmp_path / "z") as file:
         file.write(b"half")
         raise ZeroDivisionError
     assert names(tmp_path) == ["y"]
@@ -115,14 +115,14 @@ def test_write_whole_without_force_never_overwrites(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("nowhere")
     for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
         target.unlink(missing_ok=True)
-        with pytest.raises(FileExistsError), whole_file(target) as late:
+        with pytest.raises(FileExistsError), atomic_file(target) as late:
             late.write(b"late")
             come()
         assert (target.read_bytes(), names(tmp_path)) == (b"first", ["link", "y"])
         for there in (target, tmp_path / "link"):
             with pytest.raises(FileExistsError):
                 write(there)
-        monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
+        monkeypatch.setattr(whole_files, "_check_target", lambda *_, **__: None)
 
 
 @every_system
@@ -151,7 +151,7 @@ def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatc
     monkeypatch.setattr(os, "fchown", refused)
     monkeypatch.setattr(Path, "stat", lambda *_, **__: other)
     with target.open("r+b") as file:
-        whole_files._keep_mode_and_owner(file.fileno(), target)
+        whole_files._copy_mode_and_owner(file.fileno(), target)
         assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o644
 
 
@@ -163,13 +163,13 @@ def test_write_whole_refuses_special_files(tmp_path):
     for name in ("pipe", "loop", "device", "."):
         with pytest.raises(OSError, match="it is not a regular file"):
             write(tmp_path / name, force=True)
-    with pytest.raises(OSError, match="it is not a regular file"), whole_file(tmp_path / "late", force=True):
+    with pytest.raises(OSError, match="it is not a regular file"), atomic_file(tmp_path / "late", force=True):
         os.mkfifo(tmp_path / "late")
     assert names(tmp_path) == ["device", "late", "loop", "pipe"]
     assert (tmp_path / "late").is_fifo()
-    with report_file(tmp_path / "device") as file:
+    with open_report(tmp_path / "device") as file:
         file.write(b"new")
-    with pytest.raises(OSError, match="it is not a regular file"), report_file(tmp_path):
+    with pytest.raises(OSError, match="it is not a regular file"), open_report(tmp_path):
         pass
 
 
@@ -206,7 +206,7 @@ def test_write_whole_removes_leftovers_of_the_same_user(tmp_path, name, another)
 
 def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
     SYSTEMS["no unnamed files"](monkeypatch)
-    lock, taken = whole_files._lock, []
+    lock, taken = whole_files._lock_file, []
 
     def swept(descriptor):
         if not taken:
@@ -214,20 +214,20 @@ def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
             taken[0].unlink()
         lock(descriptor)
 
-    monkeypatch.setattr(whole_files, "_lock", swept)
+    monkeypatch.setattr(whole_files, "_lock_file", swept)
     write(tmp_path / "y")
     assert (len(taken), names(tmp_path)) == (1, ["y"])
 
 
 @every_system
 def test_write_whole_rolls_back_on_signals(tmp_path):
-    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y") as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y") as file:
         file.write(b"half")
         try:
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "y"), suppress(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y"), suppress(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGTERM)  # which gets lost, and ends the write before it counts
     assert names(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -236,7 +236,7 @@ def test_write_whole_rolls_back_on_signals(tmp_path):
 def test_write_whole_keeps_ignored_signals_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with Endings():
+        with SignalGuard():
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -267,7 +267,7 @@ def test_write_whole_second_command_is_refused(line, shapecalc, tmp_path, monkey
     for _ in range(2):
         ran = shapecalc(*line.split())
         assert (ran.code, f"{target}: it exists" in ran.err, target.read_text()) == (4, True, "another's")
-        monkeypatch.setattr(whole_files, "_check_place", lambda *_, **__: None)
+        monkeypatch.setattr(whole_files, "_check_target", lambda *_, **__: None)
     assert names(".") == sorted([*before, target.name])
 
 

@@ -90,7 +90,7 @@ def model(op, shape, arguments, opset, dtype=TensorProto.FLOAT, *, known=True, c
     tensors, outputs, nodes = [f"x{place}" for place in range(len(shapes))], ["y"], []
     made_of = {"linear": "matmul", "stack": "concat"}.get(op, op)
     operator = operator_of(OPS[made_of], ONNX)
-    name = (operator.variant(given) if op in ("conv", "pool") else operator).name
+    name = (operator.variant_of(given) if op in ("conv", "pool") else operator).name
     attributes, constants = split_up(op, shape, given, opset)
     if op == "split":
         parts, part = attributes.pop("parts"), attributes.pop("part", 0)

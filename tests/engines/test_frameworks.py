@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.ask import ask
+from shapecalc.core.ask import make_request
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import KNOWN, SINCE_25
+from shapecalc.core.dialects.base import ALL_TYPES, SINCE_25
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.core.ops.op import accepted_types
+from shapecalc.core.ops.op import operator_types
 from shapecalc.core.resolve import resolve
 from shapecalc.engine.execute import run
 from tests.engines.drawing import FLATTENS, OF_LIBRARY, REQUESTS, rows
@@ -32,7 +32,7 @@ NOT_REACHED = {"int2", "uint2", "int4", "uint4"}
 
 
 def answer(name, op, shape, **arguments):
-    return resolve(ask(op, shape, arguments if name == "einops" else {**arguments, "dialect": name}))
+    return resolve(make_request(op, shape, arguments if name == "einops" else {**arguments, "dialect": name}))
 
 
 def drawn_for(name, op):
@@ -103,8 +103,8 @@ def test_library_element_types_match_the_dialect(engine, name, op):
     library = engine(name)
     plain = ((1, 4, 4, 4) if name == "mxnet" else (1, 3), {})
     shape, arguments = TYPED.get((name, op), plain if name == "mxnet" else TYPED.get(("all", op), plain))
-    runs = {dtype for dtype in KNOWN if library.ask(op, shape, dtype, **arguments) is not None}
-    assert runs == accepted_types(OPS[op], DIALECTS[name], None)
+    runs = {dtype for dtype in ALL_TYPES if library.ask(op, shape, dtype, **arguments) is not None}
+    assert runs == operator_types(OPS[op], DIALECTS[name], None)
 
 
 @each_row("name", sorted(SINCE_25 - NOT_REACHED))

@@ -23,7 +23,7 @@ def answered(line, shape, library):
         read = read_code(line, {"x": shape}, "numpy" if library == "numpy" else None)
     except ShapeError:
         return None
-    answer = answer_chain(read.shape, read.stages, {})
+    answer = answer_chain(read.input_shape, read.stages, {})
     return None if answer.problem else answer
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import ask, setting_of
+from shapecalc.core.ask import make_request, rules_for
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import SINCE_25, element_type, spelled
+from shapecalc.core.dialects.base import SINCE_25, parse_element_type, spell_element_type
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
-from shapecalc.core.ops.op import accepted_types
+from shapecalc.core.ops.op import operator_types
 from shapecalc.core.resolve import resolve
-from shapecalc.core.values import slices_of
+from shapecalc.core.values import parse_slices
 from tests.engines.drawing import ENDS, FLATTENS, REQUESTS, rows
 from tests.engines.onnx_models import inferred, model, of_runtime, ran, session_of
 from tests.sampling import each_row, examples
@@ -35,9 +35,9 @@ DRAWN = REQUESTS | {
 }
 MODES = st.sampled_from([{}, {}, {"mode": "DCR"}, {"mode": "CRD"}])
 TYPED = {op: (eval(shape), eval(f"dict({given})")) for name, op, shape, given in rows("typed") if name == "onnx"}
-OPERATORS = {op: operator for op, operator in operators_of(ONNX).items() if not OPS[op].made_of}
+OPERATORS = {op: operator for op, operator in operators_of(ONNX).items() if not OPS[op].composed_of}
 KINDS = [{"kernel": kernel, "kind": kind} for kernel in ("2", "global") for kind in ("max", "average")]
-VARIANTS = [OPERATORS["conv"].variant({"transposed": True}), *map(OPERATORS["pool"].variant, KINDS)]
+VARIANTS = [OPERATORS["conv"].variant_of({"transposed": True}), *map(OPERATORS["pool"].variant_of, KINDS)]
 NAMED = {operator.name: operator for operator in (*OPERATORS.values(), *VARIANTS)}
 
 
@@ -53,11 +53,11 @@ def test_onnx_engines_agree_or_both_refuse(row, data):
         arguments = arguments | data.draw(MODES)
     elif op == "slice":
         assume(shape)  # it is refused with no starts and ends; the text is silent
-        assume(opset >= 10 or all(step is None for _, _, step in slices_of(arguments["slices"])))
+        assume(opset >= 10 or all(step is None for _, _, step in parse_slices(arguments["slices"])))
     elif op == "split":
         assume(0 <= arguments["part"] < arguments["parts"])  # no such outputs can be asked for
         assume(opset < 18 or 0 not in shape)  # it is refused with num_outputs; the text is silent
-    ours = resolve(ask(op, shape, {**arguments, "dialect": dialect, "opset": opset}))
+    ours = resolve(make_request(op, shape, {**arguments, "dialect": dialect, "opset": opset}))
     if not (ours.problem and differs and ours.problem.rule in differs[0].split()):
         assert ours.output == ENGINES[engine](op, shape, arguments, opset)
 
@@ -71,13 +71,15 @@ def test_onnx_inference_leaves_readme_dim_open():
 @each_row("name", NAMED)
 def test_onnx_versions_accept_schema_types(name):
     named = [each for each in onnx.defs.get_all_schemas_with_history() if (each.domain, each.name) == ("", name)]
-    accepted = {each.since_version: {element_type(kind, ONNX) for kind in each.inputs[0].types} for each in named}
+    accepted = {each.since_version: {parse_element_type(kind, ONNX) for kind in each.inputs[0].types} for each in named}
     assert accepted == NAMED[name].versions
 
 
 def test_onnx_variant_accepts_listed_types():
     asked = {"kernel": "2", "kind": "average", "opset": 20}
-    refused = [resolve(ask("pool", "1,3,4,4", {**asked, "dtype": dtype})).problem for dtype in ("float32", "int8")]
+    refused = [
+        resolve(make_request("pool", "1,3,4,4", {**asked, "dtype": dtype})).problem for dtype in ("float32", "int8")
+    ]
     assert [problem and problem.rule for problem in refused] == [None, "dtype"]
 
 
@@ -91,9 +93,9 @@ def test_onnxruntime_element_types_at_opset_25(op):
     shape, arguments = TYPED[op]
 
     def runs(dtype):
-        kind = getattr(TensorProto, spelled(dtype, ONNX).upper())
+        kind = getattr(TensorProto, spell_element_type(dtype, ONNX).upper())
         made = model(op, shape, arguments, 25, kind).SerializeToString()
         return of_runtime(lambda: session_of(made)) is not None
 
-    version = setting_of(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
-    assert {*filter(runs, SINCE_25)} == {*SINCE_25} & {*accepted_types(OPS[op], DIALECTS["onnxruntime"], version)}
+    version = rules_for(Request(op, (), arguments, dialect="onnxruntime", opset=25)).version
+    assert {*filter(runs, SINCE_25)} == {*SINCE_25} & {*operator_types(OPS[op], DIALECTS["onnxruntime"], version)}

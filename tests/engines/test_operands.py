@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from shapecalc.core.ask import ask
-from shapecalc.core.conditions import holds
+from shapecalc.core.ask import make_request
+from shapecalc.core.conditions import can_hold
 from shapecalc.core.dims import named_dim
 from shapecalc.core.resolve import resolve
-from shapecalc.core.results import put_in, settled
+from shapecalc.core.results import sizes_with_results, substitute_results
 from tests.engines.onnx_models import each, ran
 
 COUNT = 150
@@ -76,7 +76,7 @@ def drawn_einsum(random, size, spoil):
     pattern = ",".join(terms)
     if random.random() < 0.7:
         kept = sorted({*"".join(terms)} - {".", " "})
-        random.shuffle(kept)
+        random.add_shuffle(kept)
         ellipsis = "..." if "..." in pattern and random.random() < 0.8 else ""
         pattern += "->" + ellipsis + "".join(kept[: random.randint(0, len(kept))])
     return shapes[0], {"pattern": pattern, **({"operands": shapes[1:]} if shapes[1:] else {})}
@@ -154,7 +154,7 @@ def requests(op, dialect, sizes=SIZES):
 
 
 def answer(op, shape, arguments, dialect):
-    return resolve(ask(op, shape, {**arguments, **DIALECTS[dialect], "dialect": dialect}))
+    return resolve(make_request(op, shape, {**arguments, **DIALECTS[dialect], "dialect": dialect}))
 
 
 def departs(op, shape, arguments, ours):
@@ -241,8 +241,8 @@ def test_substituted_names_match_concrete_sizes(op, dialect):
         elif "operands" in arguments:
             others = {"operands": [*map(filled, arguments["operands"])]}
         plain = answer(op, filled(shape), arguments | others, dialect).output
-        if named.output is not None and holds(named.conditions, settled(named.results, sizes)):
-            assert plain == put_in(named.output, named.results, sizes), (shape, arguments, sizes)
+        if named.output is not None and can_hold(named.conditions, sizes_with_results(named.results, sizes)):
+            assert plain == substitute_results(named.output, named.results, sizes), (shape, arguments, sizes)
             met += 1
         elif op in WINDOWS:
             assert plain is None, (shape, arguments)

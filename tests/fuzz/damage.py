@@ -185,8 +185,8 @@ def text(table):
 def part():
     """Return outputs that are not whole, to go on with. Their source stands where it was."""
     from shapecalc.engine.processes import count_cores
-    from shapecalc.engine.stores.carrying import carry_job, plan_job
-    from shapecalc.engine.stores.workers import on_threads
+    from shapecalc.engine.stores.carrying import plan_job, run_job
+    from shapecalc.engine.stores.workers import make_thread_runner
 
     told = []
 
@@ -199,7 +199,7 @@ def part():
         zarr(3).write()
         job = plan_job(sc.transpose(ARRAY.shape, (2, 0, 1)), str(Path("x.zarr").absolute()), 512 << 20, count_cores())
         with suppress(KeyboardInterrupt):
-            carry_job(job, Path("y.zarr").absolute(), on_threads(1), tick, force=False, resume=False)
+            run_job(job, Path("y.zarr").absolute(), make_thread_runner(1), tick, force=False, resume=False)
 
     return Format("part", write, lambda: ARRAY)
 

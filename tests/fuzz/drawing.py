@@ -11,9 +11,9 @@ from random import Random
 
 import numpy as np
 
-from shapecalc.cli.options import COMMANDS, Argument, parameters_of
-from shapecalc.core.commands import MADE, Takes
-from shapecalc.core.ops import OPS, every_rule
+from shapecalc.cli.options import COMMAND_MODULES, Argument, op_command_parameters
+from shapecalc.core.commands import COMPOSITE_OPS, OptionKind
+from shapecalc.core.ops import OPS, all_rules
 from tests.fuzz.running import Attempt
 from tests.tables import rows
 
@@ -33,7 +33,7 @@ ODD = [
 PATTERNS = ["ij,jk->ik", "ij->ji", "...i,i->...", "ii", "ij,ij", "->", "i,j,k->kji", "a b -> (a b)", "a b -> a b 2"]
 HEADERS = ["{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3, 4), }", "{'shape': (True,)}", "[" * 50, "{}", ""]
 JSON = [[2, 3], [0, -1], ["N", 4], "2,3", [], [[1]], {"error": "infer"}, {}, 1e400, True, None, 10**30, "\x1b"]
-OTHERS = [name for name in COMMANDS if name not in pieces("often")]
+OTHERS = [name for name in COMMAND_MODULES if name not in pieces("often")]
 """The commands that are not drawn with what they take."""
 
 
@@ -78,19 +78,19 @@ class Draw(Random):
 
     def values(self, op, of):
         """Return the words of an op's arguments behind its input: of the operands there may be any number."""
-        arguments = [each for each in parameters_of(OPS[op])[1:] if isinstance(each, Argument)]
+        arguments = [each for each in op_command_parameters(OPS[op])[1:] if isinstance(each, Argument)]
         words = [self.value(each) for each in arguments if each.required or self.random() < 0.7]
         if arguments and arguments[-1].name == "operands":
             words += [self.choice([of, of, "_", self.shape()]) for _ in range(self.randint(0, 3))]
         return words
 
     def options(self, op, most=3):
-        options = [each for each in parameters_of(OPS[op]) if not isinstance(each, Argument)]
+        options = [each for each in op_command_parameters(OPS[op]) if not isinstance(each, Argument)]
         words = []
         for option in self.sample(options, self.randint(0, most)):
-            off = option.takes is Takes.SWITCH and self.random() < 0.5
+            off = option.kind is OptionKind.SWITCH and self.random() < 0.5
             words.append(f"--no-{option.name.replace('_', '-')}" if off else option.spelling)
-            words += [self.value(option)] if option.takes is Takes.TEXT else []
+            words += [self.value(option)] if option.kind is OptionKind.TEXT else []
         return words
 
     def question(self):
@@ -106,8 +106,8 @@ class Draw(Random):
 
     def stage(self):
         """Return a stage of a chain."""
-        op = self.choice([*OPS, *MADE])
-        if op in MADE:
+        op = self.choice([*OPS, *COMPOSITE_OPS])
+        if op in COMPOSITE_OPS:
             return " ".join([op, *(self.dim() for _ in range(self.randint(0, 3)))])
         values = [f"'{word}'" if " " in word else word for word in self.values(op, "_")]
         return " ".join([op, *values, *self.options(op, 1)])
@@ -125,7 +125,7 @@ class Draw(Random):
             keys = {name: self.choice(JSON) for name in ("input", "target", "perm", "expect", "id")}
             keys |= {"op": self.choice([*OPS]), "opset": 13, "allowzero": self.choice([0, 1, 2, None])}
             return json.dumps({name: keys[name] for name in keys if self.random() < 0.7})
-        refusal = "error " + self.choice([*every_rule()])
+        refusal = "error " + self.choice([*all_rules()])
         expected = self.choice([self.shape(), "error", "error infer", "2,6 when N == 3", "", refusal])
         return f"{self.line()} => {expected}" if self.random() < 0.7 else self.line()
 
@@ -147,7 +147,7 @@ class Draw(Random):
     def other(self):
         """Return a command with words that it seldom takes."""
         command = self.choice(OTHERS)
-        return Attempt((command, *self.some([*every_rule(), "--json", "-h", *ODD])))
+        return Attempt((command, *self.some([*all_rules(), "--json", "-h", *ODD])))
 
     def match(self):
         """Return a pattern held against a file or two, of which some are missing."""

@@ -19,12 +19,12 @@ from unittest import mock
 
 from shapecalc import __main__
 from shapecalc.cli import typer_adapter
-from shapecalc.core.text import NOT_SHOWN
+from shapecalc.core.text import UNPRINTABLE_CODES
 
 CODES = {0, 1, 2, 3, 4}
 PATIENCE = 30
 """Seconds after which a command line hangs."""
-HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{''.join(map(chr, sorted(NOT_SHOWN)))}]")
+HIDDEN = re.compile(rf"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff{''.join(map(chr, sorted(UNPRINTABLE_CODES)))}]")
 """Characters that are never printed as they are."""
 VARYING = re.compile(r"'[^']*'|[^\s:]*[\d,*\\][^\s:]*")
 """What differs between messages of one kind."""
@@ -88,7 +88,7 @@ def prepared(folder):
     """Run in a folder, with warnings as errors, and with what Typer makes of each command made once."""
     before = os.getcwd()
     os.chdir(folder)
-    made = cache(typer_adapter.app)
+    made = cache(typer_adapter.build_app)
     nowhere = mock.patch.dict(os.environ, XDG_DATA_HOME=os.devnull)  # what is drilled is no progress of whoever runs it
     once = mock.patch.object(typer_adapter, "app", lambda words: made(tuple(words[:1])))
     with warnings.catch_warnings(), nowhere, once:

@@ -7,25 +7,25 @@ from pathlib import Path
 from textwrap import wrap
 
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import EmptyInfer, Infers, Zero, ZeroBeside, spelled
+from shapecalc.core.dialects.base import InferMarker, ZeroMeaning, ZeroVolumeInfer, ZeroWithInfer, spell_element_type
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.limits import LIMITS
-from shapecalc.core.ops import OPS, operators_of, refusals, step_rules
+from shapecalc.core.ops import OPS, operators_of, refusal_rules, step_rules
 from shapecalc.core.ops.op import operator_of
 
 FOLDER = Path(__file__).parents[2] / "man"
 WIDTH = 78
 EMPTY = "If the known dims multiply to 0, -1 is"
 RESHAPE = {
-    Zero.COPIES: "0 copies the dim at the same index.",
-    Zero.LITERAL: "0 is a dim of size zero.",
-    ZeroBeside.ALLOWED: "",
-    ZeroBeside.REFUSED: "It cannot be used together with -1.",
-    Infers.MINUS_ONE: "Only -1 is inferred.",
-    Infers.ANY_NEGATIVE: "Any negative value is inferred.",
-    EmptyInfer.REFUSED: f"{EMPTY} refused.",
-    EmptyInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
-    EmptyInfer.WITHOUT_COPIES: f"{EMPTY} the input's product divided by that of the known dims; 0/0 is 1.",
+    ZeroMeaning.COPIES: "0 copies the dim at the same index.",
+    ZeroMeaning.LITERAL: "0 is a dim of size zero.",
+    ZeroWithInfer.ALLOWED: "",
+    ZeroWithInfer.REFUSED: "It cannot be used together with -1.",
+    InferMarker.MINUS_ONE: "Only -1 is inferred.",
+    InferMarker.ANY_NEGATIVE: "Any negative value is inferred.",
+    ZeroVolumeInfer.REFUSED: f"{EMPTY} refused.",
+    ZeroVolumeInfer.WITHOUT_ZEROS: f"{EMPTY} the quotient of both products without their zeros.",
+    ZeroVolumeInfer.WITHOUT_COPIES: f"{EMPTY} the input's product divided by that of the known dims; 0/0 is 1.",
 }
 """What each answer to a question of reshape says."""
 YES = {True: "yes", False: "no"}
@@ -33,7 +33,7 @@ YES = {True: "yes", False: "no"}
 
 def _slices(row):
     operator = operator_of(OPS["shape"], row)
-    return f"since {operator.since.get('start', 1)}" if operator and row.slices_shape else "no"
+    return f"since {operator.params_since.get('start', 1)}" if operator and row.slices_shape else "no"
 
 
 ANSWERS = (
@@ -67,13 +67,13 @@ def page(path):
 def rules():
     """Return the lines about every dialect, version and rule."""
     dialects = [line for row in DIALECTS.values() for line in dialect(row)]
-    found = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusals())]
+    found = [*listed("What settles a dim", step_rules()), *listed("What refuses a request", refusal_rules())]
     return [*dialects, ".Sh VERSIONS", *versions(), ".Sh RULES", *found]
 
 
 def limits():
     """Return the lines about every limit."""
-    rows = [entry(each.name, f"{int(each)} {each.counts}. Beyond: {each.beyond}.") for each in LIMITS.values()]
+    rows = [entry(each.name, f"{int(each)} {each.quantity}. Beyond: {each.consequence}.") for each in LIMITS.values()]
     return [line for row in rows for line in row]
 
 
@@ -108,7 +108,7 @@ def dialect(row):
 def _answers(rules):
     asked = (rules.zero, rules.zero_beside, rules.infers, rules.empty)
     said = " ".join(filter(None, (RESHAPE[answer] for answer in asked)))
-    copies = rules.empty is EmptyInfer.WITHOUT_COPIES and rules.zero is Zero.COPIES
+    copies = rules.empty is ZeroVolumeInfer.WITHOUT_COPIES and rules.zero is ZeroMeaning.COPIES
     return f"{said} Before that, both leave out the dims that 0 copies." if copies else said
 
 
@@ -135,17 +135,17 @@ def _dtypes(row):
         lacking = {op: _newest_types(op, ONNX) - _newest_types(op, row) for op in operators_of(row)}
         listed = [f"{op}: {_spelled(types, row)}" for op, types in lacking.items() if types]
         return f"Those of ONNX, except {'; '.join(listed)}."
-    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.lacks_types.items())
+    lacking = "; ".join(f"{op}: {_spelled(types, row)}" for op, types in row.missing_types.items())
     return f"{_spelled(row.types, row)}{f', except {lacking}' if lacking else ''}."
 
 
 def _newest_types(op, row):
     versions = operator_of(OPS[op], row).versions
-    return versions[max(versions)] - row.lacks_types.get(op, frozenset())
+    return versions[max(versions)] - row.missing_types.get(op, frozenset())
 
 
 def _spelled(dtypes, row):
-    return ", ".join(sorted(spelled(dtype, row) for dtype in dtypes))
+    return ", ".join(sorted(spell_element_type(dtype, row) for dtype in dtypes))
 
 
 def versions():

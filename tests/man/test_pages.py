@@ -11,15 +11,15 @@ from io import StringIO
 import pytest
 from typer.main import get_command
 
-from shapecalc.cli.info import ABOUT, file_name, run_help
-from shapecalc.cli.info import PAGES as TOPICS
-from shapecalc.cli.output import Exit, Output
-from shapecalc.cli.typer_adapter import app
-from shapecalc.core.cases import KEYS
+from shapecalc.cli.info import MANUAL_PAGES as TOPICS
+from shapecalc.cli.info import SHARED_PAGES, page_file_name, run_help
+from shapecalc.cli.output import ExitCode, OutputOptions
+from shapecalc.cli.typer_adapter import build_app
+from shapecalc.core.cases import CASE_KEYS
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.ops import every_rule
+from shapecalc.core.ops import all_rules
 from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
-from shapecalc.view.mdoc import page_text
+from shapecalc.view.mdoc import format_page
 from tests.man import tables
 from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
 
@@ -76,7 +76,7 @@ def options(command):
 
 def tree():
     """Return the options of every command that there is, both sides of those that have two."""
-    program = get_command(app())
+    program = get_command(build_app())
     of_program = options(program) | {"-h", "--help"}
     return {"": of_program} | {name: options(made) for name, made in program.commands.items()}
 
@@ -103,12 +103,12 @@ def test_commands_are_explained_and_exist():
 
 def test_program_tables_are_explained():
     assert items(r"(?=\d)", section("EXIT STATUS")) == [
-        str(code) for name, code in vars(Exit).items() if name.isupper()
+        str(code) for name, code in vars(ExitCode).items() if name.isupper()
     ]
     assert {*DIALECTS} <= {*re.findall(r"^\.Li (\w+)", section("Rule options"), re.M)}
     keys = [{*" , ".join(items("Li ", section("JSON lines", CASES))).split(" , ")}]
     keys += [{*items("Li ", section(title, LESSONS))} for title in ("A lesson", "A wrong answer")]
-    assert keys == [{*KEYS}, {*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
+    assert keys == [{*CASE_KEYS}, {*REQUIRED, *OPTIONAL} - {"wrong"}, {*REQUIRED_OF_WRONG, *OPTIONAL_OF_WRONG}]
 
 
 @pytest.mark.parametrize("page", tables.TABLES, ids=lambda page: page.name)
@@ -119,7 +119,7 @@ def test_generated_page_matches_its_tables(page):
 def test_dialects_page_has_every_dialect_and_rule():
     text = TEXTS["shapecalc-dialects.7"]
     assert {*re.findall(r"^\.Ss (\S+)$", text, re.M)} > {*DIALECTS}
-    assert [rule for rule in every_rule() if f".It Sy {rule}\n" not in text] == []
+    assert [rule for rule in all_rules() if f".It Sy {rule}\n" not in text] == []
 
 
 def words(text):
@@ -135,7 +135,7 @@ def test_mandoc_lint_and_text_agree(page):
     assert (ran.returncode, ran.stdout + ran.stderr) == (0, "")
     ran = subprocess.run(["mandoc", "-Tutf8", str(page)], capture_output=True, encoding="utf-8", check=True)
     body = re.sub(".\b", "", ran.stdout).strip().splitlines()[1:-1]
-    assert words(page_text(TEXTS[page.name])) == words("\n".join(body))
+    assert words(format_page(TEXTS[page.name])) == words("\n".join(body))
 
 
 @of_pages
@@ -150,10 +150,10 @@ def test_groff_reports_no_warning(page):
 def test_page_without_man_keeps_words_and_width(page):
     source = TEXTS[page.name]
     filled = re.sub(r"^\.Bd.*?^\.Ed", "", re.sub(r"^\.Dl.*", "", source, flags=re.M), flags=re.M | re.S)
-    text = page_text(filled, 78)
+    text = format_page(filled, 78)
     assert max(map(len, text.splitlines())) <= 78
     assert not re.search(r"\\|^\.[A-Z]", text, re.M)
-    assert [block for block in literal(source) if block.splitlines()[0] not in page_text(source)] == []
+    assert [block for block in literal(source) if block.splitlines()[0] not in format_page(source)] == []
 
 
 SESSIONS = [
@@ -179,11 +179,11 @@ def test_pages_show_commands_files_and_python():
 
 
 def test_pages_equal_those_of_help(shapecalc):
-    assert sorted(map(file_name, TOPICS)) == sorted(TEXTS)
-    assert {*ABOUT} <= {*tree()}
-    assert all(f".Cm {command}\n" in TEXTS[file_name(topic)] for command, topic in ABOUT.items())
+    assert sorted(map(page_file_name, TOPICS)) == sorted(TEXTS)
+    assert {*SHARED_PAGES} <= {*tree()}
+    assert all(f".Cm {command}\n" in TEXTS[page_file_name(topic)] for command, topic in SHARED_PAGES.items())
     for words, page in ((["tutorial"], "tutorial"), (["shapecalc-model"], "model"), (["--page", "film"], "tui")):
-        assert shapecalc("help", *words).out.rstrip("\n") == page_text(TEXTS[file_name(page)])
+        assert shapecalc("help", *words).out.rstrip("\n") == format_page(TEXTS[page_file_name(page)])
     assert shapecalc("help", "--page", "permute") == shapecalc("help", "--page", "transpose")
     assert shapecalc("help", "model") == shapecalc("model", "-h")
     ran = shapecalc("help", "tutorail")
@@ -192,7 +192,7 @@ def test_pages_equal_those_of_help(shapecalc):
 
 def test_help_of_a_command_without_page_uses_the_overview(shapecalc):
     whole = shapecalc("help", "--page").out.splitlines()
-    for command in sorted({*tree()} - {"", *TOPICS, *ABOUT}):
+    for command in sorted({*tree()} - {"", *TOPICS, *SHARED_PAGES}):
         lines = shapecalc("help", "--page", command).out.splitlines()
         assert lines[lines.index("SYNOPSIS") + 1].split()[:2] == ["shapecalc", command]
         assert lines[lines.index("COMMANDS") + 1].split()[0] == command
@@ -207,8 +207,8 @@ def test_help_uses_the_pager_on_a_terminal(monkeypatch):
     monkeypatch.setattr("pydoc.pager", shown.append)
     monkeypatch.setattr("sys.stdin", terminal)
     monkeypatch.setattr("sys.stdout", terminal)
-    assert run_help(["tutorial"], page=False, out=Output()) == 0
-    assert shown == [page_text(TEXTS["shapecalc-tutorial.7"])]
+    assert run_help(["tutorial"], page=False, output_options=OutputOptions()) == 0
+    assert shown == [format_page(TEXTS["shapecalc-tutorial.7"])]
 
 
 def test_help_reports_missing_pages(shapecalc, monkeypatch, tmp_path):

@@ -66,9 +66,9 @@ def judge(folders):
 def held_against(path):
     """Return what was counted in a model, and notes on what differs."""
     from shapecalc.models.free_dims import SizeOptions
-    from shapecalc.models.judge import report_of
+    from shapecalc.models.judge import report_model
 
-    report = report_of(path, SizeOptions(sizes=(1, 2, 3)))
+    report = report_model(path, SizeOptions(sizes=(1, 2, 3)))
     nodes, unknown = report.nodes, [each for each in report.nodes if each.verdict.value == "unknown"]
     told = sum(each.input is not None and None not in each.input for each in nodes)
     counts = {"nodes": len(nodes), "told": told, "unknown": len(unknown), "wrong": 0, "missed": 0, "false": 0}
@@ -85,13 +85,13 @@ def compare(path, report, batch, counts, notes):
 
     What swallows the batch does not fail itself; what fails below it is told with it.
     """
-    from shapecalc.models.verdicts import OFFENCES
+    from shapecalc.models.verdicts import FAILING_VERDICTS
     from tests.models.judging import size_of
 
     found, failed = run(path, report, batch)
     nodes = [each for each in report.nodes if "/" not in each.node.path]
     failing = [each for each in nodes if each.runs.get(batch) == "fails"]
-    offends, judged = any(each.verdict in OFFENCES for each in report.nodes), batch in report.sizes
+    offends, judged = any(each.verdict in FAILING_VERDICTS for each in report.nodes), batch in report.sizes
     if judged and failed and not (failing or offends or report.stops):
         counts["missed"] += 1
         notes.append(f"N={batch}: fails, and nothing was told: {failed[:200]}")

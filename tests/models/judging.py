@@ -8,41 +8,41 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from shapecalc.core.dims import substitute
-from shapecalc.models.file import model_of
-from shapecalc.models.free_dims import InputChoice, Lane, SizeOptions, Sum
-from shapecalc.models.judge import judged_model
-from shapecalc.models.propagate import Judge
-from shapecalc.models.walk import walked
+from shapecalc.models.file import build_model
+from shapecalc.models.free_dims import DimSum, InputChoice, Lane, SizeOptions
+from shapecalc.models.judge import judge_model
+from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.walk import walk_model
 from tests.models.samples import fed, ran, up_to
 from tests.models.text import Graph
 
 
-class Telling(Judge):
+class Telling(BatchTracker):
     """A follower that keeps what it said, by the node's path."""
 
     def __init__(self):
         super().__init__()
         self.told = {}
 
-    def judge(self, visit):
-        self.told[visit.node.path] = found = self._judged(visit)
+    def judge_node(self, visit):
+        self.told[visit.node.path] = found = self._judge(visit)
         return found.outputs
 
 
-class Bare(Judge):
+class Bare(BatchTracker):
     """A follower that mends nothing, and keeps where nodes fail: the name of the first, by lane."""
 
-    noted = (*Judge.noted, "failed")
+    trial_attributes = (*BatchTracker.trial_attributes, "failed")
 
     def __init__(self):
         super().__init__()
         self.failed = {}
 
-    def judge(self, visit):
-        self.stop(visit.node, visit.problems)
+    def judge_node(self, visit):
+        self.add_failure(visit.node, visit.problems)
         return visit.outputs
 
-    def stop(self, node, failures):
+    def add_failure(self, node, failures):
         for lane, problem in enumerate(failures):
             if problem:
                 self.failed.setdefault(lane, node.name)
@@ -69,7 +69,7 @@ def with_shapes(model):
 
 def outcome_of(proto, **asked):
     """Return what comes of a model that is judged as the program does it."""
-    return judged_model(model_of(proto, Path("m.onnx"), {}), SizeOptions(**asked))
+    return judge_model(build_model(proto, Path("m.onnx"), {}), SizeOptions(**asked))
 
 
 def report_of(proto, **asked):
@@ -79,7 +79,7 @@ def report_of(proto, **asked):
 
 def judged(proto, sizes=(1, 2, 3), follower=None):
     """Return the walk of a model and its follower: the batch is axis 0 of the first input, or what is called N."""
-    model, follower = model_of(proto, Path("model.onnx"), {}), follower or Telling()
+    model, follower = build_model(proto, Path("model.onnx"), {}), follower or Telling()
     named = [tuple(each.dims) for each in model.inputs]
     if any("N" in dims for dims in named):
         taken, declared = named, None
@@ -87,14 +87,14 @@ def judged(proto, sizes=(1, 2, 3), follower=None):
         taken, declared = [("N", *named[0][1:]), *named[1:]], named[0][0]
     every = sorted({*sizes, declared or 1} - {0})
     lanes = [Lane(size, {"N": size}, True) for size in every] + [Lane(0, {"N": 0}, 0 in sizes)]
-    return walked(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), follower), follower
+    return walk_model(model, InputChoice("N", declared, tuple(taken), tuple(lanes)), follower), follower
 
 
 def size_of(dim, sizes):
     """Return the number that a told dim is at some sizes; None if it is not known."""
     if dim is None:
         return None
-    return sum(substitute(term, sizes) for term in (dim.terms if isinstance(dim, Sum) else (dim,)))
+    return sum(substitute(term, sizes) for term in (dim.terms if isinstance(dim, DimSum) else (dim,)))
 
 
 def shapes_by_name(walk, lane):

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from shapecalc.core.dims import named_dim, product
 from shapecalc.core.record import FrozenDict
 from shapecalc.models.file import Node
-from shapecalc.models.free_dims import Sum
-from shapecalc.models.propagate import Stop
-from shapecalc.models.report import Input, Judged, Report
-from shapecalc.models.verdicts import Fix, Verdict
+from shapecalc.models.free_dims import DimSum
+from shapecalc.models.propagate import UnlistedFailure
+from shapecalc.models.report import JudgedNode, ModelInput, Report
+from shapecalc.models.verdicts import BatchVerdict, NodeFix
 
 N = named_dim("N")
 
@@ -25,13 +25,13 @@ KEPT = {"batch_in": (0, "whole"), "batch_out": (0, "whole"), "blocked_by": None}
 SAID = {"value": None, "why": "", "empty": "ok", "target_from": "initializer", "version": 5}
 
 
-def judged(path, op, name, shapes, verdict=Verdict.SAFE, attributes=(), **told):
+def judged(path, op, name, shapes, verdict=BatchVerdict.SAFE, attributes=(), **told):
     """Return a judged node of an input, a target and an output."""
     shown = dict(zip(("input", "target", "output"), shapes, strict=True))
     tensors = {"tensors": ((f"in{path}", f"target{path}"), (f"out{path}",))}
-    runs = FrozenDict({size: "fails" if verdict is Verdict.ONLY and size > 1 else "ok" for size in (1, 2, 3)})
+    runs = FrozenDict({size: "fails" if verdict is BatchVerdict.ONLY and size > 1 else "ok" for size in (1, 2, 3)})
     fields = NOTHING | KEPT | SAID | tensors | told
-    return Judged(node=node(path, op, name, attributes), verdict=verdict, runs=runs, **shown, **fields)
+    return JudgedNode(node=node(path, op, name, attributes), verdict=verdict, runs=runs, **shown, **fields)
 
 
 FIRST = judged(
@@ -39,9 +39,9 @@ FIRST = judged(
     "Reshape",
     "/Reshape",
     ((N, 255, 80, 80), (1, 3, 85, 80, 80), (1, 3, 85, 80, 80)),
-    Verdict.ONLY,
+    BatchVerdict.ONLY,
     why="at N = 2 and 3: the element counts differ",
-    fixes=(Fix((0, 3, 85, 80, 80), None, "the batch stays first", "copies axis 0"),),
+    fixes=(NodeFix((0, 3, 85, 80, 80), None, "the batch stays first", "copies axis 0"),),
     batch_out=None,
 )
 TURNED = judged(
@@ -57,18 +57,18 @@ SECOND = judged(
     "Reshape",
     "/Reshape_1",
     ((N, 3, 80, 80, 85), (1, -1, 85), (1, product((19200, N)), 85)),
-    Verdict.SWALLOWS,
+    BatchVerdict.SWALLOWS,
     tensors=(("/Concat_output_0", "437"), ("r1",)),
     why="N was axis 0; now it is the slow part of axis 1, and nothing fails before /Gemm_3",
     fixes=(
-        Fix((0, -1, 85), None, "the batch stays first", "copies axis 0"),
-        Fix((-1, 19200, 85), None, "3*80*80 stays 19200", "counts it"),
+        NodeFix((0, -1, 85), None, "the batch stays first", "copies axis 0"),
+        NodeFix((-1, 19200, 85), None, "3*80*80 stays 19200", "counts it"),
     ),
     blocked_by="2",
     batch_out=(1, "major"),
 )
 LAST = judged(
-    "19", "Shape", "", ((1, product((19200, N)), 85), None, (3,)), target_from="none", value=(1, Sum((N, 1)), 85)
+    "19", "Shape", "", ((1, product((19200, N)), 85), None, (3,)), target_from="none", value=(1, DimSum((N, 1)), 85)
 )
 YOLO = Report(
     model="yolo.onnx",
@@ -79,8 +79,8 @@ YOLO = Report(
     sizes=(1, 2, 3),
     assumed=FrozenDict(),
     names=FrozenDict(),
-    inputs=(Input("images", ("N", 3, 640, 640), ("N", 3, 640, 640)),),
+    inputs=(ModelInput("images", ("N", 3, 640, 640), ("N", 3, 640, 640)),),
     nodes=(FIRST, TURNED, SECOND, LAST),
     stops=(),
 )
-STOP = Stop(node("21", "Concat", "/Concat"), "dim 0 is 1 in one input and 2 in another", "18")
+STOP = UnlistedFailure(node("21", "Concat", "/Concat"), "dim 0 is 1 in one input and 2 in another", "18")

@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
-from shapecalc.models.verdicts import Verdict
+from shapecalc.models.verdicts import BatchVerdict
 
 onnxruntime.set_default_logger_severity(4)
 
@@ -141,9 +141,9 @@ def verdict_shown(found, home=1):
     """
     others = [after is not None for batch, (_, after) in found.items() if batch != home]
     if found[home][1] is None:
-        return Verdict.FAILS
+        return BatchVerdict.FAILS
     if not all(others):
-        return Verdict.SOMETIMES if any(others) else Verdict.ONLY
+        return BatchVerdict.SOMETIMES if any(others) else BatchVerdict.ONLY
     words = set()
     for batch, (before, after) in found.items():
         if batch in (1, home):
@@ -152,7 +152,7 @@ def verdict_shown(found, home=1):
         if not here:
             return None
         if not there:
-            words.add(Verdict.SCRAMBLES)
+            words.add(BatchVerdict.SCRAMBLES)
         elif 0 in here and 0 not in there and not any(_is_kept(before, after, axis, batch) for axis in there):
-            words.add(Verdict.SWALLOWS)
-    return next((word for word in (Verdict.SCRAMBLES, Verdict.SWALLOWS) if word in words), Verdict.SAFE)
+            words.add(BatchVerdict.SWALLOWS)
+    return next((word for word in (BatchVerdict.SCRAMBLES, BatchVerdict.SWALLOWS) if word in words), BatchVerdict.SAFE)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shapecalc.core.dims import lowest_terms, named_dim, substitute
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import free_dims
-from shapecalc.models.every import every_node
-from shapecalc.models.free_dims import Lane, Namer
-from shapecalc.models.report import shape_words
+from shapecalc.models.every import describe_all_nodes
+from shapecalc.models.free_dims import DimFitter, Lane
+from shapecalc.models.report import format_shape
 from tests.models.judging import outcome_of, report_of, size_of
 from tests.models.samples import fed, ran, run
 from tests.models.text import model, rows, sections
@@ -24,7 +24,7 @@ from tests.sampling import each_row, examples
 def taken(text):
     """Return the report of a model, with the options that stand behind `with`."""
     written, _, options = text.partition("with ")
-    return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.HELD_BACK}))
+    return report_of(model(written), **eval(f"dict({options})", {"HELD_BACK": free_dims.VALIDATION_BATCHES}))
 
 
 @each_row(("text", "expected"), rows("taken"))
@@ -35,7 +35,7 @@ def test_batch_axis_table(text, expected):
         assert refused.value.problem.rule is USAGE
         return
     report = taken(text)
-    shapes = [f"{e.name}={shape_words(e.taken)}" for e in report.inputs]
+    shapes = [f"{e.name}={format_shape(e.taken)}" for e in report.inputs]
     assert " ".join([report.batch or "-", str(report.declared_batch or "-"), *shapes]) == expected
 
 
@@ -43,7 +43,7 @@ def test_batch_axis_table(text, expected):
 def test_sizes_are_tried_until_the_model_resolves(text, lines):
     report = taken(text)
     nodes = {each.node.proto.name: each for each in report.nodes}
-    words = {name: shape_words(each.output) for name, each in nodes.items()}
+    words = {name: format_shape(each.output) for name, each in nodes.items()}
 
     def holds(sizes):
         """Say whether what is told of outputs is what runs at some sizes."""
@@ -54,7 +54,13 @@ def test_sizes_are_tried_until_the_model_resolves(text, lines):
         return told == {name: found[name] for name in told} != {}
 
     for line in lines:
-        told = {"report": report, "nodes": nodes, "words": words, "HELD_BACK": free_dims.HELD_BACK, "holds": holds}
+        told = {
+            "report": report,
+            "nodes": nodes,
+            "words": words,
+            "HELD_BACK": free_dims.VALIDATION_BATCHES,
+            "holds": holds,
+        }
         assert eval(line, told), line
 
 
@@ -77,24 +83,24 @@ THREE = [Lane(n, {"N": n, "past": past, "S": new}, n < 5) for n, past, new in BA
 def test_number_is_named_by_its_value_at_each_size(names, rule, name):
     lanes = ALONE if names == "N" else THREE
     numbers = [eval(rule, None, dict(lane.sizes)) for lane in lanes if lane.batch]
-    assert str(Namer(lanes, "N").dim(tuple(numbers))) == name
+    assert str(DimFitter(lanes, "N").fit_dim(tuple(numbers))) == name
 
 
 def test_name_refuted_by_the_held_out_size_is_dropped():
     """At 1, 2 and 3 it is 4*N; the lane held back says that it is not."""
-    namer = Namer(ALONE, "N")
-    assert (str(namer.dim((4, 8, 12, 20))), namer.dim((4, 8, 12, 16))) == ("4*N", None)
+    namer = DimFitter(ALONE, "N")
+    assert (str(namer.fit_dim((4, 8, 12, 20))), namer.fit_dim((4, 8, 12, 16))) == ("4*N", None)
 
 
 def test_number_seen_once_stays_a_number():
-    namer = Namer(ALONE, "N")
-    assert namer.shape(((1, 85), None, None, None, None)) == (1, 85)
-    assert namer.shape(((1, 85), (2, 170), None, None, None)) == (None, None)
-    assert namer.shape((None,) * 5) is None
-    assert namer.shape(((1,), (2, 1), (3,), (5,), None)) is None
+    namer = DimFitter(ALONE, "N")
+    assert namer.fit_shape(((1, 85), None, None, None, None)) == (1, 85)
+    assert namer.fit_shape(((1, 85), (2, 170), None, None, None)) == (None, None)
+    assert namer.fit_shape((None,) * 5) is None
+    assert namer.fit_shape(((1,), (2, 1), (3,), (5,), None)) is None
 
 
-OF_THREE = Namer(THREE, "N")
+OF_THREE = DimFitter(THREE, "N")
 DIMS = st.builds(
     lambda factor, powers: lowest_terms(factor, 1, dict(zip(("N", "past", "S"), powers, strict=True))),
     st.integers(1, 50),
@@ -108,7 +114,7 @@ def test_name_holds_at_every_size(dim, added):
     """Whatever product or sum the numbers come from: a name that is told is right, and a product is always told."""
     terms = (dim,) if added is None else (dim, added)
     numbers = [sum(substitute(term, lane.sizes) for term in terms) for lane in THREE if lane.batch]
-    found = OF_THREE.dim(tuple(numbers))
+    found = OF_THREE.fit_dim(tuple(numbers))
     assert added is not None or found == dim
     assert found is None or numbers == [size_of(found, lane.sizes) for lane in THREE if lane.batch]
 
@@ -116,7 +122,7 @@ def test_name_holds_at_every_size(dim, added):
 def every_of(proto):
     """Return all that is told of a model."""
     found = outcome_of(proto)
-    return every_node(found.walk, found.judge)
+    return describe_all_nodes(found.walk, found.judge)
 
 
 @pytest.mark.parametrize(("text", "expected"), sections("every"))
@@ -124,7 +130,7 @@ def test_reported_sizes_run_at_other_sizes(text, expected):
     proto = model(text)
     every = every_of(proto)
     tensor = every.nodes[-1].outputs[0]
-    assert shape_words(tensor.shape) == expected[0]
+    assert format_shape(tensor.shape) == expected[0]
     assert (every.unknown + every.shapeless > 0) == ("?" in expected[0])
     for batch, height, width in [(1, 33, 40), (2, 47, 29), (3, 64, 51), (5, 70, 38)]:
         sizes = {"N": batch, "H": height, "W": width, "S": height}

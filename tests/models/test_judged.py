@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.models import file
-from shapecalc.models.file import model_of
-from shapecalc.models.judge import near
-from shapecalc.models.operators import LISTED
-from shapecalc.models.verdicts import OFFENCES, Verdict
-from shapecalc.models.write import fixed_model
+from shapecalc.models.file import build_model
+from shapecalc.models.judge import explain_named_nodes
+from shapecalc.models.operators import LISTED_OPERATORS
+from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict
+from shapecalc.models.write import fix_model
 from tests.models.chains import STEPS, chains, mixed
 from tests.models.judging import Bare, held_against_runtime, judged, outcome_of, shapes_by_name
 from tests.models.samples import are_apart, bits_of, dims_of, freed, ran, session, verdict_shown
@@ -65,7 +65,7 @@ def test_reshape_verdicts_and_fixes_match_the_runtime(sizes, axis, target):
         if fix.target is not None:
             mended = reshape(shape, fix.target)
             after = judged(mended)[1].told["0"]
-            assert (after.verdict, by_runtime(mended)) == (Verdict.SAFE, Verdict.SAFE)
+            assert (after.verdict, by_runtime(mended)) == (BatchVerdict.SAFE, BatchVerdict.SAFE)
             assert after.outputs[0] == told.outputs[0]
 
 
@@ -97,9 +97,9 @@ def told_of(proto, asked):
     outcome = outcome_of(proto)
     report = outcome.report("m.onnx")
     told = {each.node.proto.name: f"{'' if each.silent else 'fails: '}{each.why}" for each in report.stops}
-    for each in near(outcome, report, [each.node.path for each in report.nodes]).nodes:
+    for each in explain_named_nodes(outcome, report, [each.node.path for each in report.nodes]).nodes:
         name, below = each.node.proto.name, f" below {each.blocked_by}:" if each.blocked_by else ""
-        if each.verdict is not Verdict.SAFE or name in asked:
+        if each.verdict is not BatchVerdict.SAFE or name in asked:
             told[name] = f"{each.verdict.value}{below} {each.why}"
     return told
 
@@ -120,7 +120,7 @@ def test_report_matches_what_happens_to_samples(text, lines):
         for batch, mark in zip(SIZES, marks, strict=False):
             assert mark is None or are_apart(bits_of(proto, batch)[name], mark.axis, mark.inner, batch)
     elif not follower.stops:
-        assert runs_apart(fixed_model(walk, follower, {}).proto)
+        assert runs_apart(fix_model(walk, follower, {}).proto)
     if [said.split()[0] for said in told.values()] == ["swallows"] and len(proto.graph.node) < 4:
         _, failing = ran(freed(proto), {"x": np.ones((2, *dims_of(proto.graph.input[0])[1:]), np.float32)})
         before = next(iter(told.values())).partition(" before ")[2]
@@ -136,7 +136,7 @@ def test_propagation_matches_the_runtime(text, lines):
         number = walk.model.names.index(name)
         if said.startswith("? "):
             unknown.add(name)
-            assert walk.whys[number] == said[2:]
+            assert walk.unknown_reasons[number] == said[2:]
         else:
             told = [shapes_by_name(walk, lane)[name] for lane in range(3)]
             assert [",".join(map(str, each)) if each else "-" for each in told] == said.split()
@@ -148,7 +148,7 @@ def test_functions_are_inlined():
     made = model(
         "x = (N,4); function Flat a = {b = Flatten a axis=@axis}; y = own.Flat x axis=1; z = own.Flat y axis=0"
     )
-    nodes = model_of(made, Path("m.onnx"), {}).graph.nodes
+    nodes = build_model(made, Path("m.onnx"), {}).graph.nodes
     assert [node.bodies[0].nodes[0].path for node in nodes] == ["0/@Flat/0", "1/@Flat/0"]
 
 
@@ -161,15 +161,15 @@ def test_functions_are_inlined():
 )
 def test_recursive_functions_are_refused(text, why):
     with pytest.raises(ValueError, match=why):
-        model_of(model(text), Path("m.onnx"), {})
+        build_model(model(text), Path("m.onnx"), {})
 
 
 def test_functions_that_expand_too_much_stay_calls(monkeypatch):
-    monkeypatch.setattr(file, "MOST_CALLED", 40)
+    monkeypatch.setattr(file, "MAX_EXPANDED_NODES", 40)
     twice = [f"function F{n} a = {{m = own.F{under} a; b = own.F{under} m}}" for under, n in pairwise(range(30))]
     text = "\n".join(["x = (N,4); function F0 a = {b = Relu a}", *twice, "y = own.F29 x"])
     walk, _ = judged(model(text))
-    assert "custom operator" in walk.whys[walk.model.graph.outputs[0]]
+    assert "custom operator" in walk.unknown_reasons[walk.model.graph.outputs[0]]
 
 
 SIZES = (1, 2, 3)
@@ -190,11 +190,11 @@ def test_chain_node_verdicts_match_the_runtime(chain):
     bits = {batch: bits_of(chain.model(), batch) for batch in SIZES}
     for at, node in enumerate(chain.model().graph.node):
         said = follower.told.get(str(at))
-        if node.op_type not in LISTED or node.op_type == "Shape" or said.verdict is Verdict.UNKNOWN:
+        if node.op_type not in LISTED_OPERATORS or node.op_type == "Shape" or said.verdict is BatchVerdict.UNKNOWN:
             continue
         shown = verdict_shown({size: (each[node.input[0]], each.get(node.output[0])) for size, each in bits.items()})
         assert shown is None or said.verdict is shown, (at, said.why)
-        if said.verdict in OFFENCES:
+        if said.verdict in FAILING_VERDICTS:
             target = said.fixes[0].target if said.fixes else None
             if target is None or node.op_type != "Reshape" or not node.input[1].endswith(".1"):
                 return

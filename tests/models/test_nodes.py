@@ -12,12 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from shapecalc.models.answers import Inference
-from shapecalc.models.batch_axis import BatchAxis, Lost, NodeAtSize, batch_place, mark_of, positions, regrouped
-from shapecalc.models.file import model_of
-from shapecalc.models.operators import LISTED, OPERATORS, Inferred, Operator
-from shapecalc.models.propagate import mark_after
-from shapecalc.models.walk import OtherNodes
+from shapecalc.models.answers import ShapeInference
+from shapecalc.models.batch_axis import (
+    BatchAxis,
+    LostBatch,
+    NodeInLane,
+    infer_mark,
+    locate_batch,
+    reshape_batch_axis,
+    samples_at_positions,
+)
+from shapecalc.models.file import build_model
+from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShape, OperatorSpec
+from shapecalc.models.propagate import output_mark
+from shapecalc.models.walk import UnlistedNodeVisitor
 from tests.models.judging import held_against_runtime, judged
 from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session
 from tests.models.text import model, rows
@@ -30,18 +38,18 @@ BATCHES = (2, 3)
 def test_routed_operators_have_shapes(domain):
     """ONNX infers those of which it has a schema."""
     for op, row in OPERATORS[domain].items():
-        assert isinstance(row, Operator)
-        assert not (row.route and row.move), op
-        if isinstance(row.shape, Inferred) and (row.route or row.move):
-            own = (row.like, "") if row.like else (op, domain)
+        assert isinstance(row, OperatorSpec)
+        assert not (row.axis_rule and row.mark_rule), op
+        if isinstance(row.shape_rule, InferredShape) and (row.axis_rule or row.mark_rule):
+            own = (row.onnx_equivalent, "") if row.onnx_equivalent else (op, domain)
             assert onnx.defs.get_schema(*own).has_type_and_shape_inference_function, op
-        if isinstance(row.shape, Inferred) and row.shape.hands_on:
+        if isinstance(row.shape_rule, InferredShape) and row.shape_rule.copies_dims:
             assert onnx.defs.has(op, domain=domain), op
 
 
 def at_size(proto, batch, outputs):
     """Return the only node of a model as it is at a batch size."""
-    node = model_of(proto, Path("m.onnx"), {}).graph.nodes[0]
+    node = build_model(proto, Path("m.onnx"), {}).graph.nodes[0]
     inputs = {each.name: dims_of(each) for each in proto.graph.input}
     held = {each.name: numpy_helper.to_array(each) for each in proto.graph.initializer}
     names, axes = proto.graph.node[0].input, batch_axes(proto)
@@ -52,7 +60,7 @@ def at_size(proto, batch, outputs):
     absent = [at for at, name in enumerate(names) if not name]
     marks = [None if axis is None else BatchAxis(axis, 1) for axis in marks]
     row = node.op, node.domain, node.opset, node.attributes
-    return NodeAtSize(*row, batch, marks, shapes, outputs, known.get, absent)
+    return NodeInLane(*row, batch, marks, shapes, outputs, known.get, absent)
 
 
 @each_row(("text", "place"), rows("routes"))
@@ -64,11 +72,11 @@ def test_batch_mark_matches_the_samples(text, place):
         found = changes(session(proto), fed(proto, N=batch), batch_axes(proto), batch)
         node = at_size(proto, batch, [each.shape for each in found])
         for to, reached in enumerate(found):
-            mark = mark_after(node, to)
-            if proto.graph.node[0].op_type not in LISTED and not follower.stops:
+            mark = output_mark(node, to)
+            if proto.graph.node[0].op_type not in LISTED_OPERATORS and not follower.stops:
                 assert follower.marks(walk.model.graph.outputs[to])[lane] == mark
             if place == "lost":
-                assert isinstance(mark, Lost)
+                assert isinstance(mark, LostBatch)
             else:
                 assert mark == BatchAxis(*map(int, place.split(",")))
                 assert are_apart(reached, mark.axis, mark.inner, batch)
@@ -78,7 +86,7 @@ def test_unknown_axes_are_not_omitted_axes():
     proto = model("y = Slice (N,4) [0] [1] [0]")
     node = at_size(proto, 2, [(1, 4)])
     node.inputs[3], node.elements = None, {1: np.array([0]), 2: np.array([1])}.get
-    assert isinstance(mark_after(node), Lost)
+    assert isinstance(output_mark(node), LostBatch)
 
 
 @each_row("text", [row[0] for row in rows("sizes")])
@@ -96,7 +104,7 @@ def test_pads_of_wrong_length_give_no_shape(text):
 def test_inference_once_equals_inference_per_size(text, monkeypatch):
     once, told_once = judged(model(text))
     with monkeypatch.context() as changed:
-        changed.setattr(Inference, "in_all", lambda *_: None)
+        changed.setattr(ShapeInference, "infer_all_lanes", lambda *_: None)
         each, told_each = judged(model(text))
     assert (once.shapes, once.dtypes) == (each.shapes, each.dtypes)
     assert [stop.why for stop in told_once.stops] == [stop.why for stop in told_each.stops]
@@ -104,9 +112,11 @@ def test_inference_once_equals_inference_per_size(text, monkeypatch):
 
 def test_onnx_inference_runs_once_if_the_batch_continues(monkeypatch):
     asked = []
-    infer = Inference.outputs
-    monkeypatch.setattr(Inference, "outputs", lambda self, *given: asked.append(given[0].op) or infer(self, *given))
-    monkeypatch.setattr(OtherNodes, "_in_each", lambda *_: pytest.fail("each size is asked about"))
+    infer = ShapeInference.infer_lane
+    monkeypatch.setattr(
+        ShapeInference, "infer_lane", lambda self, *given: asked.append(given[0].op) or infer(self, *given)
+    )
+    monkeypatch.setattr(UnlistedNodeVisitor, "_infer_each_lane", lambda *_: pytest.fail("each size is asked about"))
     judged(model("y = MatMul (N,4) zeros(4,5)"))
     assert asked == ["MatMul"]
 
@@ -136,7 +146,7 @@ def marked_shapes(draw):
 
 def samples_of(shape, mark, batch):
     """Return for each element one bit: that of its sample."""
-    own = 1 << positions(mark, shape[mark.axis], batch)
+    own = 1 << samples_at_positions(mark, shape[mark.axis], batch)
     return np.broadcast_to(own.reshape([-1 if axis == mark.axis else 1 for axis in range(len(shape))]), shape)
 
 
@@ -144,8 +154,8 @@ def samples_of(shape, mark, batch):
 def test_reshape_separates_samples_by_element_count(drawn):
     batch, before, mark, after = drawn
     bits = samples_of(before, mark, batch).reshape(after)
-    found = regrouped(mark, before, after, batch)
-    held = batch_place(found, after, batch)
+    found = reshape_batch_axis(mark, before, after, batch)
+    held = locate_batch(found, after, batch)
     assert separating_axes(bits, batch) == ([] if held is None else [held[0]])
     if isinstance(found, BatchAxis):
         assert np.array_equal(samples_of(after, found, batch), bits)
@@ -155,21 +165,21 @@ def test_reshape_separates_samples_by_element_count(drawn):
 def test_axis_mark_is_derived_from_positions(drawn, data):
     batch, shape, mark, _ = drawn
     size = shape[mark.axis]
-    samples = positions(mark, size, batch)
-    found = mark_of(mark.axis, samples, batch)
+    samples = samples_at_positions(mark, size, batch)
+    found = infer_mark(mark.axis, samples, batch)
     assert found == mark
     moved = np.roll(samples, data.draw(st.integers(1, size)))
-    changed = mark_of(mark.axis, moved, batch)
+    changed = infer_mark(mark.axis, moved, batch)
     assert (changed == mark) == np.array_equal(moved, samples)
 
 
 def test_concat_joins_parts_with_equal_sample_layout():
     def joined(*marks_and_sizes):
         marks, sizes = zip(*marks_and_sizes, strict=True)
-        return mark_after(
-            NodeAtSize("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
+        return output_mark(
+            NodeInLane("Concat", "", 18, {"axis": 0}, 2, marks, [(size,) for size in sizes], [(sum(sizes),)], {}.get)
         )
 
     assert joined((BatchAxis(0, 2), 4), (BatchAxis(0, 2), 8)) == BatchAxis(0, 2)
     assert joined((BatchAxis(0, 2), 4), (None, 4)) == BatchAxis(0, 2)
-    assert isinstance(joined((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), Lost)
+    assert isinstance(joined((BatchAxis(0, 2), 4), (BatchAxis(0, 1), 4)), LostBatch)

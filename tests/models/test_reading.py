@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 
-from shapecalc.cli.model_report import every_lines, lint_lines, node_lines, report_object, table_lines
+from shapecalc.cli.model_report import all_node_lines, lint_lines, node_lines, report_json, table_lines
 from shapecalc.core.problem import FILE, ShapeError
 from shapecalc.core.record import replace
-from shapecalc.models.every import every_node
-from shapecalc.models.file import LARGE, model_of, read_model, with_payloads, without_payloads
-from shapecalc.models.judge import judged_model, near
-from shapecalc.models.operators import CONTRIBUTED, OWN
-from shapecalc.models.verdicts import Verdict
-from shapecalc.models.write import fixed_model
+from shapecalc.models.every import describe_all_nodes
+from shapecalc.models.file import MAX_COPIED_BYTES, build_model, read_model, restore_payloads, strip_payloads
+from shapecalc.models.judge import explain_named_nodes, judge_model
+from shapecalc.models.operators import CONTRIB_OPERATORS, ONNX_OPERATORS
+from shapecalc.models.verdicts import BatchVerdict
+from shapecalc.models.write import fix_model
 from tests.models.judging import report_of
 from tests.models.text import model, rows
 from tests.sampling import each_row, examples, some_and_rest
 
-BIG = np.arange(LARGE, dtype=np.float32)
+BIG = np.arange(MAX_COPIED_BYTES, dtype=np.float32)
 
 
 def loaded(held=BIG):
@@ -50,28 +50,28 @@ def loaded(held=BIG):
 
 def test_model_large_initializers_are_stripped_and_restored():
     for data, count in ((loaded().SerializeToString(), 8), (model("x = (N,3)").SerializeToString(), 0)):
-        message, payloads = without_payloads(data)
+        message, payloads = strip_payloads(data)
         assert (len(payloads), len(message) < 2000) == (count, True)
-        assert b"".join(with_payloads(message, payloads, data)) == data
+        assert b"".join(restore_payloads(message, payloads, data)) == data
 
 
 def test_model_payloads_are_restored_after_changes():
     data = loaded().SerializeToString()
-    message, payloads = without_payloads(data)
+    message, payloads = strip_payloads(data)
     changed, wanted = onnx.ModelProto.FromString(message), loaded()
     for each in (changed, wanted):
         each.graph.node.insert(0, helper.make_node("Neg", ["x"], ["n"], name="new" * 100))
         each.graph.initializer.insert(0, numpy_helper.from_array(np.arange(3), "target"))
-    made = onnx.ModelProto.FromString(b"".join(with_payloads(changed.SerializeToString(), payloads, data)))
+    made = onnx.ModelProto.FromString(b"".join(restore_payloads(changed.SerializeToString(), payloads, data)))
     assert made == wanted
 
 
 def test_model_foreign_markers_are_kept():
     data = loaded().SerializeToString()
-    message, _ = without_payloads(data)
-    again, payloads = without_payloads(message)
+    message, _ = strip_payloads(data)
+    again, payloads = strip_payloads(message)
     assert (again, payloads) == (message, {})
-    assert b"".join(with_payloads(message, without_payloads(data)[1], data)) == message
+    assert b"".join(restore_payloads(message, strip_payloads(data)[1], data)) == message
 
 
 MESSAGES = [loaded(held).SerializeToString() for held in (BIG, BIG[:4])]
@@ -86,13 +86,13 @@ def test_model_truncated_or_changed_is_refused_or_read(data):
         message[data.draw(st.integers(0, len(message) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(message[: data.draw(st.integers(0, len(message)))])
     try:
-        kept, payloads = without_payloads(cut)
+        kept, payloads = strip_payloads(cut)
     except ValueError as error:
         assert "\n" not in str(error)
         with pytest.raises(DecodeError):
             onnx.ModelProto.FromString(cut)
     else:
-        assert b"".join(with_payloads(kept, payloads, cut)) == cut
+        assert b"".join(restore_payloads(kept, payloads, cut)) == cut
 
 
 def deep(levels):
@@ -150,7 +150,7 @@ GREEDY = [row[0] for row in rows("greedy")]
 def test_model_excessive_sizes_are_judged_or_unknown(text):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = report_of(model(text))
-    assert all(isinstance(each.verdict, Verdict) for each in report.nodes)
+    assert all(isinstance(each.verdict, BatchVerdict) for each in report.nodes)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWN
 
 
@@ -167,7 +167,10 @@ def test_model_name_with_invalid_utf_8_is_refused(name, tmp_path):
     assert read_model(path).outputs
 
 
-OPS = [*sorted({*OWN, *CONTRIBUTED, "SequenceMap"}), *["If", "Loop", "Scan", "Reshape", "Transpose"] * 8]
+OPS = [
+    *sorted({*ONNX_OPERATORS, *CONTRIB_OPERATORS, "SequenceMap"}),
+    *["If", "Loop", "Scan", "Reshape", "Transpose"] * 8,
+]
 WORDS = """
     axis axes perm shape keepdims pads to value num_outputs group strides kernel_shape mode blocksize start end
     allowzero num_scan_inputs scan_input_axes scan_output_axes starts ends split transA equation batch_dims value_int
@@ -234,20 +237,20 @@ def _attribute(random, depth):
 def read_whole(proto):
     """Judge a model, show it in every way, and mend it; return the report, or why it is refused."""
     try:
-        outcome = judged_model(model_of(proto, Path("m.onnx"), {}))
+        outcome = judge_model(build_model(proto, Path("m.onnx"), {}))
     except ValueError as error:
         return str(error)
-    every = every_node(outcome.walk, outcome.judge)
-    report = replace(near(outcome, outcome.report("m.onnx"), ["n", "0", "1"]), every=every)
+    every = describe_all_nodes(outcome.walk, outcome.tracker)
+    report = replace(explain_named_nodes(outcome, outcome.build_report("m.onnx"), ["n", "0", "1"]), all_nodes=every)
     lines = [
         *table_lines(report, report.nodes),
-        *every_lines(report, every.nodes),
+        *all_node_lines(report, every.nodes),
         *lint_lines(report, report.nodes, report.stops, strict=True, github=False),
         *[line for judged in report.nodes for line in node_lines(report, judged)],
     ]
     assert all(line.isprintable() for line in lines)
-    assert json.loads(json.dumps(report_object(report, report.nodes, every.nodes)))["model"] == "m.onnx"
-    fixed_model(outcome.walk, outcome.judge, {})
+    assert json.loads(json.dumps(report_json(report, report.nodes, every.nodes)))["model"] == "m.onnx"
+    fix_model(outcome.walk, outcome.tracker, {})
     return report
 
 
@@ -289,7 +292,7 @@ def refusal_of(data, path):
     """Return why a file that holds these bytes is refused; None if it is judged."""
     path.write_bytes(data)
     try:
-        judged_model(read_model(path)).report("m.onnx")
+        judge_model(read_model(path)).build_report("m.onnx")
     except ShapeError as error:
         assert "\n" not in error.problem.message
         return error.problem.message

@@ -9,21 +9,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from shapecalc.cli.model_report import fixed_lines, report_object, table_lines
+from shapecalc.cli.model_report import fix_report_lines, report_json, table_lines
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import prove
 from shapecalc.models.file import read_model
 from shapecalc.models.free_dims import SizeOptions
-from shapecalc.models.judge import judged_model
-from shapecalc.models.verdicts import Fix
-from shapecalc.models.write import written
+from shapecalc.models.judge import judge_model
+from shapecalc.models.verdicts import NodeFix
+from shapecalc.models.write import write_fixed_model
 from tests.models.chains import STEPS, chains, comma
 from tests.models.judging import with_shapes
 from tests.models.samples import dims_of, fed, run, session
 from tests.models.text import model, sections
 from tests.transcripts import is_seen
 
-pytestmark = pytest.mark.sessions(4)
+pytestmark = pytest.mark.max_sessions(4)
 SECTIONS = sections("mended")
 DETECTOR = SECTIONS[0].values[0]
 
@@ -33,8 +33,10 @@ def mend(proto, tmp_path, **options):
     source, target = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     if proto is not None:
         source.write_bytes(proto if isinstance(proto, bytes) else proto.SerializeToString())
-    outcome = judged_model(read_model(source), SizeOptions(**options.pop("asked", {})))
-    return written(outcome, outcome.report("model.onnx"), target, options.pop("chosen", {}), **options), target
+    outcome = judge_model(read_model(source), SizeOptions(**options.pop("asked", {})))
+    return write_fixed_model(
+        outcome, outcome.build_report("model.onnx"), target, options.pop("chosen", {}), **options
+    ), target
 
 
 def declaring(batch):
@@ -75,7 +77,7 @@ def told_of(report, target):
 def test_fixed_models_are_right(text, lines, tmp_path):
     text, _, options = text.partition("with ")
     options = {"chosen": {}, "asked": {}} | eval(f"dict({options})")
-    chosen = {path: Fix(target, None, "", "") for path, target in options["chosen"].items()}
+    chosen = {path: NodeFix(target, None, "", "") for path, target in options["chosen"].items()}
     proto, asked = with_shapes(model(text)), options["asked"]
     is_proved = any(line.split()[0] in ("proved", "unproved", "refuted") for line in lines)
     if lines[0].startswith("refused"):
@@ -102,9 +104,9 @@ def test_declared_batch_of_one_is_freed_and_reported(tmp_path):
     report, target = mend(declaring(1), tmp_path, prove=False)
     said = table_lines(report, report.nodes)[-1]
     assert said.startswith("The file declares N = 1, and --fix frees it.   Next: shapecalc model ")
-    assert fixed_lines(report, report.fixed)[0] == "mended  input x  1,2,3 to N,2,3"
+    assert fix_report_lines(report, report.fixed)[0] == "mended  input x  1,2,3 to N,2,3"
     freed = [{"name": "x", "declared": [1, 2, 3], "taken": ["N", 2, 3]}]
-    assert report_object(report, ())["fixed"]["freed"] == freed
+    assert report_json(report, ())["fixed"]["freed"] == freed
     assert_right(declaring(1), target, (1, 2, 3))
     report, _ = mend(declaring("N"), tmp_path, prove=False, force=True)
     assert table_lines(report, report.nodes)[-1] == "No listed node breaks at another N."
@@ -154,9 +156,9 @@ def test_fix_copies_large_payloads_and_keeps_external_data(tmp_path):
     report, beside = mend(None, apart)
     assert report.fixed.proved
     assert_right(within, beside, (1, 100))
-    outcome = judged_model(read_model(apart / "model.onnx"))
+    outcome = judge_model(read_model(apart / "model.onnx"))
     with pytest.raises(ShapeError, match=r"weights\.bin"):
-        written(outcome, outcome.report("model.onnx"), tmp_path / "elsewhere.onnx", {})
+        write_fixed_model(outcome, outcome.build_report("model.onnx"), tmp_path / "elsewhere.onnx", {})
     assert not (tmp_path / "elsewhere.onnx").exists()
 
 
@@ -164,15 +166,15 @@ def test_fix_never_overwrites_its_input(tmp_path):
     source, data = tmp_path / "model.onnx", declaring(1).SerializeToString()
     source.write_bytes(data)
     (tmp_path / "link.onnx").symlink_to(source)
-    outcome = judged_model(read_model(source))
+    outcome = judge_model(read_model(source))
     for target in (source, tmp_path / "link.onnx"):
         with pytest.raises(ShapeError, match="the model itself"):
-            written(outcome, outcome.report("model.onnx"), target, {}, force=True)
+            write_fixed_model(outcome, outcome.build_report("model.onnx"), target, {}, force=True)
     assert source.read_bytes() == data
 
 
 def test_proof_timeout_is_unproved(tmp_path, monkeypatch):
-    monkeypatch.setattr(prove, "SECONDS", 0.01)
+    monkeypatch.setattr(prove, "TIMEOUT_SECONDS", 0.01)
     report, target = mend(declaring(1), tmp_path)
     assert (report.fixed.proved, report.fixed.why) == (None, "it takes longer than 0.01 seconds")
     assert target.exists()
@@ -186,7 +188,7 @@ def test_proof_skips_models_of_two_gibibytes(size, why, tmp_path):
             file.truncate(length)
     for source, mended in ((small, large), (large, small)):
         with mended.open("rb") as file:
-            assert prove.proof_of(source, "nobody asked", file).why == why
+            assert prove.prove_model(source, "nobody asked", file).why == why
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -199,8 +201,8 @@ def test_static_export_inputs_are_all_freed(tmp_path, text, _, batch):
     assert (fixed.proved, fixed.left) == (True, ()), fixed.why
     assert [each.name for each in fixed.stays] == ["factor"] * ("factor" in inputs and batch == 1)
     if fixed.stays:
-        assert "stays   input factor  1; --set factor=N frees it" in fixed_lines(report, fixed)
-        assert report_object(report, ())["fixed"]["stays"] == [{"name": "factor", "declared": [1], "taken": [1]}]
+        assert "stays   input factor  1; --set factor=N frees it" in fix_report_lines(report, fixed)
+        assert report_json(report, ())["fixed"]["stays"] == [{"name": "factor", "declared": [1], "taken": [1]}]
     freed = [each.name for each in fixed.freed]
     assert freed == [name for name in inputs if name != "factor"]
     mended, random = onnx.load(target), np.random.default_rng(6)
@@ -224,14 +226,14 @@ def test_proof_integer_inputs_are_zeros_and_ones(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(model("x = int64(N,64); y = Cast x to=1"), path)
     task = {"model": str(path), "declared": 1, "other": 3, "inputs": {"x": [None, 64]}}
-    drawn = prove.Comparison(task, path.read_bytes()).samples["x"]
+    drawn = prove.ModelComparison(task, path.read_bytes()).samples["x"]
     assert (drawn.shape, {*drawn[:, 8:].ravel().tolist()}) == ((3, 64), {0, 1})
 
 
 def test_proof_masks_of_two_samples_differ():
     for axis, shape in ((0, (5, 6)), (1, (6, 5)), (0, (3, 1, 2, 2)), (0, (2,))):
         dims = [None if at == axis else size for at, size in enumerate(shape)]
-        bits = prove._told_apart(np.zeros(shape, np.int64), dims)
+        bits = prove._tag_samples(np.zeros(shape, np.int64), dims)
         assert len({sample.tobytes() for sample in np.moveaxis(bits, axis, 0)}) == shape[axis]
         assert {*bits.ravel().tolist()} == {0, 1}
 

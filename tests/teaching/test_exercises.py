@@ -8,26 +8,26 @@ from re import findall
 import pytest
 
 from shapecalc.core.answers import moves_of
-from shapecalc.core.layout import position
+from shapecalc.core.layout import input_index
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
 from shapecalc.teaching import ALL, BUILD, FORMATS, TOPICS
 from shapecalc.teaching.exercises import (
-    GAPS,
+    DIFFICULTIES,
+    FORMATTERS,
     KINDS,
-    LEVELS,
-    WRITERS,
+    REVIEW_INTERVALS,
     Drill,
-    exercise,
-    exercises,
+    draw_exercise,
+    draw_exercises,
     judge_exercise,
-    kinds_of,
-    puzzles,
+    kinds_of_topics,
+    load_puzzles,
 )
-from shapecalc.teaching.judging import answer_line, prediction_text, right_prediction, rungs
-from shapecalc.teaching.lessons import gives_away
-from shapecalc.view.pictures import asked_picture
+from shapecalc.teaching.judging import answer_line, correct_prediction, graded_hints, prediction_text
+from shapecalc.teaching.lessons import reveals_answer
+from shapecalc.view.pictures import draw_request
 from tests.sampling import each_row, some_and_rest
 from tests.tui.tables import table
 
@@ -54,9 +54,9 @@ def rules_in(answer):
 @each_kind
 @pytest.mark.parametrize("seeds", some_and_rest(SEEDS, 5))
 def test_exercise_rule_acts_in_every_draw(kind, seeds):
-    for level in range(1, len(LEVELS) + 1):
+    for level in range(1, len(DIFFICULTIES) + 1):
         for seed in seeds:
-            asked = exercise(kind, level, seed)
+            asked = draw_exercise(kind, level, seed)
             answer = answer_line(asked.task.question)
             assert kind.rule in rules_in(answer), asked.task.question
             assert answer.problem is None or answer.problem.rule == kind.rule, asked.task.question
@@ -64,8 +64,8 @@ def test_exercise_rule_acts_in_every_draw(kind, seeds):
 
 @pytest.mark.parametrize("topic", OF_TOPICS)
 def test_exercise_topics_have_exactly_their_rules(topic):
-    assert {kind.rule for kind in kinds_of(topic)} == OF_TOPICS[topic]
-    asked = exercises(topic, "x", 3 * len(kinds_of(topic)))
+    assert {kind.rule for kind in kinds_of_topics(topic)} == OF_TOPICS[topic]
+    asked = draw_exercises(topic, "x", 3 * len(kinds_of_topics(topic)))
     assert {each.kind.rule for each in asked} == OF_TOPICS[topic]
 
 
@@ -75,47 +75,49 @@ def test_exercise_rules_are_explained_by_why():
 
 
 def test_exercise_topic_all_has_every_kind_easiest_first():
-    assert {*kinds_of(ALL)} == {*KINDS.values()}
+    assert {*kinds_of_topics(ALL)} == {*KINDS.values()}
     for topic in TOPICS:
-        levels = [kind.since for kind in kinds_of(topic)]
+        levels = [kind.first_level for kind in kinds_of_topics(topic)]
         assert levels == sorted(levels)
         assert levels[0] == 1
 
 
 def test_exercise_unknown_topic_lists_known_ones():
     with pytest.raises(ShapeError, match="there is no topic 'zeros' \\(did you mean zero\\?\\)"):
-        kinds_of("zeros")
+        kinds_of_topics("zeros")
 
 
 def test_drill_help_names_topics_and_formats():
     assert (*dict.fromkeys(kind.topic for kind in KINDS.values()), BUILD, ALL) == TOPICS
-    assert tuple(WRITERS) == FORMATS
+    assert tuple(FORMATTERS) == FORMATS
 
 
 def test_exercise_levels_rise():
-    assert [(level.rank, level.most) for level in LEVELS] == sorted((level.rank, level.most) for level in LEVELS)
+    assert [(level.rank, level.largest_dim) for level in DIFFICULTIES] == sorted(
+        (level.rank, level.largest_dim) for level in DIFFICULTIES
+    )
     means = [
-        sum(prod(answer_line(exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
-        for level in range(1, len(LEVELS) + 1)
+        sum(prod(answer_line(draw_exercise(KINDS["swapped"], level, seed).task.question).input) for seed in SEEDS)
+        for level in range(1, len(DIFFICULTIES) + 1)
     ]
     assert means == sorted(means)
 
 
 @each_kind
 def test_exercise_seed_is_reproducible(kind):
-    drawn = [exercise(kind, 5, seed).task.question for seed in SEEDS]
-    assert drawn == [exercise(kind, 5, seed).task.question for seed in SEEDS]
+    drawn = [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
+    assert drawn == [draw_exercise(kind, 5, seed).task.question for seed in SEEDS]
     assert len({*drawn}) > len(SEEDS) // 4
 
 
 @each_kind
 def test_exercise_hints_do_not_reveal_the_answer(kind):
     for seed in SEEDS[:8]:
-        task = exercise(kind, 3, seed).task
-        right = prediction_text(right_prediction(task))
-        helps, picture = rungs(task, answer_line(task.question)), asked_picture(answer_line(task.question)).plain
+        task = draw_exercise(kind, 3, seed).task
+        right = prediction_text(correct_prediction(task))
+        helps, picture = graded_hints(task, answer_line(task.question)), draw_request(answer_line(task.question)).plain
         assert len(helps) == 3, "their number alone would say that it is refused"
-        assert [said for said in helps if gives_away(said, right) or "refused" in said] == []
+        assert [said for said in helps if reveals_answer(said, right) or "refused" in said] == []
         assert "_" in picture
         assert not {*"✗?"} & {*picture}
 
@@ -123,8 +125,8 @@ def test_exercise_hints_do_not_reveal_the_answer(kind):
 @each_kind
 def test_exercise_judges_right_and_wrong_answers(kind):
     for seed in SEEDS[:8]:
-        asked = exercise(kind, 2, seed)
-        right = prediction_text(right_prediction(asked.task))
+        asked = draw_exercise(kind, 2, seed)
+        right = prediction_text(correct_prediction(asked.task))
         assert judge_exercise(asked, f" {right} ").right
         for typed in ("", "7,7,7", "error" if right != "error" else "2", "2,,"):
             found = judge_exercise(asked, typed)
@@ -133,7 +135,7 @@ def test_exercise_judges_right_and_wrong_answers(kind):
             assert found.said.endswith("]")
 
 
-PUZZLES = {each.builds: exercise(each, 1, "x") for each in puzzles()}
+PUZZLES = {each.puzzle: draw_exercise(each, 1, "x") for each in load_puzzles()}
 
 
 @each_row("asked", PUZZLES.values())
@@ -143,9 +145,9 @@ def test_puzzle_solution_has_at_most_three_ops(asked):
     for typed in (solution, solution.partition("|")[2]):
         assert judge_exercise(asked, typed).right
     if listed := findall(r"\d+", asked.task.builds.partition(" give")[2]):
-        assert [position(moves_of(answer), place) for place in range(len(listed))] == [*map(int, listed)]
+        assert [input_index(moves_of(answer), place) for place in range(len(listed))] == [*map(int, listed)]
     assert not judge_exercise(asked, "reshape -1 | flip 0").right
-    assert solution.partition("|")[2] not in " ".join([asked.task.shown, *rungs(asked.task, answer)])
+    assert solution.partition("|")[2] not in " ".join([asked.task.shown, *graded_hints(asked.task, answer)])
 
 
 @each_row(("words", "typed", "said"), table("built", "teaching"))
@@ -155,9 +157,9 @@ def test_puzzle_accepts_any_right_chain(words, typed, said):
 
 
 def test_puzzles_follow_each_other_apart_from_predictions():
-    assert [each.task.builds for each in exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
+    assert [each.task.puzzle for each in draw_exercises(BUILD, "x", len(PUZZLES))] == [*PUZZLES]
     assert len(PUZZLES) == 30
-    assert not {each.topic for each in kinds_of(ALL)} & {BUILD}
+    assert not {each.topic for each in kinds_of_topics(ALL)} & {BUILD}
 
 
 def questions(drill, count, right):
@@ -170,13 +172,13 @@ def questions(drill, count, right):
 
 def test_worksheets_of_one_seed_are_equal():
     one, other = (questions(Drill("perm", "monday", boxes), 30, lambda *_: True) for boxes in ({}, {}))
-    assert one == other == [*exercises("perm", "monday", 30)]
+    assert one == other == [*draw_exercises("perm", "monday", 30)]
     assert one != questions(Drill("perm", "tuesday"), 30, lambda *_: True)
 
 
 @pytest.mark.parametrize(("topics", "of"), [(ALL, [*OF_TOPICS]), ("perm, zero", ["zero", "perm"])])
 def test_exercise_topics_take_turns(topics, of):
-    assert [each.kind.topic for each in exercises(topics, "x", 2 * len(of) + 1)] == [*of, *of, of[0]]
+    assert [each.kind.topic for each in draw_exercises(topics, "x", 2 * len(of) + 1)] == [*of, *of, of[0]]
 
 
 def test_exercise_draw_is_independent_of_other_misses():
@@ -194,7 +196,7 @@ def test_exercise_missed_kind_returns_sooner():
         asked = questions(Drill("all", "x"), 20, lambda number, _: number > 0 or right)
         return next(number for number, each in enumerate(asked[1:], 1) if each.kind == asked[0].kind)
 
-    assert (gap(right=False), gap(right=True)) == (GAPS[0], GAPS[1])
+    assert (gap(right=False), gap(right=True)) == (REVIEW_INTERVALS[0], REVIEW_INTERVALS[1])
 
 
 def test_exercise_kinds_missed_last_time_come_first():

@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.teaching.lessons import LARGEST, faults_in, judge, own_lessons, read_lesson_file
+from shapecalc.teaching.lessons import (
+    MAX_LESSON_FILE_BYTES,
+    find_faults,
+    judge_lesson,
+    parse_own_lessons,
+    read_lesson_file,
+)
 from tests.sampling import each_row
 from tests.tui.tables import table
 
@@ -23,12 +29,12 @@ def changed(old, new):
 
 
 def test_lesson_file_without_errors_gives_lessons():
-    assert faults_in(GOOD) == (2, [])
-    heads, last = own_lessons("data/week3.toml", GOOD)
+    assert find_faults(GOOD) == (2, [])
+    heads, last = parse_own_lessons("data/week3.toml", GOOD)
     assert (heads.id, heads.notes, len(heads.wrong)) == ("week3/heads", "Say it twice.", 2)
-    assert judge(heads, "N,S,8,64").said == "A reshape splits."
-    assert judge(heads, "N,S,512").said == "nothing was split"
-    assert last.task.asks == "Where does the element at [0,2] go?"
+    assert judge_lesson(heads, "N,S,8,64").said == "A reshape splits."
+    assert judge_lesson(heads, "N,S,512").said == "nothing was split"
+    assert last.task.prompt == "Where does the element at [0,2] go?"
 
 
 LARGE = [
@@ -39,50 +45,50 @@ LARGE = [
 
 @each_row(("old", "new", "line", "said"), [*table("wrong", "teaching"), *LARGE])
 def test_lesson_file_errors_name_their_line(old, new, line, said):
-    _, faults = faults_in(changed(old, new) if old else "")
+    _, faults = find_faults(changed(old, new) if old else "")
     if not said:
         assert faults == []
         return
     (fault,) = faults
-    assert said in fault.said
+    assert said in fault.message
     assert fault.line == int(line)
 
 
 def test_lesson_file_multiline_values_keep_line_numbers():
     text = changed('"Say it twice."', "'''\none]\n[[lesson]]\n''' # two").replace('"last"', '"Last"')
-    assert [fault.line for fault in faults_in(text)[1]] == [25]
+    assert [fault.line for fault in find_faults(text)[1]] == [25]
     text = changed('follow = "0,2"', "wrong = [\n  {typed = '3', said = 'x'},\n]\nfollow = '0,3'")
-    assert [fault.line for fault in faults_in(text)[1]] == [29]
+    assert [fault.line for fault in find_faults(text)[1]] == [29]
 
 
 def test_lesson_file_wrong_answers_have_their_own_lines():
     entries = "{typed = '0,0', said = 'x'},\n  # no\n  {typed = ',', said = ''},\n  {typed = '1', sad = 'x'}"
     for text, lines in ((f"wrong = [\n  {entries}\n]", [29, 30, 30]), (f"wrong = [{entries}]", [28, 29, 29])):
-        assert [fault.line for fault in faults_in(changed('follow = "0,2"', text))[1]] == lines
+        assert [fault.line for fault in find_faults(changed('follow = "0,2"', text))[1]] == lines
 
 
 def test_lesson_file_errors_are_in_line_order():
     text = changed('"heads"', '"Heads"').replace('"last"', '"Last"').replace("# week 3", "x = 1")
-    assert [fault.line for fault in faults_in(text)[1]] == [1, 3, 22]
+    assert [fault.line for fault in find_faults(text)[1]] == [1, 3, 22]
 
 
 def test_lesson_file_with_errors_is_not_opened():
     with pytest.raises(ShapeError, match=r"usage: w.toml:3: an id .*\(2 in all; see shapecalc drill --check-lessons\)"):
-        own_lessons("w.toml", changed('"heads"', '"Heads"').replace('"last"', '"Last"'))
+        parse_own_lessons("w.toml", changed('"heads"', '"Heads"').replace('"last"', '"Last"'))
 
 
 @settings(max_examples=min(40, settings.default.max_examples))
 @given(st.text(max_size=60), st.integers(0, len(GOOD)), st.integers(0, 40))
 def test_lesson_file_drawn_errors_have_valid_lines(piece, at, length):
     text = GOOD[:at] + piece + GOOD[at + length :]
-    _, faults = faults_in(text)
+    _, faults = find_faults(text)
     assert all(1 <= fault.line <= text.count("\n") + 1 for fault in faults)
 
 
 UNREADABLE = [
     (None, "No such file or directory"),
     (b"\xff", "it is not UTF-8"),
-    (b"#" * (LARGEST + 1), "it holds more than 65536 bytes"),
+    (b"#" * (MAX_LESSON_FILE_BYTES + 1), "it holds more than 65536 bytes"),
     ("a pipe", "it is not a regular file"),
 ]
 

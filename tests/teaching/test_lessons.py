@@ -10,22 +10,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.mistakes import mistakes
+from shapecalc.core.mistakes import find_mistakes
 from shapecalc.core.text import shape_text
 from shapecalc.teaching.judging import (
     Task,
     answer_line,
+    correct_prediction,
+    graded_hints,
+    parse_prediction,
     prediction_text,
-    read_prediction,
-    right_prediction,
-    rungs,
 )
-from shapecalc.teaching.lessons import Lesson, faults_in, gives_away, judge, lessons
+from shapecalc.teaching.lessons import Lesson, find_faults, judge_lesson, load_lessons, reveals_answer
 from tests.core.test_imports import loaded
 from tests.sampling import each_row
 from tests.tui.tables import table
 
-ALL = lessons()
+ALL = load_lessons()
 WRONG = [(lesson, wrong) for lesson in ALL for wrong in lesson.wrong]
 WIDEST = 74
 WIDEST_TITLE = 30
@@ -48,7 +48,7 @@ def test_lessons_build_on_earlier_lessons():
 
 def test_lessons_pass_the_check_of_lesson_files():
     text = files("shapecalc.teaching").joinpath("lessons.toml").read_text("utf-8")
-    assert faults_in(text) == (len(ALL), [])
+    assert find_faults(text) == (len(ALL), [])
 
 
 @each_lesson
@@ -60,29 +60,31 @@ def test_lesson_fits_its_length_limits(lesson):
     assert set(lesson.id) <= {*string.ascii_lowercase, "-"}
     assert lesson.point.endswith(".")
     assert len(lesson.task.asks) <= WIDEST
-    assert lesson.wrong or [*mistakes(answer_line(lesson.question))]
+    assert lesson.wrong or [*find_mistakes(answer_line(lesson.question))]
 
 
 @each_lesson
 def test_lesson_right_prediction_shows_the_point(lesson):
-    right = prediction_text(right_prediction(lesson.task))
-    found = judge(lesson, right)
+    right = prediction_text(correct_prediction(lesson.task))
+    found = judge_lesson(lesson, right)
     assert (found.right, found.said) == (True, lesson.point)
     assert lesson.follow or right not in lesson.text
-    assert judge(lesson, " Refused ") == judge(lesson, "error")
-    assert len(rungs(lesson.task, answer_line(lesson.question))) == (1 if lesson.follow else 3), "it says nothing"
+    assert judge_lesson(lesson, " Refused ") == judge_lesson(lesson, "error")
+    assert len(graded_hints(lesson.task, answer_line(lesson.question))) == (1 if lesson.follow else 3), (
+        "it says nothing"
+    )
     assert len({wrong.typed for wrong in lesson.wrong}) == len(lesson.wrong)
 
 
 @each_wrong
 def test_lesson_foreseen_mistakes_are_explained(lesson, wrong):
-    assert read_prediction(wrong.typed) != right_prediction(lesson.task)
-    found = judge(lesson, wrong.typed)
+    assert parse_prediction(wrong.typed) != correct_prediction(lesson.task)
+    found = judge_lesson(lesson, wrong.typed)
     assert (found.right, found.said) == (False, wrong.said)
     assert wrong.said != lesson.point
     if wrong.same_as:
         stage = lesson.stage if wrong.same_as.startswith("shuffle") else ""
-        assert right_prediction(Task(wrong.same_as, stage, lesson.follow)) == read_prediction(wrong.typed)
+        assert correct_prediction(Task(wrong.same_as, stage, lesson.follow)) == parse_prediction(wrong.typed)
 
 
 def test_lesson_mistakes_mostly_name_another_rule():
@@ -99,22 +101,24 @@ def near(right):
 
 @each_lesson
 def test_lesson_hints_do_not_reveal_the_answer(lesson):
-    right = right_prediction(lesson.task)
+    right = correct_prediction(lesson.task)
     typed = [shape_text(shape) for shape in near(right)] + ["error", *(wrong.typed for wrong in lesson.wrong)]
-    hints = [found.said for found in (judge(lesson, text) for text in typed) if not found.right]
+    hints = [found.said for found in (judge_lesson(lesson, text) for text in typed) if not found.right]
     answer = answer_line(lesson.question)
-    hints += [said for shape in (None, *near(right)) for said in rungs(lesson.task, answer, shape and tuple(shape))]
+    hints += [
+        said for shape in (None, *near(right)) for said in graded_hints(lesson.task, answer, shape and tuple(shape))
+    ]
     assert len(hints) > 8
     if right is None:
         assert [said for said in hints if "is refused" in said] == []
     else:
-        assert [said for said in hints if gives_away(said, shape_text(right))] == []
+        assert [said for said in hints if reveals_answer(said, shape_text(right))] == []
 
 
 def test_answer_leak_detector_finds_leaks():
-    assert gives_away("-1 is 12 / 2 = 6", "6")
-    assert gives_away("you took 2,6,2, of course", "2,6,2")
-    assert not gives_away("the input has 24 elements, the answer 2,6,2,1 has 24", "2,6,2")
+    assert reveals_answer("-1 is 12 / 2 = 6", "6")
+    assert reveals_answer("you took 2,6,2, of course", "2,6,2")
+    assert not reveals_answer("the input has 24 elements, the answer 2,6,2,1 has 24", "2,6,2")
 
 
 def of(name):
@@ -123,7 +127,7 @@ def of(name):
 
 @each_row(("name", "typed", "said"), table("said", "teaching"))
 def test_lesson_other_answers_get_feedback(name, typed, said):
-    found = judge(of(name), typed)
+    found = judge_lesson(of(name), typed)
     assert not found.right
     assert said in found.said
 
@@ -133,7 +137,7 @@ def test_lesson_other_answers_get_feedback(name, typed, said):
     [("hole", "[2, 6, 2]"), ("hole", "2x6x2"), ("names", "(N, 12)"), ("allowzero", "error")],
 )
 def test_lesson_accepts_every_shape_spelling(name, typed):
-    assert judge(of(name), typed).right
+    assert judge_lesson(of(name), typed).right
 
 
 @given(st.sampled_from(ALL), st.one_of(st.text(max_size=30), st.text("0123456789,-xN*/?[]()", max_size=12)))
@@ -141,16 +145,16 @@ def test_lesson_accepts_every_shape_spelling(name, typed):
 @example(of("hole"), "2,6," + "2," * 70_000)
 @example(of("reshape-is-not-transpose"), "9" * 900 + ",0")
 def test_lesson_answers_any_text_with_one_line(lesson, typed):
-    found = judge(lesson, typed)
+    found = judge_lesson(lesson, typed)
     assert found.said.isprintable()
     assert found.right is (found.said == lesson.point)
 
 
 def test_lesson_expand_and_shape_are_not_judged_by_count():
     lesson = Lesson("x", "x", "x", "expand 3,1 3,4", "x")
-    assert judge(lesson, "3,5").said == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
+    assert judge_lesson(lesson, "3,5").said == "dim 1 is not 5: input dim 1 has size 1, repeated to ?"
     lesson = Lesson("x", "x", "x", "chain '3,1 | transpose | expand 4,3'", "x")
-    assert judge(lesson, "5,3").said.startswith("dim 0 is not 5: ")
+    assert judge_lesson(lesson, "5,3").said.startswith("dim 0 is not 5: ")
 
 
 @each_lesson

@@ -10,11 +10,11 @@ from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
-from shapecalc.core.commands import split
+from shapecalc.core.commands import split_unbracketed
 from shapecalc.core.text import shape_text
 from shapecalc.tui.app import ShapecalcApp
-from shapecalc.tui.question import question_of
-from shapecalc.view.big import Scale, figures
+from shapecalc.tui.question import question_from_words
+from shapecalc.view.big import Scale, render_figures
 
 PARSED = {}
 """The rules of style sheets, by their text and the theme: an app parses them when it starts, all apps here once."""
@@ -125,7 +125,7 @@ class User:
     def shows_large(self, text):
         """Say whether the screen shows a text in large figures: each line of it, one under the other."""
         lines = [line.ljust(self.app.size.width) for line in self.lines]
-        wanted = figures(text, Scale.LARGE)
+        wanted = render_figures(text, Scale.LARGE)
         return any(
             all(lines[row + place].startswith(part, x) for place, part in enumerate(wanted))
             for row in range(len(lines) - len(wanted))
@@ -186,7 +186,7 @@ class User:
 
     async def ask(self, line):
         """Ask another question in the app that is open, and stand where it would open."""
-        await self.app.explore.ask_anew(question_of(split(line)))
+        await self.app.explore.open_question(question_from_words(split_unbracketed(line)))
         self.state.go(0 if self.state.learns else self.state.last)
         self.app.explore.focus_first()
         await self.settle()
@@ -215,7 +215,7 @@ async def using(script, *words, size=(80, 24), step=None, learns=False, **openin
 
     It is opened at work, past the last step unless one is given.
     """
-    app = ShapecalcApp(question_of(words), step, learns=learns, **opening)
+    app = ShapecalcApp(question_from_words(words), step, learns=learns, **opening)
     user = User(app)
     async with app.run_test(size=size, notifications=True) as pilot:
         user.pilot = pilot

@@ -8,13 +8,20 @@ import re
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.equiv import Verdict
+from shapecalc.core.equiv import EquivalenceVerdict
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.simplify import Cost, Goal, Simplification
 from shapecalc.core.text import shape_text
-from shapecalc.tui.chains import MORE, UNPROVED, conclusion_text, count_line, pair_of, verdict_text
-from shapecalc.tui.question import Question, answer_question, command, question_of
-from shapecalc.tui.served import command_of
+from shapecalc.tui.chains import (
+    COMPARE_MORE_HINT,
+    UNPROVED_TEXT,
+    compare_chains,
+    conclusion_text,
+    count_line,
+    verdict_text,
+)
+from shapecalc.tui.question import Question, answer_question, question_command, question_from_words
+from shapecalc.tui.served import app_command
 from tests.sampling import each_row
 from tests.tui.driven import driven
 from tests.tui.tables import table
@@ -29,7 +36,7 @@ async def test_equiv_screen_highlights_both_outputs_once(user):
     for first, second in PAIRS:
         await user.ask(f"equiv '{first}' '{second}'")
         user.app.explore.action_equiv()
-        found = pair_of(user.state.answer, second).equivalence.counterexample
+        found = compare_chains(user.state.answer, second).equivalence.counterexample
         heads = [f"{name} {shape_text(shape)}" for name, shape in zip(("first", "second"), found.outputs, strict=True)]
         for size in ((80, 24), (60, 18), (200, 60)):
             await user.resize(*size)
@@ -42,7 +49,7 @@ async def test_equiv_screen_highlights_both_outputs_once(user):
 
 @each_row(("text", "verdict", "said"), table("second_chains"))
 def test_equiv_screen_reports_on_the_second_chain(text, verdict, said):
-    pair = pair_of(sc.transpose("N,C", "1,0"), text)
+    pair = compare_chains(sc.transpose("N,C", "1,0"), text)
     assert (pair.equivalence.verdict.name if pair.equivalence else "") == verdict
     shown = verdict_text(pair).plain
     assert said in shown
@@ -54,35 +61,35 @@ def test_equiv_screen_leaves_large_comparisons_to_the_command():
         "4096,4095 | transpose | reshape 4096,4095 | transpose",
         "| reshape 4095,4096 | transpose | reshape 4095,4096",
     )
-    pair = pair_of(answer_question(question_of(["chain", chains[0]])).answer, chains[1])
-    assert pair.equivalence.verdict is Verdict.UNDECIDED
-    assert verdict_text(pair).plain.splitlines() == ["? undecided", "too many elements to compare", MORE]
-    assert sc.equiv(*chains).verdict is Verdict.DIFFERENT
+    pair = compare_chains(answer_question(question_from_words(["chain", chains[0]])).answer, chains[1])
+    assert pair.equivalence.verdict is EquivalenceVerdict.UNDECIDED
+    assert verdict_text(pair).plain.splitlines() == ["? undecided", "too many elements to compare", COMPARE_MORE_HINT]
+    assert sc.equiv(*chains).verdict is EquivalenceVerdict.DIFFERENT
 
 
 def test_equiv_screen_keeps_the_second_chain():
-    question = question_of(["equiv", FIRST, OTHER])
-    assert command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
+    question = question_from_words(["equiv", FIRST, OTHER])
+    assert question_command(question, answer_question(question).answer) == f"shapecalc chain '{FIRST}'"
     changed = question.with_text("input", "3,4").with_op("reshape").with_setting("opset", "13")
     assert changed.second_chain == OTHER
-    assert Question(*json.loads(command_of(question)[-2])) == question
+    assert Question(*json.loads(app_command(question)[-2])) == question
 
 
 @pytest.mark.parametrize("words", [["equiv"], ["equiv", FIRST], ["equiv", FIRST, OTHER, "--where", "N=2"]])
 def test_equiv_screen_needs_two_chains(words):
     with pytest.raises(ShapeError) as caught:
-        question_of(words)
+        question_from_words(words)
     assert caught.value.problem.rule == "usage"
 
 
 def test_equiv_screen_suggests_similar_words():
     with pytest.raises(ShapeError) as caught:
-        question_of(["equi", FIRST, OTHER])
+        question_from_words(["equi", FIRST, OTHER])
     assert caught.value.problem.hint == "did you mean equiv?"
 
 
 def test_equiv_screen_claims_only_what_is_proved():
     chain = sc.chain("2,3", "transpose")
     cost = Cost(1, 1, (48,))
-    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED
+    assert conclusion_text(Simplification(chain, cost, cost, True, False)).plain == UNPROVED_TEXT
     assert count_line(Goal.BYTES, cost, cost).plain == "bytes moved     48"

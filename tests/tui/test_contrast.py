@@ -8,8 +8,8 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 
-from shapecalc.tui.themes import DRAWN, EDGES, LINES, TEXT, THEMES
-from shapecalc.view.canvas import contrast
+from shapecalc.tui.themes import EDGE_CHARACTERS, LINE_CHARACTERS, LINE_CONTRAST, TEXT_CONTRAST, THEMES
+from shapecalc.view.canvas import contrast_ratio
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 
@@ -23,9 +23,13 @@ def colours(style):
 def measured(segments):
     """Return every text with its contrast to what is behind it, and the least that it needs."""
     return [
-        (text.strip(), contrast(*colours(style)), LINES if DRAWN.issuperset(text) else TEXT)
+        (
+            text.strip(),
+            contrast_ratio(*colours(style)),
+            LINE_CONTRAST if LINE_CHARACTERS.issuperset(text) else TEXT_CONTRAST,
+        )
         for text, style, _ in segments
-        if not EDGES.issuperset(text.strip())
+        if not EDGE_CHARACTERS.issuperset(text.strip())
     ]
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from shapecalc.tui import question
-from shapecalc.tui.files import MOST
+from shapecalc.tui.files import MAX_ENTRIES
 from tests.tui.driven import driven
 
 
 @driven("flatten", "2,3")
 async def test_file_screen_marks_long_folders(user, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for number in range(MOST + 1):
+    for number in range(MAX_ENTRIES + 1):
         (tmp_path / f"{number}.npy").touch()
     await user.press("ctrl+o")
-    assert len(user.listed) == MOST
-    assert f"the first {MOST} of " in user.text
+    assert len(user.listed) == MAX_ENTRIES
+    assert f"the first {MAX_ENTRIES} of " in user.text
 
 
 @driven("flatten", "2,3")

@@ -6,19 +6,19 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.tui.film import Player
-from shapecalc.view.film import screen
-from shapecalc.view.scenes import film_of
+from shapecalc.view.film import render_screen
+from shapecalc.view.scenes import make_film
 from tests.tui.driven import driven
 
 
 def player_of_shuffle():
-    return Player(film_of(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))))
+    return Player(make_film(sc.shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1))))
 
 
 def shows_frame(user, number):
     """Say whether the stage shows a frame, and the lines under it its number."""
     frames = (film := user.app.screen.player.film).frames
-    text = screen(film, frames[number].sprites.values()).plain
+    text = render_screen(film, frames[number].sprites.values()).plain
     wanted = [line.rstrip() for line in text.rstrip().split("\n")]
     shown = "\n".join(user.lines[:-2]).rstrip().split("\n")
     return shown == wanted and f"frame {number + 1} of {len(frames)}" in user.lines[-2]

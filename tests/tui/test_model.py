@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from shapecalc.core.record import replace
-from shapecalc.models.verdicts import Verdict
+from shapecalc.models.verdicts import BatchVerdict
 from shapecalc.tui.model import ModelList, ModelScreen
 from tests.models.reports import FIRST, TURNED, YOLO, judged
 from tests.tui.driven import using
 
 STRANGE = judged(
-    "4", "Reshape", "[red]\x1b[31m" + "a" * 300, (None, (1,) * 3000, None), Verdict.UNKNOWN, why="no shape"
+    "4", "Reshape", "[red]\x1b[31m" + "a" * 300, (None, (1,) * 3000, None), BatchVerdict.UNKNOWN, why="no shape"
 )
 
 
@@ -38,19 +38,19 @@ def test_model_screen_without_nodes_is_an_empty_list():
 
 def test_model_screen_keeps_the_selection_when_filtered():
     nodes = ModelList(YOLO, 2)
-    nodes.narrow("", offending=True)
-    assert nodes.marked.node.path == "18"
-    nodes.narrow("transpose", offending=False)
-    assert nodes.marked.node.path == "3"
-    nodes.narrow("", offending=False)
-    assert nodes.marked.node.path == "3"
+    nodes.filter_nodes("", failing_only=True)
+    assert nodes.selected.node.path == "18"
+    nodes.filter_nodes("transpose", failing_only=False)
+    assert nodes.selected.node.path == "3"
+    nodes.filter_nodes("", failing_only=False)
+    assert nodes.selected.node.path == "3"
 
 
 def test_model_screen_leaves_the_fix_on_moving():
     nodes = ModelList(replace(YOLO, nodes=(FIRST, TURNED)))
-    nodes.look_at_fix()
-    assert nodes.fix == FIRST.fixes[0]
+    nodes.show_next_fix()
+    assert nodes.shown_fix == FIRST.fixes[0]
     nodes.move(1)
-    assert nodes.fix is None
-    nodes.look_at_fix()
+    assert nodes.shown_fix is None
+    nodes.show_next_fix()
     assert nodes.fix is None

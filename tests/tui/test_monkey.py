@@ -7,15 +7,15 @@ import random
 
 import pytest
 
-from shapecalc.core.commands import split
+from shapecalc.core.commands import split_unbracketed
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 
-pytestmark = pytest.mark.sessions(1)
+pytestmark = pytest.mark.max_sessions(1)
 
 LEAVING = ("f10", "ctrl+q")
 KEYS_PRESSED = [
-    *(key.key for key in KEYS if key.key not in LEAVING and key.key != "f9"),
+    *(key.name for key in KEYS if key.name not in LEAVING and key.name != "f9"),
     *("tab", "shift+tab", "enter", "escape", "left", "right", "up", "down", "home", "end", "backspace", "delete"),
     *("ctrl+e", "ctrl+u", "ctrl+w", "ctrl+k", "space", "f11", "ctrl+left"),
     *"0123456789,,,,,,---xNCHW?*/[](){}|.:'\"é漢",
@@ -55,4 +55,4 @@ def test_random_keys_and_text_do_not_end_the_app(seed, turns, tmp_path, monkeypa
             await user.press("escape")
         assert " $ shapecalc " in user.text
 
-    asyncio.run(using(play, *split(OPENINGS[seed % len(OPENINGS)])))
+    asyncio.run(using(play, *split_unbracketed(OPENINGS[seed % len(OPENINGS)])))

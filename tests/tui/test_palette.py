@@ -7,9 +7,9 @@ from textual.containers import VerticalScroll
 
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import fields
-from shapecalc.tui.app import commands
-from shapecalc.tui.dialogs import SIGNS
-from shapecalc.tui.question import ASKABLE
+from shapecalc.tui.app import palette_commands
+from shapecalc.tui.dialogs import SIGN_HELP
+from shapecalc.tui.question import QUESTION_OPS
 from shapecalc.tui.themes import THEMES
 from shapecalc.tui.widgets import KEYS
 from shapecalc.view.canvas import UNICODE
@@ -18,10 +18,10 @@ from tests.tui.driven import driven
 
 @driven()
 async def test_palette_lists_keys_fields_settings_ops_and_themes(user):
-    titles = [command.title for command in commands(user.app.explore, ())]
+    titles = [command.title for command in palette_commands(user.app.explore, ())]
     assert len({*titles}) == len(titles)
-    wanted = [key.help for key in KEYS if key.shown != "^P"]
-    wanted += [f"operation: {name}" for name in ASKABLE]
+    wanted = [key.help for key in KEYS if key.display != "^P"]
+    wanted += [f"operation: {name}" for name in QUESTION_OPS]
     wanted += [f"theme: {name}" for name in THEMES]
     wanted += [f"field: {name}" for name in ("input", "first", "to", "second")]
     wanted += [f"setting: {name}" for name in ("opset", "dtype", "where")]
@@ -33,22 +33,22 @@ async def test_palette_lists_keys_fields_settings_ops_and_themes(user):
 @driven()
 async def test_palette_opens_for_every_op(user):
     for op in ("chain", *OPS):
-        await user.app.explore.ask_anew(user.state.question.with_op(op))
-        titles = [command.title for command in commands(user.app.explore, ())]
+        await user.app.explore.open_question(user.state.question.with_op(op))
+        titles = [command.title for command in palette_commands(user.app.explore, ())]
         assert {f"field: {name.replace('_', '-')}" for name in user.state.question.fields} <= {*titles}
 
 
 @driven()
 async def test_palette_skips_stored_questions_that_no_longer_parse(user):
     lines = ["rm -rf '", "shapecalc nope 2 3", "", "shapecalc reshape [bold]2[/] '\x1b[31m'", "shapecalc flatten 2,3"]
-    titles = [each.title for each in commands(user.app.explore, lines) if each.title.startswith("asked before")]
+    titles = [each.title for each in palette_commands(user.app.explore, lines) if each.title.startswith("asked before")]
     assert titles[1:] == ["asked before: flatten 2,3"]
     assert titles[0].startswith("asked before: reshape ")
     assert "\x1b" not in titles[0]
 
 
 def test_legend_has_every_glyph_of_the_pictures():
-    signs = "".join(sign for sign, _ in SIGNS)
+    signs = "".join(sign for sign, _ in SIGN_HELP)
     drawn = "".join(text for text in fields(UNICODE).values())
     assert "◂" not in signs, "the step at hand is drawn with another sign"
     assert {*drawn} - {*" ╵╷╴╯╶╰╭│┴┬"} <= {*signs}, "the lines that are left out are corners of those that are there"
@@ -64,6 +64,6 @@ async def test_f1_leads_to_the_legend(user):
         await user.pilot.pause()
     await user.settle()
     assert "PgDn shows the signs of the pictures, PgUp the keys" in user.text
-    for sign, said in SIGNS:
+    for sign, said in SIGN_HELP:
         assert sign in user.text
         assert " ".join(said.split()[:3]) in user.text

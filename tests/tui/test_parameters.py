@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.text import split
+from shapecalc.core.text import split_unbracketed
 from shapecalc.tui.dialogs import focus_help
-from shapecalc.tui.question import answer_question, command, question_of
+from shapecalc.tui.question import answer_question, question_command, question_from_words
 from tests.invented import invented
 from tests.tui.driven import driven
 
@@ -23,17 +23,17 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "texts", "output"), LINES)
 def test_parameter_flags_and_words_are_field_texts(line, texts, output):
-    question = question_of(split(line)[1:])
+    question = question_from_words(split_unbracketed(line)[1:])
     assert texts.items() <= dict(question.texts).items()
-    assert command(question, None) == line
+    assert question_command(question, None) == line
     answer = answer_question(question).answer
     assert answer.output == output
-    again = question_of(split(command(question, answer))[1:])
+    again = question_from_words(split_unbracketed(question_command(question, answer))[1:])
     assert answer_question(again).answer.output == output
 
 
 def test_parameter_fields_follow_the_dialect():
-    question = question_of(["squeeze", "2,1,3", "--keep-one", "--dialect", "torch"])
+    question = question_from_words(["squeeze", "2,1,3", "--keep-one", "--dialect", "torch"])
     assert question.fields == ("input", "axes", "reverse", "mode", "keep_one")
     other = question.with_setting("dialect", "numpy")
     assert other.fields == ("input", "axes", "reverse")
@@ -42,17 +42,17 @@ def test_parameter_fields_follow_the_dialect():
 
 
 def test_parameter_invalid_flag_is_reported_at_once():
-    question = question_of(["squeeze", "2,1,3"]).with_text("reverse", "x")
+    question = question_from_words(["squeeze", "2,1,3"]).with_text("reverse", "x")
     result = answer_question(question, "reverse")
     assert result.problem.message == "reverse is 0 or 1, not 'x'"
     assert result.problem.argument == "reverse"
-    assert not result.typing
+    assert not result.is_incomplete
 
 
 def test_parameter_words_can_be_typed_letter_by_letter():
-    question = question_of(["squeeze", "2,1,3", "--dialect", "torch"]).with_text("mode", "ta")
-    assert answer_question(question, "mode").typing
-    assert not answer_question(question.with_text("mode", "x"), "mode").typing
+    question = question_from_words(["squeeze", "2,1,3", "--dialect", "torch"]).with_text("mode", "ta")
+    assert answer_question(question, "mode").is_incomplete
+    assert not answer_question(question.with_text("mode", "x"), "mode").is_incomplete
 
 
 def test_parameter_help_lists_valid_texts():
@@ -69,7 +69,7 @@ async def test_parameter_flag_field_follows_the_dialect(user):
     assert "answer 1,3,2" in user.title
     assert "mode" in user.lines[1]
     assert "keep-one" in user.text.split("─")[0]
-    await user.app.explore.ask_anew(user.state.question.with_setting("dialect", "numpy"))
+    await user.app.explore.open_question(user.state.question.with_setting("dialect", "numpy"))
     await user.settle()
     assert "keep-one" not in user.text.split("─")[0]
     assert "answer 3,2" in user.title

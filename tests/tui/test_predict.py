@@ -7,18 +7,18 @@ from functools import partial
 
 import pytest
 
-from shapecalc.core.answers import Chain, Kind
-from shapecalc.core.commands import split
+from shapecalc.core.answers import Chain, StageKind
+from shapecalc.core.commands import split_unbracketed
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import replace
 from shapecalc.core.rules import REFUSALS
-from shapecalc.teaching.exercises import KINDS, LEVELS, exercise
+from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, draw_exercise
 from shapecalc.tui import explore_text
 from shapecalc.tui.app import ShapecalcApp, UserFile
-from shapecalc.tui.question import Question, question_of
-from shapecalc.tui.state import State
-from shapecalc.tui.widgets import LEARNING
-from shapecalc.view.layout import layouts
+from shapecalc.tui.question import Question, question_from_words
+from shapecalc.tui.state import ExploreState
+from shapecalc.tui.widgets import LEARNING_KEYS
+from shapecalc.view.layout import stage_layouts
 from tests.tui.driven import driven
 from tests.tui.tables import table
 
@@ -28,9 +28,9 @@ learning = partial(driven, step=0, learns=True)
 
 
 def state_of(line, said=True):
-    state = State(question_of(split(line)), 0, learns=True)
+    state = ExploreState(question_from_words(split_unbracketed(line)), 0, is_learning=True)
     if said is not None:
-        state.say_whether(said)
+        state.predict_validity(said)
     return state
 
 
@@ -42,11 +42,11 @@ def typed(state, text):
 def screen(state, width=78):
     """Return all that the main screen says of an answer."""
     texts = (
-        explore_text.title(state.question, state.result, width, explore_text.hidden_text(state)),
+        explore_text.title_text(state.question, state.result, width, explore_text.hidden_answer_text(state)),
         explore_text.flow_text(state, width, 7),
         explore_text.rail_text(state, width),
         explore_text.picture_text(state, None, width, 12),
-        explore_text.sentence(state, width),
+        explore_text.status_text(state, width),
     )
     return "\n".join(text.plain for text in texts)
 
@@ -61,12 +61,14 @@ MODES = [
 
 @pytest.mark.parametrize(("words", "kept", "learns"), MODES)
 def test_predict_mode_default_depends_on_arguments(words, kept, learns):
-    assert len(LEARNING) == 10
+    assert len(LEARNING_KEYS) == 10
     if kept:
-        UserFile().keep_mode(kept)
+        UserFile().store_mode(kept)
     for _ in range(2):
-        assert ShapecalcApp(question_of(words), 0).explore.state.learns == learns
-    assert not ShapecalcApp(question_of(words), None).explore.state.learns, "past the last step all is shown"
+        assert ShapecalcApp(question_from_words(words), 0).explore.state.is_learning == learns
+    assert not ShapecalcApp(question_from_words(words), None).explore.state.is_learning, (
+        "past the last step all is shown"
+    )
 
 
 @pytest.mark.parametrize(("works", "refused"), table("alike"))
@@ -169,20 +171,20 @@ ASKING = [kind for kind in KINDS.values() if kind.rule not in REFUSALS and kind.
 def test_predict_screen_hides_the_requested_number(kind):
     """Other sizes for what is hidden leave the screen as it is, and what is asked is nowhere said."""
     asked = 0
-    for level in range(1, len(LEVELS) + 1):
-        drawn = exercise(kind, level, f"asks/{level}")
+    for level in range(1, len(DIFFICULTIES) + 1):
+        drawn = draw_exercise(kind, level, f"asks/{level}")
         state = state_of(drawn.task.question)
         while state.hides:
             hole, seen = state.hole, screen(state)
             if hole is not None and state.asking:
                 asked += 1
-                stage = layouts(state.answer)[hole[0] - 1].stage
+                stage = stage_layouts(state.answer)[hole[0] - 1].stage
                 dim = state.predictions.cells[hole].dim
-                assert stage.kind is Kind.PERMUTE or hole[1] >= len(stage.asked) or stage.asked[hole[1]] != dim
+                assert stage.kind is StageKind.PERMUTE or hole[1] >= len(stage.asked) or stage.asked[hole[1]] != dim
                 truth, state.answer = state.answer, altered(state.answer, state.holes)
-                state.predictions._made, cells = layouts(state.answer), state.predictions._made
+                state.predictions._layouts, cells = stage_layouts(state.answer), state.predictions._layouts
                 assert words_of(screen(state)) == words_of(seen), (drawn.task.question, hole)
-                state.answer, state.predictions._made = truth, cells
+                state.answer, state.predictions._layouts = truth, cells
             state.step(1)
     assert asked
 
@@ -207,17 +209,17 @@ def test_predict_names_the_mistake_for_empty_tensors():
 def test_predict_works_for_every_example(op):
     for shape, arguments in OPS[op].vectors:
         question = Question(op, {"input": shape} | {name: str(value) for name, value in arguments.items()})
-        state = State(question, 0, learns=True)
+        state = ExploreState(question, 0, is_learning=True)
         for _ in range(100):
             assert all(len(line) <= 78 for line in screen(state).split("\n"))
-            if state.opening:
-                state.type("n" if state.result.problem else "y")
-            if state.asking:
-                typed(state, str(state.predictions.cells[state.hole].dim))
-                assert state.predictions.is_right(state.hole)
-            if state.at >= state.last:
+            if state.asks_validity:
+                state.type_char("n" if state.result.problem else "y")
+            if state.is_awaiting_input:
+                typed(state, str(state.predictions.cells[state.current_hole].dim))
+                assert state.predictions.is_right(state.current_hole)
+            if state.current_step >= state.last_step:
                 break
-            state.enter()
+            state.submit()
         assert state.holes == ()
         assert 0 < state.score.right == state.score.asked
 

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from shapecalc.core import ask as setting
-from shapecalc.core.ask import ask
-from shapecalc.core.commands import split
+from shapecalc.core.ask import make_request
+from shapecalc.core.commands import split_unbracketed
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import UP_TO_12, Holds, Operator, Param
+from shapecalc.core.dialects.base import UP_TO_12, Operator, Param, ParamKind
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.resolve import resolve
 from shapecalc.tui import explore_text
-from shapecalc.tui.choose import Row, nearest, rows
-from shapecalc.tui.question import FIRST, answer_question, caret, command, question_of
-from shapecalc.tui.state import State
-from shapecalc.tui.widgets import KEYS, keys_line
+from shapecalc.tui.choose import DialectRow, dialect_rows, nearest_row_index
+from shapecalc.tui.question import FIRST_QUESTION, answer_question, problem_span, question_command, question_from_words
+from shapecalc.tui.state import ExploreState
+from shapecalc.tui.widgets import KEYS, format_key_line
 from tests.sampling import each_row
 from tests.tui.tables import table
 
@@ -27,14 +27,14 @@ LINES = [line for (line,) in table("lines")]
 
 @pytest.mark.parametrize("line", LINES)
 def test_state_equals_its_command_line(line):
-    question = question_of(split(line)[1:])
-    assert command(question, answer_question(question).answer) == line
-    assert command(question, None) == line
+    question = question_from_words(split_unbracketed(line)[1:])
+    assert question_command(question, answer_question(question).answer) == line
+    assert question_command(question, None) == line
 
 
 @pytest.mark.parametrize("line", LINES)
 def test_state_keeps_texts_while_ops_change(line):
-    question = question_of(split(line)[1:])
+    question = question_from_words(split_unbracketed(line)[1:])
     seen = question
     for op in (*OPS, "chain", question.op):
         seen = seen.with_op(op)
@@ -45,80 +45,82 @@ def test_state_keeps_texts_while_ops_change(line):
 @each_row("dialect", DIALECTS)
 def test_state_drops_switches_of_other_dialects(dialect):
     for op in operators_of(DIALECTS[dialect]):
-        question = question_of(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
+        question = (
+            question_from_words(["reshape", "2,3", "6", "--allowzero"]).with_op(op).with_setting("dialect", dialect)
+        )
         problem = answer_question(question).problem
         assert problem is None or "has no" not in problem.message
 
 
 @each_row(("text", "is_half"), table("typed"))
 def test_state_distinguishes_incomplete_from_wrong_text(text, is_half):
-    question = FIRST.with_op("reshape").with_text("target", text)
+    question = FIRST_QUESTION.with_op("reshape").with_text("target", text)
     result = answer_question(question, "target")
-    assert (result.typing, result.problem is None) == (is_half == "half", False)
-    assert not answer_question(question).typing
+    assert (result.is_incomplete, result.problem is None) == (is_half == "half", False)
+    assert not answer_question(question).is_incomplete
 
 
 def test_state_carets_mark_the_wrong_field():
-    question = question_of(["reshape", "2,3,4", "5,-1"])
-    assert caret(question, answer_question(question)) == ("target", 2, 4)
+    question = question_from_words(["reshape", "2,3,4", "5,-1"])
+    assert problem_span(question, answer_question(question)) == ("target", 2, 4)
 
 
 @pytest.mark.parametrize(("text", "marked"), table("carets"))
 def test_state_chain_carets_mark_the_token_or_stage(text, marked):
-    question = question_of(["chain", text])
-    name, start, stop = caret(question, answer_question(question))
+    question = question_from_words(["chain", text])
+    name, start, stop = problem_span(question, answer_question(question))
     assert question.texts[name][start:stop] == marked
 
 
 @each_row(("line", "said"), table("sentences"))
 def test_state_notes_belong_to_their_stages(line, said):
-    assert explore_text.sentence(State(question_of(split(line))), 78).plain == said
+    assert explore_text.status_text(ExploreState(question_from_words(split_unbracketed(line))), 78).plain == said
 
 
 @pytest.mark.parametrize("words", [["reshap", "2", "2"], ["reshape", "2", "2", "2"], ["chain", "a", "b"], ["foo"]])
 def test_state_refuses_empty_questions(words):
     with pytest.raises(ShapeError):
-        question_of(words)
+        question_from_words(words)
 
 
 def test_state_keeps_the_last_answer_while_text_is_invalid():
-    state = State(FIRST)
+    state = ExploreState(FIRST_QUESTION)
     good = state.answer
-    state.ask(FIRST.with_text("input", "2,3,4x"), "input")
+    state.change_question(FIRST_QUESTION.with_text("input", "2,3,4x"), "input")
     assert state.answer is good
     assert state.result.answer is None
-    assert not state.works("compare")
+    assert not state.is_available("compare")
 
 
 def test_state_stays_past_the_last_step():
-    state = State(FIRST)
-    state.ask(FIRST.with_text("to", "-1"))
-    assert state.settled
-    state.go(2)
-    state.ask(FIRST.with_text("to", "2,-1"))
-    assert state.at == 2
+    state = ExploreState(FIRST_QUESTION)
+    state.change_question(FIRST_QUESTION.with_text("to", "-1"))
+    assert state.is_complete
+    state.go_to_step(2)
+    state.change_question(FIRST_QUESTION.with_text("to", "2,-1"))
+    assert state.current_step == 2
 
 
 def test_state_step_stops_at_a_refusal():
-    state = State(FIRST, 0)
-    state.ask(FIRST.with_text("to", "5,-1"))
-    assert state.at == state.last
-    assert not state.settled
+    state = ExploreState(FIRST_QUESTION, 0)
+    state.change_question(FIRST_QUESTION.with_text("to", "5,-1"))
+    assert state.current_step == state.last_step
+    assert not state.is_complete
 
 
 @pytest.mark.parametrize(("keys", "cursor"), table("moves"))
 def test_state_grid_cursor_moves_by_rows_and_stops_at_corners(keys, cursor):
-    state = State(question_of(["transpose", "2,3"]))
+    state = ExploreState(question_from_words(["transpose", "2,3"]))
     for key in keys.split():
-        state.move(key)
+        state.move_cursor(key)
     assert str(state.cursor) == cursor
 
 
 @pytest.mark.parametrize("width", [20, 40, 58, 78, 198])
 def test_state_title_keeps_the_answer_and_its_width(width):
     for words in ("reshape 2,3,4 5,-1", "shuffle 2,3,4 --to 0,-1", "reshape N,C,H,W 0,-1,64"):
-        question = question_of(split(words))
-        text = explore_text.title(question, answer_question(question), width)
+        question = question_from_words(split_unbracketed(words))
+        text = explore_text.title_text(question, answer_question(question), width)
         assert text.cell_len == width
         assert width < 40 or "refused: indivisible" in text.plain or "answer " in text.plain
 
@@ -126,32 +128,34 @@ def test_state_title_keeps_the_answer_and_its_width(width):
 def test_state_footer_shows_as_many_keys_as_fit():
     every = frozenset(key.action for key in KEYS)
     for width in range(10, 200, 7):
-        assert keys_line(every, width).cell_len <= width
-    assert keys_line(every, 300).plain.count("  ") == len(KEYS) - 1
-    assert len({key.key for key in KEYS}) == len({key.rank for key in KEYS}) == len(KEYS)
+        assert format_key_line(every, width).cell_len <= width
+    assert format_key_line(every, 300).plain.count("  ") == len(KEYS) - 1
+    assert len({key.name for key in KEYS}) == len({key.priority for key in KEYS}) == len(KEYS)
 
 
 def test_state_dialect_names_are_case_insensitive():
-    assert question_of(["reshape", "2,3", "6", "--dialect", "NumPy"]).dialect == "numpy"
+    assert question_from_words(["reshape", "2,3", "6", "--dialect", "NumPy"]).dialect == "numpy"
     with pytest.raises(ShapeError, match="there is no dialect 'numpi'"):
-        question_of(["reshape", "2,3", "6", "--dialect", "numpi"])
+        question_from_words(["reshape", "2,3", "6", "--dialect", "numpi"])
 
 
 def test_state_omits_default_dialect_and_settings():
-    question = question_of(["reshape", "2,3", "6", "--dialect", "openvino", "--special-zero", "--dtype", "float32"])
+    question = question_from_words(
+        ["reshape", "2,3", "6", "--dialect", "openvino", "--special-zero", "--dtype", "float32"]
+    )
     assert question.with_setting("dialect", "onnx").settings == {"dtype": "float32"}
     assert question.with_op("shuffle").settings == {"dtype": "float32"}
 
 
 def test_state_words_can_be_typed_letter_by_letter(monkeypatch):
-    mode = Param("mode", Holds.WORD, "which order", words=("DCR", "CRD"))
-    monkeypatch.setitem(OPS.found, "squeeze", replace(OPS["squeeze"], params=(mode,)))
-    question = question_of(["squeeze", "1,3", "--mode", "d"])
+    mode = Param("mode", ParamKind.CHOICE, "which order", choices=("DCR", "CRD"))
+    monkeypatch.setitem(OPS.loaded, "squeeze", replace(OPS["squeeze"], params=(mode,)))
+    question = question_from_words(["squeeze", "1,3", "--mode", "d"])
     assert question.fields == ("input", "mode")
     assert question.texts["mode"] == "d"
-    assert answer_question(question, "mode").typing
-    assert not answer_question(question).typing
-    assert not answer_question(question.with_text("mode", "x"), "mode").typing
+    assert answer_question(question, "mode").is_incomplete
+    assert not answer_question(question).is_incomplete
+    assert not answer_question(question.with_text("mode", "x"), "mode").is_incomplete
 
 
 @pytest.mark.parametrize(
@@ -163,33 +167,33 @@ def test_state_words_can_be_typed_letter_by_letter(monkeypatch):
 )
 def test_state_missing_operator_is_a_problem_not_a_field(monkeypatch, dialect, said):
     lacking = {
-        "torch": Operator("squeeze", since={"axes": None}),
-        "onnx": Operator("Squeeze", {11: UP_TO_12}, since={"axes": 13}),
+        "torch": Operator("squeeze", params_since={"axes": None}),
+        "onnx": Operator("Squeeze", {11: UP_TO_12}, params_since={"axes": 13}),
     }
-    monkeypatch.setattr(setting, "_known", {})
-    monkeypatch.setitem(OPS.found, "squeeze", replace(OPS["squeeze"], operators=lacking))
-    monkeypatch.setitem(setting.DIALECTS.found, "torch", replace(DIALECTS["torch"], operators={}))
-    request = ask("squeeze", "1,3", {"axes": "0", "dialect": dialect})
+    monkeypatch.setattr(setting, "_setting_cache", {})
+    monkeypatch.setitem(OPS.loaded, "squeeze", replace(OPS["squeeze"], operators=lacking))
+    monkeypatch.setitem(setting.DIALECTS.loaded, "torch", replace(DIALECTS["torch"], operators={}))
+    request = make_request("squeeze", "1,3", {"axes": "0", "dialect": dialect})
     assert str(resolve(request).problem) == said
-    question = question_of(["squeeze", "1,3", "--dialect", dialect])
+    question = question_from_words(["squeeze", "1,3", "--dialect", dialect])
     assert question.fields == (("input", "axes") if dialect == "onnx" else ("input",))
 
 
 def test_state_field_beside_a_file_may_be_incomplete(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((2, 3)))
-    question = question_of(["reshape", str(tmp_path / "x.npy"), "0,-"])
-    assert answer_question(question, "target").typing
+    question = question_from_words(["reshape", str(tmp_path / "x.npy"), "0,-"])
+    assert answer_question(question, "target").is_incomplete
     assert answer_question(question.with_text("target", "0,-1"), "target").answer.output == (2, 3)
 
 
 @pytest.mark.parametrize(("words", "place"), table("compared"))
 def test_state_comparison_starts_at_the_question(words, place):
-    question = question_of(split(words))
-    listed = rows(question)
-    assert nearest(listed, Row(question, "", answer_question(question))) == int(place)
-    assert "--no-allowzero" not in command(listed[0].question, None)
+    question = question_from_words(split_unbracketed(words))
+    listed = dialect_rows(question)
+    assert nearest_row_index(listed, DialectRow(question, "", answer_question(question))) == int(place)
+    assert "--no-allowzero" not in question_command(listed[0].question, None)
 
 
 def test_state_default_setting_is_valid_in_old_opsets():
-    first, second, *_ = rows(question_of(split("reshape 2,3 6 --opset 5")))
+    first, second, *_ = dialect_rows(question_from_words(split_unbracketed("reshape 2,3 6 --opset 5")))
     assert (first.answer_text, second.answer_text) == ("6", "refused: no-such-attribute")

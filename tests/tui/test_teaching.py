@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.teaching.lessons import lessons
-from shapecalc.tui.lessons import Drilling, Lessons
+from shapecalc.teaching.lessons import load_lessons
+from shapecalc.tui.lessons import DrillScreen, Lessons
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import driven
 
-LONGEST_FIRST = sorted(range(len(lessons())), key=lambda place: -len(lessons()[place].text + lessons()[place].question))
+LONGEST_FIRST = sorted(
+    range(len(load_lessons())), key=lambda place: -len(load_lessons()[place].text + load_lessons()[place].question)
+)
 SIZES = [(200, 60), (80, 24), (60, 18), (40, 12)]
 
 
@@ -29,7 +31,7 @@ async def test_lesson_screen_shows_question_and_field(user, places):
         for place in places:
             user.app.screen.action_go(place - user.app.screen.at)
             await user.settle()
-            lesson, field = lessons()[place], user.app.screen.pane.field
+            lesson, field = load_lessons()[place], user.app.screen.pane.field
             text = " ".join(user.text.replace("│", " ").split())
             assert f"$ shapecalc {lesson.question} {lesson.task.asks}" in text
             assert field.region.bottom < size[1]
@@ -40,9 +42,9 @@ async def test_lesson_screen_shows_question_and_field(user, places):
 
 
 def test_lesson_screen_keys_do_not_reuse_main_keys():
-    actions = {key.key: key.action for key in KEYS}
+    actions = {key.name: key.action for key in KEYS}
     kept = {"f1", "f5", "ctrl+g", "ctrl+s", "pagedown", "pageup"}
-    own = {key.key for screen in (Lessons, Drilling) for key in screen.KEYS}
-    assert all(len({key.shown for key in screen.KEYS}) <= 10 for screen in (Lessons, Drilling))
+    own = {key.name for screen in (Lessons, DrillScreen) for key in screen.KEYS}
+    assert all(len({key.display for key in screen.KEYS}) <= 10 for screen in (Lessons, DrillScreen))
     assert own & actions.keys() <= kept
     assert not own & {"f2", "f3", "f4", "f6", "f7", "f8", "f9", "f10"}

@@ -24,8 +24,8 @@ import numpy as np
 import pytest
 
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.teaching.lessons import Course, first_course, own_lessons
-from shapecalc.tui.lessons import Drilling
+from shapecalc.teaching.lessons import Course, introductory_course, parse_own_lessons
+from shapecalc.tui.lessons import DrillScreen
 from shapecalc.tui.model import ModelScreen
 from tests.models.reports import YOLO
 from tests.transcripts import is_seen, transcripts
@@ -167,11 +167,11 @@ class Player:
 async def open_further(user, course, drill, path, notes):
     """Open what lies over the main screen: a course, the path, or exercises."""
     if course or path:
-        own = course and Course(own_lessons(course, Path(course).read_text()), notes=notes)
-        user.app.explore.course = own or first_course()
+        own = course and Course(parse_own_lessons(course, Path(course).read_text()), notes=notes)
+        user.app.explore.course = own or introductory_course()
         user.app.explore.action_lessons()
     elif drill:
-        user.app.push_screen(Drilling(drill))
+        user.app.push_screen(DrillScreen(drill))
     await user.settle()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shapecalc.view.film import film_file
+from shapecalc.view.film import render_film
 from tests.view.questions import answer_to
 
 FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"
@@ -13,4 +13,4 @@ LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
 
 def made() -> bytes:
     """Return what the program makes of the line."""
-    return film_file(answer_to(LINE), FILM.name)[1]
+    return render_film(answer_to(LINE), FILM.name)[1]

@@ -15,7 +15,7 @@ from shapecalc.core.answers import Answer
 from shapecalc.core.problem import ShapeError
 from shapecalc.view import big, code, film, flow, grid, hints, pictures, scenes
 from shapecalc.view.canvas import ASCII, UNICODE
-from shapecalc.view.layout import layouts
+from shapecalc.view.layout import stage_layouts
 from tests.fuzz.running import ended
 from tests.view.questions import answer_to
 
@@ -30,7 +30,8 @@ BLOCK = re.compile(r"^\$ (\w+)(.*?): (.*)\n((?:(?!\$ ).*\n)*)", re.M)
 def steps(answer: Answer) -> str:
     """Return the rail, the strip and the picture of every step, as they stand on the screen."""
     drawn = [
-        [draw(answer, at) for draw in (flow.rail, flow.strip, pictures.picture)] for at in range(len(answer.steps))
+        [draw(answer, at) for draw in (flow.draw_rail, flow.draw_strip, pictures.draw_picture)]
+        for at in range(len(answer.steps))
     ]
     return "\n\n".join("\n".join(each.plain for each in parts) for parts in drawn)
 
@@ -38,18 +39,18 @@ def steps(answer: Answer) -> str:
 def helps(answer: Answer) -> str:
     """Return what each step that settles a dim asks, and the helps in their order."""
     asked = [(stage, step) for stage in answer.stages for step in stage.steps if step.out is not None]
-    found = [hints.hint_of(stage, step) for stage, step in asked]
-    return "\n\n".join("\n".join((each.asks, *each.rungs)) for each in found)
+    found = [hints.make_hint(stage, step) for stage, step in asked]
+    return "\n\n".join("\n".join((each.question, *each.levels)) for each in found)
 
 
 def frames(answer: Answer, at: tuple[int, ...] | int | None = None, width: int = 80, height: int = 24) -> str:
     """Return frames of a film, all but repeated ones if none is named: the words where they end, and what is asked."""
-    made = scenes.film_of(answer, width, height)
+    made = scenes.make_film(answer, width, height)
     chosen = made.frames if at is None else [made.frames[each] for each in ((at,) if isinstance(at, int) else at)]
     shown = []
     for frame in chosen:
-        said = [f"? {frame.asks.question} {frame.asks.answer}"] if frame.asks else []
-        shown.append("\n".join([film.screen(made, frame.sprites.values()).plain.strip("\n"), *said]))
+        said = [f"? {frame.prompt.question} {frame.prompt.answer}"] if frame.prompt else []
+        shown.append("\n".join([film.render_screen(made, frame.sprites.values()).plain.strip("\n"), *said]))
     return "\n\n".join(shown)
 
 
@@ -58,7 +59,7 @@ def calls(answer: Answer, of: tuple[str, ...] = APART) -> str:
     shown, warnings = [], {}
     for target in of:
         try:
-            made = code.code(answer, target)
+            made = code.write_code(answer, target)
         except ShapeError as error:
             made = code.Code(f"! {error}")
         lines = [line for line in made.text.splitlines() if line[:2] != "# " and not re.match("(from|import) ", line)]
@@ -77,22 +78,22 @@ def printed(line: str) -> str:
 
 def picture(answer: Answer, at: int | None = None, **options) -> str:
     """Return the picture of a step, or of the one that shows most."""
-    return pictures.picture(answer, pictures.main_step(answer, 78) if at is None else at, **options).plain
+    return pictures.draw_picture(answer, pictures.main_step(answer, 78) if at is None else at, **options).plain
 
 
 def rulers(answer: Answer, width: int = 100) -> str:
     """Return the rulers of the last stage."""
-    return pictures.rulers(answer, layouts(answer)[-1], 0, width=width, height=24, strokes=UNICODE).plain
+    return pictures.draw_rulers(answer, stage_layouts(answer)[-1], 0, width=width, height=24, glyphs=UNICODE).plain
 
 
 DRAWS = {
     "calls": calls,
     "code": lambda answer: calls(answer, tuple(code.TARGETS)),
-    "big": lambda answer, **options: big.big(answer, **options).plain,
-    "explain": lambda answer, **options: pictures.explain(answer, **options).plain,
+    "big": lambda answer, **options: big.draw_large_figures(answer, **options).plain,
+    "explain": lambda answer, **options: pictures.draw_explanation(answer, **options).plain,
     "film": frames,
-    "flow": lambda answer, **options: flow.flow(answer, **options).plain,
-    "grid": lambda answer, **options: grid.grid(answer, **options).plain,
+    "flow": lambda answer, **options: flow.draw_flow(answer, **options).plain,
+    "grid": lambda answer, **options: grid.draw_grid(answer, **options).plain,
     "helps": helps,
     "picture": picture,
     "rulers": rulers,

@@ -6,10 +6,10 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from shapecalc.core.ask import ask
-from shapecalc.core.commands import read_chain, read_stage, split
+from shapecalc.core.ask import make_request
+from shapecalc.core.commands import read_chain, read_stage, split_unbracketed
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing import answer, answer_chain
+from shapecalc.core.fixing import answer_chain, answer_request
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
@@ -32,8 +32,8 @@ def answer_to(line):
     if line.startswith("chain "):
         shape, stages = read_chain(line.removeprefix("chain "))
         return answer_chain(shape, stages, {})
-    stage = read_stage(split(line), with_input=True)
-    return answer(ask(stage.op, stage.input, stage.options))
+    stage = read_stage(split_unbracketed(line), with_input=True)
+    return answer_request(make_request(stage.op, stage.input, stage.options))
 
 
 @st.composite
@@ -119,7 +119,7 @@ def answers(draw, without=()):
         return draw(chains(shape, without))
     row = draw(st.sampled_from(list(DIALECTS.values())))
     op = draw(st.sampled_from([op for op in operators_of(row) if op not in without]))
-    if "block" in OPS[op].slots and draw(st.integers(0, 4)):
+    if "block" in OPS[op].positional_names and draw(st.integers(0, 4)):
         shape = list(draw(blocked))
     options = draw(arguments(op, shape)) | {"dialect": row.name}
     if row.switch and op in ("reshape", "shuffle"):
@@ -143,6 +143,6 @@ def chains(draw, shape, without=()):
 def answer_or_fallback(op, shape, options):
     """Return the answer to a question, or to one that can always be read if it cannot be read."""
     try:
-        return answer(ask(op, shape_text(shape), options))
+        return answer_request(make_request(op, shape_text(shape), options))
     except ShapeError:
-        return answer(ask("reshape", shape_text(shape), {"target": "-1"}))
+        return answer_request(make_request("reshape", shape_text(shape), {"target": "-1"}))

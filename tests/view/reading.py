@@ -6,12 +6,16 @@ import re
 
 from shapecalc.view.canvas import DOWN, LEFT, RIGHT, UNICODE, UP
 
-DIRECTIONS = {char: place for place, char in enumerate(UNICODE.lines) if char != " "}
-DIRECTIONS |= {UNICODE.joint: UP | DOWN | LEFT | RIGHT, UNICODE.size: LEFT | RIGHT, UNICODE.arrow: LEFT | RIGHT}
+DIRECTIONS = {char: place for place, char in enumerate(UNICODE.box_lines) if char != " "}
+DIRECTIONS |= {
+    UNICODE.junction: UP | DOWN | LEFT | RIGHT,
+    UNICODE.size_line: LEFT | RIGHT,
+    UNICODE.pointer: LEFT | RIGHT,
+}
 STEPS = {UP: (0, -1, DOWN), DOWN: (0, 1, UP), LEFT: (-1, 0, RIGHT), RIGHT: (1, 0, LEFT)}
 FALLING, RISING, CROSSING = UNICODE.falling, UNICODE.rising, UNICODE.crossing
-CROSS = UNICODE.lines[UP | DOWN | LEFT | RIGHT]
-TOKEN = re.compile(rf"(?<=[^ ]) ([-\d]\S*) (?=[{UNICODE.lines[12]}{UNICODE.size}{UNICODE.arrow}])")
+CROSS = UNICODE.box_lines[UP | DOWN | LEFT | RIGHT]
+TOKEN = re.compile(rf"(?<=[^ ]) ([-\d]\S*) (?=[{UNICODE.box_lines[12]}{UNICODE.size_line}{UNICODE.pointer}])")
 NAME = re.compile(r" ([A-Za-z~#]\S*) ")
 
 
@@ -26,7 +30,7 @@ class Wires:
         self.cells, self.names = {}, []
         for y, row in enumerate(rows):
             part = row.ljust(right)[left:right]
-            part = TOKEN.sub(lambda found: UNICODE.lines[12] * len(found.group()), f"|{part}")[1:]
+            part = TOKEN.sub(lambda found: UNICODE.box_lines[12] * len(found.group()), f"|{part}")[1:]
             self.names += [(left + found.start() - 1, left + found.end(), y, found[1]) for found in NAME.finditer(part)]
             part = NAME.sub(lambda found: " " * len(found.group()), part)
             self.cells |= {(left + x, y): char for x, char in enumerate(part) if char != " "}

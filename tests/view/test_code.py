@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core.commands import command_line
-from shapecalc.core.conditions import holds
+from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import names
+from shapecalc.core.dims import dim_names
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.text import read_dims
-from shapecalc.core.values import read_sizes
+from shapecalc.core.text import parse_dims
+from shapecalc.core.values import parse_sizes
 from shapecalc.engine import run
-from shapecalc.view.code import TARGETS, code
-from shapecalc.view.code.dims import given_name, shapes_of
-from shapecalc.view.code.operands import FORMS, operand_names
+from shapecalc.view.code import TARGETS, write_code
+from shapecalc.view.code.dims import stage_shapes, variable_name
+from shapecalc.view.code.operands import OPERAND_TEMPLATES, operand_names
 from tests.core.test_imports import HEAVY, loaded
 from tests.plans import LARGEST, answer_to, requested_answers, size
 from tests.sampling import examples, some_and_rest
@@ -62,9 +62,9 @@ def put_in(answer, sizes):
 
 def check(answer, target, sizes=None):
     """Fail unless the code for `target` makes what the engine makes, with some sizes for its names."""
-    written, concrete = code(answer, target).text, put_in(answer, sizes) if sizes else answer
+    written, concrete = write_code(answer, target).text, put_in(answer, sizes) if sizes else answer
     x = data(concrete.input)
-    found = run_code(target, written, x, **{given_name(name): size for name, size in (sizes or {}).items()})
+    found = run_code(target, written, x, **{variable_name(name): size for name, size in (sizes or {}).items()})
     expected = run(concrete, x).array
     assert (found.shape, found.dtype, found.tobytes()) == (expected.shape, expected.dtype, expected.tobytes()), written
 
@@ -121,14 +121,14 @@ def test_code_names_stay_open_until_run(asked, target):
         answer = answer_to(f"shapecalc {line}")
         if target in "".join(not_said):
             with pytest.raises(ShapeError, match="usage: "):
-                code(answer, target)
+                write_code(answer, target)
             continue
         for sizes in choices:
             if target != "openvino" or 0 not in (*answer.input, *answer.output):
-                check(answer, target, read_sizes(sizes) if sizes else None)
+                check(answer, target, parse_sizes(sizes) if sizes else None)
 
 
-NAMED = st.sampled_from(read_dims("N,C,H,2*N,N*C,C*H,4*H,C/2,N*H/3,1,2,3,4,0,1,x"))
+NAMED = st.sampled_from(parse_dims("N,C,H,2*N,N*C,C*H,4*H,C/2,N*H/3,1,2,3,4,0,1,x"))
 SIZES = st.fixed_dictionaries({name: st.integers(1, 6) for name in ("N", "C", "H", "x")})
 
 
@@ -163,10 +163,10 @@ def named_chains(draw):
 @examples(45)
 @given(named_chains().filter(bool), SIZES)
 def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn):
-    sizes = {name: drawn[name] for name in names(dim for shape in shapes_of(answer) for dim in shape)}
-    assume(holds(answer.conditions, sizes))
+    sizes = {name: drawn[name] for name in dim_names(dim for shape in stage_shapes(answer) for dim in shape)}
+    assume(can_hold(answer.conditions, sizes))
     concrete = put_in(answer, sizes)
-    shapes = shapes_of(concrete)
+    shapes = stage_shapes(concrete)
     assume(concrete.output is not None and max(map(size, shapes)) < LARGEST)
     for target in HERE:
         if target == "openvino" and (0 in concrete.input or max(map(len, shapes)) > 6):
@@ -177,7 +177,7 @@ def test_symbolic_chain_code_holds_for_any_sizes(answer, drawn):
             assert any(said in str(error) for said in ("at most 8", "mixes axes", "cannot be asked"))
 
 
-@pytest.mark.parametrize("target", targets([*(each for each in FORMS if each != "tensorrt"), "onnx"]))
+@pytest.mark.parametrize("target", targets([*(each for each in OPERAND_TEMPLATES if each != "tensorrt"), "onnx"]))
 def test_code_of_operands_equals_numpy(target):
     for chain, numpy in rows(OPERANDS, "as in NumPy"):
         answer = sc.chain(*chain.split(" | "))
@@ -185,7 +185,7 @@ def test_code_of_operands_equals_numpy(target):
         arrays = dict(zip("xbc", map(data, (answer.input, *shapes.values())), strict=False))
         expected = eval(numpy, {"np": np, **arrays})
         assert expected.shape == answer.output
-        found = run_code(target, code(answer, target).text, data(answer.input), shapes)
+        found = run_code(target, write_code(answer, target).text, data(answer.input), shapes)
         np.testing.assert_array_equal(np.asarray(found).reshape(expected.shape), expected, chain)
 
 
@@ -193,17 +193,17 @@ def test_code_of_operands_equals_numpy(target):
 def test_code_windows_of_torch_and_onnx_agree(chain):
     answer = sc.chain(*chain.split(" | "))
     shapes = operand_names(answer.traces)
-    made = run_code("onnx", code(answer, "onnx").text, data(answer.input), shapes)
+    made = run_code("onnx", write_code(answer, "onnx").text, data(answer.input), shapes)
     assert made.shape == answer.output
     if not why_not("torch"):
-        found = run_code("torch", code(answer, "torch").text, data(answer.input), shapes)
+        found = run_code("torch", write_code(answer, "torch").text, data(answer.input), shapes)
         np.testing.assert_allclose(found, made, rtol=1e-6)
 
 
 @pytest.mark.parametrize("line", ["reshape 2,3,4 0,-1", "shuffle 2,3,4 --first 1,0,2 --to 0,-1", "transpose 8,3"])
 @pytest.mark.parametrize("target", RUNS)
 def test_code_has_no_needless_warning(target, line):
-    warnings = code(answer_to(f"shapecalc {line}"), target).warnings
+    warnings = write_code(answer_to(f"shapecalc {line}"), target).warnings
     assert [warning for warning in warnings if not warning.startswith("the code declares")] == []
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from shapecalc.engine.execute import run
 from shapecalc.view.canvas import UNICODE, clip
-from shapecalc.view.film import screen
-from shapecalc.view.layout import layouts
-from shapecalc.view.scenes import AFTER, BEFORE, LEAST_HEIGHT, film_of, picture_at, tracks
+from shapecalc.view.film import render_screen
+from shapecalc.view.layout import stage_layouts
+from shapecalc.view.scenes import INPUT_ROW, MIN_FILM_HEIGHT, OUTPUT_ROW, collect_tracks, make_film, sprites_at
 from tests.sampling import examples
 from tests.strategies import factorisations, permutations
 from tests.view.questions import COMBINING, answer_to, answers
 
-ROOMS = st.sampled_from([(80, 24), (120, 40), (200, 60), (60, LEAST_HEIGHT)])
+ROOMS = st.sampled_from([(80, 24), (120, 40), (200, 60), (60, MIN_FILM_HEIGHT)])
 
 
 def cells_of(frame):
@@ -32,13 +32,13 @@ def cells_of(frame):
 
 
 def text_of(film, number=-1):
-    return screen(film, film.frames[number].sprites.values()).plain
+    return render_screen(film, film.frames[number].sprites.values()).plain
 
 
 @given(answers(), ROOMS)
 @examples(45)
 def test_film_captions_fit_without_overlap(answer, room):
-    film = film_of(answer, *room)
+    film = make_film(answer, *room)
     assert film.height <= room[1]
     for frame in film.frames:
         taken = {}
@@ -63,7 +63,7 @@ HUGE = {
 
 @pytest.mark.parametrize("line", HUGE, ids=lambda line: line[:30])
 def test_film_of_huge_counts_reports_omissions(line):
-    film = film_of(answer_to(line))
+    film = make_film(answer_to(line))
     for number in range(len(film.frames)):
         assert all(len(row) <= film.width for row in text_of(film, number).split("\n"))
     assert HUGE[line] in "; ".join(film.notes)
@@ -76,7 +76,7 @@ def test_film_memory_equals_numpy(answer, room):
     assume(answer.concrete)
     assume(all(prod(dim or 1 for dim in shape) <= 10_000 for shape in (answer.input, answer.output)))
     made = run(answer, np.arange(prod(answer.input)).reshape(answer.input)).array.ravel()
-    (shown,) = cells_of(film_of(answer, *room).frames[-1]).values() or [[]]
+    (shown,) = cells_of(make_film(answer, *room).frames[-1]).values() or [[]]
     assert shown == made[: len(shown)].tolist()
     assert bool(shown) == bool(made.size)
 
@@ -84,10 +84,10 @@ def test_film_memory_equals_numpy(answer, room):
 @given(answers(), st.floats(0, 1))
 @examples(45)
 def test_film_file_tracks_equal_screen_pictures(answer, part):
-    film = film_of(answer)
+    film = make_film(answer)
     second = part * film.seconds
-    seen = sorted((each.text, each.look) for each in picture_at(film, film.starts, second) if each.text)
-    ways = sorted((way.text, way.look) for way in tracks(film) if way.start <= second < way.end and way.text)
+    seen = sorted((each.text, each.look) for each in sprites_at(film, film.starts, second) if each.text)
+    ways = sorted((way.text, way.look) for way in collect_tracks(film) if way.start <= second < way.end and way.text)
     assert second == film.seconds or seen == ways
 
 
@@ -107,7 +107,7 @@ def test_film_moved_elements_match_reads_and_writes(drawn, room):
     answer = answer_to(f"transpose {','.join(map(str, shape)) or '[]'} {','.join(map(str, perm)) or '[]'}")
     assume(answer.output is not None and prod(shape))
     before = np.arange(prod(shape)).reshape(shape)
-    film = film_of(answer, *room)
+    film = make_film(answer, *room)
     said = [
         frame.sprites["part"].text
         for frame in film.frames
@@ -128,7 +128,7 @@ def test_film_reshape_moves_no_element(drawn):
     shape, target = (",".join(map(str, dims)) or "[]" for dims in drawn)
     places = [
         {key: (sprite.x, sprite.y, sprite.text) for key, sprite in frame.sprites.items() if key.startswith("cell")}
-        for frame in film_of(answer_to(f"reshape {shape} {target}")).frames
+        for frame in make_film(answer_to(f"reshape {shape} {target}")).frames
     ]
     assert len(places[0])
     assert all(each == places[0] for each in places)
@@ -139,15 +139,15 @@ def at_steps(film, step):
 
 
 def test_film_copied_zero_highlights_its_column():
-    film = film_of(answer_to("reshape 2,2,3,2 -1,0,0"))
+    film = make_film(answer_to("reshape 2,2,3,2 -1,0,0"))
     for step, out, dim in ((0, 1, "2"), (1, 2, "3")):
         number = at_steps(film, step)[-1]
         start, end = (film.frames[place].sprites[f"dim1.{out}"] for place in (number - 1, number))
-        assert (start.x, start.y, start.text) == (end.x, BEFORE, "")
-        assert (end.y, end.text.split()[-1]) == (AFTER, dim)
-        halfway = picture_at(film, film.starts, film.starts[number] + film.frames[number].arrive / 2)
+        assert (start.x, start.y, start.text) == (end.x, INPUT_ROW, "")
+        assert (end.y, end.text.split()[-1]) == (OUTPUT_ROW, dim)
+        halfway = sprites_at(film, film.starts, film.starts[number] + film.frames[number].arrival_seconds / 2)
         gliding = [each.y for each in halfway if (each.text, each.x) == (end.text, end.x)]
-        assert gliding == [pytest.approx((BEFORE + AFTER) / 2)]
+        assert gliding == [pytest.approx((INPUT_ROW + OUTPUT_ROW) / 2)]
         shown = film.frames[number].sprites
         lit = {key for key, sprite in shown.items() if sprite.look == "lit"}
         assert lit - {"rail1"} == {f"index{out}", f"dim0.{out}", f"asked{out}", f"dim1.{out}"}
@@ -155,7 +155,7 @@ def test_film_copied_zero_highlights_its_column():
 
 
 def test_film_minus_one_is_filled_from_the_budget():
-    film = film_of(answer_to("reshape 2,3,4 0,-1"))
+    film = make_film(answer_to("reshape 2,3,4 0,-1"))
     last = film.frames[at_steps(film, 1)[-1]].sprites
     pieces = [sprite for key, sprite in last.items() if key.startswith("piece")]
     assert len(pieces) == 12
@@ -175,21 +175,22 @@ def dims_asked(asks):
 @given(answers())
 @examples(45)
 def test_film_asks_for_each_unknown_dim_once(answer):
-    film, asked = film_of(answer), 0
+    film, asked = make_film(answer), 0
     for before, frame in zip(film.frames, film.frames[1:], strict=False):
-        dims = dims_asked(frame.asks) if frame.asks else ()
+        dims = dims_asked(frame.prompt) if frame.prompt else ()
         asked += len(dims)
         holes = [key for key in before.sprites if key.startswith("hole")]
         assert all(f"hole{dim}" in holes or dim >= len(holes) - 1 for dim in dims)
     assert asked == sum(
-        cell.step < len(answer.steps) and not (layout.cuts and str(cell.dim) in map(str, layout.stage.asked[out:][:1]))
-        for layout in layouts(answer)
+        cell.step_index < len(answer.steps)
+        and not (layout.is_regrouping and str(cell.dim) in map(str, layout.stage.requested[out:][:1]))
+        for layout in stage_layouts(answer)
         for out, cell in enumerate(layout.cells)
     )
 
 
 def test_film_bars_move_from_old_to_new_cuts():
-    film = film_of(answer_to("reshape 2,3,4 4,6"))
+    film = make_film(answer_to("reshape 2,3,4 4,6"))
     seen = [{key for key, sprite in frame.sprites.items() if "~" in key and sprite.text} for frame in film.frames]
     number = next(number for number, keys in enumerate(seen) if keys)
     moving = {key: sprite for key, sprite in film.frames[number].sprites.items() if re.fullmatch(r"bar0\.0\..*", key)}

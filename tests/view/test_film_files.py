@@ -17,28 +17,28 @@ from PIL import Image, ImageDraw, ImageFont
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import fields
 from shapecalc.view import files
-from shapecalc.view.canvas import UNICODE, contrast
-from shapecalc.view.files import ASKED, CONTRAST, ENDINGS, MOST_LINES, still, still_text
+from shapecalc.view.canvas import UNICODE, contrast_ratio
+from shapecalc.view.files import ENDINGS, MAX_LINES, MIN_CONTRAST, QUESTION_STEP, draw_still, render_still
 from shapecalc.view.film import (
     FORMATS,
-    LARGEST,
     LOOKS,
-    film_file,
-    gif,
-    ink_of,
-    moment,
-    moving,
-    page,
-    page_of,
+    MAX_SVG_BYTES,
+    look_colour,
+    page_background,
+    render_animated_svg,
+    render_film,
+    render_gif,
+    render_moment,
+    render_page,
     terminal_styles,
 )
-from shapecalc.view.scenes import Film, Frame, Sprite, film_of, moments
+from shapecalc.view.scenes import Film, Frame, Sprite, make_film, sample_moments
 from tests.cli.browser import WHY_NOT, opened
 from tests.sampling import each_row
 from tests.view.film_picture import FILM, LINE, made
 from tests.view.questions import answer_to
 
-pytestmark = pytest.mark.sessions(8)
+pytestmark = pytest.mark.max_sessions(8)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><b>&\"'\u2028 ]]> {0} $x"
@@ -54,10 +54,10 @@ def hostile():
 
 
 def test_film_svg_is_script_free_with_increasing_times(hostile):
-    for film, theme in ((film_of(SHUFFLE), None), (film_of(SHUFFLE), "light"), (hostile, None), (hostile, "dark")):
-        drawn = moving(film, theme)
+    for film, theme in ((make_film(SHUFFLE), None), (make_film(SHUFFLE), "light"), (hostile, None), (hostile, "dark")):
+        drawn = render_animated_svg(film, theme)
         root = ElementTree.fromstring(drawn)
-        assert len(drawn) <= LARGEST
+        assert len(drawn) <= MAX_SVG_BYTES
         assert (root.tag, root.get("aria-label")) == (f"{SVG}svg", film.title)
         kinds = {each.tag.removeprefix(SVG) for each in root.iter()}
         moves = {"animate", "animateTransform"}
@@ -92,8 +92,8 @@ def words_of(frame):
 
 
 def test_film_svg_shows_every_frame():
-    film = film_of(SHUFFLE)
-    root = ElementTree.fromstring(moving(film, None))
+    film = make_film(SHUFFLE)
+    root = ElementTree.fromstring(render_animated_svg(film, None))
     for number, frame in enumerate(film.frames):
         share = (film.starts[number] + film.starts[number + 1]) / 2 / film.seconds
         assert shown_at(root, share) == sorted(each.text.lstrip() for each in words_of(frame))
@@ -101,31 +101,31 @@ def test_film_svg_shows_every_frame():
 
 def test_film_svg_shortens_long_films():
     answer = answer_to("chain 8,8 " + "| transpose 1,0 " * 9)
-    assert moving(film_of(answer), None) is None
-    film, data = film_file(answer, "x.svg")
-    assert len(data) <= LARGEST
+    assert render_animated_svg(make_film(answer), None) is None
+    film, data = render_film(answer, "x.svg")
+    assert len(data) <= MAX_SVG_BYTES
     assert "of large memories the first cells are shown" in film.notes
     with pytest.raises(ShapeError, match="too long for a moving picture"):
-        film_file(answer_to("chain 8,8 " + "| transpose 1,0 " * 20), "x.svg")
+        render_film(answer_to("chain 8,8 " + "| transpose 1,0 " * 20), "x.svg")
 
 
 def test_film_gif_durations_are_whole_hundredths():
-    film = film_of(SMALL)
-    image = Image.open(BytesIO(gif(film, "dark")))
+    film = make_film(SMALL)
+    image = Image.open(BytesIO(render_gif(film, "dark")))
     delays = []
     for number in range(image.n_frames):
         image.seek(number)
         delays.append(image.info["duration"])
     assert all(delay % 10 == 0 and delay >= 20 for delay in delays)
     assert sum(delays) == pytest.approx(film.seconds * 1000, abs=10 * len(film.frames))
-    assert sum(hundredths for _, hundredths in moments(film)) * 10 == sum(delays)
+    assert sum(hundredths for _, hundredths in sample_moments(film)) * 10 == sum(delays)
     assert (image.info["loop"], image.size[0]) == (0, 2 * (film.width * 8 + 20))
 
 
 def test_film_pixel_text_keeps_column_distances():
-    film = film_of(SMALL)
-    drawn = moment(film, [Sprite(0, 0, "ab      cd")], "light")
-    grey = Image.open(BytesIO(files.png(drawn, 1))).convert("L")
+    film = make_film(SMALL)
+    drawn = render_moment(film, [Sprite(0, 0, "ab      cd")], "light")
+    grey = Image.open(BytesIO(files.render_png(drawn, 1))).convert("L")
     inked = [x for x in range(grey.width) if grey.crop((x, 0, x + 1, 40)).getextrema()[0] < 128]
     gap = max(end - start for start, end in pairwise(inked))
     assert gap >= 6 * 8, "blanks are not to be one blank"
@@ -133,14 +133,14 @@ def test_film_pixel_text_keeps_column_distances():
 
 def test_film_pixel_glyphs_have_ink_from_the_font(monkeypatch, tmp_path):
     (tmp_path / "empty.ttf").write_bytes(b"")
-    for font, least, most in ((files.FONT, 5000, 10**6), (tmp_path / "empty.ttf", 0, 1000)):  # upright lines stay
-        monkeypatch.setattr(files, "FONT", font)
-        grey = Image.open(BytesIO(still(SHUFFLE, "x.png", theme="light"))).convert("L")
+    for font, least, most in ((files.FONT_FILE, 5000, 10**6), (tmp_path / "empty.ttf", 0, 1000)):  # upright lines stay
+        monkeypatch.setattr(files, "FONT_FILE", font)
+        grey = Image.open(BytesIO(render_still(SHUFFLE, "x.png", theme="light"))).convert("L")
         assert least < sum(grey.histogram()[:128]) < most
 
 
 def test_film_font_has_every_glyph():
-    font = ImageFont.truetype(str(files.FONT), 40)
+    font = ImageFont.truetype(str(files.FONT_FILE), 40)
 
     def pixels(char):
         image = Image.new("L", (60, 60))
@@ -159,16 +159,19 @@ def rgb(text):
 def test_film_text_has_contrast_on_every_page(name):
     look = LOOKS[name]
     for theme in ("light", "dark"):
-        assert contrast(rgb(ink_of(look, theme)), rgb(look.behind or page_of(theme))) >= CONTRAST
+        assert (
+            contrast_ratio(rgb(look_colour(look, theme)), rgb(look.background or page_background(theme)))
+            >= MIN_CONTRAST
+        )
     for paper in ((18, 18, 18), (224, 224, 224), (255, 255, 255), (0, 0, 0), (30, 30, 46)):
         style = terminal_styles(paper)[name]
-        assert "#" not in style or contrast(rgb(style), paper) >= CONTRAST
+        assert "#" not in style or contrast_ratio(rgb(style), paper) >= MIN_CONTRAST
         assert "red" not in style
 
 
 def test_film_page_is_self_contained_and_keeps_its_words(hostile):
-    for film in (film_of(SHUFFLE), hostile):
-        text = page(film, None).decode()
+    for film in (make_film(SHUFFLE), hostile):
+        text = render_page(film, None).decode()
         assert unescape(re.search("<title>(.*?)</title>", text)[1]) == film.title
         scripts = re.findall(r"<script[^>]*>(.*?)</script>", text, re.S)
         outside = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.S)
@@ -176,7 +179,7 @@ def test_film_page_is_self_contained_and_keeps_its_words(hostile):
         assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
         assert "default-src 'none'" in text
         data = json.loads(scripts[0])
-        asks = [[frame.asks.question, frame.asks.answer] if frame.asks else [] for frame in film.frames]
+        asks = [[frame.prompt.question, frame.prompt.answer] if frame.prompt else [] for frame in film.frames]
         assert [each[1:] for each in data["frames"]] == [
             [frame.sentence, *asked] for frame, asked in zip(film.frames, asks, strict=True)
         ]
@@ -187,8 +190,8 @@ def test_film_page_is_self_contained_and_keeps_its_words(hostile):
 @pytest.mark.slow
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 def test_film_page_plays_in_a_browser(tmp_path):
-    film = film_of(SMALL)
-    (tmp_path / "film.html").write_bytes(page(film, "light"))
+    film = make_film(SMALL)
+    (tmp_path / "film.html").write_bytes(render_page(film, "light"))
     seen = "[...document.querySelectorAll('#words g')].filter(g => g.getAttribute('visibility') === 'visible')"
     texts = f"{seen}.filter(g => g.querySelector('text')).map(g => [g.textContent, g.getAttribute('transform')])"
 
@@ -213,7 +216,7 @@ def test_film_page_plays_in_a_browser(tmp_path):
             assert await evaluate("document.body.className") == "light"
             await evaluate("document.getElementById('theme').click()")
             assert await evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(24, 24, 24)"
-            number, asks = next((at, frame.asks) for at, frame in enumerate(film.frames) if frame.asks)
+            number, asks = next((at, frame.prompt) for at, frame in enumerate(film.frames) if frame.prompt)
             await evaluate(f"at = {film.starts[number] - 0.2}; playing = true; tick(before = performance.now())")
             await tab.until("!playing")
             assert await evaluate("[asked(), byId('asked').textContent, question.style.visibility]") == [
@@ -237,7 +240,7 @@ def test_film_page_plays_in_a_browser(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("line", [LINE, "reshape 2,3,4 5,-1", "reshape N,C,H,W 0,-1,64", "rearrange 2,3 'a b -> b a'"])
 def test_still_picture_is_readable(line, ending):
-    data = still(answer_to(line), f"x{ending}", None, theme="dark")
+    data = render_still(answer_to(line), f"x{ending}", None, theme="dark")
     if ending == ".png":
         image = Image.open(BytesIO(data))
         assert image.getpixel((0, 0))[:3] == (24, 24, 24)
@@ -255,41 +258,43 @@ def test_step_picture_hides_later_steps(line):
     answer = answer_to(line)
     said = str(answer.output[-1])
     *_, last = (at for at, step in enumerate(answer.steps) if str(step.value) == said)
-    assert [said in still_text(answer, at, 80).plain for at in range(ASKED, last + 1)] == [False] * (last + 1) + [True]
+    assert [said in draw_still(answer, at, 80).plain for at in range(QUESTION_STEP, last + 1)] == [False] * (
+        last + 1
+    ) + [True]
 
 
 def test_step_picture_hides_a_later_refusal():
     answer = answer_to("reshape 2,3,4 5,-1")
-    for at, said in ((ASKED, "predict the output shape"), (0, "5 is given")):
-        shown = still_text(answer, at, 80).plain
+    for at, said in ((QUESTION_STEP, "predict the output shape"), (0, "5 is given")):
+        shown = draw_still(answer, at, 80).plain
         assert said in shown
         assert not any(sign in shown for sign in ("✗", "?", "indivisible"))
-    texts = [still(SHUFFLE, "x.svg", step).decode() for step in range(1, len(SHUFFLE.steps) + 1)]
+    texts = [render_still(SHUFFLE, "x.svg", step).decode() for step in range(1, len(SHUFFLE.steps) + 1)]
     assert len({*texts}) == len(texts)
     assert "solve -1" in texts[5]
     with pytest.raises(ShapeError, match="there is no step 8"):
-        still(SHUFFLE, "x.svg", 8)
+        render_still(SHUFFLE, "x.svg", 8)
 
 
 @pytest.mark.parametrize("name", ["x.bmp", "x", ".svg", "svg", "x.svg.gz", ""])
 def test_picture_unknown_names_are_refused(name):
     with pytest.raises(ShapeError, match="is not a film"):
-        film_file(SMALL, name)
+        render_film(SMALL, name)
     with pytest.raises(ShapeError, match="is not a picture"):
-        still(SMALL, name)
+        render_still(SMALL, name)
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_picture_theme_is_light_or_dark(ending):
     with pytest.raises(ShapeError, match="there is no theme 'blue'"):
-        film_file(SMALL, f"x{ending}", "blue")
+        render_film(SMALL, f"x{ending}", "blue")
 
 
 @pytest.mark.parametrize(("name", "package"), [("x.png", "resvg_py"), ("x.gif", "PIL")])
 def test_picture_missing_package_is_named(name, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ShapeError, match=r"is not installed; .*install"):
-        still(SMALL, name) if name == "x.png" else film_file(SMALL, name)
+        render_still(SMALL, name) if name == "x.png" else render_film(SMALL, name)
 
 
 def test_readme_film_is_up_to_date():
@@ -326,7 +331,7 @@ def test_notebook_picture_fits_light_and_dark_pages(line, capsys):
     assert len(light) == len(dark) > 1
     for (kind, page_colour), *inks in (light, dark):
         assert kind == "rect"
-        assert all(contrast(rgb(page_colour), rgb(ink)) >= CONTRAST for _, ink in inks)
+        assert all(contrast_ratio(rgb(page_colour), rgb(ink)) >= MIN_CONTRAST for _, ink in inks)
 
 
 def test_explain_prints_requested_pictures_in_stream_glyphs(monkeypatch):
@@ -351,5 +356,5 @@ def test_pictures_on_one_page_have_distinct_classes():
 
 def test_picture_of_a_long_answer_counts_omitted_lines():
     svg, _ = in_notebook(answer_to(f"reshape {','.join('1' * 450)} {'1,' * 449}-1"))
-    assert len({each.get("y") for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MOST_LINES
+    assert len({each.get("y") for each in ElementTree.fromstring(svg).iter(f"{SVG}text")}) <= MAX_LINES
     assert "more lines, which explain() prints" in svg

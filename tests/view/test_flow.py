@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from shapecalc.view.canvas import ASCII, DOWN, LEFT, RIGHT, UNICODE, UP, Canvas, contrast, strokes_for
-from shapecalc.view.flow import flow, rail
-from shapecalc.view.layout import HUES, input_cells, layouts, mark_text
-from shapecalc.view.wires import wiring
+from shapecalc.view.canvas import ASCII, DOWN, LEFT, RIGHT, UNICODE, UP, Canvas, contrast_ratio, glyphs_for_encoding
+from shapecalc.view.flow import draw_flow, draw_rail
+from shapecalc.view.layout import HUES, input_cells, mark_text, stage_layouts
+from shapecalc.view.wires import route_wires
 from tests.sampling import each_row
 from tests.tables import rows
 from tests.view.questions import answer_to
@@ -28,22 +28,22 @@ def styles(drawn):
 
 
 def test_flow_highlights_the_sources_of_a_dim():
-    drawn = styles(flow(answer_to(SHUFFLE), chosen=(2, 1)))
+    drawn = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1)))
     assert {place for place, style in drawn.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
-    hidden = styles(flow(answer_to(SHUFFLE), chosen=(2, 1), holes={(2, 1): "[ ]"}))
+    hidden = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), holes={(2, 1): "[ ]"}))
     assert {place for place, style in hidden.items() if style.reverse} <= {(2, 1)}
 
 
 def test_flow_unsettled_dims_are_faint():
-    drawn = styles(flow(answer_to(SHUFFLE), 4))
+    drawn = styles(draw_flow(answer_to(SHUFFLE), 4))
     assert {place for place, style in drawn.items() if style.dim} == {(2, 1)}
 
 
 @given(st.integers(1, 7).flatmap(lambda rank: st.permutations(range(rank))))
 def test_flow_crossings_swap_neighbours(perm):
-    (layout,) = layouts(answer_to(f"transpose {','.join('2' * len(perm))} {','.join(map(str, perm))}"))
+    (layout,) = stage_layouts(answer_to(f"transpose {','.join('2' * len(perm))} {','.join(map(str, perm))}"))
     order = [perm.index(axis) for axis in range(len(perm))]
-    for layer in wiring(layout).layers:
+    for layer in route_wires(layout).layers:
         for row in layer:
             order[row], order[row + 1] = order[row + 1], order[row]
     assert order == sorted(perm)
@@ -52,7 +52,7 @@ def test_flow_crossings_swap_neighbours(perm):
 @each_row(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))
 def test_flow_axis_marks(line, before, after):
     answer = answer_to(line)
-    for cells, marks in ((input_cells(answer), before), (layouts(answer)[-1].cells, after)):
+    for cells, marks in ((input_cells(answer), before), (stage_layouts(answer)[-1].cells, after)):
         assert [mark_text(cell.mark, UNICODE) for cell in cells] == marks.split()
 
 
@@ -64,11 +64,11 @@ def test_flow_axis_marks_are_distinct():
 @pytest.mark.parametrize("colour", HUES)
 @pytest.mark.parametrize("page", [(255, 255, 255), (0, 0, 0)])
 def test_flow_colours_are_legible_on_white_and_black(colour, page):
-    assert contrast(tuple(bytes.fromhex(colour[1:])), page) >= 3
+    assert contrast_ratio(tuple(bytes.fromhex(colour[1:])), page) >= 3
 
 
 def test_flow_steps_are_in_the_rail():
-    drawn = rail(answer_to(SHUFFLE), 5)
+    drawn = draw_rail(answer_to(SHUFFLE), 5)
     assert {span.style.meta["step"] for span in drawn.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
 
 
@@ -76,7 +76,7 @@ def test_flow_steps_are_in_the_rail():
     ("encoding", "strokes"), [("utf-8", UNICODE), ("cp437", ASCII), ("nonsense", ASCII), (None, ASCII)]
 )
 def test_flow_strokes_follow_the_stream(encoding, strokes):
-    assert strokes_for(encoding) is strokes
+    assert glyphs_for_encoding(encoding) is strokes
 
 
 def drawn_on(*acts):
@@ -84,7 +84,7 @@ def drawn_on(*acts):
     canvas = Canvas(UNICODE, 3)
     for name, *given_to in acts:
         getattr(canvas, name)(*given_to)
-    return canvas.text(20)
+    return canvas.render(20)
 
 
 def spans(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shapecalc.core.problem import ShapeError
-from shapecalc.view.grid import grid
+from shapecalc.view.grid import draw_grid
 from tests.sampling import some_and_rest
 from tests.view.golden_pictures import BLOCK, GOLDEN, drawn
 from tests.view.questions import answer_to
@@ -23,4 +23,4 @@ def test_pictures_match_golden_files(blocks):
 @pytest.mark.parametrize("command", ["reshape 0,3 0,3", "expand 1 0 -d numpy", "reshape 2,3 5", "shape 2,3"])
 def test_empty_grid_is_refused(command):
     with pytest.raises(ShapeError):
-        grid(answer_to(command))
+        draw_grid(answer_to(command))

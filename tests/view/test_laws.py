@@ -11,25 +11,25 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import stage_origins
-from shapecalc.core.ask import ask
-from shapecalc.core.conditions import holds
+from shapecalc.core.ask import make_request
+from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dims import all_known, substitute
+from shapecalc.core.dims import is_concrete, substitute
 from shapecalc.core.examples import example_sizes, follow, index_text
-from shapecalc.core.moves import Combine, Dims
+from shapecalc.core.moves import Combine, ShapeVector
 from shapecalc.core.ops import OPS, step_rules
 from shapecalc.core.origins import AxisAtom
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.resolve import resolve
 from shapecalc.core.rules import GIVEN
-from shapecalc.view.big import GLYPHS, Scale, big, figures
+from shapecalc.view.big import FIGURE_ROWS, Scale, draw_large_figures, render_figures
 from shapecalc.view.canvas import ASCII, UNICODE, clip
-from shapecalc.view.files import HEIGHT, still_text
-from shapecalc.view.flow import flow, rail, strip
-from shapecalc.view.grid import grid, journey_of
-from shapecalc.view.hints import hint_of
-from shapecalc.view.layout import input_cells, layouts, mark_text
-from shapecalc.view.pictures import explain, main_step, picture
+from shapecalc.view.files import MAX_PICTURE_HEIGHT, draw_still
+from shapecalc.view.flow import draw_flow, draw_rail, draw_strip
+from shapecalc.view.grid import draw_grid, journey_of
+from shapecalc.view.hints import make_hint
+from shapecalc.view.layout import input_cells, mark_text, stage_layouts
+from shapecalc.view.pictures import draw_explanation, draw_picture, main_step
 from tests.sampling import each_row, examples
 from tests.view.questions import answer_to, answers
 from tests.view.reading import places_of
@@ -42,12 +42,12 @@ PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers
 def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, height, strokes, data):
     at = data.draw(st.none() | st.integers(0, len(answer.steps)))
     sized = {"width": width, "height": height, "strokes": strokes}
-    drawn = [rail(answer, at, width=width, strokes=strokes), strip(answer, at, width=width, strokes=strokes)]
-    drawn += [explain(answer, width=width, strokes=strokes), flow(answer, at, **sized)]
+    drawn = [draw_rail(answer, at, width=width, glyphs=strokes), draw_strip(answer, at, width=width, glyphs=strokes)]
+    drawn += [draw_explanation(answer, width=width, glyphs=strokes), draw_flow(answer, at, **sized)]
     if at is not None:
-        drawn.append(picture(answer, at, **sized))
+        drawn.append(draw_picture(answer, at, **sized))
     with suppress(ShapeError):
-        drawn.append(grid(answer, **sized))
+        drawn.append(draw_grid(answer, **sized))
     for line in "\n".join(each.plain for each in drawn).split("\n"):
         assert len(line) <= width
         assert line == line.rstrip()
@@ -57,16 +57,16 @@ def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, heigh
     said += [answer.problem.message, answer.problem.hint] if answer.problem else []
     assert not [words for words in said if PLURAL.search(words)]
     few = at in range(len(answer.steps)) and len(answer.input) < 6
-    if few and (large := big(answer, at, width=width, height=height)):
+    if few and (large := draw_large_figures(answer, at, width=width, height=height)):
         assert len(large.plain.split("\n")) <= height
         assert max(map(len, large.plain.split("\n"))) <= width
-    rows = [line for line in flow(answer, at, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
+    rows = [line for line in draw_flow(answer, at, height=height).plain.split("\n") if line[:1] not in [*"…~✗"]]
     assert len([row for row in rows if row[:2] != "0┄"]) <= height
 
 
 @pytest.mark.parametrize("scale", [*Scale])
 def test_figures_have_one_size_and_differ(scale):
-    drawn = {char: tuple(figures(char, scale)) for char in GLYPHS if char != "✗"}
+    drawn = {char: tuple(render_figures(char, scale)) for char in FIGURE_ROWS if char != "✗"}
     assert {len(line) for lines in drawn.values() for line in lines} == {scale.columns - scale.gap}
     assert {len(lines) for lines in drawn.values()} == {scale.rows}
     assert len({*drawn.values()}) == len(drawn)
@@ -74,10 +74,10 @@ def test_figures_have_one_size_and_differ(scale):
 
 def check_places(answer, width):
     """Fail unless every dim stands in the flow with its place."""
-    drawn = flow(answer, width=width, height=200)
+    drawn = draw_flow(answer, width=width, height=200)
     shown = {place: drawn.plain[span.start : span.end].split()[-1] for place, span in places_of(drawn)}
-    found = layouts(answer)
-    for number, cells in enumerate([*(stage.before for stage in found[:1]), *(stage.cells for stage in found)]):
+    found = stage_layouts(answer)
+    for number, cells in enumerate([*(stage.cells_before for stage in found[:1]), *(stage.cells for stage in found)]):
         if cells and (number, 0) not in shown and width < 400:
             assert "… stages" in drawn.plain
             continue
@@ -92,13 +92,13 @@ def check_places(answer, width):
 @examples(75)
 def test_flow_shows_dims_under_their_axis_marks(answer, width):
     check_places(answer, width)
-    found = layouts(answer)
+    found = stage_layouts(answer)
     finished = [stage for stage in answer.stages if stage.finished]
     shapes = [tuple(cell.dim for cell in layout.cells) for layout in found if layout.stage.finished]
     assert shapes == [stage.after for stage in finished]
     problem = answer.traces[-1].problem
     assert found[-1].problem == problem if found else problem is None
-    assert all((cell.dim is None) == (cell.step == len(answer.steps)) for stage in found for cell in stage.cells)
+    assert all((cell.dim is None) == (cell.step_index == len(answer.steps)) for stage in found for cell in stage.cells)
     for number, layout in enumerate(found[: len(finished)], 1):
         origins = stage_origins(answer.input, tuple(finished[:number]), finished[number - 1].after, answer.conditions)
         for cell, origin in zip(layout.cells, origins, strict=True):
@@ -114,18 +114,18 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
         return
     with suppress(ShapeError):
         sizes = example_sizes(answer)
-        assert holds(answer.conditions, sizes)
+        assert can_hold(answer.conditions, sizes)
         assert all(isinstance(substitute(dim, sizes), int) for dim in answer.output)
     dims = (*answer.input, *answer.output)
-    if any(isinstance(move, Dims | Combine) for move in answer.moves) or not all_known(dims):
+    if any(isinstance(move, ShapeVector | Combine) for move in answer.moves) or not is_concrete(dims):
         return
     if 0 in dims or prod(answer.input) > 10**6:
         return
     cursor = tuple(data.draw(st.integers(0, dim - 1)) for dim in answer.input)
-    drawn = grid(answer, cursor, width=200).plain
+    drawn = draw_grid(answer, cursor, width=200).plain
     path = [index for _, index in follow(answer, cursor)]
     assert all(index_text(index) in drawn for index in path)
-    places = journey_of(answer).places(cursor)
+    places = journey_of(answer).indices_of(cursor)
     assert (places[: len(path)], {*places[len(path) :]} <= {None}) == (path, True)
 
 
@@ -133,7 +133,7 @@ def test_grid_follows_one_element_and_meets_conditions(answer, data):
 @pytest.mark.parametrize("line", ["reshape N,C,H,W 0,-1,64", "reshape N,4,W -1,8,W", "reshape N,C,H,W -1"])
 def test_rulers_state_their_example_sizes(line, height):
     answer = answer_to(line)
-    drawn = picture(answer, len(answer.steps) - 1, height=height).plain
+    drawn = draw_picture(answer, len(answer.steps) - 1, height=height).plain
     assert drawn.count("\n") < height
     assert re.search(r"^with (\w=\d+(, )?)+", drawn, re.MULTILINE) or "├" not in drawn
 
@@ -152,7 +152,10 @@ MAIN = [
 def test_whole_answer_picture_shows_its_main_step(line, at, sums):
     answer = answer_to(line)
     assert main_step(answer, 80) == at
-    drawn, whole = picture(answer, at, width=80, height=HEIGHT).plain, still_text(answer, None, 80).plain
+    drawn, whole = (
+        draw_picture(answer, at, width=80, height=MAX_PICTURE_HEIGHT).plain,
+        draw_still(answer, None, 80).plain,
+    )
     assert drawn in whole
     assert whole.replace(drawn, "").count("-1 = ") == sums
 
@@ -162,7 +165,7 @@ def asked_steps(op):
     for shape, arguments in OPS[op].vectors:
         for dialect in DIALECTS:
             with suppress(ShapeError):
-                trace = resolve(ask(op, shape, {**arguments, "dialect": dialect}))
+                trace = resolve(make_request(op, shape, {**arguments, "dialect": dialect}))
                 yield from ((stage, step) for stage in trace.stages for step in stage.steps if step.out is not None)
 
 
@@ -170,13 +173,13 @@ def asked_steps(op):
 def test_help_never_reveals_a_dim(op):
     number = r"[\w*/]+"
     for stage, step in asked_steps(op):
-        hint, value = hint_of(stage, step), str(step.value)
+        hint, value = make_hint(stage, step), str(step.value)
         if step.rule == GIVEN:
             assert hint.arithmetic.startswith("the request gives a ")
         else:
             assert hint.arithmetic.replace("?", value, 1) == step.why or "?" in value
         shown = {*re.findall(number, f"{stage.before} {stage.asked} {step.rule.sentence}"), *map(str, range(8))}
-        assert value in shown or value not in re.findall(number, f"{hint.rule} {hint.where}")
+        assert value in shown or value not in re.findall(number, f"{hint.rule} {hint.location}")
 
 
 def test_step_rules_have_names():

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.view.canvas import UNICODE
-from shapecalc.view.code import code
-from shapecalc.view.flow import flow
-from shapecalc.view.layout import layouts
-from shapecalc.view.pictures import rulers
+from shapecalc.view.code import write_code
+from shapecalc.view.flow import draw_flow
+from shapecalc.view.layout import stage_layouts
+from shapecalc.view.pictures import draw_rulers
 from tests.sampling import examples
 from tests.view.questions import answer_to
 
@@ -67,15 +67,15 @@ def test_mixing_is_reported_consistently(line):
     answer = answer_to(line)
     if answer.output is None:
         return
-    (layout,) = layouts(answer)
+    (layout,) = stage_layouts(answer)
     try:
-        pattern = code(answer, "einops").text
+        pattern = write_code(answer, "einops").text
     except ShapeError as error:
         pattern = str(error)
     said = mixing(
         answer.steps[-1].why,
-        flow(answer, width=200).plain,
-        rulers(answer, layout, 0, width=100, height=24, strokes=UNICODE).plain,
+        draw_flow(answer, width=200).plain,
+        draw_rulers(answer, layout, 0, width=100, height=24, glyphs=UNICODE).plain,
         pattern,
     )
     assert len({*said}) == 1, said
@@ -99,5 +99,5 @@ def chains(draw):
 @example("chain 4,6 | transpose 1,0 | reshape 24 | reshape 6,2,2")
 def test_unmixed_chain_has_an_einops_pattern(line):
     answer = answer_to(line)
-    if not any(layout.mixed or layout.fresh for layout in layouts(answer)):
-        assert "->" in code(answer, "einops").text
+    if not any(layout.mixing_dims or layout.newly_marked for layout in stage_layouts(answer)):
+        assert "->" in write_code(answer, "einops").text

@@ -13,9 +13,9 @@ import pytest
 
 from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.view import wires
-from shapecalc.view.flow import flow
-from shapecalc.view.layout import layouts
-from shapecalc.view.pictures import picture, regroups
+from shapecalc.view.flow import draw_flow
+from shapecalc.view.layout import stage_layouts
+from shapecalc.view.pictures import draw_picture, is_regrouping_step
 from tests.sampling import some_and_rest
 from tests.view.questions import answer_to
 from tests.view.reading import columns_of, rulers_of, wires_read
@@ -165,18 +165,18 @@ def check(asked, size):
     """Hold every picture of a request at one size of the terminal against NumPy."""
     answer, (width, height) = answer_to(asked.line), (size[0] - 2, size[1] - BESIDE)
     assert answer.output == (None if asked.refused else asked.arrays[-1].shape)
-    made, count = layouts(answer), len(answer.steps)
+    made, count = stage_layouts(answer), len(answer.steps)
     for at, wide, high in ((None, 4 * width, None), (None, width, height // 2), (count // 2, width, height // 2)):
-        drawn = flow(answer, at, width=wide, height=high)
+        drawn = draw_flow(answer, at, width=wide, height=high)
         assert all(len(line) <= wide for line in drawn.plain.split("\n"))
         check_flow(drawn, asked, made)
     left = height - drawn.plain.count("\n") - 1
     for at in range(count + asked.refused):
-        text = picture(answer, at, width=width, height=left).plain
+        text = draw_picture(answer, at, width=width, height=left).plain
         assert all(len(line) <= width for line in text.split("\n"))
         assert text.count("\n") < left, text
-        place = next((number for number, layout in enumerate(made) if at < layout.numbers.stop), None)
-        if place is not None and place + 1 < len(asked.arrays) and regroups(answer.steps[at]) and "├" in text:
+        place = next((number for number, layout in enumerate(made) if at < layout.step_range.stop), None)
+        if place is not None and place + 1 < len(asked.arrays) and is_regrouping_step(answer.steps[at]) and "├" in text:
             check_rulers(text, *asked.arrays[place : place + 2], answer.steps[at].why)
 
 
@@ -190,7 +190,7 @@ def test_picture_requests_cover_every_kind():
     asked = [drawn_request(seed) for seed in range(100)]
     answers = [answer_to(each.line) for each in asked]
     steps = [step for answer in answers for step in answer.steps]
-    made = [layout for answer in answers for layout in layouts(answer)]
+    made = [layout for answer in answers for layout in stage_layouts(answer)]
     assert sum(step.rule == COPIED_ZERO for step in steps) > 20
     assert sum(" mix into " in step.why for step in steps) > 5
     assert sum(any(wires.is_knot(layout, link) for link in layout.links) for layout in made) > 5
@@ -206,5 +206,5 @@ def test_wrong_bar_through_a_mix_is_detected(monkeypatch):
         for knots, seems_right in ((wires.is_knot, True), (lambda _layout, _link: False, False)):
             with monkeypatch.context() as patch:
                 patch.setattr(wires, "is_knot", knots)
-                ((_, found),) = wires_read(flow(answer))
+                ((_, found),) = wires_read(draw_flow(answer))
                 assert (found == right) is seems_right

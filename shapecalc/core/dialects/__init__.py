@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from shapecalc.core.record import Table
+from shapecalc.core.record import LazyRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from shapecalc.core.dialects.base import Dialect
 
-NAMES = "onnx tensorrt onednn openvino numpy torch paddle mxnet tensorflow jax tflite coreml caffe onnxruntime"
-DIALECTS: Table[Dialect] = Table(__name__, *NAMES.split())
+DIALECT_NAMES = "onnx tensorrt onednn openvino numpy torch paddle mxnet tensorflow jax tflite coreml caffe onnxruntime"
+DIALECTS: LazyRegistry[Dialect] = LazyRegistry(__name__, *DIALECT_NAMES.split())
 
 
-def dialect_named(name: str) -> Dialect | None:
+def find_dialect(name: str) -> Dialect | None:
     """Return the dialect with a name or alias, ignoring case; None if there is none.
 
-    >>> dialect_named("ORT").name, dialect_named("nope")
+    >>> find_dialect("ORT").name, find_dialect("nope")
     ('onnxruntime', None)
     """
     name = name.lower()

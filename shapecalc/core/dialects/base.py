@@ -6,13 +6,13 @@ A difference between frameworks is a field of `Dialect`; shared behaviour is a f
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import NONE, Reasons, Step, StepRule
-from shapecalc.core.conditions import Conditions, Never, divides, equal, required
+from shapecalc.core.answers import EMPTY_DICT, OpEvents, Step, StepRule
+from shapecalc.core.conditions import Conditions, Unsatisfiable, conditions_or_raise, require_divisible, require_equal
 from shapecalc.core.dims import INT64_MAX, Dim, Shape, exceeds, monomial, product, quotient
 from shapecalc.core.moves import Expand, Reshape
-from shapecalc.core.problem import Rule, ShapeError, misuse, refusal
+from shapecalc.core.problem import Rule, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Choice, FrozenDict, Record, fields
-from shapecalc.core.text import brief, count_text, dim_text, shape_text, visible
+from shapecalc.core.text import dim_text, element_count_text, escape_unprintable, shape_text, truncate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
 
-class Holds(Choice):
+class ParamKind(Choice):
     """The kind of value of a parameter."""
 
     TARGET = "a requested shape"
@@ -35,7 +35,7 @@ class Holds(Choice):
     SIZES = "a whole number, or one for each axis, or a word"
     SCALES = "a factor, or one for each axis"
     INT = "a whole number"
-    WORD = "one of a few words"
+    CHOICE = "one of a few words"
     FLAG = "yes or no"
 
 
@@ -43,55 +43,55 @@ class Param(Record):
     """One parameter of an op, with the name that every front end uses."""
 
     name: str
-    holds: Holds
+    kind: ParamKind
     help: str
     positional: bool = False
-    placed: bool = False
+    positional_or_named: bool = False
     """Whether it may also be given by position, after the positional parameters."""
     required: bool = False
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     """The allowed words of a parameter that takes a word."""
-    taken_by: Callable[[Any], bool] | None = None
+    supported_by: Callable[[Any], bool] | None = None
     """The predicate for dialects that have the parameter; None if all have it."""
-    twin: str = ""
+    counterpart: str = ""
     """The parameter that replaces it in dialects whose operators lack it."""
 
-    def is_taken_by(self, row: Any) -> bool:
+    def is_supported_by(self, dialect: Any) -> bool:
         """Return whether the operator of a dialect has the parameter."""
-        return self.taken_by is None or self.taken_by(row)
+        return self.supported_by is None or self.supported_by(dialect)
 
 
 NO_VERSIONS: Mapping[int, frozenset[str]] = {}
-Refuses: TypeAlias = "Callable[..., ShapeError | None]"
+RefusalCheck: TypeAlias = "Callable[..., ShapeError | None]"
 """A check with the signature of `Op.resolve`; returns an error or None."""
-Settles: TypeAlias = "Callable[..., Step]"
+DimResolver: TypeAlias = "Callable[..., Step]"
 """A resolver of a 0, given its index, or of a -1, as `infer_dim` is."""
-Ends: TypeAlias = "tuple[int, int]"
+EndCounts: TypeAlias = "tuple[int, int]"
 """How many dims at the start and at the end of a shape."""
 
 
-class Zero(Choice):
+class ZeroMeaning(Choice):
     """The meaning of 0 in a requested shape."""
 
     COPIES = "copies"
     LITERAL = "is zero"
 
 
-class Infers(Choice):
+class InferMarker(Choice):
     """The negative values that mark a dim to infer."""
 
     MINUS_ONE = "-1"
     ANY_NEGATIVE = "any < 0"
 
 
-class ZeroBeside(Choice):
+class ZeroWithInfer(Choice):
     """Whether a requested shape may have a literal 0 and -1 together."""
 
     ALLOWED = "yes"
     REFUSED = "no"
 
 
-class EmptyInfer(Choice):
+class ZeroVolumeInfer(Choice):
     """The value of -1 if the product of the known dims is zero."""
 
     REFUSED = "refused"
@@ -101,26 +101,26 @@ class EmptyInfer(Choice):
     """Both products leave out the dims that a 0 copies, and 0/0 is 1."""
 
 
-class Reading(Record):
+class ReshapeSemantics(Record):
     """The meaning of a requested shape in a framework, at one setting of its switch.
 
     A switch selects all fields at once, because it never changes one alone: ONNX's `allowzero=1` also forbids 0 beside
     -1.
     """
 
-    zero: Zero
-    infers: Infers = Infers.MINUS_ONE
-    zero_beside: ZeroBeside = ZeroBeside.ALLOWED
-    empty: EmptyInfer = EmptyInfer.REFUSED
+    zero: ZeroMeaning
+    infers: InferMarker = InferMarker.MINUS_ONE
+    zero_beside: ZeroWithInfer = ZeroWithInfer.ALLOWED
+    empty: ZeroVolumeInfer = ZeroVolumeInfer.REFUSED
 
 
-COPIES = Reading(Zero.COPIES)
+ZERO_COPIES = ReshapeSemantics(ZeroMeaning.COPIES)
 """Semantics in which 0 copies a dim, and -1 is refused if a known dim is 0."""
-LITERAL = Reading(Zero.LITERAL, zero_beside=ZeroBeside.REFUSED)
+ZERO_LITERAL = ReshapeSemantics(ZeroMeaning.LITERAL, zero_beside=ZeroWithInfer.REFUSED)
 """Semantics in which 0 is a dim of size zero, and is refused together with -1."""
 
 
-class NoPerm(Choice):
+class DefaultPerm(Choice):
     """The result of transpose without a permutation."""
 
     REVERSES = "reverses the dims"
@@ -128,14 +128,14 @@ class NoPerm(Choice):
     REFUSED = "refused"
 
 
-class NotOne(Choice):
+class NonUnitAxis(Choice):
     """The result of squeeze for a named axis whose size is not 1."""
 
     REFUSED = "refused"
     LEFT_ALONE = "left alone"
 
 
-class Repeats(Choice):
+class RepeatedAxes(Choice):
     """The meaning of an axis that is named twice."""
 
     REFUSED = "refused"
@@ -147,7 +147,7 @@ class Repeats(Choice):
     """
 
 
-class Flattens(Choice):
+class FlattenMode(Choice):
     """The parameters of flatten, and the dims that it merges."""
 
     AXIS = "one axis; always two dims"
@@ -156,7 +156,7 @@ class Flattens(Choice):
     REST = "nothing; always two dims, the first and the product of the others"
 
 
-class Broadcast(Choice):
+class ExpandMode(Choice):
     """The sides that may grow in expand."""
 
     BOTH_WAYS = "input and target"
@@ -165,7 +165,7 @@ class Broadcast(Choice):
     RANK_STAYS = "the input only, and no dims are added; 0 keeps a dim"
 
 
-class TileRepeats(Choice):
+class TileRepeatCount(Choice):
     """The number of repeats that tile accepts."""
 
     EACH = "one for each dim"
@@ -173,7 +173,7 @@ class TileRepeats(Choice):
     ANY = "any number: they are for the last dims, and the other dims get 1"
 
 
-class Outside(Choice):
+class SliceBounds(Choice):
     """The meaning of a slice's start or stop outside of the dim."""
 
     CLAMPED = "moved to its ends, as in Python"
@@ -181,7 +181,7 @@ class Outside(Choice):
     REFUSED = "refused, and nothing counts from the end"
 
 
-class LeftOver(Choice):
+class UnevenSplit(Choice):
     """The result of split if the size is not a multiple of the number of parts."""
 
     REFUSED = "refused"
@@ -189,7 +189,7 @@ class LeftOver(Choice):
     FEWER = "the last part is smaller, and there may be fewer parts"
 
 
-class Rolls(Choice):
+class RollPairing(Choice):
     """The accepted combinations of shifts and axes in roll."""
 
     ANY = "one shift for all axes, or several for one; without axes all elements roll as one row"
@@ -207,38 +207,38 @@ class Switch(Record):
     """The first version of the operator that has the switch."""
 
 
-class Windows(Record):
+class WindowRules(Record):
     """A framework's rules for the windows of convolutions and pools."""
 
-    padding: str = "numbers same same-lower valid"
+    paddings: str = "numbers same same-lower valid"
     """The accepted paddings, separated by spaces.
 
     After a colon are the operators that accept one: `conv`, `transposed`, `max`, `average`.
     """
-    spatial: tuple[int, int] = (1, 62)
+    spatial_ranks: tuple[int, int] = (1, 62)
     """The smallest and the largest number of spatial dims."""
-    layout: str = "nchw"
+    default_layout: str = "nchw"
     """The default layout: channels after the batch, or last."""
-    layouts: bool = False
+    has_layouts: bool = False
     """Whether the layout is a parameter."""
     filters_last: bool = False
     """Whether a weight is k...,IN,OUT, or k...,OUT,IN if transposed."""
-    unbatched: bool = False
+    allows_unbatched: bool = False
     """Whether an input without a batch axis is accepted."""
-    symmetric: bool = False
+    has_symmetric_padding: bool = False
     """Whether both ends are padded equally.
 
     Then a pool is padded by at most half of its kernel, and `same` needs a stride of 1.
     """
-    kernel_steps: bool = False
+    strides_by_kernel: bool = False
     """Whether the default stride of a pool is its kernel size; otherwise it is 1."""
-    counts_outside: bool = False
+    counts_padding_windows: bool = False
     """Whether windows that begin in the end padding count if sizes are rounded up."""
-    dilates_steps: bool = True
+    allows_dilated_strides: bool = True
     """Whether stride and dilation may both exceed 1."""
-    crops: bool = True
+    allows_negative_padding: bool = True
     """Whether negative padding is accepted, which removes positions."""
-    empty: bool = True
+    allows_empty_dims: bool = True
     """Whether a dim may be scaled to 0."""
 
 
@@ -248,38 +248,38 @@ class Operator(Record):
     name: str
     versions: Mapping[int, frozenset[str]] = NO_VERSIONS
     """The element types by version; empty if operators are not versioned."""
-    since: Mapping[str, int | None] = NONE
+    params_since: Mapping[str, int | None] = EMPTY_DICT
     """The first version with a parameter that some versions lack; None if all do.
 
     A request with a missing parameter is a problem, not a usage error.
     """
-    required: Mapping[str, int] = NONE
+    required_since: Mapping[str, int] = EMPTY_DICT
     """The first version that requires a parameter, although the op does not."""
     params: tuple[Param, ...] = ()
     """The parameters that it has in addition to those of the op."""
-    steps: Callable[..., Reasons | None] | None = None
+    resolve: Callable[..., OpEvents | None] | None = None
     """Its own resolver, as `Op.resolve` is; None if the op resolves every request.
 
     It returns None, before its first step, for a request that the op resolves.
     """
-    refuses: Refuses | None = None
+    refusal_check: RefusalCheck | None = None
     """The check of requests that the op accepts.
 
     Its error is raised after the first stage has begun.
     """
     scalar_axis: bool = True
     """Whether a scalar counts as having an axis here, if it does in the dialect."""
-    variant: Callable[[Mapping[str, Any]], Operator] | None = None
+    variant_of: Callable[[Mapping[str, Any]], Operator] | None = None
     """The function from arguments, by name, to the operator for them."""
 
 
-def named(same: str = "", **others: str) -> dict[str, Operator]:
+def operators_by_op(same_names: str = "", **others: str) -> dict[str, Operator]:
     """Return operators by op: those with the op's own name, and those with another.
 
-    >>> [operator.name for operator in named("reshape", unsqueeze="expand_dims").values()]
+    >>> [operator.name for operator in operators_by_op("reshape", unsqueeze="expand_dims").values()]
     ['reshape', 'expand_dims']
     """
-    names = {op: op for op in same.split()} | others
+    names = {op: op for op in same_names.split()} | others
     return {op: Operator(name) for op, name in names.items()}
 
 
@@ -288,9 +288,9 @@ class Dialect(Record):
 
     name: str
     source: str
-    readings: Mapping[bool | None, Reading]
+    reshape_semantics: Mapping[bool | None, ReshapeSemantics]
     """The meaning of a requested shape by switch setting; None is its absence."""
-    operators: Mapping[str, Operator] = NONE
+    operators: Mapping[str, Operator] = EMPTY_DICT
     """Its operators by op. An op that was added later lists its operators itself."""
     follows: Dialect | None = None
     """The dialect whose operators it has where it lists none of its own."""
@@ -299,12 +299,12 @@ class Dialect(Record):
     """The newest supported opset; None if operators are not versioned."""
     max_rank: int | None = None
     max_inferred: int | None = None
-    no_perm: NoPerm = NoPerm.REVERSES
+    no_perm: DefaultPerm = DefaultPerm.REVERSES
     empty_perm_reverses: bool = False
     negative_perm: bool = False
-    not_one: NotOne = NotOne.REFUSED
-    squeeze_repeats: Repeats = Repeats.REFUSED
-    unsqueeze_repeats: Repeats = Repeats.REFUSED
+    not_one: NonUnitAxis = NonUnitAxis.REFUSED
+    squeeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
+    unsqueeze_repeats: RepeatedAxes = RepeatedAxes.REFUSED
     inserts_one: bool = False
     """Whether unsqueeze takes exactly one axis."""
     no_axes_is_all: bool = False
@@ -313,17 +313,17 @@ class Dialect(Record):
     """The first version in which flatten, squeeze and unsqueeze accept negative axes."""
     scalar_axis: bool = False
     """Whether a scalar counts as having one axis if axes are named."""
-    flattens: Flattens = Flattens.ALL
+    flattens: FlattenMode = FlattenMode.ALL
     flattens_from: int = 0
     """The default first dim that flatten merges, if flatten takes a range."""
-    broadcast: Broadcast = Broadcast.ONE_WAY
+    broadcast: ExpandMode = ExpandMode.ONE_WAY
     equal_ranks: bool = False
     """Whether operators of several operands require equal ranks.
 
     They add no dims of 1 in front, and accept no vectors.
     """
-    tile_repeats: TileRepeats = TileRepeats.ANY
-    windows: Windows = Windows()
+    tile_repeats: TileRepeatCount = TileRepeatCount.ANY
+    windows: WindowRules = WindowRules()
     slices_shape: bool = True
     """Whether shape accepts a start and an end."""
     index_outside: StepRule | None = None
@@ -331,13 +331,13 @@ class Dialect(Record):
 
     None if such an index is refused.
     """
-    outside: Outside = Outside.CLAMPED
+    outside: SliceBounds = SliceBounds.CLAMPED
     slices_backwards: bool = True
     """Whether a slice accepts a negative step."""
     takes_from_the_end: bool = True
     """Whether take counts negative indices from the end."""
-    rolls: Rolls = Rolls.PAIRED
-    left_over: LeftOver = LeftOver.REFUSED
+    rolls: RollPairing = RollPairing.PAIRED
+    left_over: UnevenSplit = UnevenSplit.REFUSED
     splits_by_size: bool = False
     """Whether split accepts the size of a part instead of the number of parts."""
     splits_unevenly: bool = False
@@ -346,12 +346,12 @@ class Dialect(Record):
     """Whether one of the sizes of split may be -1."""
     types: frozenset[str] = frozenset()
     """The element types that its operators accept, if they are not versioned."""
-    lacks_types: Mapping[str, frozenset[str]] = NONE
+    missing_types: Mapping[str, frozenset[str]] = EMPTY_DICT
     """The element types that an operator does not accept, by op.
 
     They are exceptions to those that `types` or the version lists.
     """
-    spellings: Mapping[str, str] = NONE
+    spellings: Mapping[str, str] = EMPTY_DICT
     """NumPy's names of element types, by the dialect's own spelling."""
     prefix: str = ""
     """The optional prefix of element types, such as `torch.`."""
@@ -361,35 +361,37 @@ class Dialect(Record):
     rules: tuple[Rule, ...] = ()
     """The rules of this dialect alone: those of its steps and of its refusals."""
 
-    def settings(self) -> tuple[bool | None, ...]:
+    def switch_settings(self) -> tuple[bool | None, ...]:
         """Return the switch settings, the default first; `(None,)` without a switch."""
         default = self.switch and self.switch.default
-        return tuple(sorted(self.readings, key=lambda setting: setting is not default))
+        return tuple(sorted(self.reshape_semantics, key=lambda setting: setting is not default))
 
     @property
-    def defaults(self) -> tuple[bool | None, ...]:
+    def default_settings(self) -> tuple[bool | None, ...]:
         """The default settings of the switch.
 
         They are all settings if the switch is required, as the framework has no default then.
         """
         required = self.switch is not None and self.switch.default is None
-        return self.settings() if required else self.settings()[:1]
+        return self.switch_settings() if required else self.switch_settings()[:1]
 
-    def reading_as_json(self, on: bool | None) -> dict[str, object]:
+    def reshape_semantics_as_json(self, setting: bool | None) -> dict[str, object]:
         """Return its `ReshapeSemantics` at one setting, as JSON for `shapecalc dialects`."""
-        return {"setting": on} | {name: answer.value for name, answer in fields(self.readings[on]).items()}
+        return {"setting": setting} | {
+            name: answer.value for name, answer in fields(self.reshape_semantics[setting]).items()
+        }
 
 
 class Setting(Record):
     """The rules for one request: dialect, operator, version and switch."""
 
-    row: Dialect
+    dialect: Dialect
     operator: Operator
-    steps: Callable[..., Reasons]
+    resolve: Callable[..., OpEvents]
     """The resolver of the request: the operator's own, or that of the op."""
     version: int | None
     """The operator's version; None if operators are not versioned."""
-    reading: Reading
+    reshape_semantics: ReshapeSemantics
     """The meaning of 0 and -1 in a requested shape."""
     options: FrozenDict
     """The setting of the switch, by the framework's own name."""
@@ -405,7 +407,7 @@ SUB_BYTE = frozenset({"float4_e2m1fn", "float8_e8m0fnu", "int2", "uint2"})
 
 UP_TO_12 = INTEGERS | FLOATS | COMPLEX | {"bool", "string"}
 SINCE_13 = UP_TO_12 | {"bfloat16"}
-WIDE = FLOATS | {"int32", "int64", "uint32", "uint64"}
+ARITHMETIC_TYPES = FLOATS | {"int32", "int64", "uint32", "uint64"}
 """The element types of arithmetic operators in older versions."""
 NUMBERS = FLOATS | INTEGERS
 SINCE_19 = SINCE_13 | FLOAT8
@@ -413,50 +415,50 @@ SINCE_21 = SINCE_19 | INT4
 SINCE_23 = SINCE_21 | {"float4_e2m1fn"}
 SINCE_24 = SINCE_23 | {"float8_e8m0fnu"}
 SINCE_25 = SINCE_24 | {"int2", "uint2"}
-NEWEST = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
+NEWEST_VERSIONS = {21: SINCE_21, 23: SINCE_23, 24: SINCE_24, 25: SINCE_25}
 """The element types of the newest versions of most ONNX operators, by version."""
 
-KNOWN = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
-KNOWN |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
+ALL_TYPES = SINCE_25 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"}
+ALL_TYPES |= {"int1", "uint1", "longdouble", "clongdouble", "bytes", "object", "datetime64", "timedelta64", "void"}
 """Every element type that NumPy and ml_dtypes name."""
 
-OTHERS = "the other dims multiply to 0"
+WHY_ANY_SIZE = "the other dims multiply to 0"
 """The default reason why -1 could be any size, as the message has it."""
 
 
-def element_type(text: str, row: Dialect) -> str | None:
+def parse_element_type(text: str, dialect: Dialect) -> str | None:
     """Return the element type that `text` names in a dialect; None if it names none.
 
     >>> from shapecalc.core.dialects.numpy import NUMPY
     >>> from shapecalc.core.dialects.onnx import ONNX
-    >>> element_type("float", ONNX), element_type("float", NUMPY), element_type("tensor(float16)", ONNX)
+    >>> parse_element_type("float", ONNX), parse_element_type("float", NUMPY), parse_element_type("tensor(float16)", ONNX)
     ('float32', 'float64', 'float16')
     """
     name = text.strip()
     if name.startswith("tensor(") and name.endswith(")"):
         name = name[7:-1]
-    name = name.removeprefix(row.prefix)
-    name = row.spellings.get(name, name)
-    return name if name in KNOWN else None
+    name = name.removeprefix(dialect.prefix)
+    name = dialect.spellings.get(name, name)
+    return name if name in ALL_TYPES else None
 
 
-def spelled(dtype: str, row: Dialect) -> str:
+def spell_element_type(dtype: str, dialect: Dialect) -> str:
     """Return a dialect's spelling of an element type.
 
     >>> from shapecalc.core.dialects.onednn import ONEDNN
     >>> from shapecalc.core.dialects.onnx import ONNX
-    >>> spelled("float32", ONNX), spelled("float32", ONEDNN), spelled("int8", ONNX)
+    >>> spell_element_type("float32", ONNX), spell_element_type("float32", ONEDNN), spell_element_type("int8", ONNX)
     ('float', 'f32', 'int8')
     """
-    return next((own for own, name in row.spellings.items() if name == dtype), dtype)
+    return next((own for own, name in dialect.spellings.items() if name == dtype), dtype)
 
 
-def bytes_of(dtype: str) -> int:
+def element_size(dtype: str) -> int:
     """Return the size in bytes of an element in NumPy and ml_dtypes.
 
     Raises `ShapeError` (usage) for a type without a fixed element size, and for an unknown name.
 
-    >>> bytes_of("bfloat16"), bytes_of("int4"), bytes_of("bool")
+    >>> element_size("bfloat16"), element_size("int4"), element_size("bool")
     (2, 1, 1)
     """
     sizes = {"bool": 1, "longdouble": 16, "clongdouble": 32, "datetime64": 8, "timedelta64": 8}
@@ -464,16 +466,18 @@ def bytes_of(dtype: str) -> int:
     digits = kind[len(kind.rstrip("0123456789")) :]
     if dtype in sizes:
         return sizes[dtype]
-    if dtype not in KNOWN or not digits:
-        raise misuse(f"elements of type {visible(brief(dtype))} have no known size", argument="dtype")
+    if dtype not in ALL_TYPES or not digits:
+        raise usage_error(
+            f"elements of type {escape_unprintable(truncate(dtype))} have no known size", argument="dtype"
+        )
     return max(1, int(digits) // 8)
 
 
-def check_rank(dims: Shape, row: Dialect, argument: str) -> None:
+def check_rank(dims: Shape, dialect: Dialect, argument: str) -> None:
     """Raise `ShapeError` (rank-limit) if `dims` exceed the dialect's maximum rank."""
-    if row.max_rank is not None and len(dims) > row.max_rank:
-        message = f"{len(dims)} dims, and {row.name} takes at most {row.max_rank}"
-        raise refusal(rules.RANK_LIMIT, message, argument=argument, index=row.max_rank)
+    if dialect.max_rank is not None and len(dims) > dialect.max_rank:
+        message = f"{len(dims)} dims, and {dialect.name} takes at most {dialect.max_rank}"
+        raise rule_error(rules.RANK_LIMIT, message, argument=argument, index=dialect.max_rank)
 
 
 def check_sizes(dims: Shape, argument: str) -> None:
@@ -484,23 +488,25 @@ def check_sizes(dims: Shape, argument: str) -> None:
     for index, dim in enumerate(dims):
         if exceeds(dim, INT64_MAX):
             message = f"{dim_text(dim)} is too large for int64, whose limit is {INT64_MAX}"
-            raise refusal(rules.OVERFLOW, message, argument=argument, index=index)
+            raise rule_error(rules.OVERFLOW, message, argument=argument, index=index)
 
 
-def over(most: int, rank: int, row: Any, verb: str = "takes", argument: str = "input") -> ShapeError | None:
+def rank_limit_error(
+    limit: int, rank: int, dialect: Any, verb: str = "takes", argument: str = "input"
+) -> ShapeError | None:
     """Return the error (rank-limit) for a rank above an operator's limit, or None."""
-    if rank <= most:
+    if rank <= limit:
         return None
-    message = f"{rank} dims, and this operator of {row.name} {verb} at most {most}"
-    return refusal(rules.RANK_LIMIT, message, argument=argument, index=most)
+    message = f"{rank} dims, and this operator of {dialect.name} {verb} at most {limit}"
+    return rule_error(rules.RANK_LIMIT, message, argument=argument, index=limit)
 
 
-def at_most(most: int) -> Refuses:
+def rank_limit_check(limit: int) -> RefusalCheck:
     """Return the check that refuses tensors of more dims (rank-limit)."""
-    return lambda shape, rules, **_: over(most, len(shape), rules.row)
+    return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.row)
 
 
-def checked_volume(dims: Shape, argument: str) -> Dim:
+def check_volume(dims: Shape, argument: str) -> Dim:
     """Return the element count of `dims`.
 
     Raises `ShapeError` (overflow) if a dim or the count exceeds int64 for every value of the names.
@@ -510,58 +516,60 @@ def checked_volume(dims: Shape, argument: str) -> Dim:
         return volume
     check_sizes(dims, argument)
     if exceeds(volume, INT64_MAX) or monomial(volume).denominator > INT64_MAX:
-        message = f"{count_text(dims, volume)} are too many for int64, whose limit is {INT64_MAX}"
-        raise refusal(rules.OVERFLOW, message, argument=argument)
+        message = f"{element_count_text(dims, volume)} are too many for int64, whose limit is {INT64_MAX}"
+        raise rule_error(rules.OVERFLOW, message, argument=argument)
     return volume
 
 
-def same_count(shape: Shape, settled: Shape, have: Dim, want: Dim, argument: str) -> Conditions:
+def equal_count_conditions(
+    shape: Shape, target: Shape, input_count: Dim, target_count: Dim, argument: str
+) -> Conditions:
     """Return the conditions for equal element counts of input and requested shape.
 
     Raises `ShapeError` (volume-mismatch) if the counts never are equal. Source: ONNX Reshape ("required to have the
     same number of elements").
     """
-    if have == want:
+    if input_count == target_count:
         return ()
     try:
-        return equal(have, want)
-    except Never:
+        return require_equal(input_count, target_count)
+    except Unsatisfiable:
         pass
-    requested = f"the requested {brief(shape_text(settled))} has {count_text(settled, product(settled))}"
-    message = f"the input has {count_text(shape, have)}, {requested}"
-    if have == 0 and isinstance(want, int):
-        message += f": 0 elements cannot fill {want} places"
-    raise refusal(rules.VOLUME_MISMATCH, message, argument=argument)
+    requested = f"the requested {truncate(shape_text(target))} has {element_count_text(target, product(target))}"
+    message = f"the input has {element_count_text(shape, input_count)}, {requested}"
+    if input_count == 0 and isinstance(target_count, int):
+        message += f": 0 elements cannot fill {target_count} places"
+    raise rule_error(rules.VOLUME_MISMATCH, message, argument=argument)
 
 
-def check_hole(out: int, dim: int, hole: int | None, argument: str = "target") -> None:
+def check_negative_dim(index: int, dim: int, infer_index: int | None, argument: str = "target") -> None:
     """Check a negative dim of a requested shape.
 
     Raises `ShapeError`: two-infers, below-minus-one.
     """
     if dim < -1:
         message = f"{dim} is below -1, the only negative number with a meaning"
-        raise refusal(rules.BELOW_MINUS_ONE, message, argument=argument, index=out)
-    if hole is not None:
+        raise rule_error(rules.BELOW_MINUS_ONE, message, argument=argument, index=index)
+    if infer_index is not None:
         message = "at most one dim can be inferred, and this is the second"
-        raise refusal(rules.TWO_INFERS, message, argument=argument, index=out)
+        raise rule_error(rules.TWO_INFERS, message, argument=argument, index=index)
 
 
-def recut(shape: Shape, after: Shape, conditions: Conditions = ()) -> Reasons:
+def regroup_elements(shape: Shape, output: Shape, conditions: Conditions = ()) -> OpEvents:
     """Yield the step and the move that regroup the elements, which end a stage."""
-    yield Step(rules.REGROUPED, None, tuple(range(len(shape))), after, conditions, FrozenDict(before=shape))
-    yield Reshape(after)
-    return after
+    yield Step(rules.REGROUPED, None, tuple(range(len(shape))), output, conditions, FrozenDict(before=shape))
+    yield Reshape(output)
+    return output
 
 
-def stretched(shape: Shape, after: Shape) -> Reasons:
+def expand_to(shape: Shape, output: Shape) -> OpEvents:
     """Yield the step and the move that broadcast to a shape, which end a stage."""
-    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), after)
-    yield Expand(after)
-    return after
+    yield Step(rules.BROADCASTED, None, tuple(range(len(shape))), output)
+    yield Expand(output)
+    return output
 
 
-def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = None) -> Reasons:
+def insert_unit_dims(shape: Shape, sources: Sequence[int | None], dialect: Dialect | None = None) -> OpEvents:
     """Yield the steps and the move that insert dims of 1, which end a stage.
 
     `sources` has the input axis of each output dim, or None for a new one. Raises `ShapeError` (rank-limit) if a
@@ -570,56 +578,65 @@ def inserted(shape: Shape, sources: Sequence[int | None], row: Dialect | None = 
     for out, axis in enumerate(sources):
         yield Step(rules.INSERTED_ONE, out, (), 1) if axis is None else Step(rules.KEPT_DIM, out, (axis,), shape[axis])
     output = tuple([1 if axis is None else shape[axis] for axis in sources])
-    if row is not None:
-        check_rank(output, row, "axes")
-    return (yield from recut(shape, output))
+    if dialect is not None:
+        check_rank(output, dialect, "axes")
+    return (yield from regroup_elements(shape, output))
 
 
-def inferred(shape: Shape, known: Dim, hole: int, taken: set[int], index: int, why_any: str = OTHERS) -> Step:
+def infer_dim(
+    shape: Shape, known: Dim, infer_index: int, used_axes: set[int], target_index: int, why_any: str = WHY_ANY_SIZE
+) -> Step:
     """Return the step that infers -1: the element count over the known product.
 
     `used_axes` are the input axes that other dims come from. `why_any` is the reason in the message if the known dims
     multiply to 0. Raises `ShapeError` (zero-volume-infer, indivisible) at `target_index`.
     """
-    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in taken])
+    have, sources = product(shape), tuple([axis for axis in range(len(shape)) if axis not in used_axes])
     if known == 0:
         message = f"-1 could be any size, because {why_any}"
-        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=index)
-    message = f"{count_text(shape, have)} cannot be divided by {known}"
-    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=index))
+        raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=target_index)
+    message = f"{element_count_text(shape, have)} cannot be divided by {known}"
+    conditions = conditions_or_raise(
+        require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=target_index)
+    )
     facts = FrozenDict(shape=shape, have=have, known=known)
-    return Step(rules.INFERRED, hole, sources, quotient(have, known), conditions, facts)
+    return Step(rules.INFERRED, infer_index, sources, quotient(have, known), conditions, facts)
 
 
-def reshaped(
-    shape: Shape, target: Shape, zero: Settles, kept: Ends = (0, 0), infer: Settles = inferred, argument: str = "target"
-) -> Reasons:
+def resolve_target(
+    shape: Shape,
+    target: Shape,
+    resolve_zero: DimResolver,
+    kept_ends: EndCounts = (0, 0),
+    resolve_infer: DimResolver = infer_dim,
+    argument: str = "target",
+) -> OpEvents:
     """Yield the steps and the move for a requested shape, which end a stage.
 
     `resolve_zero` resolves each 0, and `resolve_infer` the -1. `kept_ends` are the numbers of dims at both ends that
     are copied from the input. Raises `ShapeError`: two-infers, below-minus-one, volume-mismatch, overflow, and the
     errors of `resolve_zero` and `resolve_infer`.
     """
-    dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept
+    dims, infer_index, used_axes, (before, behind) = list(target), None, set[int](), kept_ends
     written, moved = range(before, len(target) - behind), len(shape) - len(target)
     for out, dim in enumerate(target):
         if out not in written:
             step = Step(rules.KEPT_DIM, out, (out if out < before else out + moved,), dim)
         elif isinstance(dim, int) and dim < 0:
-            check_hole(out - before, dim, infer_index, argument)
+            check_negative_dim(out - before, dim, infer_index, argument)
             infer_index, dims[out] = out, 1
             continue
         else:
-            step = zero(out) if dim == 0 else Step(rules.GIVEN, out, (), dim)
+            step = resolve_zero(out) if dim == 0 else Step(rules.GIVEN, out, (), dim)
         dims[out] = step.dim
         used_axes.update(step.sources)
         yield step
     conditions: Conditions = ()
-    known = checked_volume(tuple(dims), argument)
+    known = check_volume(tuple(dims), argument)
     if infer_index is None:
-        conditions = same_count(shape, tuple(dims), product(shape), known, argument)
+        conditions = equal_count_conditions(shape, tuple(dims), product(shape), known, argument)
     else:
-        step = infer(shape, known, infer_index, used_axes, infer_index - before)
+        step = resolve_infer(shape, known, infer_index, used_axes, infer_index - before)
         dims[infer_index] = step.dim
         yield step
-    return (yield from recut(shape, tuple(dims), conditions))
+    return (yield from regroup_elements(shape, tuple(dims), conditions))

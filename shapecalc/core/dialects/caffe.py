@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, COPIED_ZERO, ZERO_OUT_OF_RANGE
-from shapecalc.core.text import brief, rank_text
+from shapecalc.core.text import rank_text, truncate
 
 BAD_NUM_AXES = Rule(
     "bad-num-axes",
@@ -19,15 +19,15 @@ BAD_NUM_AXES = Rule(
 
 
 def reshape(
-    shape: Shape, at: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
-) -> Reasons | None:
+    shape: Shape, rules: base.Setting, target: Shape, axis: int | None = None, num_axes: int | None = None
+) -> OpEvents | None:
     """Resolve a reshape of a part of the shape; return None for any other."""
     if axis is None and num_axes is None:
         return None
-    return _reshape_part(shape, at, target, axis or 0, -1 if num_axes is None else num_axes)
+    return _reshape_part(shape, rules, target, axis or 0, -1 if num_axes is None else num_axes)
 
 
-def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_axes: int) -> Reasons:
+def _reshape_part(shape: Shape, rules: base.Setting, target: Shape, axis: int, num_axes: int) -> OpEvents:
     """Replace `num_axes` dims from `axis` on by `target`.
 
     A 0 copies the dim at its own index of the output. Source: caffe.proto, ReshapeParameter ("control the portion of
@@ -35,46 +35,46 @@ def _reshape_part(shape: Shape, at: base.Setting, target: Shape, axis: int, num_
     zero-out-of-range, rank-limit, and the errors of `resolve_target`.
     """
     rank = len(shape)
-    yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
+    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
     first = axis + rank + 1 if axis < 0 else axis
     if not 0 <= first <= rank:
-        message = f"axis {brief(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
-        raise refusal(AXIS_OUT_OF_RANGE, message, argument="axis")
+        message = f"axis {truncate(str(axis))} does not exist: axes run from {-rank - 1} to {rank}, the end"
+        raise rule_error(AXIS_OUT_OF_RANGE, message, argument="axis")
     if not -1 <= num_axes <= rank - first:
-        message = f"{brief(str(num_axes))} dims, and {rank - first} follow axis {first}"
-        raise refusal(BAD_NUM_AXES, message, argument="num_axes")
+        message = f"{truncate(str(num_axes))} dims, and {rank - first} follow axis {first}"
+        raise rule_error(BAD_NUM_AXES, message, argument="num_axes")
     kept = 0 if num_axes == -1 else rank - first - num_axes
     full_target = (*shape[:first], *target, *shape[rank - kept :])
-    base.check_rank(full_target, at.row, "target")
+    base.check_rank(full_target, rules.dialect, "target")
 
-    def zero(out: int) -> Step:
-        if out >= rank:
-            message = f"0 copies dim {out}, and the input has {rank_text(rank)}"
-            raise refusal(ZERO_OUT_OF_RANGE, message, argument="target", index=out - first)
-        return Step(COPIED_ZERO, out, (out,), shape[out])
+    def resolve_zero(index: int) -> Step:
+        if index >= rank:
+            message = f"0 copies dim {index}, and the input has {rank_text(rank)}"
+            raise rule_error(ZERO_OUT_OF_RANGE, message, argument="target", index=index - first)
+        return Step(COPIED_ZERO, index, (index,), shape[index])
 
-    return (yield from base.reshaped(shape, full_target, zero, (first, kept)))
+    return (yield from base.resolve_target(shape, full_target, resolve_zero, (first, kept)))
 
 
 AXIS = base.Param(
-    "axis", base.Holds.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last"
+    "axis", base.ParamKind.INT, "Caffe: the first dim that the target replaces, by default 0; -1 is after the last"
 )
 NUM_AXES = base.Param(
-    "num_axes", base.Holds.INT, "Caffe: how many dims the target replaces, by default -1, all that follow"
+    "num_axes", base.ParamKind.INT, "Caffe: how many dims the target replaces, by default -1, all that follow"
 )
 
 CAFFE = base.Dialect(
     name="caffe",
     source="caffe.proto and the layers of BVLC Caffe 1.0",
     operators={
-        "reshape": base.Operator("Reshape", params=(AXIS, NUM_AXES), steps=reshape),
+        "reshape": base.Operator("Reshape", params=(AXIS, NUM_AXES), resolve=reshape),
         "flatten": base.Operator("Flatten"),
         "split": base.Operator("Slice"),
     },
-    readings={None: base.COPIES},
+    reshape_semantics={None: base.ZERO_COPIES},
     max_rank=32,
     max_inferred=2**31 - 1,
-    flattens=base.Flattens.RANGE,
+    flattens=base.FlattenMode.RANGE,
     flattens_from=1,
     types=frozenset({"float32", "float64"}),
     spellings={"float": "float32", "double": "float64"},

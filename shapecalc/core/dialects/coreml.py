@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Shape
-from shapecalc.core.problem import Rule, ShapeError, refusal
-from shapecalc.core.values import slices_of
+from shapecalc.core.problem import Rule, ShapeError, rule_error
+from shapecalc.core.values import parse_slices
 
 SOURCE = "Core ML Tools, MIL operators of iOS 17: reshape"
 
-KEEPS_NOTHING = Rule(
+EMPTY_SLICE = Rule(
     "keeps-nothing",
     "the operator keeps at least one position of every axis",
     "Core ML has no empty tensors.",
@@ -42,44 +42,44 @@ FILLED_ONE = StepRule(
 )
 
 
-def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
     """Resolve a reshape with a 0 to another rank; return None for any other."""
-    return _reshape_from_right(shape, at, target) if 0 in target and len(target) != len(shape) else None
+    return _reshape_from_right(shape, rules, target) if 0 in target and len(target) != len(shape) else None
 
 
-def _reshape_from_right(shape: Shape, at: base.Setting, target: Shape) -> Reasons:
+def _reshape_from_right(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents:
     """Resolve `target` against `shape`, aligned at the right.
 
     Source: MIL reshape of iOS 17 ("counting from the rightmost element"). Raises `ShapeError`: rank-limit, and the
     errors of `resolve_target`.
     """
-    yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
-    base.check_rank(target, at.row, "target")
+    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
+    base.check_rank(target, rules.dialect, "target")
     offset = len(shape) - len(target)
 
-    def zero(out: int) -> Step:
-        axis = out + offset
+    def resolve_zero(index: int) -> Step:
+        axis = index + offset
         if axis < 0:
-            return Step(FILLED_ONE, out, (), 1)
-        return Step(COPIED_FROM_RIGHT, out, (axis,), shape[axis])
+            return Step(FILLED_ONE, index, (), 1)
+        return Step(COPIED_FROM_RIGHT, index, (axis,), shape[axis])
 
-    return (yield from base.reshaped(shape, target, zero))
+    return (yield from base.resolve_target(shape, target, resolve_zero))
 
 
-def keeps_nothing(shape: Shape, _at: base.Setting, slices: str) -> ShapeError | None:
+def empty_slice_error(shape: Shape, _rules: base.Setting, slices: str) -> ShapeError | None:
     """Return the error for a slice that keeps no position of a dim, or None."""
-    for axis, (dim, ends) in enumerate(zip(shape, slices_of(slices), strict=False)):
+    for axis, (dim, ends) in enumerate(zip(shape, parse_slices(slices), strict=False)):
         if isinstance(dim, int) and dim > 0 and ends[2] != 0 and not range(dim)[slice(*ends)]:
-            return refusal(KEEPS_NOTHING, f"no position of dim {axis} is kept", argument="slices", index=axis)
+            return rule_error(EMPTY_SLICE, f"no position of dim {axis} is kept", argument="slices", index=axis)
     return None
 
 
-INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
+SMALL_INTEGERS = frozenset({"int8", "uint8", "int16", "uint16"})
 
 COREML = base.Dialect(
     name="coreml",
     source="Core ML Tools, MIL operators of iOS 17, and coremltools 9.0",
-    operators=base.named(
+    operators=base.operators_by_op(
         "transpose squeeze shape split",
         flatten="flatten2d",
         unsqueeze="expand_dims",
@@ -87,21 +87,21 @@ COREML = base.Dialect(
         flip="reverse",
     )
     | {
-        "reshape": base.Operator("reshape", steps=reshape),
-        "slice": base.Operator("slice_by_index", refuses=keeps_nothing),
+        "reshape": base.Operator("reshape", resolve=reshape),
+        "slice": base.Operator("slice_by_index", refusal_check=empty_slice_error),
     },
-    readings={None: base.COPIES},
+    reshape_semantics={None: base.ZERO_COPIES},
     max_rank=5,
-    no_perm=base.NoPerm.REFUSED,
+    no_perm=base.DefaultPerm.REFUSED,
     negative_perm=True,
-    not_one=base.NotOne.LEFT_ALONE,
-    flattens=base.Flattens.AXIS,
+    not_one=base.NonUnitAxis.LEFT_ALONE,
+    flattens=base.FlattenMode.AXIS,
     slices_shape=False,
-    types=INTEGERS | {"float16", "float32", "int32", "bool"},
-    lacks_types=dict.fromkeys(("flatten", "shape", "split"), INTEGERS),
+    types=SMALL_INTEGERS | {"float16", "float32", "int32", "bool"},
+    missing_types=dict.fromkeys(("flatten", "shape", "split"), SMALL_INTEGERS),
     spellings={"fp16": "float16", "fp32": "float32", "i32": "int32", "half": "float16", "float": "float32"},
     note="a 0 counts from the right; before iOS 17 it needs as many dims as the input has, and there are no integers "
     "of 8 and 16 bits; refused here, although coremltools accepts them: axes named twice or out of range, an "
     "index outside of its dim, and more than 5 dims",
-    rules=(COPIED_FROM_RIGHT, FILLED_ONE, KEEPS_NOTHING),
+    rules=(COPIED_FROM_RIGHT, FILLED_ONE, EMPTY_SLICE),
 )

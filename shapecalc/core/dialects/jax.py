@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from shapecalc.core.answers import Step, StepRule
-from shapecalc.core.dialects.base import KNOWN, Dialect, Reading, Rolls, Windows, Zero, named
-from shapecalc.core.text import brief
+from shapecalc.core.dialects.base import (
+    ALL_TYPES,
+    Dialect,
+    ReshapeSemantics,
+    RollPairing,
+    WindowRules,
+    ZeroMeaning,
+    operators_by_op,
+)
+from shapecalc.core.text import truncate
 
 
-def _clamped_index(step: Step, index: int, place: int) -> str:
-    requested, axis = brief(str(index)), step.sources[0]
+def _explain_clamped_index(step: Step, index: int, place: int) -> str:
+    requested, axis = truncate(str(index)), step.sources[0]
     return f"dim {axis} has no index {requested}: {place}, the nearest, is used, and the dim is dropped"
 
 
@@ -19,7 +27,7 @@ CLAMPED_INDEX = StepRule(
     "NumPy, ONNX and PyTorch refuse it.",
     "shapecalc select 2,3,4 1 7 --dialect jax",
     "JAX, The Sharp Bits: out-of-bounds indexing",
-    why=_clamped_index,
+    why=_explain_clamped_index,
 )
 
 
@@ -27,7 +35,7 @@ JAX = Dialect(
     name="jax",
     aliases=("jnp",),
     source="JAX reference, jax.numpy, and JAX 0.10.2",
-    operators=named(
+    operators=operators_by_op(
         "reshape transpose flatten squeeze shape split flip roll tile swapaxes moveaxis",
         unsqueeze="expand_dims",
         expand="broadcast_to",
@@ -35,13 +43,13 @@ JAX = Dialect(
         take="indexing",
         slice="indexing",
     ),
-    readings={None: Reading(Zero.LITERAL)},
+    reshape_semantics={None: ReshapeSemantics(ZeroMeaning.LITERAL)},
     negative_perm=True,
     index_outside=CLAMPED_INDEX,
-    windows=Windows(crops=False),
+    windows=WindowRules(allows_negative_padding=False),
     splits_unevenly=True,
-    rolls=Rolls.ANY,
-    types=KNOWN
+    rolls=RollPairing.ANY,
+    types=ALL_TYPES
     - {"string", "bytes", "object", "datetime64", "timedelta64", "void", "longdouble", "clongdouble"}
     - {"float6_e2m3fn", "float6_e3m2fn", "uint1"},
     spellings={"single": "float32", "double": "float64", "half": "float16", "csingle": "complex64"}

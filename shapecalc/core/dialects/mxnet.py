@@ -7,18 +7,18 @@ the library where it differs from its documents. Operators accept no scalars and
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, divides, equal, required
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.conditions import Conditions, conditions_or_raise, require_divisible, require_equal
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Dim, Shape, product, quotient
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.text import brief, shape_text
+from shapecalc.core.text import shape_text, truncate
 
 SOURCE = "MXNet NDArray.reshape, and MXNet 1.9.1"
-REST, MERGE, SPLIT = -2, -3, -4
+COPY_REST, MERGE_TWO, SPLIT_ONE_DIM = -2, -3, -4
 """The codes of a requested shape besides 0 and -1."""
-MOST_TRANSPOSED = 6
+MAX_TRANSPOSE_RANK = 6
 """The maximum rank for transpose."""
 
 
@@ -68,8 +68,8 @@ SPLIT_ONE = StepRule(
 )
 
 
-def _unchecked_count(step: Step) -> str:
-    shape = brief(shape_text(step.shape))
+def _explain_unchecked_count(step: Step) -> str:
+    shape = truncate(shape_text(step.shape))
     return f"mx.nd.reshape, the operator, does not compare counts: it gives {shape} for every input"
 
 
@@ -81,11 +81,11 @@ UNCHECKED_COUNT = StepRule(
     "shapecalc reshape 2,3,4 23 --dialect mxnet",
     "MXNet 1.9.1, run",
     name="no check",
-    why=_unchecked_count,
+    why=_explain_unchecked_count,
 )
 
 
-KEPT_LAST = StepRule(
+KEPT_ONE = StepRule(
     "keep-one",
     "a squeeze keeps at least one dim",
     "If every dim would be dropped, the answer has one dim of 1.",
@@ -136,32 +136,32 @@ UNKNOWN_SHAPE = Rule(
 )
 
 
-class Codes(Record):
+class TargetCodes(Record):
     """A requested shape and the input's shape, in reading order.
 
     A position counts from the end that is read first; an index counts from the left.
     """
 
     shape: Shape
-    codes: Shape
+    target: Shape
     reverse: bool
     """Whether both are read from the right."""
 
-    def refused(self, rule: Rule, message: str, place: int | None = None) -> ShapeError:
+    def build_error(self, rule: Rule, message: str, position: int | None = None) -> ShapeError:
         """Return the error for the code at a position, or for the whole requested shape."""
-        index = None if place is None else self.from_left(place, len(self.codes))
-        return refusal(rule, message, argument="target", index=index)
+        index = None if position is None else self.index_of(position, len(self.target))
+        return rule_error(rule, message, argument="target", index=index)
 
-    def from_left(self, place: int, count: int) -> int:
+    def index_of(self, position: int, count: int) -> int:
         """Return the index, among `count`, of the item at a position."""
-        return count - 1 - place if self.reverse else place
+        return count - 1 - position if self.reverse else position
 
-    def in_order(self, items: Shape) -> Shape:
+    def reorder(self, items: Shape) -> Shape:
         """Return items from reading order to left-to-right order, or back."""
         return items[::-1] if self.reverse else items
 
 
-def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = False) -> Reasons:
+def reshape(shape: Shape, _rules: base.Setting, target: Shape, reverse: bool = False) -> OpEvents:
     """Resolve the codes of `target` one by one, from the right if `reverse`.
 
     Source: MXNet NDArray.reshape ("-2 copy this/remainder of the dimensions ..., -3 use the product of two consecutive
@@ -169,160 +169,172 @@ def reshape(shape: Shape, _at: base.Setting, target: Shape, reverse: bool = Fals
     -2 or -4. Raises `ShapeError`: the dialect's own refusals, two-infers, below-minus-one, zero-out-of-range,
     zero-volume-infer, indivisible, volume-mismatch, overflow.
     """
-    codes = Codes(shape[::-1], target[::-1], reverse) if reverse else Codes(shape, target, reverse)
-    steps, error = _read(codes)
+    codes = TargetCodes(shape[::-1], target[::-1], reverse) if reverse else TargetCodes(shape, target, reverse)
+    steps, error = _read_codes(codes)
     dims: Shape = tuple([step.dim for step in steps])
     if error is not None:
-        dims += codes.codes[codes.from_left(error.problem.index or 0, len(target)) :]
-    requested = codes.in_order(dims)
-    yield Stage(Kind.RESHAPE, "reshape", "target", shape, requested)
+        dims += codes.target[codes.index_of(error.problem.index or 0, len(target)) :]
+    requested = codes.reorder(dims)
+    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, requested)
     yield from [
-        _placed(codes, step, step_position, len(dims)) for step_position, step in enumerate(steps) if step.dim != -1
+        _number_from_left(codes, step, step_position, len(dims))
+        for step_position, step in enumerate(steps)
+        if step.dim != -1
     ]
     if error is not None:
         raise error
     infer_index = requested.index(-1) if -1 in requested else None
     output = tuple([1 if out == infer_index else dim for out, dim in enumerate(requested)])
-    base.checked_volume(output, "target")
-    used_axes = {codes.from_left(axis, len(shape)) for step in steps for axis in step.sources}
+    base.check_volume(output, "target")
+    used_axes = {codes.index_of(axis, len(shape)) for step in steps for axis in step.sources}
     new_dims = [step.dim for step in steps if not step.sources and step.dim != -1]
     have, known = product(shape), product([*new_dims, *[shape[axis] for axis in used_axes]])
     conditions: Conditions = ()
     if infer_index is not None:
-        position = codes.from_left(infer_index, len(steps))  # the same among the codes: SHIFTED_INFER refuses others
-        index = codes.from_left(position, len(target))
-        step = base.inferred(
+        position = codes.index_of(infer_index, len(steps))  # the same among the codes: SHIFTED_INFER refuses others
+        index = codes.index_of(position, len(target))
+        step = base.infer_dim(
             shape, known, infer_index, used_axes, index, "the known dims multiply to 0: MXNet divides by 0"
         )
         yield step
         output = (*output[:infer_index], step.dim, *output[infer_index + 1 :])
     elif have != known:
         yield Step(UNCHECKED_COUNT, None, (), output)
-        conditions = base.same_count(shape, output, have, known, "target")
-    return (yield from base.recut(shape, output, conditions))
+        conditions = base.equal_count_conditions(shape, output, have, known, "target")
+    return (yield from base.regroup_elements(shape, output, conditions))
 
 
-def _read(asked: Codes) -> tuple[list[Step], ShapeError | None]:
+def _read_codes(codes: TargetCodes) -> tuple[list[Step], ShapeError | None]:
     """Return the steps in reading order, and the error that ends the reading, if any.
 
     Axes are counted in reading order, too. The dim of a -1, which is inferred last, is -1.
     """
     steps, position, cursor, infer_position = list[Step](), 0, 0, None
-    while position < len(asked.codes):
-        code = asked.codes[position]
+    while position < len(codes.target):
+        code = codes.target[position]
         try:
             if code == -1:
-                _check_hole(asked, position, len(steps), infer_position)
+                _check_infer_position(codes, position, len(steps), infer_position)
                 infer_position = position
-            new_steps = _entry(asked, position, cursor)
+            new_steps = _code_steps(codes, position, cursor)
         except ShapeError as error:
             return steps, error
         steps += new_steps
-        cursor += len(new_steps) if code == REST else 2 if code == MERGE else 1
-        position += 3 if code == SPLIT else 1
+        cursor += len(new_steps) if code == COPY_REST else 2 if code == MERGE_TWO else 1
+        position += 3 if code == SPLIT_ONE_DIM else 1
     return steps, None
 
 
-def _check_hole(asked: Codes, place: int, count: int, hole: int | None) -> None:
+def _check_infer_position(codes: TargetCodes, position: int, dim_position: int, infer_position: int | None) -> None:
     """Raise `ShapeError` for a second -1, or a -1 that MXNet writes to another index."""
-    base.check_hole(asked.from_left(place, len(asked.codes)), -1, hole)
-    if place != count:
-        order = ", read from the right" if asked.reverse else ""
-        message = f"MXNet writes the size of entry {place} to output dim {place}, and this -1 is dim {count}{order}"
-        raise asked.refused(SHIFTED_INFER, message, place)
+    base.check_negative_dim(codes.index_of(position, len(codes.target)), -1, infer_position)
+    if position != dim_position:
+        order = ", read from the right" if codes.reverse else ""
+        message = f"MXNet writes the size of entry {position} to output dim {position}, and this -1 is dim {dim_position}{order}"
+        raise codes.build_error(SHIFTED_INFER, message, position)
 
 
-def _entry(asked: Codes, place: int, cursor: int) -> list[Step]:
+def _code_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
     """Return the steps of one code; `cursor` is the next input dim."""
-    code, shape = asked.codes[place], asked.shape
+    code, shape = codes.target[position], codes.shape
     left = max(0, len(shape) - cursor)
-    if code == REST:
+    if code == COPY_REST:
         return [Step(COPIED_REST, None, (axis,), shape[axis]) for axis in range(cursor, len(shape))]
     if code == 0:
         if not left:
             message = f"0 copies the next dim, and none of {len(shape)} is left"
-            raise asked.refused(rules.ZERO_OUT_OF_RANGE, message, place)
+            raise codes.build_error(rules.ZERO_OUT_OF_RANGE, message, position)
         return [Step(COPIED_NEXT, None, (cursor,), shape[cursor])]
-    if code == MERGE:
+    if code == MERGE_TWO:
         if left < 2:
-            raise asked.refused(NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", place)
-        dims = asked.in_order(shape[cursor : cursor + 2])
+            raise codes.build_error(
+                NO_DIM_LEFT, f"-3 merges the next two dims, and {left} of {len(shape)} are left", position
+            )
+        dims = codes.reorder(shape[cursor : cursor + 2])
         facts = FrozenDict(factors="*".join(map(str, dims)))
         return [Step(MERGED_TWO, None, (cursor, cursor + 1), product(dims), facts=facts)]
-    if code == SPLIT:
-        return _split(asked, place, cursor)
-    if isinstance(code, int) and code < SPLIT:
-        raise asked.refused(rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", place)
+    if code == SPLIT_ONE_DIM:
+        return _split_steps(codes, position, cursor)
+    if isinstance(code, int) and code < SPLIT_ONE_DIM:
+        raise codes.build_error(
+            rules.BELOW_MINUS_ONE, f"{code} is below -4, the last code that has a meaning", position
+        )
     return [Step(rules.GIVEN, None, (), code)]
 
 
-def _split(asked: Codes, place: int, cursor: int) -> list[Step]:
+def _split_steps(codes: TargetCodes, position: int, cursor: int) -> list[Step]:
     """Return the steps of the two output dims of a -4 and the two sizes after it."""
-    parts = list(asked.codes[place + 1 : place + 3])
+    parts = list(codes.target[position + 1 : position + 3])
     if len(parts) < 2:
-        raise asked.refused(SPLIT_INCOMPLETE, "-4 takes the two sizes that follow it, and they are not there", place)
-    if cursor >= len(asked.shape):
-        message = f"-4 splits the next dim, and none of {len(asked.shape)} is left"
-        raise asked.refused(NO_DIM_LEFT, message, place)
-    dim = asked.shape[cursor]
+        raise codes.build_error(
+            SPLIT_INCOMPLETE, "-4 takes the two sizes that follow it, and they are not there", position
+        )
+    if cursor >= len(codes.shape):
+        message = f"-4 splits the next dim, and none of {len(codes.shape)} is left"
+        raise codes.build_error(NO_DIM_LEFT, message, position)
+    dim = codes.shape[cursor]
     if parts == [-1, -1]:
-        raise asked.refused(rules.TWO_INFERS, "only one of the two parts of a split can be -1, and both are", place)
+        raise codes.build_error(
+            rules.TWO_INFERS, "only one of the two parts of a split can be -1, and both are", position
+        )
     if any(isinstance(part, int) and part < -1 for part in parts):
-        raise asked.refused(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", place)
+        raise codes.build_error(rules.BELOW_MINUS_ONE, "a part of a split is a size or -1", position)
     if -1 not in parts:
-        message = f"{'*'.join(map(str, asked.in_order(tuple(parts))))} is not {dim}, the dim to split"
-        conditions = required(equal, dim, product(parts), asked.refused(SPLIT_MISMATCH, message, place))
+        message = f"{'*'.join(map(str, codes.reorder(tuple(parts))))} is not {dim}, the dim to split"
+        conditions = conditions_or_raise(
+            require_equal, dim, product(parts), codes.build_error(SPLIT_MISMATCH, message, position)
+        )
     else:
         infer_part = parts.index(-1)
-        parts[infer_part], conditions = _other_part(asked, parts[1 - infer_part], dim, place)
+        parts[infer_part], conditions = _solve_part(codes, parts[1 - infer_part], dim, position)
     first = Step(SPLIT_ONE, None, (cursor,), parts[0], conditions, FrozenDict(dim=dim))
     return [first, replace(first, value=parts[1], conditions=())]
 
 
-def _other_part(asked: Codes, part: Dim, dim: Dim, place: int) -> tuple[Dim, Conditions]:
+def _solve_part(codes: TargetCodes, known: Dim, dim: Dim, position: int) -> tuple[Dim, Conditions]:
     """Return the size that -1 stands for in a split, and its conditions."""
-    if part == 0:
+    if known == 0:
         message = f"the -1 in the split of {dim} could be any size, because the other part is 0"
-        raise asked.refused(rules.ZERO_VOLUME_INFER, message, place)
-    error = asked.refused(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {part}", place)
-    return quotient(dim, part), required(divides, dim, part, error)
+        raise codes.build_error(rules.ZERO_VOLUME_INFER, message, position)
+    error = codes.build_error(rules.INDIVISIBLE, f"{dim}, the dim to split, cannot be divided by {known}", position)
+    return quotient(dim, known), conditions_or_raise(require_divisible, dim, known, error)
 
 
-def _placed(asked: Codes, step: Step, place: int, count: int) -> Step:
+def _number_from_left(codes: TargetCodes, step: Step, position: int, count: int) -> Step:
     """Return a step with its output dim and axes counted from the left.
 
     A 0 that copies the dim at its own index becomes the general rule.
     """
-    rank, out = len(asked.shape), asked.from_left(place, count)
-    axes = tuple(sorted(asked.from_left(axis, rank) for axis in step.sources))
+    rank, out = len(codes.shape), codes.index_of(position, count)
+    axes = tuple(sorted(codes.index_of(axis, rank) for axis in step.sources))
     if step.rule is COPIED_NEXT and axes == (out,):
-        from_left = not asked.reverse and rank != count and out != 0
+        from_left = not codes.reverse and rank != count and out != 0
         step = replace(step, rule=rules.COPIED_ZERO, facts=FrozenDict(from_left=from_left))
     return replace(step, out=out, sources=axes)
 
 
-def transpose(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
+def transpose_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for an input that transpose does not accept, or None."""
-    return unknown(shape, at) or base.over(MOST_TRANSPOSED, len(shape), at.row)
+    return unknown_shape_error(shape, rules) or base.rank_limit_error(MAX_TRANSPOSE_RANK, len(shape), rules.dialect)
 
 
-def scalar(shape: Shape, at: base.Setting, **_: object) -> ShapeError | None:
+def scalar_error(shape: Shape, rules: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for a scalar, or None."""
-    return None if shape else unknown(shape, at)
+    return None if shape else unknown_shape_error(shape, rules)
 
 
-def unknown(shape: Shape, _at: base.Setting, **_: object) -> ShapeError | None:
+def unknown_shape_error(shape: Shape, _rules: base.Setting, **_: object) -> ShapeError | None:
     """Return the error for a scalar or an empty array, or None."""
     if not shape:
-        return refusal(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
+        return rule_error(UNKNOWN_SHAPE, "MXNet reads the shape of a scalar as not known", argument="input")
     if 0 in shape:
         axis = shape.index(0)
         message = f"dim {axis} is 0, and MXNet reads 0 as a size that is not known"
-        return refusal(UNKNOWN_SHAPE, message, argument="input", index=axis)
+        return rule_error(UNKNOWN_SHAPE, message, argument="input", index=axis)
     return None
 
 
-def squeeze(shape: Shape, _at: base.Setting, axes: Axes | None = None) -> Reasons | None:
+def squeeze(shape: Shape, _rules: base.Setting, axes: Axes | None = None) -> OpEvents | None:
     """Resolve a squeeze that would drop every dim; return None for any other."""
     if axes is not None:
         rank = len(shape)
@@ -334,52 +346,54 @@ def squeeze(shape: Shape, _at: base.Setting, axes: Axes | None = None) -> Reason
     return _squeeze_but_one(shape, others[0] if others else 0)
 
 
-def _squeeze_but_one(shape: Shape, kept: int, axes: Axes = ()) -> Reasons:
+def _squeeze_but_one(shape: Shape, kept_axis: int, axes: Axes = ()) -> OpEvents:
     """Drop every dim except `kept_axis`.
 
     If axes are named, all of them must be 1, the kept one included. Raises `ShapeError`: axis-not-one.
     """
-    yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes)
+    yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes)
     named = [axis % len(shape) for axis in axes]
     for axis, dim in enumerate(shape):
         conditions: Conditions = ()
         if named:
             message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-            error = refusal(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
-            conditions = required(equal, dim, 1, error)
-        yield Step(KEPT_LAST if axis == kept else rules.DROPPED_ONE, None, (axis,), dim, conditions)
-    return (yield from base.recut(shape, (1,) if named else (shape[kept],)))
+            error = rule_error(rules.AXIS_NOT_ONE, message, argument="axes", index=named.index(axis))
+            conditions = conditions_or_raise(require_equal, dim, 1, error)
+        yield Step(KEPT_ONE if axis == kept_axis else rules.DROPPED_ONE, None, (axis,), dim, conditions)
+    return (yield from base.regroup_elements(shape, (1,) if named else (shape[kept_axis],)))
 
 
-REVERSE = base.Param("reverse", base.Holds.FLAG, "MXNet: read the input's dims and the requested shape from the right")
+REVERSE = base.Param(
+    "reverse", base.ParamKind.FLAG, "MXNet: read the input's dims and the requested shape from the right"
+)
 
 MXNET = base.Dialect(
     name="mxnet",
     source="MXNet reference, and MXNet 1.9.1",
     operators={
-        "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), steps=reshape),
-        "transpose": base.Operator("transpose", refuses=transpose),
-        "flatten": base.Operator("flatten", refuses=unknown),
-        "squeeze": base.Operator("squeeze", steps=squeeze, refuses=unknown),
-        "unsqueeze": base.Operator("expand_dims", refuses=unknown),
-        "expand": base.Operator("broadcast_to", refuses=unknown),
-        "shape": base.Operator("shape_array", refuses=scalar),
+        "reshape": base.Operator("NDArray.reshape", params=(REVERSE,), resolve=reshape),
+        "transpose": base.Operator("transpose", refusal_check=transpose_error),
+        "flatten": base.Operator("flatten", refusal_check=unknown_shape_error),
+        "squeeze": base.Operator("squeeze", resolve=squeeze, refusal_check=unknown_shape_error),
+        "unsqueeze": base.Operator("expand_dims", refusal_check=unknown_shape_error),
+        "expand": base.Operator("broadcast_to", refusal_check=unknown_shape_error),
+        "shape": base.Operator("shape_array", refusal_check=scalar_error),
     },
-    readings={None: base.COPIES},
+    reshape_semantics={None: base.ZERO_COPIES},
     empty_perm_reverses=True,
     inserts_one=True,
-    flattens=base.Flattens.REST,
-    broadcast=base.Broadcast.RANK_STAYS,
+    flattens=base.FlattenMode.REST,
+    broadcast=base.ExpandMode.RANK_STAYS,
     slices_shape=False,
     types=base.FLOATS | {"bool", "uint8", "int8", "int32", "int64", "bfloat16"},
-    lacks_types={"transpose": frozenset({"bool", "bfloat16"})},
+    missing_types={"transpose": frozenset({"bool", "bfloat16"})},
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"bool_": "bool"},
     note="in reshape -2 copies the dims that are left, -3 merges two, -4 splits one, and reverse reads from the "
     "right; squeeze keeps at least one dim; expand keeps the rank, and a 0 in it keeps a dim; arrays of over "
     "2**31 elements are not refused here; mx.np is left out",
     rules=(
-        *(COPIED_NEXT, COPIED_REST, MERGED_TWO, SPLIT_ONE, UNCHECKED_COUNT, KEPT_LAST),
+        *(COPIED_NEXT, COPIED_REST, MERGED_TWO, SPLIT_ONE, UNCHECKED_COUNT, KEPT_ONE),
         *(SHIFTED_INFER, NO_DIM_LEFT, SPLIT_INCOMPLETE, SPLIT_MISMATCH, UNKNOWN_SHAPE),
     ),
 )

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import KNOWN, Dialect, Infers, Reading, Rolls, Windows, Zero, named
+from shapecalc.core.dialects.base import (
+    ALL_TYPES,
+    Dialect,
+    InferMarker,
+    ReshapeSemantics,
+    RollPairing,
+    WindowRules,
+    ZeroMeaning,
+    operators_by_op,
+)
 
 NUMPY = Dialect(
     name="numpy",
     aliases=("np",),
     source="NumPy reference, and NumPy 2.4.6",
-    operators=named("reshape transpose flatten squeeze shape", unsqueeze="expand_dims", expand="broadcast_to"),
-    readings={None: Reading(Zero.LITERAL, infers=Infers.ANY_NEGATIVE)},
+    operators=operators_by_op(
+        "reshape transpose flatten squeeze shape", unsqueeze="expand_dims", expand="broadcast_to"
+    ),
+    reshape_semantics={None: ReshapeSemantics(ZeroMeaning.LITERAL, infers=InferMarker.ANY_NEGATIVE)},
     max_rank=64,
     splits_unevenly=True,
-    rolls=Rolls.ANY,
+    rolls=RollPairing.ANY,
     negative_perm=True,
-    windows=Windows(crops=False),
-    types=KNOWN,
+    windows=WindowRules(allows_negative_padding=False),
+    types=ALL_TYPES,
     spellings={"float": "float64", "double": "float64", "single": "float32", "half": "float16", "int": "int64"}
     | {"complex": "complex128", "str": "string", "str_": "string", "bytes_": "bytes", "bool_": "bool"},
 )

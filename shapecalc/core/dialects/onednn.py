@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import COPIES, LITERAL, Dialect, NoPerm, Operator, Switch
+from shapecalc.core.dialects.base import ZERO_COPIES, ZERO_LITERAL, DefaultPerm, Dialect, Operator, Switch
 
 ONEDNN = Dialect(
     name="onednn",
     source="oneDNN Graph documents: StaticReshape, StaticTranspose",
     operators={"reshape": Operator("StaticReshape"), "transpose": Operator("StaticTranspose")},
-    readings={True: COPIES, False: LITERAL},
+    reshape_semantics={True: ZERO_COPIES, False: ZERO_LITERAL},
     switch=Switch("special_zero", default=None),
     max_rank=12,
-    no_perm=NoPerm.REFUSED,
+    no_perm=DefaultPerm.REFUSED,
     negative_perm=True,
     types=frozenset({"float32", "float16", "bfloat16"}),
     spellings={"f32": "float32", "f16": "float16", "bf16": "bfloat16", "s32": "int32", "s8": "int8", "u8": "uint8"},

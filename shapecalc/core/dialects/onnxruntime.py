@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from shapecalc.core.dialects.base import (
     COMPLEX,
-    COPIES,
     FLOAT8,
     INT4,
     SINCE_13,
     SUB_BYTE,
-    EmptyInfer,
-    Reading,
-    Repeats,
-    Zero,
+    ZERO_COPIES,
+    RepeatedAxes,
+    ReshapeSemantics,
+    ZeroMeaning,
+    ZeroVolumeInfer,
 )
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.record import replace
 
-MOVED = COMPLEX | INT4 | SUB_BYTE | FLOAT8
+UNSUPPORTED_TYPES = COMPLEX | INT4 | SUB_BYTE | FLOAT8
 """Element types without kernels for flatten, squeeze and unsqueeze."""
 
 ONNXRUNTIME = replace(
@@ -28,26 +28,29 @@ ONNXRUNTIME = replace(
     name="onnxruntime",
     aliases=("ort",),
     source="ONNX Runtime 1.31.1, CPU, measured with shapes that are unknown when the model is loaded",
-    readings={False: COPIES, True: Reading(Zero.LITERAL, empty=EmptyInfer.WITHOUT_ZEROS)},
+    reshape_semantics={
+        False: ZERO_COPIES,
+        True: ReshapeSemantics(ZeroMeaning.LITERAL, empty=ZeroVolumeInfer.WITHOUT_ZEROS),
+    },
     follows=ONNX,
     newest_opset=26,
-    squeeze_repeats=Repeats.DROPPED,
+    squeeze_repeats=RepeatedAxes.DROPPED,
     no_axes_is_all=True,
     negative_axes_since=1,
-    lacks_types={
+    missing_types={
         "reshape": COMPLEX | INT4 | SUB_BYTE,
         "shape": COMPLEX,
         "transpose": COMPLEX | {"float4_e2m1fn", "float8_e8m0fnu"},
-        "flatten": MOVED,
-        "squeeze": MOVED,
-        "unsqueeze": MOVED,
+        "flatten": UNSUPPORTED_TYPES,
+        "squeeze": UNSUPPORTED_TYPES,
+        "unsqueeze": UNSUPPORTED_TYPES,
         **dict.fromkeys(("expand", "tile"), COMPLEX | {"bfloat16"}),
         "select": COMPLEX,
         "slice": COMPLEX,
         **dict.fromkeys(("split", "concat", "stack", "take"), COMPLEX),
         **dict.fromkeys(("broadcast", "matmul", "linear", "pool"), frozenset({"bfloat16"})),
         "conv": frozenset({"bfloat16", "float64"}),
-        "pad": MOVED | {"bfloat16", "int16", "uint16", "string"},
+        "pad": UNSUPPORTED_TYPES | {"bfloat16", "int16", "uint16", "string"},
         "upsample": SINCE_13 - {"float16", "float32", "int32", "int8", "uint8"},
     },
     note="if the shapes are known when the model is loaded, it refuses what the ONNX text refuses",

@@ -8,25 +8,25 @@ OPENVINO = base.Dialect(
     name="openvino",
     aliases=("ov",),
     source="OpenVINO operator documents, and OpenVINO 2026.4.1",
-    operators=base.named(reshape="Reshape", transpose="Transpose", squeeze="Squeeze")
-    | base.named(unsqueeze="Unsqueeze", expand="Broadcast", shape="ShapeOf"),
-    readings={
-        True: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_COPIES),
-        False: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_COPIES),
+    operators=base.operators_by_op(reshape="Reshape", transpose="Transpose", squeeze="Squeeze")
+    | base.operators_by_op(unsqueeze="Unsqueeze", expand="Broadcast", shape="ShapeOf"),
+    reshape_semantics={
+        True: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInfer.WITHOUT_COPIES),
+        False: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_COPIES),
     },
     switch=base.Switch("special_zero", default=None),
     empty_perm_reverses=True,
-    not_one=base.NotOne.LEFT_ALONE,
+    not_one=base.NonUnitAxis.LEFT_ALONE,
     scalar_axis=True,
-    squeeze_repeats=base.Repeats.DROPPED,
-    unsqueeze_repeats=base.Repeats.DROPPED,
+    squeeze_repeats=base.RepeatedAxes.DROPPED,
+    unsqueeze_repeats=base.RepeatedAxes.DROPPED,
     no_axes_is_all=True,
     slices_shape=False,
-    windows=base.Windows(
-        "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_outside=True
+    windows=base.WindowRules(
+        "numbers valid same:conv,max,average same-lower:conv,max,average", (1, 3), counts_padding_windows=True
     ),
     infers_part=True,
-    rolls=base.Rolls.AXES,
+    rolls=base.RollPairing.AXES,
     types=base.INTEGERS
     | base.FLOATS
     | base.INT4

@@ -8,144 +8,155 @@ from __future__ import annotations
 from functools import partial
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import divides, required
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.conditions import conditions_or_raise, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, product, quotient
-from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
 
-MOST_MADE = 8
+MAX_INSERT_RANK = 8
 """The maximum rank for unsqueeze and expand; that of the other operators is 9."""
 
 
-def reshape(shape: Shape, at: base.Setting, target: Shape) -> Reasons | None:
+def reshape(shape: Shape, rules: base.Setting, target: Shape) -> OpEvents | None:
     """Resolve a reshape of an empty tensor; return None for any other."""
-    return _reshape_empty(shape, at.row, target) if 0 in shape else None
+    return _reshape_empty(shape, rules.dialect, target) if 0 in shape else None
 
 
-def _reshape_empty(shape: Shape, row: base.Dialect, target: Shape) -> Reasons:
+def _reshape_empty(shape: Shape, dialect: base.Dialect, target: Shape) -> OpEvents:
     """Resolve `target` for an empty tensor, where 0 is a size at every index.
 
     Source: paddle.reshape, run; its document says only that 0 copies. Raises `ShapeError`: two-infers, below-minus-one,
     zero-volume-infer, indivisible, volume-mismatch, rank-limit, overflow.
     """
-    yield Stage(Kind.RESHAPE, "reshape", "target", shape, target)
-    base.check_rank(target, row, "target")
+    yield Stage(StageKind.RESHAPE, "reshape", "target", shape, target)
+    base.check_rank(target, dialect, "target")
     literal = partial(Step, rules.LITERAL_ZERO, sources=(), value=0)
-    return (yield from base.reshaped(shape, target, literal, infer=partial(_inferred, target)))
+    return (yield from base.resolve_target(shape, target, literal, resolve_infer=partial(_infer_dim_of_empty, target)))
 
 
-def _inferred(target: Shape, shape: Shape, known: Dim, hole: int, *_: object) -> Step:
+def _infer_dim_of_empty(target: Shape, shape: Shape, known: Dim, infer_index: int, *_: object) -> Step:
     """Return the step that infers -1 for an empty tensor.
 
     Without a 0 in the target, -1 is 0. With as many zeros as in the input, both products leave them out. With any other
     number of zeros Paddle refuses the request.
     """
     if known != 0:
-        return base.inferred(shape, known, hole, set(), hole)
+        return base.infer_dim(shape, known, infer_index, set(), infer_index)
     zeros, input_zeros = target.count(0), shape.count(0)
     if zeros != input_zeros:
         message = (
             f"-1 beside {zeros} dims of size zero, and the input has {input_zeros}: Paddle requires the same number"
         )
-        raise refusal(rules.ZERO_VOLUME_INFER, message, argument="target", index=hole)
+        raise rule_error(rules.ZERO_VOLUME_INFER, message, argument="target", index=infer_index)
     have, known = (product(dim for dim in dims if dim not in (0, -1)) for dims in (shape, target))
     message = f"the input's {have} cannot be divided by {known}, both without their zeros"
-    conditions = required(divides, have, known, refusal(rules.INDIVISIBLE, message, argument="target", index=hole))
-    facts = FrozenDict(have=have, known=known, left_out=rules.LeftOut.ZEROS)
-    return Step(rules.INFERRED_EMPTY, hole, tuple(range(len(shape))), quotient(have, known), conditions, facts)
+    conditions = conditions_or_raise(
+        require_divisible, have, known, rule_error(rules.INDIVISIBLE, message, argument="target", index=infer_index)
+    )
+    facts = FrozenDict(have=have, known=known, left_out=rules.ExcludedDims.ZEROS)
+    return Step(rules.INFERRED_EMPTY, infer_index, tuple(range(len(shape))), quotient(have, known), conditions, facts)
 
 
-def unsqueeze(shape: Shape, _at: base.Setting, axes: tuple[int, ...] | None = None) -> Reasons | None:
+def unsqueeze(shape: Shape, _rules: base.Setting, axes: tuple[int, ...] | None = None) -> OpEvents | None:
     """Resolve an unsqueeze whose order of axes matters; return None for any other."""
     ascending = axes is None or (list(axes) == sorted(set(axes)) and (len(axes) < 2 or axes[0] >= 0))
-    return None if axes is None or ascending else _insert_in_turn(shape, axes)
+    return None if axes is None or ascending else _insert_one_by_one(shape, axes)
 
 
-def over_inserted(shape: Shape, at: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
+def unsqueeze_rank_error(shape: Shape, rules: base.Setting, axes: tuple[int, ...] | None = None) -> ShapeError | None:
     """Return the error for an unsqueeze to too many dims, or None."""
-    return None if axes is None else base.over(MOST_MADE, len(shape) + len(axes), at.row, "gives", "axes")
+    return (
+        None
+        if axes is None
+        else base.rank_limit_error(MAX_INSERT_RANK, len(shape) + len(axes), rules.dialect, "gives", "axes")
+    )
 
 
-def _insert_in_turn(shape: Shape, axes: tuple[int, ...]) -> Reasons:
+def _insert_one_by_one(shape: Shape, axes: tuple[int, ...]) -> OpEvents:
     """Insert dims of 1 one by one, each axis relative to the shape so far.
 
     Source: paddle.unsqueeze, run; its document says that the axes are those of the output. Raises `ShapeError`:
     axis-out-of-range, rank-limit.
     """
-    yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
+    yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes)
     sources: list[int | None] = [*range(len(shape))]
     for index, axis in enumerate(axes):
         count = len(sources)
         if not -count - 1 <= axis <= count:
             message = f"axis {axis} does not exist when it is inserted: axes then run from {-count - 1} to {count}"
-            raise refusal(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
+            raise rule_error(rules.AXIS_OUT_OF_RANGE, message, argument="axes", index=index)
         sources.insert(axis % (count + 1), None)
-    return (yield from base.inserted(shape, sources))
+    return (yield from base.insert_unit_dims(shape, sources))
 
 
-def expand(shape: Shape, _at: base.Setting, target: Shape) -> Reasons | None:
+def expand(shape: Shape, _rules: base.Setting, target: Shape) -> OpEvents | None:
     """Resolve an expand to an empty target; return None for any other."""
-    return None if target else _expand_to_none(shape)
+    return None if target else _expand_to_empty_target(shape)
 
 
-def over_expanded(_shape: Shape, at: base.Setting, target: Shape) -> ShapeError | None:
+def expand_rank_error(_shape: Shape, rules: base.Setting, target: Shape) -> ShapeError | None:
     """Return the error for an expand to too many dims, or None."""
-    return base.over(MOST_MADE, len(target), at.row, "gives", "target")
+    return base.rank_limit_error(MAX_INSERT_RANK, len(target), rules.dialect, "gives", "target")
 
 
-def _expand_to_none(shape: Shape) -> Reasons:
+def _expand_to_empty_target(shape: Shape) -> OpEvents:
     """Keep the shape, as Paddle does for an empty target.
 
     Source: paddle.expand, run; its document does not mention it.
     """
-    yield Stage(Kind.EXPAND, "expand", "target", shape)
+    yield Stage(StageKind.EXPAND, "expand", "target", shape)
     for axis, dim in enumerate(shape):
         yield Step(rules.KEPT_DIM, axis, (axis,), dim)
-    return (yield from base.stretched(shape, shape))
+    return (yield from base.expand_to(shape, shape))
 
 
-FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
+FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
-NARROW = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
+TRANSPOSE_ONLY_TYPES = frozenset({"int8", "int16", "uint8", "float16", "bfloat16"})
 """Element types whose only kernels are those of transpose."""
 
 PADDLE = base.Dialect(
     name="paddle",
     source="Paddle reference, and Paddle 3.3.1",
-    operators=base.named("transpose flatten squeeze shape")
+    operators=base.operators_by_op("transpose flatten squeeze shape")
     | {
-        "reshape": base.Operator("reshape", steps=reshape),
-        "unsqueeze": base.Operator("unsqueeze", steps=unsqueeze, refuses=over_inserted),
-        "expand": base.Operator("expand", steps=expand, refuses=over_expanded),
+        "reshape": base.Operator("reshape", resolve=reshape),
+        "unsqueeze": base.Operator("unsqueeze", resolve=unsqueeze, refusal_check=unsqueeze_rank_error),
+        "expand": base.Operator("expand", resolve=expand, refusal_check=expand_rank_error),
     },
-    readings={None: base.Reading(base.Zero.COPIES, empty=base.EmptyInfer.WITHOUT_ZEROS)},
+    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.COPIES, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
     max_rank=9,
-    no_perm=base.NoPerm.REFUSED,
+    no_perm=base.DefaultPerm.REFUSED,
     negative_perm=True,
-    not_one=base.NotOne.LEFT_ALONE,
-    squeeze_repeats=base.Repeats.DROPPED,
-    unsqueeze_repeats=base.Repeats.EACH,
+    not_one=base.NonUnitAxis.LEFT_ALONE,
+    squeeze_repeats=base.RepeatedAxes.DROPPED,
+    unsqueeze_repeats=base.RepeatedAxes.EACH,
     no_axes_is_all=True,
     scalar_axis=True,
     splits_unevenly=True,
     infers_part=True,
-    flattens=base.Flattens.RANGE,
-    broadcast=base.Broadcast.ONE_WAY_KEEPS,
+    flattens=base.FlattenMode.RANGE,
+    broadcast=base.ExpandMode.ONE_WAY_KEEPS,
     slices_shape=False,
-    windows=base.Windows(
-        "numbers valid same:conv,max,average", (1, 3), layouts=True, kernel_steps=True, counts_outside=True, empty=False
+    windows=base.WindowRules(
+        "numbers valid same:conv,max,average",
+        (1, 3),
+        has_layouts=True,
+        strides_by_kernel=True,
+        counts_padding_windows=True,
+        allows_empty_dims=False,
     ),
-    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | {"bool", "bfloat16"},
-    lacks_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8_TYPES | {"bool", "bfloat16"},
+    missing_types=dict.fromkeys(("reshape", "flatten", "squeeze", "unsqueeze", "select", "slice"), UNSIGNED)
     | {
-        "expand": UNSIGNED | FLOAT8,
-        "tile": UNSIGNED | FLOAT8 | {"bfloat16"},
-        "shape": UNSIGNED | FLOAT8 | {"int16"},
-        **dict.fromkeys(("flip", "roll"), UNSIGNED | FLOAT8 | NARROW),
+        "expand": UNSIGNED | FLOAT8_TYPES,
+        "tile": UNSIGNED | FLOAT8_TYPES | {"bfloat16"},
+        "shape": UNSIGNED | FLOAT8_TYPES | {"int16"},
+        **dict.fromkeys(("flip", "roll"), UNSIGNED | FLOAT8_TYPES | TRANSPOSE_ONLY_TYPES),
     }
-    | {"split": UNSIGNED | FLOAT8 | base.COMPLEX | {"int16"}},
+    | {"split": UNSIGNED | FLOAT8_TYPES | base.COMPLEX | {"int16"}},
     spellings={"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64"}
     | {"short": "int16", "cfloat": "complex64", "cdouble": "complex128"},
     prefix="paddle.",

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from shapecalc.core.dialects import base
 
-MOST_PICKED = 8
+MAX_INDEXING_RANK = 8
 """The maximum rank of a tensor for indexing and reverse.
 
 TensorFlow runs some slices of higher rank, such as the whole tensor.
 """
-NARROW = base.INT4 | {"int2", "uint2", "float4_e2m1fn", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"}
+SHAPE_ONLY_TYPES = base.INT4 | {
+    "int2",
+    "uint2",
+    "float4_e2m1fn",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+}
 """Element types whose only kernels are those that change the shape."""
 
 
@@ -17,40 +24,40 @@ TENSORFLOW = base.Dialect(
     name="tensorflow",
     aliases=("tf",),
     source="TensorFlow reference, and TensorFlow 2.21.0",
-    operators=base.named(
+    operators=base.operators_by_op(
         "reshape transpose squeeze shape split roll tile", unsqueeze="expand_dims", expand="broadcast_to"
     )
     | {
-        "select": base.Operator("indexing", refuses=base.at_most(MOST_PICKED)),
-        "slice": base.Operator("indexing", refuses=base.at_most(MOST_PICKED)),
+        "select": base.Operator("indexing", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
+        "slice": base.Operator("indexing", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
         "take": base.Operator("gather"),
-        "flip": base.Operator("reverse", refuses=base.at_most(MOST_PICKED)),
+        "flip": base.Operator("reverse", refusal_check=base.rank_limit_check(MAX_INDEXING_RANK)),
     },
-    readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
+    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
     max_rank=254,
     negative_perm=True,
-    squeeze_repeats=base.Repeats.DROPPED,
+    squeeze_repeats=base.RepeatedAxes.DROPPED,
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
     infers_part=True,
     takes_from_the_end=False,
-    rolls=base.Rolls.AXES,
-    tile_repeats=base.TileRepeats.EACH,
-    windows=base.Windows(
+    rolls=base.RollPairing.AXES,
+    tile_repeats=base.TileRepeatCount.EACH,
+    windows=base.WindowRules(
         *("valid same numbers:conv,max", (1, 3), "nhwc"),
-        layouts=True,
+        has_layouts=True,
         filters_last=True,
-        kernel_steps=True,
-        dilates_steps=False,
-        crops=False,
+        strides_by_kernel=True,
+        allows_dilated_strides=False,
+        allows_negative_padding=False,
     ),
-    types=base.INTEGERS | base.FLOATS | base.COMPLEX | NARROW | base.FLOAT8 | {"bool", "string", "bfloat16"},
-    lacks_types={
-        **dict.fromkeys(("transpose", "expand", "select", "slice"), NARROW),
-        "split": NARROW - base.INT4,
-        **dict.fromkeys(("flip", "roll"), NARROW | base.FLOAT8),
-        "tile": NARROW | base.FLOAT8 | {"uint16"},
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | SHAPE_ONLY_TYPES | base.FLOAT8 | {"bool", "string", "bfloat16"},
+    missing_types={
+        **dict.fromkeys(("transpose", "expand", "select", "slice"), SHAPE_ONLY_TYPES),
+        "split": SHAPE_ONLY_TYPES - base.INT4,
+        **dict.fromkeys(("flip", "roll"), SHAPE_ONLY_TYPES | base.FLOAT8),
+        "tile": SHAPE_ONLY_TYPES | base.FLOAT8 | {"uint16"},
     },
     spellings={"float": "float32", "double": "float64", "half": "float16"},
     prefix="tf.",

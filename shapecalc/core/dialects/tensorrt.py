@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from shapecalc.core.dialects.base import COPIES, FLOATS, LITERAL, Dialect, NoPerm, Operator, Outside, Switch, Windows
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    ZERO_COPIES,
+    ZERO_LITERAL,
+    DefaultPerm,
+    Dialect,
+    Operator,
+    SliceBounds,
+    Switch,
+    WindowRules,
+)
 
 SHUFFLE = Operator("Shuffle")
 
@@ -11,14 +21,14 @@ TENSORRT = Dialect(
     aliases=("trt",),
     source="TensorRT operator document: Shuffle",
     operators={"shuffle": SHUFFLE, "reshape": SHUFFLE, "transpose": SHUFFLE},
-    readings={True: COPIES, False: LITERAL},
+    reshape_semantics={True: ZERO_COPIES, False: ZERO_LITERAL},
     switch=Switch("zero_is_placeholder", default=True),
     max_rank=8,
     max_inferred=2**31 - 1,
-    no_perm=NoPerm.KEEPS,
-    outside=Outside.REFUSED,
+    no_perm=DefaultPerm.KEEPS,
+    outside=SliceBounds.REFUSED,
     equal_ranks=True,
-    windows=Windows("numbers same same-lower", (2, 3), counts_outside=True),
+    windows=WindowRules("numbers same same-lower", (2, 3), counts_padding_windows=True),
     types=FLOATS - {"float64"} | {"bfloat16", "bool", "int4", "int8", "uint8", "int32", "float8_e4m3fn"},
     spellings={
         "float": "float32",

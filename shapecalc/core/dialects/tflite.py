@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.rules import MISSING_ARGUMENT
 from shapecalc.core.text import shape_text
 
-MOST = 8
+MAX_RANK = 8
 """The maximum rank of a tensor for TRANSPOSE, SQUEEZE and REVERSE_V2."""
 
-NOT_NEIGHBOURS = Rule(
+AXES_NOT_ADJACENT = Rule(
     "axes-apart",
     "the operator reverses neighbouring axes only",
     "Reverse the first ones, and the others in another node.",
@@ -20,22 +20,22 @@ NOT_NEIGHBOURS = Rule(
 )
 
 
-def not_reversed(shape: Shape, at: base.Setting, axes: Axes) -> ShapeError | None:
+def reverse_error(shape: Shape, rules: base.Setting, axes: Axes) -> ShapeError | None:
     """Return the error for a flip that REVERSE_V2 does not run, or None.
 
     It needs at least one axis, adjacent axes, and at most `MAX_RANK` dims. Source: REVERSE_V2, run.
     """
     rank = len(shape)
     if not axes:
-        return refusal(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes")
+        return rule_error(MISSING_ARGUMENT, "REVERSE_V2 takes at least one axis", argument="axes")
     positions = sorted({axis % rank for axis in axes if -rank <= axis < rank})
     if len(positions) == len(axes) and positions[-1] - positions[0] >= len(positions):
         message = f"{shape_text(axes)} are not neighbours among {rank} axes"
-        return refusal(NOT_NEIGHBOURS, message, argument="axes")
-    return base.over(MOST, rank, at.row)
+        return rule_error(AXES_NOT_ADJACENT, message, argument="axes")
+    return base.rank_limit_error(MAX_RANK, rank, rules.dialect)
 
 
-FLOAT8 = frozenset({"float8_e4m3fn", "float8_e5m2"})
+FLOAT8_TYPES = frozenset({"float8_e4m3fn", "float8_e5m2"})
 PACKED = base.INT4 | {"int2"}
 UNSIGNED = frozenset({"uint16", "uint32", "uint64"})
 
@@ -43,35 +43,37 @@ TFLITE = base.Dialect(
     name="tflite",
     aliases=("litert",),
     source="TensorFlow Lite operators (schema.fbs, MLIR's tfl dialect), and LiteRT 2.3.0, its CPU kernels",
-    operators=base.named(
+    operators=base.operators_by_op(
         reshape="RESHAPE", unsqueeze="EXPAND_DIMS", expand="BROADCAST_TO", shape="SHAPE", split="SPLIT"
     )
-    | base.named(select="STRIDED_SLICE", slice="STRIDED_SLICE")
+    | base.operators_by_op(select="STRIDED_SLICE", slice="STRIDED_SLICE")
     | {
-        "transpose": base.Operator("TRANSPOSE", refuses=base.at_most(MOST)),
-        "squeeze": base.Operator("SQUEEZE", refuses=base.at_most(MOST)),
-        "flip": base.Operator("REVERSE_V2", refuses=not_reversed),
+        "transpose": base.Operator("TRANSPOSE", refusal_check=base.rank_limit_check(MAX_RANK)),
+        "squeeze": base.Operator("SQUEEZE", refusal_check=base.rank_limit_check(MAX_RANK)),
+        "flip": base.Operator("REVERSE_V2", refusal_check=reverse_error),
     },
-    readings={None: base.Reading(base.Zero.LITERAL, empty=base.EmptyInfer.WITHOUT_ZEROS)},
+    reshape_semantics={None: base.ReshapeSemantics(base.ZeroMeaning.LITERAL, empty=base.ZeroVolumeInfer.WITHOUT_ZEROS)},
     max_inferred=2**31 - 1,
-    no_perm=base.NoPerm.REFUSED,
+    no_perm=base.DefaultPerm.REFUSED,
     negative_perm=True,
-    squeeze_repeats=base.Repeats.DROPPED,
+    squeeze_repeats=base.RepeatedAxes.DROPPED,
     inserts_one=True,
     no_axes_is_all=True,
     slices_shape=False,
-    windows=base.Windows("valid same", (2, 2), "nhwc", filters_last=True, kernel_steps=True, crops=False),
-    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8 | PACKED | {"bool", "string", "bfloat16"},
-    lacks_types={
+    windows=base.WindowRules(
+        "valid same", (2, 2), "nhwc", filters_last=True, strides_by_kernel=True, allows_negative_padding=False
+    ),
+    types=base.INTEGERS | base.FLOATS | base.COMPLEX | FLOAT8_TYPES | PACKED | {"bool", "string", "bfloat16"},
+    missing_types={
         **dict.fromkeys(("reshape", "unsqueeze"), frozenset({"bfloat16"})),
         **dict.fromkeys(("squeeze", "expand"), frozenset({"bfloat16", "string"})),
         "transpose": frozenset({"bfloat16", "complex128", "int2", "string"}),
         **dict.fromkeys(("select", "slice"), PACKED | {"bfloat16", "complex128", "string"}),
-        "split": PACKED | UNSIGNED | base.COMPLEX | FLOAT8 | {"bool", "bfloat16", "string", "float16", "float64"},
-        "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8 | {"bfloat16", "string", "float64"},
+        "split": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bool", "bfloat16", "string", "float16", "float64"},
+        "flip": PACKED | UNSIGNED | base.COMPLEX | FLOAT8_TYPES | {"bfloat16", "string", "float64"},
     },
     note="transpose, squeeze and flip allow at most 8 dims; refused here, although TensorFlow Lite accepts them: "
     "repeated axes of a transpose, an index outside of its dim, slices of axes that do not exist, and a -1 with "
     "a 0 that is not a whole number",
-    rules=(NOT_NEIGHBOURS,),
+    rules=(AXES_NOT_ADJACENT,),
 )

@@ -6,7 +6,7 @@ from shapecalc.core import rules
 from shapecalc.core.answers import StepRule
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops.op import Op, operator_of
-from shapecalc.core.record import Table
+from shapecalc.core.record import LazyRegistry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FAMILIES = {
     "several tensors": ("broadcast", "matmul", "linear", "concat", "stack", "einsum"),
 }
 """The names of the ops, grouped by their effect and in the order of display."""
-OPS: Table[Op] = Table(__name__, *(name for names in FAMILIES.values() for name in names))
+OPS: LazyRegistry[Op] = LazyRegistry(__name__, *(name for names in FAMILIES.values() for name in names))
 
 
 def params_of(op: Op) -> tuple[Param, ...]:
@@ -33,9 +33,9 @@ def params_of(op: Op) -> tuple[Param, ...]:
     return (*op.params, *by_name.values())
 
 
-def operators_of(row: Dialect) -> dict[str, Operator]:
+def operators_of(dialect: Dialect) -> dict[str, Operator]:
     """Return the operators of a dialect by op."""
-    return {name: operator for name, op in OPS.items() if (operator := operator_of(op, row)) is not None}
+    return {name: operator for name, op in OPS.items() if (operator := operator_of(op, dialect)) is not None}
 
 
 def dialects_with(op: Op) -> list[Dialect]:
@@ -45,19 +45,19 @@ def dialects_with(op: Op) -> list[Dialect]:
 
 def step_rules() -> dict[str, Rule]:
     """Return every rule of a step by its id."""
-    return rules.STEP_RULES | {rule: rule for rule in _own_rules() if isinstance(rule, StepRule)}
+    return rules.STEP_RULES | {rule: rule for rule in _op_and_dialect_rules() if isinstance(rule, StepRule)}
 
 
-def refusals() -> dict[str, Rule]:
+def refusal_rules() -> dict[str, Rule]:
     """Return every rule of a refusal by its id."""
-    return rules.REFUSALS | {rule: rule for rule in _own_rules() if not isinstance(rule, StepRule)}
+    return rules.REFUSALS | {rule: rule for rule in _op_and_dialect_rules() if not isinstance(rule, StepRule)}
 
 
-def every_rule() -> dict[str, Rule]:
+def all_rules() -> dict[str, Rule]:
     """Return every rule by its id."""
-    return step_rules() | refusals()
+    return step_rules() | refusal_rules()
 
 
-def _own_rules() -> list[Rule]:
+def _op_and_dialect_rules() -> list[Rule]:
     owners: tuple[Op | Dialect, ...] = (*OPS.values(), *DIALECTS.values())
     return [rule for owner in owners for rule in owner.rules]

@@ -2,66 +2,84 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import HERE, Kind, Reasons, Stage, Step
-from shapecalc.core.dialects.base import FLOATS, NUMBERS, WIDE, Operator, Setting, checked_volume
+from shapecalc.core.answers import CHAIN_TENSOR, OpEvents, Stage, StageKind, Step
+from shapecalc.core.dialects.base import ARITHMETIC_TYPES, FLOATS, NUMBERS, Operator, Setting, check_volume
 from shapecalc.core.dims import Shape
 from shapecalc.core.moves import Combine
-from shapecalc.core.ops.op import Op, called, vectors
-from shapecalc.core.ops.operands import ALIGNED, OPERANDS, aligned_step, broadcast_all, check_ranks, in_order, shapes_of
-from shapecalc.core.problem import ShapeError, refusal
+from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.operands import (
+    ALIGNED,
+    OPERANDS,
+    align_operands,
+    alignment_step,
+    check_ranks,
+    operand_shapes,
+    order_operands,
+)
+from shapecalc.core.problem import ShapeError, rule_error
 from shapecalc.core.rules import BROADCASTED, NOT_BROADCASTABLE
 
 BROADCASTS_SINCE = 7
 """The first version of ONNX's Add that broadcasts both ways."""
 
 
-def broadcast(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> Reasons:
+def broadcast(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> OpEvents:
     """Align operands at the right; aligned dims must be equal, or 1.
 
     Source: NumPy broadcasting, ONNX broadcasting (multidirectional), TensorRT ElementWise (ranks are equal). Raises
     `ShapeError`: not-broadcastable, ranks-differ, overflow.
     """
-    yield Stage(Kind.BROADCAST, "broadcast", "operands", shape)
-    ordered = in_order(shape, operands)
-    if at.row.equal_ranks:
-        check_ranks(ordered, f"{at.row.name} {at.operator.name}")
-    aligned = [*broadcast_all(ordered)]
+    yield Stage(StageKind.BROADCAST, "broadcast", "operands", shape)
+    ordered = order_operands(shape, operands)
+    if rules.dialect.equal_ranks:
+        check_ranks(ordered, f"{rules.dialect.name} {rules.operator.name}")
+    aligned = [*align_operands(ordered)]
     for out, aligned_dim in enumerate(aligned):
-        yield aligned_step(out, aligned_dim)
+        yield alignment_step(out, aligned_dim)
     output = tuple([aligned_dim.dim for aligned_dim in aligned])
-    checked_volume(output, "operands")
+    check_volume(output, "operands")
     yield Step(BROADCASTED, None, tuple(range(len(shape))), output)
-    yield Combine(output, shapes_of(ordered), tuple([aligned_dim.places for aligned_dim in aligned]))
+    yield Combine(output, operand_shapes(ordered), tuple([aligned_dim.operand_axes for aligned_dim in aligned]))
     return output
 
 
-def _of_one_shape(shape: Shape, at: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
+def _unequal_shapes_error(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...]) -> ShapeError | None:
     """Return the error for different shapes in Add 1 and 6, or None.
 
     They broadcast only if the attribute `broadcast` is set.
     """
-    if at.version is None or at.version >= BROADCASTS_SINCE or all(operand in (HERE, shape) for operand in operands):
+    if (
+        rules.version is None
+        or rules.version >= BROADCASTS_SINCE
+        or all(operand in (CHAIN_TENSOR, shape) for operand in operands)
+    ):
         return None
-    message = f"{at.operator.name} {at.version} takes operands of one shape, unless its attribute broadcast is 1"
-    return refusal(NOT_BROADCASTABLE, message, argument="operands")
+    message = f"{rules.operator.name} {rules.version} takes operands of one shape, unless its attribute broadcast is 1"
+    return rule_error(NOT_BROADCASTABLE, message, argument="operands")
 
 
 BROADCAST = Op(
     name="broadcast",
     summary="Find the shape of several tensors together, as + and * do.",
     params=(OPERANDS,),
-    steps=broadcast,
+    resolve=broadcast,
     operators={
         "onnx": Operator(
             "Add",
-            {1: FLOATS, 6: WIDE, 7: WIDE, 13: WIDE | {"bfloat16"}, 14: NUMBERS | {"bfloat16"}},
-            refuses=_of_one_shape,
+            {
+                1: FLOATS,
+                6: ARITHMETIC_TYPES,
+                7: ARITHMETIC_TYPES,
+                13: ARITHMETIC_TYPES | {"bfloat16"},
+                14: NUMBERS | {"bfloat16"},
+            },
+            refusal_check=_unequal_shapes_error,
         ),
-        **called(broadcast="numpy", broadcast_tensors="torch paddle", broadcast_shapes="jax"),
-        **called(add="tensorflow", Add="openvino onednn", ElementWise="tensorrt"),
+        **operators_by_dialect(broadcast="numpy", broadcast_tensors="torch paddle", broadcast_shapes="jax"),
+        **operators_by_dialect(add="tensorflow", Add="openvino onednn", ElementWise="tensorrt"),
     },
     examples=("broadcast 8,1,6 7,1", "broadcast B,T,768 768 --explain", "broadcast N,3 M,1"),
-    vectors=vectors(
+    vectors=make_vectors(
         "operands",
         ("2,3", "3", "2,1", "4", "4,1,3"),
         ("[]", "2,3"),
@@ -69,6 +87,6 @@ BROADCAST = Op(
         ("N,3", "M,3", "4,1", "3"),
         ("2,1", "1,3", "3"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(ALIGNED,),
 )

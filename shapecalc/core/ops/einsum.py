@@ -5,22 +5,22 @@ from __future__ import annotations
 from _collections_abc import Sequence
 from functools import partial
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, equal, required
-from shapecalc.core.dialects.base import FLOATS, NUMBERS, Holds, Operator, Param, Setting, checked_volume
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.conditions import Conditions, conditions_or_raise, require_equal
+from shapecalc.core.dialects.base import FLOATS, NUMBERS, Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Combine, Place
+from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops import operands as joint
-from shapecalc.core.ops.op import Op, called, vectors
+from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.operands import LABEL_DIFFERS, Operand
-from shapecalc.core.problem import Rule, misuse, refusal
+from shapecalc.core.problem import Rule, rule_error, usage_error
 from shapecalc.core.record import FrozenDict, replace
-from shapecalc.core.text import brief, number_text, rank_text
-from shapecalc.core.values import ELLIPSIS, Subscripts, read_subscripts
+from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.values import ELLIPSIS, Subscripts, parse_subscripts
 
 Label = str | int
 """A letter, or an ellipsis dim's distance from the right."""
-Places = list[tuple[Place, Dim]]
+LabelAxes = list[tuple[OperandAxis, Dim]]
 """The axes with one label, as pairs of operand and axis, each with its dim."""
 
 SOURCE = "numpy.einsum, ONNX Einsum, torch.einsum, tf.einsum"
@@ -35,9 +35,9 @@ REST_DIFFERS = Rule(
 )
 
 
-def _labelled(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
+def _explain_label(_: Step, label: str, given: tuple[tuple[int, Dim], ...]) -> str:
     sizes = dict.fromkeys([size for _, size in given])
-    said = f"{label} is {' and '.join([brief(str(size)) for size in sizes])}"
+    said = f"{label} is {' and '.join([truncate(str(size)) for size in sizes])}"
     return said + (": a 1 is repeated" if 1 in sizes and len(sizes) > 1 else "")
 
 
@@ -48,7 +48,7 @@ LABELLED = StepRule(
     "the alphabet, with those of an ellipsis in front. A label that stands twice in one operand is its diagonal.",
     "shapecalc einsum ij,jk->ik 2,3 3,4",
     SOURCE,
-    why=_labelled,
+    why=_explain_label,
 )
 SUMMED = StepRule(
     "sum-label",
@@ -57,131 +57,149 @@ SUMMED = StepRule(
     "shapecalc einsum ij,ij->i 2,3 2,3",
     SOURCE,
     name="sum",
-    why=lambda step, **facts: f"{_labelled(step, **facts)}, and is summed",
+    why=lambda step, **facts: f"{_explain_label(step, **facts)}, and is summed",
 )
 
 
 def einsum(
     shape: Shape,
-    _at: Setting,
+    _rules: Setting,
     pattern: str,
     operands: tuple[Shape | str, ...] = (),
     *,
-    repeats: bool = True,
-    sums_rest: bool = False,
-    one_rest: bool = False,
-) -> Reasons:
+    broadcasts_ones: bool = True,
+    sums_ellipsis: bool = False,
+    needs_equal_ellipses: bool = False,
+) -> OpEvents:
     """Multiply operands along axes with equal labels, and sum along the others.
 
     Source: numpy.einsum, ONNX Einsum. PyTorch, JAX and OpenVINO sum ellipsis dims that the output lacks
     (`sums_ellipsis`), and TensorFlow does not broadcast a 1 (run). Raises `ShapeError`: label-differs,
     not-broadcastable, ranks-differ, rest-differs, overflow.
     """
-    yield Stage(Kind.PRODUCT, "einsum", "pattern", shape)
-    ordered, subscripts = joint.in_order(shape, operands), read_subscripts(pattern)
+    yield Stage(StageKind.PRODUCT, "einsum", "pattern", shape)
+    ordered, subscripts = joint.order_operands(shape, operands), parse_subscripts(pattern)
     if len(ordered) != len(subscripts.terms):
-        have = number_text(len(subscripts.terms), "term", "terms")
-        raise misuse(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
-    label_axes = dict[Label, Places]()
+        have = pluralize(len(subscripts.terms), "term", "terms")
+        raise usage_error(f"the pattern has {have}, and there are {len(ordered)} operands", argument="pattern")
+    label_axes = dict[Label, LabelAxes]()
     for operand, term in zip(ordered, subscripts.terms, strict=True):
-        for axis, label in enumerate(_labels(operand, term)):
+        for axis, label in enumerate(_axis_labels(operand, term)):
             label_axes.setdefault(label, []).append(((operand.number, axis), operand.shape[axis]))
-    _check_rest(ordered, subscripts, sums_rest=sums_rest, one_rest=one_rest)
+    _check_ellipses(ordered, subscripts, sums_ellipsis=sums_ellipsis, needs_equal_ellipses=needs_equal_ellipses)
     rest = sorted([label for label in label_axes if isinstance(label, int)], reverse=True)
     labels = [label for item in subscripts.output for label in (rest if item == ELLIPSIS else [item])]
-    aligned = {label: _agreed(label, axes, repeats=repeats) for label, axes in label_axes.items()}
+    aligned = {label: _align_label(label, axes, broadcasts_ones=broadcasts_ones) for label, axes in label_axes.items()}
     for label, aligned_dim in aligned.items():
         if label not in labels:
-            yield _step(SUMMED, None, label, aligned_dim)
+            yield _label_step(SUMMED, None, label, aligned_dim)
     for out, label in enumerate(labels):
         aligned_dim = aligned[label]
         yield (
-            joint.aligned_step(out, aligned_dim) if isinstance(label, int) else _step(LABELLED, out, label, aligned_dim)
+            joint.alignment_step(out, aligned_dim)
+            if isinstance(label, int)
+            else _label_step(LABELLED, out, label, aligned_dim)
         )
     output = tuple([aligned[label].dim for label in labels])
-    checked_volume(output, "operands")
-    yield Combine(output, joint.shapes_of(ordered), tuple([aligned[label].places for label in labels]))
+    check_volume(output, "operands")
+    yield Combine(output, joint.operand_shapes(ordered), tuple([aligned[label].operand_axes for label in labels]))
     return output
 
 
-def _labels(each: Operand, term: tuple[str, ...]) -> list[Label]:
+def _axis_labels(operand: Operand, term: tuple[str, ...]) -> list[Label]:
     """Return the label of each axis of an operand.
 
     Raises `ShapeError` (ranks-differ) if their numbers differ.
     """
-    rest = len(each.shape) - len(term) + 1
+    rest = len(operand.shape) - len(term) + 1
     if ELLIPSIS in term and rest >= 0:
         start = term.index(ELLIPSIS)
         return [*term[:start], *range(rest, 0, -1), *term[start + 1 :]]
-    if len(term) != len(each.shape) or ELLIPSIS in term:
-        message = f"{''.join(term) or 'no label'} is for an operand of {rank_text(len(each.shape))}"
-        argument, index = ("operands", each.number - 1) if each.number else ("input", None)
-        raise refusal(joint.RANKS_DIFFER, message, argument=argument, index=index)
+    if len(term) != len(operand.shape) or ELLIPSIS in term:
+        message = f"{''.join(term) or 'no label'} is for an operand of {rank_text(len(operand.shape))}"
+        argument, index = ("operands", operand.number - 1) if operand.number else ("input", None)
+        raise rule_error(joint.RANKS_DIFFER, message, argument=argument, index=index)
     return [*term]
 
 
-def _check_rest(every: Sequence[Operand], asked: Subscripts, *, sums_rest: bool, one_rest: bool) -> None:
+def _check_ellipses(
+    operands: Sequence[Operand], subscripts: Subscripts, *, sums_ellipsis: bool, needs_equal_ellipses: bool
+) -> None:
     """Check the dims of ellipses.
 
     Raises `ShapeError` (rest-differs) for dims that the output lacks, or for different numbers of them.
     """
-    pairs = zip(every, asked.terms, strict=True)
+    pairs = zip(operands, subscripts.terms, strict=True)
     counts = [len(operand.shape) - len(term) + 1 for operand, term in pairs if ELLIPSIS in term]
-    if ELLIPSIS not in asked.output and any(counts) and not sums_rest:
-        message = f"... stands for {number_text(max(counts), 'dim', 'dims')}, and the output has no ..."
-        raise refusal(REST_DIFFERS, message, argument="pattern")
-    if one_rest and len({*counts}) > 1:
+    if ELLIPSIS not in subscripts.output and any(counts) and not sums_ellipsis:
+        message = f"... stands for {pluralize(max(counts), 'dim', 'dims')}, and the output has no ..."
+        raise rule_error(REST_DIFFERS, message, argument="pattern")
+    if needs_equal_ellipses and len({*counts}) > 1:
         message = f"... stands for {' and '.join(map(str, dict.fromkeys(counts)))} dims"
-        raise refusal(REST_DIFFERS, message, argument="pattern")
+        raise rule_error(REST_DIFFERS, message, argument="pattern")
 
 
-def _agreed(label: Label, found: Places, *, repeats: bool) -> joint.Agreed:
+def _align_label(label: Label, label_axes: LabelAxes, *, broadcasts_ones: bool) -> joint.AlignedDim:
     """Return the aligned dim of a label.
 
     Raises `ShapeError` (label-differs, not-broadcastable) if its axes differ.
     """
     if isinstance(label, int):
-        return joint.broadcast(found, f"dims {-label} of ...:")
-    groups = dict[int, Places]()
-    for operand_axis, dim in found:
-        groups.setdefault(operand_axis[0] if repeats else 0, []).append((operand_axis, dim))
+        return joint.align_dims(label_axes, f"dims {-label} of ...:")
+    groups = dict[int, LabelAxes]()
+    for operand_axis, dim in label_axes:
+        groups.setdefault(operand_axis[0] if broadcasts_ones else 0, []).append((operand_axis, dim))
     conditions: Conditions = ()
     for (_, first), *others in groups.values():
         for (number, _), dim in others:
-            message = f"{label} is {brief(str(first))} and {brief(str(dim))}, which are not equal"
+            message = f"{label} is {truncate(str(first))} and {truncate(str(dim))}, which are not equal"
             index = number - 1 if number else None
-            conditions += required(equal, first, dim, refusal(LABEL_DIFFERS, message, argument="operands", index=index))
-    operand_dims = [(group[0][0], joint.number_among([dim for _, dim in group])) for group in groups.values()]
-    aligned = joint.broadcast(operand_dims, f"{label}:", LABEL_DIFFERS)
+            conditions += conditions_or_raise(
+                require_equal, first, dim, rule_error(LABEL_DIFFERS, message, argument="operands", index=index)
+            )
+    operand_dims = [(group[0][0], joint.prefer_known_dim([dim for _, dim in group])) for group in groups.values()]
+    aligned = joint.align_dims(operand_dims, f"{label}:", LABEL_DIFFERS)
     axes = tuple(
-        [operand_axis for group in groups.values() if group[0][0] in aligned.places for operand_axis, _ in group]
+        [operand_axis for group in groups.values() if group[0][0] in aligned.operand_axes for operand_axis, _ in group]
     )
-    given = tuple([(operand_axis[0], dim) for operand_axis, dim in found])
-    return replace(aligned, places=axes, conditions=conditions + aligned.conditions, given=given)
+    given = tuple([(operand_axis[0], dim) for operand_axis, dim in label_axes])
+    return replace(aligned, operand_axes=axes, conditions=conditions + aligned.conditions, operand_dims=given)
 
 
-def _step(rule: StepRule, out: int | None, label: Label, one: joint.Agreed) -> Step:
-    facts = FrozenDict(label=ELLIPSIS if isinstance(label, int) else label, given=one.given)
-    return Step(rule, out, joint.of_input(one.places), one.dim, one.conditions, facts, one.alternatives)
+def _label_step(rule: StepRule, output_axis: int | None, label: Label, aligned: joint.AlignedDim) -> Step:
+    facts = FrozenDict(label=ELLIPSIS if isinstance(label, int) else label, given=aligned.operand_dims)
+    return Step(
+        rule,
+        output_axis,
+        joint.input_axes(aligned.operand_axes),
+        aligned.dim,
+        aligned.conditions,
+        facts,
+        aligned.alternatives,
+    )
 
 
 PATTERN_HELP = "labels of the axes of each operand, and of the output: ij,jk->ik"
 EINSUM = Op(
     name="einsum",
     summary="Multiply and sum along axes that labels name.",
-    params=(Param("pattern", Holds.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
-    steps=einsum,
+    params=(Param("pattern", ParamKind.SUBSCRIPTS, PATTERN_HELP, positional=True, required=True), joint.MORE_OPERANDS),
+    resolve=einsum,
     operators={
-        "onnx": Operator("Einsum", {12: NUMBERS, 28: NUMBERS | {"bfloat16"}}, steps=partial(einsum, one_rest=True)),
-        "onnxruntime": Operator("Einsum", {12: FLOATS | {"int32", "int64"}}, steps=partial(einsum, one_rest=True)),
-        "torch": Operator("einsum", steps=partial(einsum, sums_rest=True)),
-        "tensorflow": Operator("einsum", steps=partial(einsum, repeats=False)),
-        "jax": Operator("einsum", steps=partial(einsum, sums_rest=True)),
-        "openvino": Operator("Einsum", steps=partial(einsum, sums_rest=True)),
-        **called(einsum="numpy paddle", Einsum="tensorrt"),
+        "onnx": Operator(
+            "Einsum", {12: NUMBERS, 28: NUMBERS | {"bfloat16"}}, resolve=partial(einsum, needs_equal_ellipses=True)
+        ),
+        "onnxruntime": Operator(
+            "Einsum", {12: FLOATS | {"int32", "int64"}}, resolve=partial(einsum, needs_equal_ellipses=True)
+        ),
+        "torch": Operator("einsum", resolve=partial(einsum, sums_ellipsis=True)),
+        "tensorflow": Operator("einsum", resolve=partial(einsum, broadcasts_ones=False)),
+        "jax": Operator("einsum", resolve=partial(einsum, sums_ellipsis=True)),
+        "openvino": Operator("Einsum", resolve=partial(einsum, sums_ellipsis=True)),
+        **operators_by_dialect(einsum="numpy paddle", Einsum="tensorrt"),
     },
     examples=("einsum ij,jk->ik 2,3 3,4", "einsum bthd,bshd->bhts B,T,8,64 B,S,8,64 --explain", "einsum ii 3,3"),
-    vectors=vectors(
+    vectors=make_vectors(
         "pattern operands",
         ("2,3", "ij,jk->ik 3,4", "ij,jk 4,5", "ij,jk->ik 1,4", "...j,j->... 3", "ij->ji", "...j->j", "ijk", "ij"),
         ("3,3", "ii", "ii->i"),
@@ -190,6 +208,6 @@ EINSUM = Op(
         ("N,K", "ij,jk->ik M,4", "ij,jk->ki 768,4"),
         ("4,2,3", "...i,...i->...i 2,3"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(LABELLED, SUMMED, LABEL_DIFFERS, REST_DIFFERS),
 )

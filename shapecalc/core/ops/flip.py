@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.moves import Pick
-from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Op, called, vectors
+from shapecalc.core.moves import StridedSlice
+from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
 from shapecalc.core.rules import KEPT_DIM
 from shapecalc.core.text import shape_text
 
@@ -24,7 +24,7 @@ REVERSED_AXIS = StepRule(
 )
 
 
-def _flipped(step: Step) -> str:
+def _explain_flip(step: Step) -> str:
     if not step.sources:
         return "no axis is named: the tensor stays as it is"
     return f"elements come in reverse along {'axis' if len(step.sources) == 1 else 'axes'} {shape_text(step.sources)}"
@@ -36,34 +36,36 @@ FLIPPED = StepRule(
     "Flipping all axes reads all elements backwards. An empty list changes nothing.",
     "shapecalc flip 2,3 0,1",
     SOURCE,
-    why=_flipped,
+    why=_explain_flip,
 )
 
 
-def flip(shape: Shape, at: Setting, axes: Axes) -> Reasons:
+def flip(shape: Shape, rules: Setting, axes: Axes) -> OpEvents:
     """Reverse the named axes; the shape stays the same.
 
     Source: numpy.flip ("reverse the order of elements in an array along the given axis"), torch.flip, paddle.flip.
     Raises `ShapeError`: axis-out-of-range, repeated-axis.
     """
-    yield Stage(Kind.FLIP, "flip", "axes", shape)
-    flipped = axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+    yield Stage(StageKind.FLIP, "flip", "axes", shape)
+    flipped = normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
     for out, dim in enumerate(shape):
         yield Step(REVERSED_AXIS if out in flipped else KEPT_DIM, out, (out,), dim)
     yield Step(FLIPPED, None, tuple(axis for axis in sorted(flipped) if axis < len(shape)), shape)
     starts = tuple([-1 if out in flipped else 0 for out in range(len(shape))])
-    yield Pick(starts, tuple([-1 if start else 1 for start in starts]), shape)
+    yield StridedSlice(starts, tuple([-1 if start else 1 for start in starts]), shape)
     return shape
 
 
 FLIP = Op(
     name="flip",
     summary="Reverse axes.",
-    params=(Param("axes", Holds.AXES, "the axes that run backwards", positional=True, required=True),),
-    steps=flip,
-    operators={"paddle": Operator("flip", scalar_axis=False), **called(flip="numpy torch")},
+    params=(Param("axes", ParamKind.AXES, "the axes that run backwards", positional=True, required=True),),
+    resolve=flip,
+    operators={"paddle": Operator("flip", scalar_axis=False), **operators_by_dialect(flip="numpy torch")},
     examples=("flip 2,3,4 0", "flip N,C -1 --explain", "flip 2,3,4 0,2 -d torch"),
-    vectors=vectors("axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")),
+    vectors=make_vectors(
+        "axes", ("2,3,4", "0", "0,-1", "[]", "3", "0,0"), ("0,3", "0"), ("[]", "[]", "0"), ("N,C", "1")
+    ),
     default_dialect="numpy",
     rules=(REVERSED_AXIS, FLIPPED),
 )

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import equal, required
-from shapecalc.core.dialects.base import Holds, Operator, Param, Setting, checked_volume
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.conditions import conditions_or_raise, require_equal
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Monomial, Shape
-from shapecalc.core.moves import Combine, Place
+from shapecalc.core.moves import Combine, OperandAxis
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND, MATMUL
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.ops.operands import INNER_DIFFERS, RANKS_DIFFER, Operand, check_ranks
 from shapecalc.core.ops.transpose import TRANSPOSE
-from shapecalc.core.problem import misuse, refusal
+from shapecalc.core.problem import rule_error, usage_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import KEPT_DIM
-from shapecalc.core.text import brief, rank_text, shape_text
+from shapecalc.core.text import rank_text, shape_text, truncate
 
 
 def linear(
     shape: Shape,
-    at: Setting,
+    rules: Setting,
     out_features: Shape | None = None,
     weight: Shape | None = None,
     *,
     in_first: bool = False,
-    vector: bool = False,
-) -> Reasons:
+    allows_vector: bool = False,
+) -> OpEvents:
     """Multiply the last axis by a weight OUT,IN.
 
     With `in_first` the weight is IN,OUT; with `allows_vector` it may be IN alone. Source: ONNX MatMul and Gemm (with
@@ -35,46 +35,50 @@ def linear(
     Raises `ShapeError`: inner-differs, ranks-differ, overflow.
     """
     argument = "out_features" if weight is None else "weight"
-    yield Stage(Kind.PRODUCT, "linear", argument, shape)
+    yield Stage(StageKind.PRODUCT, "linear", argument, shape)
     if not shape:
-        raise refusal(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
+        raise rule_error(RANKS_DIFFER, "a scalar has no axis to multiply", argument="input")
     last = len(shape) - 1
-    weight_shape = _weight_of(shape, out_features, weight, in_first=in_first)
-    if len(weight_shape) != 2 and not (vector and len(weight_shape) == 1):
+    weight_shape = _weight_shape(shape, out_features, weight, in_first=in_first)
+    if len(weight_shape) != 2 and not (allows_vector and len(weight_shape) == 1):
         message = f"a weight has 2 dims, and {shape_text(weight_shape)} has {rank_text(len(weight_shape))}"
-        raise refusal(RANKS_DIFFER, message, argument=argument)
-    if at.row.equal_ranks:
-        check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{at.row.name} {at.operator.name}")
+        raise rule_error(RANKS_DIFFER, message, argument=argument)
+    if rules.dialect.equal_ranks:
+        check_ranks([Operand(0, shape), Operand(1, weight_shape)], f"{rules.dialect.name} {rules.operator.name}")
     summed_axis = 0 if in_first else len(weight_shape) - 1
     inner, across = shape[last], weight_shape[summed_axis]
-    message = f"the input ends in {brief(str(inner))}, and the weight {brief(shape_text(weight_shape))} takes {across}"
-    conditions = required(equal, inner, across, refusal(INNER_DIFFERS, message, argument=argument, index=summed_axis))
+    message = (
+        f"the input ends in {truncate(str(inner))}, and the weight {truncate(shape_text(weight_shape))} takes {across}"
+    )
+    conditions = conditions_or_raise(
+        require_equal, inner, across, rule_error(INNER_DIFFERS, message, argument=argument, index=summed_axis)
+    )
     yield Step(CONTRACTED, None, (last,), inner, conditions, FrozenDict(left=inner, right=across))
     for out in range(last):
         yield Step(KEPT_DIM, out, (out,), shape[out])
-    operand_axes: list[tuple[Place, ...]] = [((0, axis),) for axis in range(last)]
+    operand_axes: list[tuple[OperandAxis, ...]] = [((0, axis),) for axis in range(last)]
     output = shape[:last]
     for axis in [axis for axis in range(len(weight_shape)) if axis != summed_axis]:
         yield Step(FROM_OPERAND, last, (), weight_shape[axis], (), FrozenDict(operand=1, axis=axis))
         operand_axes.append(((1, axis),))
         output += (weight_shape[axis],)
-    checked_volume(output, argument)
+    check_volume(output, argument)
     yield Combine(output, (shape, weight_shape), tuple(operand_axes))
     return output
 
 
-def _weight_of(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
+def _weight_shape(shape: Shape, out_features: Shape | None, weight: Shape | None, *, in_first: bool) -> Shape:
     """Return the shape of the weight: the argument, or that of `out_features`.
 
     Raises `ShapeError` (usage) unless exactly one of the two is given.
     """
     if (out_features is None) == (weight is None):
-        raise misuse("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")
+        raise usage_error("linear takes OUT or --weight OUT,IN, one of the two", argument="out_features")
     if weight is not None:
         return weight
     if len(out_features or ()) != 1 or not (isinstance(out_features[0], Monomial) or out_features[0] >= 0):  # type: ignore[index]
-        message = f"out_features is one size, and this is {brief(shape_text(out_features or ()))}"
-        raise misuse(message, argument="out_features")
+        message = f"out_features is one size, and this is {truncate(shape_text(out_features or ()))}"
+        raise usage_error(message, argument="out_features")
     pair = (*out_features, shape[-1])  # type: ignore[misc]
     return pair[::-1] if in_first else pair
 
@@ -83,18 +87,18 @@ LINEAR = Op(
     name="linear",
     summary="Multiply the last axis with a weight, as a dense layer does.",
     params=(
-        Param("out_features", Holds.TARGET, "the size of the last dim of the output", placed=True),
-        Param("weight", Holds.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),
+        Param("out_features", ParamKind.TARGET, "the size of the last dim of the output", positional_or_named=True),
+        Param("weight", ParamKind.SHAPE, "the shape of the weight: OUT,IN; in Paddle and Keras IN,OUT"),
     ),
-    steps=linear,
+    resolve=linear,
     operators={
-        "torch": Operator("linear", steps=partial(linear, vector=True)),
-        "paddle": Operator("linear", steps=partial(linear, in_first=True)),
-        "tensorflow": Operator("Dense", steps=partial(linear, in_first=True)),
+        "torch": Operator("linear", resolve=partial(linear, allows_vector=True)),
+        "paddle": Operator("linear", resolve=partial(linear, in_first=True)),
+        "tensorflow": Operator("Dense", resolve=partial(linear, in_first=True)),
     },
-    made_of=(MATMUL, TRANSPOSE),
+    composed_of=(MATMUL, TRANSPOSE),
     examples=("linear B,T,768 3072", "linear B,T,C 3*C --explain", "linear 512,256 --weight 4,256 -d torch"),
-    vectors=vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
-    + vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),
-    keeps_count=False,
+    vectors=make_vectors("out_features", ("2,3", "4"), ("3", "0"), ("[]", "4"), ("B,T,C", "3*C", "N"))
+    + make_vectors("weight", ("2,3", "4,3", "3,4", "3", "2,4,3"), ("B,K", "4,768", "N,M")),
+    keeps_element_count=False,
 )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage
-from shapecalc.core.dialects.base import Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, RepeatedAxes, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
+from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
 from shapecalc.core.ops.transpose import transpose
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import REPEATED_AXIS
-from shapecalc.core.text import number_text
+from shapecalc.core.text import pluralize
 
 UNPAIRED_AXES = Rule(
     "unpaired-axes",
@@ -21,32 +21,34 @@ UNPAIRED_AXES = Rule(
 )
 
 
-def moveaxis(shape: Shape, at: Setting, axes: Axes, destination: Axes) -> Reasons:
+def moveaxis(shape: Shape, rules: Setting, axes: Axes, destination: Axes) -> OpEvents:
     """Move each axis to its destination in the output.
 
     The other axes keep their order. Source: numpy.moveaxis ("other axes remain in their original order"),
     torch.movedim, paddle.moveaxis. Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
-    yield Stage(Kind.PERMUTE, "moveaxis", "", shape)
-    return (yield from transpose(shape, at, _order(len(shape), at, axes, destination), "moveaxis", ""))
+    yield Stage(StageKind.PERMUTE, "moveaxis", "", shape)
+    return (yield from transpose(shape, rules, _axis_order(len(shape), rules, axes, destination), "moveaxis", ""))
 
 
-def _order(rank: int, at: Setting, axes: Axes, destination: Axes) -> Axes:
+def _axis_order(rank: int, rules: Setting, axes: Axes, destination: Axes) -> Axes:
     """Return the input axis of each output axis.
 
     Raises `ShapeError`: unpaired-axes, axis-out-of-range, repeated-axis.
     """
     if len(axes) != len(destination):
-        moved, places = number_text(len(axes), "axis", "axes"), number_text(len(destination), "place", "places")
+        moved, places = pluralize(len(axes), "axis", "axes"), pluralize(len(destination), "place", "places")
         shorter = "axes" if len(axes) < len(destination) else "destination"
-        raise refusal(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
-    moving = axes_from_zero(axes, rank, at, Repeats.REFUSED)
-    moved_axes = dict(zip(axes_from_zero(destination, rank, at, Repeats.REFUSED, "destination"), moving, strict=True))
+        raise rule_error(UNPAIRED_AXES, f"{moved} and {places} are named", argument=shorter)
+    moving = normalize_axis_indices(axes, rank, rules, RepeatedAxes.REFUSED)
+    moved_axes = dict(
+        zip(normalize_axis_indices(destination, rank, rules, RepeatedAxes.REFUSED, "destination"), moving, strict=True)
+    )
     others = iter([axis for axis in range(rank) if axis not in moving])
     return tuple([moved_axes[position] if position in moved_axes else next(others) for position in range(rank)])
 
 
-def _as_many(shape: Shape, arguments: Arguments) -> Changes:
+def _equal_length_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield the shorter list extended by unused axes, then the longer one truncated."""
     (short, few), (long, many) = sorted(arguments.items(), key=lambda item: len(item[1]))
     used = {axis % max(1, len(shape)) for axis in few}
@@ -55,7 +57,7 @@ def _as_many(shape: Shape, arguments: Arguments) -> Changes:
     yield long, many[: len(few)]
 
 
-def _others(shape: Shape, arguments: Arguments) -> Changes:
+def _distinct_axis_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield each list with its repeated axes replaced by unused ones."""
     for name in ("axes", "destination"):
         axes = [axis % max(1, len(shape)) for axis in arguments[name]]
@@ -67,13 +69,18 @@ MOVEAXIS = Op(
     name="moveaxis",
     summary="Move axes to new places; the others keep their order.",
     params=(
-        Param("axes", Holds.AXES, "the axes that move", positional=True, required=True),
-        Param("destination", Holds.AXES, "their places in the output, one for each", positional=True, required=True),
+        Param("axes", ParamKind.AXES, "the axes that move", positional=True, required=True),
+        Param(
+            "destination", ParamKind.AXES, "their places in the output, one for each", positional=True, required=True
+        ),
     ),
-    steps=moveaxis,
-    operators={"paddle": Operator("moveaxis", scalar_axis=False), **called(moveaxis="numpy", movedim="torch")},
+    resolve=moveaxis,
+    operators={
+        "paddle": Operator("moveaxis", scalar_axis=False),
+        **operators_by_dialect(moveaxis="numpy", movedim="torch"),
+    },
     examples=("moveaxis N,H,W,C -1 1", "moveaxis 2,3,4 0,1 2,0 --explain", "moveaxis 2,3,4 0 -1 -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "axes destination",
         ("2,3,4", "0 -1", "0,1 2,0", "[] []", "0,1 2", "0,-3 1,2", "0,1 2,2", "3 0", "0 -4"),
         ("2,3,4,5", "-1,0 1,2"),
@@ -83,5 +90,5 @@ MOVEAXIS = Op(
     ),
     default_dialect="numpy",
     rules=(UNPAIRED_AXES,),
-    changes={UNPAIRED_AXES: _as_many, REPEATED_AXIS: _others},
+    fix_candidates={UNPAIRED_AXES: _equal_length_candidates, REPEATED_AXIS: _distinct_axis_candidates},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import NONE
+from shapecalc.core.answers import EMPTY_DICT
 from shapecalc.core.dialects.base import Dialect, Operator, Param, Setting
 from shapecalc.core.record import Record
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any, TypeAlias
 
-    from shapecalc.core.answers import Reasons, Trace
+    from shapecalc.core.answers import OpEvents, Trace
     from shapecalc.core.dims import Shape
     from shapecalc.core.problem import Rule, ShapeError
 
 
 Arguments: TypeAlias = "Mapping[str, Any]"
-Changes: TypeAlias = "Iterator[tuple[str, object]]"
+FixCandidates: TypeAlias = "Iterator[tuple[str, object]]"
 """Pairs of an argument's name and a new value; None removes the argument."""
 
 
@@ -27,7 +27,7 @@ class Op(Record):
     name: str
     summary: str
     params: tuple[Param, ...]
-    steps: Callable[..., Reasons]
+    resolve: Callable[..., OpEvents]
     """The resolver: a generator of reasons that returns the output shape.
 
     It is called with the input shape, the `Setting`, and the arguments by name.
@@ -41,110 +41,112 @@ class Op(Record):
     """The command lines of its help."""
     vectors: tuple[tuple[str, Mapping[str, str]], ...]
     """The inputs and arguments that `shapecalc vectors` runs in every dialect."""
-    made_of: tuple[Op, ...] = ()
+    composed_of: tuple[Op, ...] = ()
     """The ops that it can be composed of.
 
     A dialect with operators for all of them has the op, in the versions of the first.
     """
-    switched: bool = False
+    uses_switch: bool = False
     """Whether the dialect's switch affects it."""
     default_dialect: str = "onnx"
-    keeps_count: bool = True
+    keeps_element_count: bool = True
     """Whether the output has as many elements as the input."""
     ends_chain: bool = False
     """Whether no op can follow it in a chain."""
     rules: tuple[Rule, ...] = ()
     """The rules of this op alone: those of its steps and of its refusals."""
-    tells: Callable[[Trace], Mapping[str, object]] | None = None
+    extras: Callable[[Trace], Mapping[str, object]] | None = None
     """The function from a trace to further results, by their JSON keys.
 
     Examples are the shapes of all parts, and inferred lengths.
     """
-    changes: Mapping[str, Callable[[Shape, Arguments], Changes]] = NONE
+    fix_candidates: Mapping[str, Callable[[Shape, Arguments], FixCandidates]] = EMPTY_DICT
     """The functions that propose new arguments for a refused request, by rule.
 
     They replace the general candidates for that rule. Each candidate is resolved before it is offered.
     """
 
     @property
-    def slots(self) -> tuple[str, ...]:
+    def positional_names(self) -> tuple[str, ...]:
         """The names of the parameters that are given by position only, in order."""
         return tuple(param.name for param in self.params if param.positional)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def positional_or_named(self) -> tuple[str, ...]:
         """The names of all parameters that may be given by position, in order."""
-        return (*self.slots, *(param.name for param in self.params if param.placed))
+        return (*self.positional_names, *(param.name for param in self.params if param.positional_or_named))
 
 
-def vectors(names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
+def make_vectors(param_names: str, *rows: tuple[str, ...]) -> tuple[tuple[str, Mapping[str, str]], ...]:
     """Return the vectors of an op, from rows of a shape and texts of arguments.
 
     `_` omits an argument.
 
-    >>> vectors("axis index", ("2,3", "0 1", "_ 1"))
+    >>> make_vectors("axis index", ("2,3", "0 1", "_ 1"))
     (('2,3', {'axis': '0', 'index': '1'}), ('2,3', {'index': '1'}))
     """
-    pairs = [(shape, zip(names.split(), values.split(), strict=False)) for shape, *texts in rows for values in texts]
+    pairs = [
+        (shape, zip(param_names.split(), values.split(), strict=False)) for shape, *texts in rows for values in texts
+    ]
     return tuple([(shape, {name: value for name, value in arguments if value != "_"}) for shape, arguments in pairs])
 
 
-def called(**rows: str) -> dict[str, Operator]:
+def operators_by_dialect(**dialect_names: str) -> dict[str, Operator]:
     """Return operators by dialect, from the dialects of each operator name.
 
     Such operators have no versions and no rules of their own.
 
-    >>> [(row, operator.name) for row, operator in called(tile="numpy paddle", Tile="openvino").items()]
+    >>> [(row, operator.name) for row, operator in operators_by_dialect(tile="numpy paddle", Tile="openvino").items()]
     [('numpy', 'tile'), ('paddle', 'tile'), ('openvino', 'Tile')]
     """
-    return {dialect: Operator(name) for name, names in rows.items() for dialect in names.split()}
+    return {dialect: Operator(name) for name, names in dialect_names.items() for dialect in names.split()}
 
 
-def near(number: int, least: int = 1, reach: int = 11) -> list[int]:
+def nearest_integers(number: int, least: int = 1, reach: int = 11) -> list[int]:
     """Return integers of at least `least`, the nearest to `number` first."""
     start = max(least, number)
     return sorted(range(max(least, start - reach), start + reach), key=lambda other: abs(other - number))
 
 
-def operator_of(op: Op, row: Dialect) -> Operator | None:
+def operator_of(op: Op, dialect: Dialect) -> Operator | None:
     """Return the operator of a dialect for an op; None if it has none.
 
     The newer of the two files lists it: a new dialect lists its operators, a new op its dialects. A dialect also has an
     op if it has all ops that it is composed of.
     """
-    operator = row.operators.get(op.name) or op.operators.get(row.name)
-    if operator is None and row.follows is not None:
-        return operator_of(op, row.follows)
-    if operator is None and op.made_of:
-        components = [operator_of(component, row) for component in op.made_of]
+    operator = dialect.operators.get(op.name) or op.operators.get(dialect.name)
+    if operator is None and dialect.follows is not None:
+        return operator_of(op, dialect.follows)
+    if operator is None and op.composed_of:
+        components = [operator_of(component, dialect) for component in op.composed_of]
         if None not in components:
             return Operator(op.name, components[0].versions)  # type: ignore[union-attr]
     return operator
 
 
-def steps_of(op: Op, operator: Operator) -> Callable[..., Reasons]:
+def resolver_of(op: Op, operator: Operator) -> Callable[..., OpEvents]:
     """Return the resolver of an operator, which falls back to that of its op."""
-    own_resolver, check = operator.steps, operator.refuses
+    own_resolver, check = operator.resolve, operator.refusal_check
     if own_resolver is None and check is None:
-        return op.steps
+        return op.resolve
 
-    def steps(shape: Shape, at: Setting, **arguments: Any) -> Reasons:
-        error = None if check is None else check(shape, at, **arguments)
+    def resolve(shape: Shape, rules: Setting, **arguments: Any) -> OpEvents:
+        error = None if check is None else check(shape, rules, **arguments)
         if error is not None:
-            return _refused(op.steps(shape, at, **arguments), error)
-        return (own_resolver and own_resolver(shape, at, **arguments)) or op.steps(shape, at, **arguments)
+            return _refuse_first_stage(op.resolve(shape, rules, **arguments), error)
+        return (own_resolver and own_resolver(shape, rules, **arguments)) or op.resolve(shape, rules, **arguments)
 
-    return steps
+    return resolve
 
 
-def _refused(reasons: Reasons, error: ShapeError) -> Reasons:
+def _refuse_first_stage(reasons: OpEvents, error: ShapeError) -> OpEvents:
     """Yield the first stage, then raise the error."""
     yield next(reasons)
     raise error
 
 
-def accepted_types(op: Op, row: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
+def operator_types(op: Op, dialect: Dialect, version: int | None, variant: Operator | None = None) -> frozenset[str]:
     """Return the element types of a dialect's operator, or variant, in one version."""
-    operator = variant or operator_of(op, row)
-    listed = row.types if operator is None or version is None else operator.versions[version]
-    return listed - row.lacks_types.get(op.name, frozenset())
+    operator = variant or operator_of(op, dialect)
+    listed = dialect.types if operator is None or version is None else operator.versions[version]
+    return listed - dialect.missing_types.get(op.name, frozenset())

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from _collections_abc import Generator, Iterable, Iterator, Sequence
 
-from shapecalc.core.answers import HERE, Step, StepRule
-from shapecalc.core.conditions import Condition, Conditions, Never, equal
-from shapecalc.core.dialects.base import Holds, Param
+from shapecalc.core.answers import CHAIN_TENSOR, Step, StepRule
+from shapecalc.core.conditions import Condition, Conditions, Unsatisfiable, require_equal
+from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Place
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.moves import OperandAxis
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
-from shapecalc.core.results import Wanted, wanted
+from shapecalc.core.results import NameRequest, size_or_name_request
 from shapecalc.core.rules import NOT_BROADCASTABLE
-from shapecalc.core.text import brief, rank_text
+from shapecalc.core.text import rank_text, truncate
 
-OPERANDS = Param("operands", Holds.SHAPES, "the shapes of the other operands", positional=True, required=True)
+OPERANDS = Param("operands", ParamKind.SHAPES, "the shapes of the other operands", positional=True, required=True)
 MORE_OPERANDS = replace(OPERANDS, required=False)
 """The parameter of ops that also accept a single operand."""
 
@@ -60,94 +60,96 @@ class Operand(Record):
     number: int
     shape: Shape
 
-    def from_right(self, distance: int) -> tuple[Place, Dim] | None:
+    def from_right(self, distance: int) -> tuple[OperandAxis, Dim] | None:
         """Return the axis at a distance from the right with its dim, or None."""
         axis = len(self.shape) - distance
         return ((self.number, axis), self.shape[axis]) if axis >= 0 else None
 
 
-def in_order(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
+def order_operands(shape: Shape, operands: Sequence[Shape | str]) -> list[Operand]:
     """Return all operands in order; the input is first, or at the position of `_`.
 
-    >>> [each.number for each in in_order((2,), ((1,), "_", (3,)))]
+    >>> [each.number for each in order_operands((2,), ((1,), "_", (3,)))]
     [1, 0, 2]
     """
     others = iter(range(1, len(operands) + 1))
-    items = operands if HERE in operands else (HERE, *operands)
+    items = operands if CHAIN_TENSOR in operands else (CHAIN_TENSOR, *operands)
     return [Operand(0, shape) if isinstance(operand, str) else Operand(next(others), operand) for operand in items]
 
 
-def shapes_of(operands: Iterable[Operand]) -> tuple[Shape, ...]:
+def operand_shapes(operands: Iterable[Operand]) -> tuple[Shape, ...]:
     """Return the shapes of operands by number, without duplicates."""
     shapes = {operand.number: operand.shape for operand in operands}
     return tuple([shapes[number] for number in sorted(shapes)])
 
 
-def sized(terms: Iterable[Dim], divisor: int = 1, more: int = 0) -> Generator[Wanted, None, Dim]:
+def floor_dim(terms: Iterable[Dim], divisor: int = 1, offset: int = 0) -> Generator[NameRequest, None, Dim]:
     """Return `floor(sum / divisor) + offset` as a dim.
 
     If it is not a monomial, the generator first yields the request for a name.
     """
-    result = wanted(terms, divisor, more)
-    if isinstance(result, Wanted):
+    result = size_or_name_request(terms, divisor, offset)
+    if isinstance(result, NameRequest):
         yield result
         return result.dim
     return result
 
 
-class Agreed(Record):
+class AlignedDim(Record):
     """The output dim of several aligned dims, and its origin."""
 
     dim: Dim
-    places: tuple[Place, ...]
+    operand_axes: tuple[OperandAxis, ...]
     """The operands and axes that its positions are read from."""
     conditions: Conditions = ()
     alternatives: Conditions = ()
-    given: tuple[tuple[int, Dim], ...] = ()
+    operand_dims: tuple[tuple[int, Dim], ...] = ()
     """The number of each operand with its dim."""
 
 
-def ways_of(asked: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
+def possible_dims(candidates: Iterable[tuple[Dim, Dim, Dim]]) -> list[tuple[Conditions, Dim]]:
     """Return the possible values of a dim, with their conditions.
 
     Each candidate has two dims, which must be equal, and the value if they are.
     """
     result = list[tuple[Conditions, Dim]]()
-    for left, right, value in asked:
+    for left, right, value in candidates:
         try:
-            result.append((equal(left, right), value))
-        except Never:
+            result.append((require_equal(left, right), value))
+        except Unsatisfiable:
             continue
     return result
 
 
-def broadcast(found: Iterable[tuple[Place, Dim] | None], names: str, rule: Rule = NOT_BROADCASTABLE) -> Agreed:
+def align_dims(
+    aligned_dims: Iterable[tuple[OperandAxis, Dim] | None], label: str, rule: Rule = NOT_BROADCASTABLE
+) -> AlignedDim:
     """Return the dim that aligned dims broadcast to: all are equal, or 1.
 
     For two different names it is the generic case, in which neither is 1; conditions of the other cases are its
     alternatives. `label` names the dims in the message. Raises `ShapeError` (not-broadcastable, or another `rule`).
     """
-    dims = [pair for pair in found if pair is not None]
+    dims = [pair for pair in aligned_dims if pair is not None]
     dim, conditions, alternatives = dims[0][1], list[Condition](), list[Condition]()
     for (number, _), size in dims[1:]:
-        ways = ways_of([(dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)])
+        ways = possible_dims([(dim, size, size if isinstance(size, int) else dim), (size, 1, dim), (dim, 1, size)])
         if not ways:
-            message = f"{names} {brief(str(dim))} and {brief(str(size))} are not equal, and neither is 1"
-            raise refusal(rule, message, argument="operands", index=number - 1 if number else None)
+            message = f"{label} {truncate(str(dim))} and {truncate(str(size))} are not equal, and neither is 1"
+            raise rule_error(rule, message, argument="operands", index=number - 1 if number else None)
         certain = next((way for way in ways if not way[0]), None)
         conditions += (certain or ways[0])[0]
         alternatives += [condition for way in ways[1:] for condition in way[0]] if certain is None else []
         dim = (certain or ways[0])[1]
     sources = [operand_axis for operand_axis, size in dims if size != 1]
     operand_dims = tuple([(operand_axis[0], size) for operand_axis, size in dims])
-    return Agreed(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), operand_dims)
+    return AlignedDim(dim, tuple(sources or [dims[0][0]]), tuple(conditions), tuple(alternatives), operand_dims)
 
 
-def _aligned(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
+def _explain_alignment(step: Step, given: tuple[tuple[int, Dim], ...]) -> str:
     sizes = [size for _, size in given]
     if len(sizes) == 1:
         return f"{step.value}: only operand {given[0][0]} has this dim"
-    listed = " and ".join([brief(str(size)) for size in sizes])
+    listed = " and ".join([truncate(str(size)) for size in sizes])
     if all(size == sizes[0] for size in sizes):
         return f"{listed} are equal"
     return f"{listed} give {step.value}" + (": a 1 is repeated" if 1 in sizes else "")
@@ -161,45 +163,53 @@ ALIGNED = StepRule(
     "neither is 1.",
     "shapecalc broadcast 8,1,6 7,1",
     "NumPy broadcasting, ONNX broadcasting, torch broadcasting semantics",
-    why=_aligned,
+    why=_explain_alignment,
 )
 
 
-def aligned_step(out: int, agreed: Agreed) -> Step:
+def alignment_step(output_axis: int, aligned: AlignedDim) -> Step:
     """Return the step of an output dim that operands broadcast to."""
-    facts = FrozenDict(given=agreed.given)
-    return Step(ALIGNED, out, of_input(agreed.places), agreed.dim, agreed.conditions, facts, agreed.alternatives)
+    facts = FrozenDict(given=aligned.operand_dims)
+    return Step(
+        ALIGNED,
+        output_axis,
+        input_axes(aligned.operand_axes),
+        aligned.dim,
+        aligned.conditions,
+        facts,
+        aligned.alternatives,
+    )
 
 
-def of_input(places: Iterable[Place]) -> tuple[int, ...]:
+def input_axes(operand_axes: Iterable[OperandAxis]) -> tuple[int, ...]:
     """Return the axes of the input among pairs of operand and axis."""
-    return tuple([axis for number, axis in places if number == 0])
+    return tuple([axis for number, axis in operand_axes if number == 0])
 
 
-def broadcast_all(operands: Sequence[Operand], kept: int = 0) -> Iterator[Agreed]:
+def align_operands(operands: Sequence[Operand], skip_last: int = 0) -> Iterator[AlignedDim]:
     """Yield the aligned dims of all operands, the first dim first.
 
     The last `skip_last` dims of each are left out. Raises `ShapeError`: not-broadcastable.
     """
-    for distance in range(max([len(operand.shape) for operand in operands]), kept, -1):
-        yield broadcast([operand.from_right(distance) for operand in operands], f"dims {-distance}:")
+    for distance in range(max([len(operand.shape) for operand in operands]), skip_last, -1):
+        yield align_dims([operand.from_right(distance) for operand in operands], f"dims {-distance}:")
 
 
-def check_ranks(operands: Sequence[Operand], who: str) -> None:
+def check_ranks(operands: Sequence[Operand], operator_name: str) -> None:
     """Raise `ShapeError` (ranks-differ) unless all operands have equal ranks."""
     first = operands[0]
     for operand in operands[1:]:
         if len(operand.shape) != len(first.shape):
             have = f"{rank_text(len(first.shape))} beside {rank_text(len(operand.shape))}"
-            message = f"{who} takes operands of one rank, and here is {have}"
-            raise refusal(RANKS_DIFFER, message, argument="operands", index=max(operand.number - 1, 0))
+            message = f"{operator_name} takes operands of one rank, and here is {have}"
+            raise rule_error(RANKS_DIFFER, message, argument="operands", index=max(operand.number - 1, 0))
 
 
-def number_among(dims: Iterable[Dim]) -> Dim:
+def prefer_known_dim(dims: Iterable[Dim]) -> Dim:
     """Return the first known dim of several equal ones, or else the first.
 
-    >>> from shapecalc.core.text import read_dims
-    >>> number_among(read_dims("N,3")), number_among(read_dims("N,M"))
+    >>> from shapecalc.core.text import parse_dims
+    >>> prefer_known_dim(read_dims("N,3")), prefer_known_dim(read_dims("N,M"))
     (3, N)
     """
     dims = tuple(dims)

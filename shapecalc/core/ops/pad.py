@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import FLOATS, INTEGERS, NEWEST, SINCE_13, Holds, Operator, Param, Repeats, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import (
+    FLOATS,
+    INTEGERS,
+    NEWEST_VERSIONS,
+    SINCE_13,
+    Operator,
+    Param,
+    ParamKind,
+    RepeatedAxes,
+    Setting,
+)
 from shapecalc.core.dims import INT64_MAX, Dim, Shape
 from shapecalc.core.ops import windows
-from shapecalc.core.ops.axes import axes_from_zero, no_axis_of_a_scalar
-from shapecalc.core.ops.op import Op, called, vectors
-from shapecalc.core.ops.operands import sized
-from shapecalc.core.problem import refusal
+from shapecalc.core.ops.axes import normalize_axis_indices, scalar_axis_error
+from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.operands import floor_dim
+from shapecalc.core.problem import rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.text import brief
+from shapecalc.core.text import truncate
 
 SOURCE = "ONNX Pad, numpy.pad, torch.nn.functional.pad, tf.pad, OpenVINO Pad, paddle.nn.functional.pad"
 
@@ -23,34 +33,38 @@ LENGTHENED = StepRule(
     "end of the last axis first.",
     "shapecalc pad 1,3,8,8 0,0,1,1,0,0,1,1",
     SOURCE,
-    why=lambda step, dim, begin, end: f"{begin} + {brief(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
+    why=lambda step, dim, begin, end: f"{begin} + {truncate(str(dim))} + {end} = {step.value}".replace("+ -", "- "),
 )
 
 
-def pad(shape: Shape, at: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Reasons:
+def pad(shape: Shape, rules: Setting, padding: tuple[int, ...], axes: tuple[int, ...] | None = None) -> OpEvents:
     """Add positions at both ends of axes, by default of all.
 
     `padding` has the begins, then the ends. Source: ONNX Pad ("x1_begin, x2_begin, ..., x1_end, x2_end"; "add or remove
     (if negative)"), numpy.pad. Raises `ShapeError`: window-values, nothing-left, axis-out-of-range, repeated-axis,
     overflow.
     """
-    yield Stage(Kind.LENGTHEN, "pad", "padding", shape)
+    yield Stage(StageKind.LENGTHEN, "pad", "padding", shape)
     if axes and not shape:
-        raise no_axis_of_a_scalar(axes[0], "axes", 0)
-    padded_axes = range(len(shape)) if axes is None else axes_from_zero(axes, len(shape), at, Repeats.REFUSED)
+        raise scalar_axis_error(axes[0], "axes", 0)
+    padded_axes = (
+        range(len(shape)) if axes is None else normalize_axis_indices(axes, len(shape), rules, RepeatedAxes.REFUSED)
+    )
     count = len(padded_axes)
-    padding = windows.for_each(padding, [2 * count], "padding", -INT64_MAX if at.row.windows.crops else 0)
+    padding = windows.numbers_per_axis(
+        padding, [2 * count], "padding", -INT64_MAX if rules.dialect.windows.allows_negative_padding else 0
+    )
     ends = {axis: padding[index::count] for index, axis in enumerate(padded_axes) if any(padding[index::count])}
-    steps = {axis: _longer(axis, shape[axis], *both) for axis, both in ends.items()}
-    return (yield from windows.along_axes(shape, steps, ends))
+    steps = {axis: _pad_axis(axis, shape[axis], *both) for axis, both in ends.items()}
+    return (yield from windows.apply_steps(shape, steps, ends))
 
 
-def _longer(axis: int, dim: Dim, begin: int, end: int) -> windows.Settled:
+def _pad_axis(axis: int, dim: Dim, begin: int, end: int) -> windows.StepResolver:
     removed = -min(begin, 0) - min(end, 0)
-    message = f"dim {axis} is {brief(str(dim))}, and {removed} are taken away"
-    error = refusal(windows.NOTHING_LEFT, message, argument="padding")
-    conditions = windows.fitting(dim, removed, error) if removed else ()
-    size = yield from sized((dim, begin, end))
+    message = f"dim {axis} is {truncate(str(dim))}, and {removed} are taken away"
+    error = rule_error(windows.NOTHING_LEFT, message, argument="padding")
+    conditions = windows.at_least_conditions(dim, removed, error) if removed else ()
+    size = yield from floor_dim((dim, begin, end))
     return Step(LENGTHENED, axis, (axis,), size, conditions, FrozenDict(dim=dim, begin=begin, end=end))
 
 
@@ -58,25 +72,25 @@ PAD = Op(
     name="pad",
     summary="Add positions at the ends of axes.",
     params=(
-        Param("padding", Holds.SIZES, "one for all ends, or begins and then ends", positional=True, required=True),
-        Param("axes", Holds.AXES, "the axes that are padded, by default all", placed=True),
+        Param("padding", ParamKind.SIZES, "one for all ends, or begins and then ends", positional=True, required=True),
+        Param("axes", ParamKind.AXES, "the axes that are padded, by default all", positional_or_named=True),
     ),
-    steps=pad,
+    resolve=pad,
     operators={
         "onnx": Operator(
             "Pad",
-            {1: FLOATS, 2: FLOATS, 11: INTEGERS | FLOATS, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13, **NEWEST},
-            since={"axes": 18},
+            {1: FLOATS, 2: FLOATS, 11: INTEGERS | FLOATS, 13: SINCE_13, 18: SINCE_13, 19: SINCE_13, **NEWEST_VERSIONS},
+            params_since={"axes": 18},
         ),
-        **called(pad="numpy torch tensorflow jax paddle", PAD="tflite", Pad="openvino"),
+        **operators_by_dialect(pad="numpy torch tensorflow jax paddle", PAD="tflite", Pad="openvino"),
     },
     examples=("pad 1,3,8,8 0,0,1,1,0,0,1,1", "pad N,C,H,W 1,1,1,1 --axes 2,3 --explain", "pad 5,5 -1,0,0,2"),
-    vectors=vectors(
+    vectors=make_vectors(
         "padding axes",
         ("2,3", "1,0,0,2", "1,1", "1,1 1", "1,2 -1", "1,2 2", "1,1,1,1 0,0", "-1,0,0,-3", "-3,0,1,0", "0,0,0,0"),
         ("0,3", "1,0,0,0"),
         ("N,3", "1,1,1,1", "-2,0,0,0"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(LENGTHENED,),
 )

@@ -5,23 +5,23 @@ from __future__ import annotations
 from _collections_abc import Iterator
 from math import prod
 
-from shapecalc.core.answers import NONE, Kind, Reasons, Stage, Step, StepRule, Trace
-from shapecalc.core.conditions import Conditions, divides, equal, required
-from shapecalc.core.dialects.base import Holds, Param, Setting, check_rank, checked_volume, recut
-from shapecalc.core.dims import Dim, Shape, plain, product, quotient
+from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind, Step, StepRule, Trace
+from shapecalc.core.conditions import Conditions, conditions_or_raise, require_divisible, require_equal
+from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_rank, check_volume, regroup_elements
+from shapecalc.core.dims import Dim, Shape, product, quotient, to_json
 from shapecalc.core.ops.axes import merge_runs
 from shapecalc.core.ops.expand import EXPAND, expand
-from shapecalc.core.ops.op import Arguments, Changes, Op, near, operator_of
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, nearest_integers, operator_of
 from shapecalc.core.ops.reshape import RESHAPE
 from shapecalc.core.ops.transpose import TRANSPOSE, transpose
 from shapecalc.core.ops.unsqueeze import unsqueeze
 from shapecalc.core.problem import Problem, Rule, ShapeError
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import DROPPED_ONE, INDIVISIBLE, KEPT_DIM
-from shapecalc.core.text import brief, left_over, rank_text
-from shapecalc.core.values import ELLIPSIS, AxisGroup, read_axis_pattern, read_lengths
+from shapecalc.core.text import rank_text, remainder_text, truncate
+from shapecalc.core.values import ELLIPSIS, AxisGroup, parse_axis_pattern, parse_lengths
 
-Named = tuple[tuple[str, ...], ...]
+SideAxes = tuple[tuple[str, ...], ...]
 """The names of the axes of each dim on one side of a pattern."""
 
 SOURCE = "einops.rearrange, einops.repeat"
@@ -36,9 +36,9 @@ BAD_PATTERN = Rule(
 )
 
 
-def _pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
+def _explain_pattern_axis(step: Step, axis: str, cut: Dim, by: int | None) -> str:
     worked_out = f"{cut} / {by} = " if by not in (None, 1) else ""
-    return f"{brief(axis)} is {worked_out}{step.value}"
+    return f"{truncate(axis)} is {worked_out}{step.value}"
 
 
 PATTERN_AXIS = StepRule(
@@ -49,16 +49,16 @@ PATTERN_AXIS = StepRule(
     "shapecalc rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
     SOURCE,
     name="name axis",
-    why=_pattern_axis,
+    why=_explain_pattern_axis,
 )
 
 
-class Plan(Record):
+class RearrangePlan(Record):
     """A pattern for one rank: the named axes of every dim before and after."""
 
-    left: Named
-    right: Named
-    parts: tuple[AxisGroup, ...]
+    left: SideAxes
+    right: SideAxes
+    groups: tuple[AxisGroup, ...]
     """The group of each dim of the left side, as written."""
     lengths: dict[str, int]
 
@@ -68,55 +68,55 @@ class Plan(Record):
         return tuple([axis for names in self.left for axis in names])
 
     @property
-    def moved(self) -> tuple[int, ...]:
+    def order(self) -> tuple[int, ...]:
         """The order of these axes on the right side, as a permutation."""
         positions = {axis: index for index, axis in enumerate(self.axes)}
         return tuple([positions[axis] for names in self.right for axis in names if axis in positions])
 
     @property
-    def new(self) -> dict[int, int]:
+    def new_axes(self) -> dict[int, int]:
         """The lengths of the axes that only the right side has, by their index there."""
         input_axes, output_axes = {*self.axes}, [axis for names in self.right for axis in names]
         return {index: self.lengths[axis] for index, axis in enumerate(output_axes) if axis not in input_axes}
 
 
-def plan_of(rank: int, pattern: str, lengths: str | None) -> Plan:
+def plan_rearrange(rank: int, pattern: str, lengths: str | None) -> RearrangePlan:
     """Return the plan of a pattern for a tensor of `rank` dims.
 
     Raises `ShapeError`: bad-pattern.
 
-    >>> plan_of(4, "b ... c -> b c (...)", None).right
+    >>> plan_rearrange(4, "b ... c -> b c (...)", None).right
     (('b',), ('c',), ('...0', '...1'))
     """
-    sides, named_lengths = read_axis_pattern(pattern), {} if lengths is None else read_lengths(lengths)
+    sides, named_lengths = parse_axis_pattern(pattern), {} if lengths is None else parse_lengths(lengths)
     words = [axis for part in (*sides.left, *sides.right) for axis in part.axes]
     for name in named_lengths:
         if name not in {word.text for word in words}:
-            raise _refused(f"{brief(name)} has a length, and the pattern does not name it", argument="lengths")
+            raise _pattern_error(f"{truncate(name)} has a length, and the pattern does not name it", argument="lengths")
     has_ellipsis = any(part.text == ELLIPSIS for part in sides.left)
     free = rank - len(sides.left) + has_ellipsis
     if free < 0 or (free and not has_ellipsis):
         least = "at least " if has_ellipsis else ""
         named = rank_text(len(sides.left) - has_ellipsis)
-        raise _refused(f"the left side names {least}{named}, and the input has {rank}", (0, pattern.index("->")))
+        raise _pattern_error(f"the left side names {least}{named}, and the input has {rank}", (0, pattern.index("->")))
     known, left_names = dict(named_lengths), {axis.text for part in sides.left for axis in part.axes}
     for word in words:
         if word.text.isdigit():
             known[f"{word.text}@{word.start}"] = int(word.text)
         elif word.text not in left_names and word.text not in named_lengths:
-            message = f"{brief(word.text)} is new on the right, so it needs a length: {brief(word.text)}=2"
-            raise _refused(message, word.span)
-    left, right = (tuple(_named(side, free)) for side in (sides.left, sides.right))
+            message = f"{truncate(word.text)} is new on the right, so it needs a length: {truncate(word.text)}=2"
+            raise _pattern_error(message, word.span)
+    left, right = (tuple(_expand_side(side, free)) for side in (sides.left, sides.right))
     parts = [part for part in sides.left for _ in range(free if part.text == ELLIPSIS else 1)]
-    return Plan(left, right, tuple(parts), known)
+    return RearrangePlan(left, right, tuple(parts), known)
 
 
-def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
+def _expand_side(side: tuple[AxisGroup, ...], ellipsis_rank: int) -> Iterator[tuple[str, ...]]:
     """Yield the names of the axes of every dim of a side.
 
     `...` stands for `ellipsis_rank` dims, and 1 for no axis.
     """
-    ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(free))
+    ellipsis_axes = tuple(f"{ELLIPSIS}{index}" for index in range(ellipsis_rank))
     for part in side:
         if part.text == ELLIPSIS:
             yield from ((axis,) for axis in ellipsis_axes)
@@ -130,111 +130,115 @@ def _named(side: tuple[AxisGroup, ...], free: int) -> Iterator[tuple[str, ...]]:
         yield tuple(names)
 
 
-def _refused(
+def _pattern_error(
     message: str, span: tuple[int, int] | None = None, argument: str = "pattern", *, hint: str = ""
 ) -> ShapeError:
     return ShapeError(Problem(BAD_PATTERN, message, hint, argument, None, span))
 
 
-def rearrange(shape: Shape, at: Setting, pattern: str, lengths: str | None = None) -> Reasons:
+def rearrange(shape: Shape, rules: Setting, pattern: str, lengths: str | None = None) -> OpEvents:
     """Split, move, repeat and merge axes, one stage each.
 
     Stages without effect are left out. Source: einops.rearrange and einops.repeat. Raises `ShapeError`: bad-pattern,
     indivisible, rank-limit, overflow.
     """
-    plan = plan_of(len(shape), pattern, lengths)
+    plan = plan_rearrange(len(shape), pattern, lengths)
     if any(len(names) != 1 or names[0] in plan.lengths for names in plan.left):
-        shape = yield from _cut(shape, at, plan)
-    if plan.moved != tuple(range(len(shape))):
-        shape = yield from transpose(shape, at, plan.moved, "move", "")
-    if plan.new:
-        shape = yield from _repeated(shape, at, plan.new)
+        shape = yield from _split_into_axes(shape, rules, plan)
+    if plan.order != tuple(range(len(shape))):
+        shape = yield from transpose(shape, rules, plan.order, "move", "")
+    if plan.new_axes:
+        shape = yield from _repeat_new_axes(shape, rules, plan.new_axes)
     if any(len(names) != 1 for names in plan.right):
         shape = yield from merge_runs(shape, plan.right)
     return shape
 
 
-def _cut(shape: Shape, at: Setting, plan: Plan) -> Reasons:
+def _split_into_axes(shape: Shape, rules: Setting, plan: RearrangePlan) -> OpEvents:
     """Split every dim into the axes of the left side, as one stage."""
-    yield Stage(Kind.RESHAPE, "split", "pattern", shape)
+    yield Stage(StageKind.RESHAPE, "split", "pattern", shape)
     dims = list[Dim]()
     for axis in range(len(shape)):
-        for step in _axes_of(shape[axis], axis, len(dims), plan):
+        for step in _split_steps(shape[axis], axis, len(dims), plan):
             if step.out is not None:
                 dims.append(step.dim)
             yield step
     output = tuple(dims)
-    check_rank(output, at.row, "input")
-    checked_volume(output, "input")
-    return (yield from recut(shape, output))
+    check_rank(output, rules.dialect, "input")
+    check_volume(output, "input")
+    return (yield from regroup_elements(shape, output))
 
 
-def _axes_of(dim: Dim, axis: int, out: int, plan: Plan) -> list[Step]:
+def _split_steps(dim: Dim, axis: int, output_axis: int, plan: RearrangePlan) -> list[Step]:
     """Return the steps of the axes of one dim, the first for axis `output_axis`."""
-    names, part = plan.left[axis], plan.parts[axis]
+    names, part = plan.left[axis], plan.groups[axis]
     lengths = [plan.lengths.get(name) for name in names]
     if lengths == [None]:
-        return [Step(KEPT_DIM, out, (axis,), dim)]
+        return [Step(KEPT_DIM, output_axis, (axis,), dim)]
     if lengths.count(None) > 1:
         open_names = " and ".join(name for name, length in zip(names, lengths, strict=True) if length is None)
-        raise _refused(f"{brief(open_names)} both need a length: only one can be computed", _span(part))
+        raise _pattern_error(f"{truncate(open_names)} both need a length: only one can be computed", _group_span(part))
     known = prod(length for length in lengths if length is not None)
-    inferred, conditions = _left_of(dim, known, axis, part, whole=None not in lengths)
+    inferred, conditions = _solve_length(dim, known, axis, part, complete=None not in lengths)
     if not names:
         return [Step(DROPPED_ONE, None, (axis,), dim, conditions)]
     steps = list[Step]()
     for index, (name, length) in enumerate(zip(names, lengths, strict=True)):
         facts = FrozenDict(axis=name, cut=dim, by=known if length is None else None)
         value = inferred if length is None else length
-        steps.append(Step(PATTERN_AXIS, out + index, (axis,), value, () if index else conditions, facts))
+        steps.append(Step(PATTERN_AXIS, output_axis + index, (axis,), value, () if index else conditions, facts))
     return steps
 
 
-def _span(part: AxisGroup) -> tuple[int, int]:
-    end = part.axes[-1].span[1] if part.axes else part.start + 1
-    return part.start, end + part.grouped
+def _group_span(group: AxisGroup) -> tuple[int, int]:
+    end = group.axes[-1].span[1] if group.axes else group.start + 1
+    return group.start, end + group.bracketed
 
 
-def _left_of(dim: Dim, known: int, axis: int, part: AxisGroup, *, whole: bool) -> tuple[Dim, Conditions]:
+def _solve_length(dim: Dim, known: int, axis: int, group: AxisGroup, *, complete: bool) -> tuple[Dim, Conditions]:
     """Return the length that is not given, with its conditions.
 
     With `complete` all lengths are given: the result is 1, and their product must be the dim.
     """
-    shown = f"dim {axis}, {brief(str(dim))},"
-    if whole:
+    shown = f"dim {axis}, {truncate(str(dim))},"
+    if complete:
         extra = f"leave one out before, such as a class token: slice '[{':, ' * axis}1:]'" if dim == known + 1 else ""
-        error = _refused(f"{brief(part.text)} is {known} in all, and {shown} is not", _span(part), hint=extra)
-        return 1, required(equal, dim, known, error)
-    message = f"{shown} cannot be divided by {known} for {brief(part.text)}{left_over(dim, known) if known else ''}"
-    error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _span(part)))
-    return quotient(dim, known), required(divides, dim, known, error)
+        error = _pattern_error(
+            f"{truncate(group.text)} is {known} in all, and {shown} is not", _group_span(group), hint=extra
+        )
+        return 1, conditions_or_raise(require_equal, dim, known, error)
+    message = (
+        f"{shown} cannot be divided by {known} for {truncate(group.text)}{remainder_text(dim, known) if known else ''}"
+    )
+    error = ShapeError(Problem(INDIVISIBLE, message, "", "pattern", None, _group_span(group)))
+    return quotient(dim, known), conditions_or_raise(require_divisible, dim, known, error)
 
 
-def _repeated(shape: Shape, at: Setting, new: dict[int, int]) -> Reasons:
+def _repeat_new_axes(shape: Shape, rules: Setting, new_axes: dict[int, int]) -> OpEvents:
     """Insert the axes that only the right side has, and repeat the tensor along them."""
-    shape = yield from unsqueeze(shape, at, tuple(new))
-    if all(length == 1 for length in new.values()):
+    shape = yield from unsqueeze(shape, rules, tuple(new_axes))
+    if all(length == 1 for length in new_axes.values()):
         return shape
-    if operator_of(EXPAND, at.row) is None:
-        raise _refused(f"{at.row.name} has no expand, so no axis can be new")
-    return (yield from expand(shape, at, tuple([new.get(out, dim) for out, dim in enumerate(shape)])))
+    if operator_of(EXPAND, rules.dialect) is None:
+        raise _pattern_error(f"{rules.dialect.name} has no expand, so no axis can be new")
+    return (yield from expand(shape, rules, tuple([new_axes.get(out, dim) for out, dim in enumerate(shape)])))
 
 
-def _other_lengths(_shape: Shape, arguments: Arguments) -> Changes:
+def _length_candidates(_shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield the lengths with one changed to a number nearby, then with one left out."""
-    lengths = read_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
+    lengths = parse_lengths(arguments["lengths"]) if arguments.get("lengths") else {}
     for name, length in lengths.items():
-        for other in near(length)[1:]:
-            yield "lengths", _lengths_text(lengths | {name: other})
+        for other in nearest_integers(length)[1:]:
+            yield "lengths", _format_lengths(lengths | {name: other})
     for name in lengths:
-        yield "lengths", _lengths_text({other: lengths[other] for other in lengths if other != name}) or None
+        yield "lengths", _format_lengths({other: lengths[other] for other in lengths if other != name}) or None
 
 
-def _lengths_text(lengths: dict[str, int]) -> str:
+def _format_lengths(lengths: dict[str, int]) -> str:
     return ",".join([f"{name}={length}" for name, length in lengths.items()])
 
 
-def lengths_of(shape: Shape, plan: Plan) -> dict[str, Dim]:
+def axis_lengths(shape: Shape, plan: RearrangePlan) -> dict[str, Dim]:
     """Return the length of every axis of a plan for a tensor of `shape`."""
     lengths: dict[str, Dim] = {**plan.lengths}
     for dim, axes in zip(shape, plan.left, strict=True):
@@ -243,26 +247,28 @@ def lengths_of(shape: Shape, plan: Plan) -> dict[str, Dim]:
     return lengths
 
 
-def _inferred(trace: Trace) -> dict[str, object]:
+def _extra_lengths(trace: Trace) -> dict[str, object]:
     """Return the lengths of the named axes that are not given."""
     pattern, text = trace.request.arguments["pattern"], trace.request.arguments.get("lengths")
-    plan = plan_of(len(trace.input), pattern, text)
-    lengths = {axis: length for axis, length in lengths_of(trace.input, plan).items() if axis.isidentifier()}
-    return {"inferred": {axis: plain(length) for axis, length in lengths.items() if axis not in plan.lengths}}
+    plan = plan_rearrange(len(trace.input), pattern, text)
+    lengths = {axis: length for axis, length in axis_lengths(trace.input, plan).items() if axis.isidentifier()}
+    return {"inferred": {axis: to_json(length) for axis, length in lengths.items() if axis not in plan.lengths}}
 
 
-PATTERN = "the axes before and after: 'n (h d) -> n d h'"
+PATTERN_HELP = "the axes before and after: 'n (h d) -> n d h'"
 
 REARRANGE = Op(
     name="rearrange",
     summary="Split, move, repeat and merge axes as a pattern names them (einops).",
     params=(
-        Param("pattern", Holds.PATTERN, PATTERN, positional=True, required=True),
-        Param("lengths", Holds.LENGTHS, "the lengths of axes that the input does not tell: h=8,d=4", positional=True),
+        Param("pattern", ParamKind.PATTERN, PATTERN_HELP, positional=True, required=True),
+        Param(
+            "lengths", ParamKind.LENGTHS, "the lengths of axes that the input does not tell: h=8,d=4", positional=True
+        ),
     ),
-    steps=rearrange,
-    operators=NONE,
-    made_of=(RESHAPE, TRANSPOSE),
+    resolve=rearrange,
+    operators=EMPTY_DICT,
+    composed_of=(RESHAPE, TRANSPOSE),
     examples=(
         "rearrange B,C,H,W 'b c (h p) (w q) -> b (h w) (p q c)' p=7,q=7",
         "rearrange N,C,H,W 'n ... -> n (...)'",
@@ -289,8 +295,8 @@ REARRANGE = Op(
         )
         for lengths in each
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(PATTERN_AXIS, BAD_PATTERN),
-    tells=_inferred,
-    changes={BAD_PATTERN: _other_lengths, INDIVISIBLE: _other_lengths},
+    extras=_extra_lengths,
+    fix_candidates={BAD_PATTERN: _length_candidates, INDIVISIBLE: _length_candidates},
 )

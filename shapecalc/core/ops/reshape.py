@@ -8,136 +8,143 @@ unchanged"; "at most one dimension of the new shape can be -1"). Differences bet
 from __future__ import annotations
 
 from shapecalc.core import rules
-from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import Never, divides
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.conditions import Unsatisfiable, require_divisible
 from shapecalc.core.dialects import base
 from shapecalc.core.dims import Dim, Shape, exceeds, product, quotient
-from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.text import brief, count_text, left_over, rank_text, shape_text
+from shapecalc.core.text import element_count_text, rank_text, remainder_text, shape_text, truncate
 
-IN_PLACE, FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
+COPY_IN_PLACE, COPY_FROM_LEFT = FrozenDict(from_left=False), FrozenDict(from_left=True)
 """Facts of a copied 0: whether the sentence says that its index counts from the left."""
 
 
-def reshape(shape: Shape, at: base.Setting, target: Shape, label: str = "reshape", argument: str = "target") -> Reasons:
+def reshape(
+    shape: Shape, rules: base.Setting, target: Shape, label: str = "reshape", argument: str = "target"
+) -> OpEvents:
     """Resolve a requested shape: copy for 0, infer for -1, compare element counts.
 
     Yields a step for each output dim and one for the regrouping of the axes. Raises `ShapeError`: two-infers,
     below-minus-one, zero-out-of-range, zero-beside-infer, zero-volume-infer, indivisible, volume-mismatch, rank-limit,
     infer-limit, overflow.
     """
-    yield Stage(Kind.RESHAPE, label, argument, shape, target)
-    resolver = Target(shape, at, target, argument)
-    base.check_rank(target, at.row, argument)
-    if at.reading.infers is not base.Infers.MINUS_ONE:
-        target = tuple([-1 if is_hole(dim) else dim for dim in target])
-    return (yield from base.reshaped(shape, target, resolver.zero, infer=resolver.inferred, argument=argument))
+    yield Stage(StageKind.RESHAPE, label, argument, shape, target)
+    resolver = TargetResolver(shape, rules, target, argument)
+    base.check_rank(target, rules.dialect, argument)
+    if rules.reshape_semantics.infers is not base.InferMarker.MINUS_ONE:
+        target = tuple([-1 if is_negative_dim(dim) else dim for dim in target])
+    return (
+        yield from base.resolve_target(
+            shape, target, resolver.resolve_zero, resolve_infer=resolver.resolve_infer, argument=argument
+        )
+    )
 
 
-def is_hole(dim: Dim) -> bool:
+def is_negative_dim(dim: Dim) -> bool:
     """Return whether a dim of a requested shape is a negative number."""
     return isinstance(dim, int) and dim < 0
 
 
-class Target:
+class TargetResolver:
     """The state of a requested shape while its dims are resolved."""
 
-    __slots__ = ("argument", "copied", "dims", "reading", "row", "shape", "target")
+    __slots__ = ("argument", "copied", "dialect", "dims", "semantics", "shape", "target")
 
-    def __init__(self, shape: Shape, at: base.Setting, target: Shape, argument: str) -> None:
+    def __init__(self, shape: Shape, rules: base.Setting, target: Shape, argument: str) -> None:
         """Set the dims to the requested ones, and a dim to infer to 1."""
         self.shape, self.target, self.argument = shape, target, argument
-        self.row, self.reading = at.row, at.reading
-        self.dims = [1 if is_hole(dim) else dim for dim in target]
+        self.dialect, self.semantics = rules.dialect, rules.reshape_semantics
+        self.dims = [1 if is_negative_dim(dim) else dim for dim in target]
         """The resolved dims so far, with 1 for a dim to infer."""
         self.copied: set[int] = set()
         """The indices of the zeros that copy a dim."""
 
-    def zero(self, out: int) -> Step:
+    def resolve_zero(self, index: int) -> Step:
         """Resolve a 0 at an index of the target: a copied dim, or a dim of size zero."""
         shape = self.shape
-        if self.reading.zero is not base.Zero.COPIES:
-            return Step(rules.LITERAL_ZERO, out, (), 0)
-        if out >= len(shape):
+        if self.semantics.zero is not base.ZeroMeaning.COPIES:
+            return Step(rules.LITERAL_ZERO, index, (), 0)
+        if index >= len(shape):
             dims = rank_text(len(shape))
-            message = f"0 copies dim {out}, and {brief(shape_text(shape))} has {dims}"
-            raise self._refused(rules.ZERO_OUT_OF_RANGE, message, out)
-        self.copied.add(out)
-        self.dims[out] = dim = shape[out]
-        from_left = out != 0 and len(shape) != len(self.dims)
-        return Step(rules.COPIED_ZERO, out, (out,), dim, (), FROM_LEFT if from_left else IN_PLACE)
+            message = f"0 copies dim {index}, and {truncate(shape_text(shape))} has {dims}"
+            raise self._target_error(rules.ZERO_OUT_OF_RANGE, message, index)
+        self.copied.add(index)
+        self.dims[index] = dim = shape[index]
+        from_left = index != 0 and len(shape) != len(self.dims)
+        return Step(rules.COPIED_ZERO, index, (index,), dim, (), COPY_FROM_LEFT if from_left else COPY_IN_PLACE)
 
-    def inferred(self, _: Shape, known: Dim, hole: int, *__: object) -> Step:
+    def resolve_infer(self, _: Shape, known: Dim, infer_index: int, *__: object) -> Step:
         """Return the step that infers -1: the element count over the known product."""
         sources = tuple([axis for axis in range(len(self.shape)) if axis not in self.copied])
         have = product(self.shape)
         rule, facts = rules.INFERRED, FrozenDict(shape=self.shape, have=have, known=known)
         if known == 0:
-            have, known, left_out = self._without_zeros(hole)
+            have, known, left_out = self._nonzero_products(infer_index)
             rule, facts = rules.INFERRED_EMPTY, FrozenDict(have=have, known=known, left_out=left_out)
         if have == 0 and known == 0:
-            return Step(rule, hole, sources, 1, (), facts)
+            return Step(rule, infer_index, sources, 1, (), facts)
         dim = quotient(have, known)
         try:
-            conditions = () if isinstance(dim, int) else divides(have, known)
-        except Never:
-            raise self._indivisible(hole, have, known) from None
-        most = self.row.max_inferred
+            conditions = () if isinstance(dim, int) else require_divisible(have, known)
+        except Unsatisfiable:
+            raise self._indivisible_error(infer_index, have, known) from None
+        most = self.dialect.max_inferred
         if most is not None and exceeds(dim, most):
-            message = f"-1 would be {dim}, and {self.row.name} infers at most {most}"
-            raise self._refused(rules.INFER_LIMIT, message, hole)
-        return Step(rule, hole, sources, dim, conditions, facts)
+            message = f"-1 would be {dim}, and {self.dialect.name} infers at most {most}"
+            raise self._target_error(rules.INFER_LIMIT, message, infer_index)
+        return Step(rule, infer_index, sources, dim, conditions, facts)
 
-    def _without_zeros(self, hole: int) -> tuple[Dim, Dim, rules.LeftOut]:
+    def _nonzero_products(self, infer_index: int) -> tuple[Dim, Dim, rules.ExcludedDims]:
         """Return the two products to divide if the known dims multiply to 0.
 
         Raises `ShapeError` (zero-beside-infer, zero-volume-infer) if the dialect infers no dim then.
         """
-        reading, shape, target_dims = self.reading, self.shape, self.dims
-        if reading.zero is base.Zero.LITERAL and reading.zero_beside is base.ZeroBeside.REFUSED:
-            message = f"0 is a dim of size zero here, so -1 at index {hole} could be any size"
-            raise self._refused(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
-        if reading.empty is base.EmptyInfer.WITHOUT_COPIES:
+        reading, shape, target_dims = self.semantics, self.shape, self.dims
+        if reading.zero is base.ZeroMeaning.LITERAL and reading.zero_beside is base.ZeroWithInfer.REFUSED:
+            message = f"0 is a dim of size zero here, so -1 at index {infer_index} could be any size"
+            raise self._target_error(rules.ZERO_BESIDE_INFER, message, self.target.index(0))
+        if reading.empty is base.ZeroVolumeInfer.WITHOUT_COPIES:
             have = product(dim for axis, dim in enumerate(shape) if axis not in self.copied)
             known = product(dim for out, dim in enumerate(target_dims) if out not in self.copied)
             if known != 0 or have == 0:
-                return have, known, rules.LeftOut.COPIES
-        elif reading.empty is base.EmptyInfer.WITHOUT_ZEROS and 0 in shape:
+                return have, known, rules.ExcludedDims.COPIES
+        elif reading.empty is base.ZeroVolumeInfer.WITHOUT_ZEROS and 0 in shape:
             have, known = (product(dim for dim in dims if dim != 0) for dims in (shape, target_dims))
-            return have, known, rules.LeftOut.ZEROS
+            return have, known, rules.ExcludedDims.ZEROS
         zero = target_dims.index(0)
         message = f"-1 could be any size, because the known dims multiply to 0 (dim {zero} is 0)"
-        raise self._refused(rules.ZERO_VOLUME_INFER, message, hole)
+        raise self._target_error(rules.ZERO_VOLUME_INFER, message, infer_index)
 
-    def _indivisible(self, hole: int, have: Dim, known: Dim) -> ShapeError:
+    def _indivisible_error(self, infer_index: int, count: Dim, known: Dim) -> ShapeError:
         """Return the error for a -1 that is not an integer."""
-        others = self.dims[:hole] + self.dims[hole + 1 :]
-        factors = f" ({brief('*'.join(map(str, others)))})" if len(others) > 1 else ""
-        message = f"{count_text(self.shape, have)} cannot be divided by {known}{factors}{left_over(have, known)}"
-        return self._refused(rules.INDIVISIBLE, message, hole)
+        others = self.dims[:infer_index] + self.dims[infer_index + 1 :]
+        factors = f" ({truncate('*'.join(map(str, others)))})" if len(others) > 1 else ""
+        message = f"{element_count_text(self.shape, count)} cannot be divided by {known}{factors}{remainder_text(count, known)}"
+        return self._target_error(rules.INDIVISIBLE, message, infer_index)
 
-    def _refused(self, rule: Rule, message: str, index: int) -> ShapeError:
+    def _target_error(self, rule: Rule, message: str, index: int) -> ShapeError:
         """Return the error for a dim of the target."""
-        return refusal(rule, message, argument=self.argument, index=index)
+        return rule_error(rule, message, argument=self.argument, index=index)
 
 
-TARGET = "the requested shape; the dialect decides what 0 and -1 mean"
+TARGET_HELP = "the requested shape; the dialect decides what 0 and -1 mean"
 
 RESHAPE = Op(
     name="reshape",
     summary="Cut the same elements into another shape.",
-    params=(base.Param("target", base.Holds.TARGET, TARGET, positional=True, required=True),),
-    steps=reshape,
+    params=(base.Param("target", base.ParamKind.TARGET, TARGET_HELP, positional=True, required=True),),
+    resolve=reshape,
     operators={
         "onnx": base.Operator(
             "Reshape",
-            {1: base.FLOATS, 5: base.UP_TO_12, 13: base.SINCE_13, 14: base.SINCE_13, 19: base.SINCE_19} | base.NEWEST,
+            {1: base.FLOATS, 5: base.UP_TO_12, 13: base.SINCE_13, 14: base.SINCE_13, 19: base.SINCE_19}
+            | base.NEWEST_VERSIONS,
         )
     },
     examples=("reshape 2,3,4 0,-1", "reshape N,C,H,W 0,-1,64 --explain", "reshape 0,3,4 3,4,0 --allowzero --opset 14"),
-    vectors=vectors(
+    vectors=make_vectors(
         "target",
         ("2,3,4", "0,-1", "4,6", "24", "2,3,2,2", "5,-1", "2,5", "-1,-1", "-2,12"),
         ("2,2,3,2", "-1,0,0"),
@@ -154,5 +161,5 @@ RESHAPE = Op(
         ("N,3", "0,4"),
         ("N,N", "5"),
     ),
-    switched=True,
+    uses_switch=True,
 )

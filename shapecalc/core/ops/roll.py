@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import Holds, Param, Rolls, Setting, recut
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import Param, ParamKind, RollPairing, Setting, regroup_elements
 from shapecalc.core.dims import Axes, Shape
 from shapecalc.core.moves import Roll
-from shapecalc.core.ops.axes import existing_axis, merge
-from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.ops.axes import merge_axis_groups, normalize_tensor_axis
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.rules import GIVEN, KEPT_DIM
-from shapecalc.core.text import brief, number_text
+from shapecalc.core.text import pluralize, truncate
 
 ROLLED_AXIS = StepRule(
     "roll-axis",
@@ -20,7 +20,7 @@ ROLLED_AXIS = StepRule(
     "axis in this order, so a roll copies the data.",
     "shapecalc roll 2,3,4 1 -1",
     "numpy.roll, torch.roll, OpenVINO Roll, paddle.roll",
-    why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {brief(str(shift))}",
+    why=lambda step, shift: f"dim {step.out} is {step.value}, and its positions move on by {truncate(str(shift))}",
 )
 
 
@@ -34,33 +34,35 @@ UNPAIRED_SHIFTS = Rule(
 )
 
 
-def roll(shape: Shape, at: Setting, shift: Axes, axis: Axes | None = None) -> Reasons:
+def roll(shape: Shape, rules: Setting, shift: Axes, axis: Axes | None = None) -> OpEvents:
     """Move elements along axes, from the end back to the start.
 
     Without axes the flattened tensor is rolled. Source: numpy.roll ("if axis is not specified, the array is flattened
     before shifting, after which the original shape is restored"), torch.roll, OpenVINO Roll, paddle.roll, tf.roll.
     Raises `ShapeError`: axis-out-of-range, unpaired-shifts, overflow.
     """
-    yield Stage(Kind.ROLL, "roll", "shift", shape)
-    shifts, axes = _paired(shift, axis, at)
+    yield Stage(StageKind.ROLL, "roll", "shift", shape)
+    shifts, axes = _pair_shifts(shift, axis, rules)
     if axes is not None:
-        for amount, rolled_axis in zip(shifts, [existing_axis(name, shape, at) for name in axes], strict=True):
-            yield from _rolled(shape, amount, rolled_axis)
+        for amount, rolled_axis in zip(
+            shifts, [normalize_tensor_axis(name, shape, rules) for name in axes], strict=True
+        ):
+            yield from _roll_axis(shape, amount, rolled_axis)
         return shape
     if len(shape) == 1:
-        return (yield from _rolled(shape, sum(shifts), 0))
-    yield Stage(Kind.MERGE, "flatten", "", shape)
-    flattened = yield from merge(shape, [tuple(range(len(shape)))])
-    yield from _rolled(flattened, sum(shifts), 0)
-    yield Stage(Kind.RESHAPE, "reshape", "", flattened)
+        return (yield from _roll_axis(shape, sum(shifts), 0))
+    yield Stage(StageKind.MERGE, "flatten", "", shape)
+    flattened = yield from merge_axis_groups(shape, [tuple(range(len(shape)))])
+    yield from _roll_axis(flattened, sum(shifts), 0)
+    yield Stage(StageKind.RESHAPE, "reshape", "", flattened)
     for out, dim in enumerate(shape):
         yield Step(GIVEN, out, (), dim)
-    return (yield from recut(flattened, shape))
+    return (yield from regroup_elements(flattened, shape))
 
 
-def _rolled(shape: Shape, shift: int, axis: int) -> Reasons:
+def _roll_axis(shape: Shape, shift: int, axis: int) -> OpEvents:
     """Roll one axis in a stage of its own."""
-    yield Stage(Kind.ROLL, "roll", "shift", shape)
+    yield Stage(StageKind.ROLL, "roll", "shift", shape)
     for out, dim in enumerate(shape):
         facts = FrozenDict(shift=shift)
         yield Step(ROLLED_AXIS, out, (out,), dim, (), facts) if out == axis else Step(KEPT_DIM, out, (out,), dim)
@@ -68,24 +70,24 @@ def _rolled(shape: Shape, shift: int, axis: int) -> Reasons:
     return shape
 
 
-def _paired(shift: Axes, axis: Axes | None, at: Setting) -> tuple[Axes, Axes | None]:
+def _pair_shifts(shift: Axes, axis: Axes | None, rules: Setting) -> tuple[Axes, Axes | None]:
     """Return as many shifts as axes; the axes are None for the flattened tensor.
 
     Raises `ShapeError`: unpaired-shifts.
     """
-    rolls = at.row.rolls
-    if (axis is None and rolls is Rolls.ANY) or (not axis and rolls is Rolls.PAIRED and len(shift) == 1):
+    rolls = rules.dialect.rolls
+    if (axis is None and rolls is RollPairing.ANY) or (not axis and rolls is RollPairing.PAIRED and len(shift) == 1):
         return shift, None
     axes = axis or ()
-    if rolls is Rolls.ANY:
+    if rolls is RollPairing.ANY:
         shift, axes = shift * (len(axes) if len(shift) == 1 else 1), axes * (len(shift) if len(axes) == 1 else 1)
-    if len(shift) != len(axes) or (not shift and rolls is not Rolls.ANY):
-        message = f"{number_text(len(shift), 'shift', 'shifts')} for {number_text(len(axes), 'axis', 'axes')}"
-        raise refusal(UNPAIRED_SHIFTS, message, argument="shift" if len(shift) > len(axes) else "axis")
+    if len(shift) != len(axes) or (not shift and rolls is not RollPairing.ANY):
+        message = f"{pluralize(len(shift), 'shift', 'shifts')} for {pluralize(len(axes), 'axis', 'axes')}"
+        raise rule_error(UNPAIRED_SHIFTS, message, argument="shift" if len(shift) > len(axes) else "axis")
     return shift, axes
 
 
-def _as_many(shape: Shape, arguments: Arguments) -> Changes:
+def _pairing_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield as many axes as shifts, then as many shifts as axes."""
     shift, axis = arguments["shift"], arguments.get("axis") or ()
     yield "axis", (*axis, *[other for other in range(len(shape)) if other not in axis])[: len(shift)]
@@ -96,13 +98,13 @@ ROLL = Op(
     name="roll",
     summary="Move the elements along axes; those that pass an end come back at the start.",
     params=(
-        Param("shift", Holds.AXES, "by how many positions the elements move", positional=True, required=True),
-        Param("axis", Holds.AXES, "the axes along which they move; without them, as one row", positional=True),
+        Param("shift", ParamKind.AXES, "by how many positions the elements move", positional=True, required=True),
+        Param("axis", ParamKind.AXES, "the axes along which they move; without them, as one row", positional=True),
     ),
-    steps=roll,
-    operators=called(roll="numpy torch paddle", Roll="openvino"),
+    resolve=roll,
+    operators=operators_by_dialect(roll="numpy torch paddle", Roll="openvino"),
     examples=("roll 2,3,4 1 0", "roll N,H,W,C -3,-3 1,2 --explain", "roll 2,3,4 1 -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "shift axis",
         ("2,3,4", "1 0", "-7 -1", "1 3", "1", "1,2", "1,2 0,-1", "1 0,1", "1,2 0"),
         ("0,3", "1 0", "1"),
@@ -111,5 +113,5 @@ ROLL = Op(
     ),
     default_dialect="numpy",
     rules=(ROLLED_AXIS, UNPAIRED_SHIFTS),
-    changes={UNPAIRED_SHIFTS: _as_many},
+    fix_candidates={UNPAIRED_SHIFTS: _pairing_candidates},
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Pick
-from shapecalc.core.ops.axes import existing_axis
-from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.moves import StridedSlice
+from shapecalc.core.ops.axes import normalize_tensor_axis
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, replace
 from shapecalc.core.rules import KEPT_DIM, NEEDS_SIZE
-from shapecalc.core.text import brief
+from shapecalc.core.text import truncate
 
 SOURCE = "ONNX Gather, NumPy indexing, torch.select, OpenVINO Gather, Paddle indexing"
 
@@ -25,7 +25,7 @@ INDEX_OUT_OF_RANGE = Rule(
 )
 
 
-def _taken_index(step: Step, index: int, place: int) -> str:
+def _explain_taken_index(step: Step, index: int, place: int) -> str:
     counted = "" if index == place else f", which is {place},"
     return f"index {index}{counted} of dim {step.sources[0]} is taken, and the dim is dropped"
 
@@ -37,56 +37,60 @@ TAKEN_INDEX = StepRule(
     "depends on its size.",
     "shapecalc select 2,3,4 1 -1",
     SOURCE,
-    why=_taken_index,
+    why=_explain_taken_index,
 )
 
 
-def select(shape: Shape, at: Setting, axis: int, index: int) -> Reasons:
+def select(shape: Shape, rules: Setting, axis: int, index: int) -> OpEvents:
     """Take one position of an axis, and drop the axis.
 
     On a dim with a name only the first and the last position exist for every size. Source: ONNX Gather with a single
     index, NumPy indexing, torch.select. Raises `ShapeError`: axis-out-of-range, index-out-of-range, needs-size.
     """
-    yield Stage(Kind.SELECT, "select", "index", shape)
-    dropped = existing_axis(axis, shape, replace(at, version=None))  # Gather takes negative axes since version 1
-    rule, index_from_zero = position(index, shape[dropped], dropped, at)
+    yield Stage(StageKind.SELECT, "select", "index", shape)
+    dropped = normalize_tensor_axis(
+        axis, shape, replace(rules, version=None)
+    )  # Gather takes negative axes since version 1
+    rule, index_from_zero = resolve_index(index, shape[dropped], dropped, rules)
     yield Step(rule, None, (dropped,), shape[dropped], (), FrozenDict(index=index, place=index_from_zero))
     sources = [source for source in range(len(shape)) if source != dropped]
     for out, source in enumerate(sources):
         yield Step(KEPT_DIM, out, (source,), shape[source])
     starts = tuple([index_from_zero if source == dropped else 0 for source in range(len(shape))])
-    yield Pick(
+    yield StridedSlice(
         starts, (1,) * len(shape), tuple([None if source == dropped else dim for source, dim in enumerate(shape)])
     )
     return tuple([shape[source] for source in sources])
 
 
-def position(
-    index: int, dim: Dim, axis: int, at: Setting, argument: str = "index", place: int | None = None
+def resolve_index(
+    index: int, dim: Dim, axis: int, rules: Setting, argument: str = "index", argument_index: int | None = None
 ) -> tuple[StepRule, int]:
     """Return the rule and the position of an index.
 
     The position counts from 0 if the dim is known. `argument_index` is the index of the argument in its list, for the
     error. Raises `ShapeError`: index-out-of-range, needs-size.
     """
-    if index < 0 and at.version is not None and at.version < at.row.negative_axes_since:
-        since = f"{at.operator.name} {at.row.negative_axes_since}"
-        message = f"index {brief(str(index))}: negative indices exist since {since}, and this is version {at.version}"
-        raise refusal(INDEX_OUT_OF_RANGE, message, argument=argument, index=place)
+    if index < 0 and rules.version is not None and rules.version < rules.dialect.negative_axes_since:
+        since = f"{rules.operator.name} {rules.dialect.negative_axes_since}"
+        message = (
+            f"index {truncate(str(index))}: negative indices exist since {since}, and this is version {rules.version}"
+        )
+        raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     if not isinstance(dim, int):
         if index in (0, -1):
             return TAKEN_INDEX, index
-        message = f"whether dim {axis}, {brief(str(dim))}, has an index {brief(str(index))} depends on its size"
-        raise refusal(NEEDS_SIZE, message, argument=argument, index=place)
-    if dim > 0 and at.row.index_outside is not None and not -dim <= index < dim:
-        return at.row.index_outside, 0 if index < 0 else dim - 1
+        message = f"whether dim {axis}, {truncate(str(dim))}, has an index {truncate(str(index))} depends on its size"
+        raise rule_error(NEEDS_SIZE, message, argument=argument, index=argument_index)
+    if dim > 0 and rules.dialect.index_outside is not None and not -dim <= index < dim:
+        return rules.dialect.index_outside, 0 if index < 0 else dim - 1
     if not -dim <= index < dim:
-        message = f"dim {axis} is {brief(str(dim))}, and has no index {brief(str(index))}"
-        raise refusal(INDEX_OUT_OF_RANGE, message, argument=argument, index=place)
+        message = f"dim {axis} is {truncate(str(dim))}, and has no index {truncate(str(index))}"
+        raise rule_error(INDEX_OUT_OF_RANGE, message, argument=argument, index=argument_index)
     return TAKEN_INDEX, index % dim
 
 
-def _nearest_index(shape: Shape, arguments: Arguments) -> Changes:
+def _index_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield the index counted from 0, and those of both ends."""
     dim, index = shape[arguments["axis"]], arguments["index"]
     if isinstance(dim, int):
@@ -98,16 +102,16 @@ SELECT = Op(
     name="select",
     summary="Take one index of one axis, and drop the axis.",
     params=(
-        Param("axis", Holds.INT, "the axis to drop", positional=True, required=True),
-        Param("index", Holds.INT, "the position to take; -1 is the last", positional=True, required=True),
+        Param("axis", ParamKind.INT, "the axis to drop", positional=True, required=True),
+        Param("index", ParamKind.INT, "the position to take; -1 is the last", positional=True, required=True),
     ),
-    steps=select,
+    resolve=select,
     operators={
         "onnx": Operator("Gather", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
-        **called(indexing="numpy paddle", select="torch", Gather="openvino"),
+        **operators_by_dialect(indexing="numpy paddle", select="torch", Gather="openvino"),
     },
     examples=("select 2,3,4 1 0", "select N,C,H -1 -1 --explain", "select 2,3,4 0 1 -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "axis index",
         ("2,3,4", "0 0", "1 2", "-1 -4", "2 4", "2 -5", "3 0", "-4 0"),
         ("5", "0 -1"),
@@ -115,7 +119,7 @@ SELECT = Op(
         ("[]", "0 0"),
         ("N,C", "1 0", "0 -1", "0 1"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(TAKEN_INDEX, INDEX_OUT_OF_RANGE),
-    changes={INDEX_OUT_OF_RANGE: _nearest_index},
+    fix_candidates={INDEX_OUT_OF_RANGE: _index_candidates},
 )

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, SINCE_19, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import (
+    NEWEST_VERSIONS,
+    SINCE_13,
+    SINCE_19,
+    UP_TO_12,
+    Operator,
+    Param,
+    ParamKind,
+    Setting,
+)
 from shapecalc.core.dims import Shape
-from shapecalc.core.moves import Dims
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.moves import ShapeVector
+from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.record import FrozenDict
 from shapecalc.core.text import rank_text
 
 
-def _clamped(step: Step, end: str, wanted: int, rank: int) -> str:
+def _explain_clamp(step: Step, end: str, wanted: int, rank: int) -> str:
     text = f"{end} {wanted}"
     if wanted < 0:
         text += f" counts from the end: {wanted + rank}"
@@ -25,7 +34,7 @@ CLAMPED = StepRule(
     "of rank 3 gives an empty vector.",
     "shapecalc shape 2,3,4 --start 3 --end 9",
     "ONNX Shape 15 and later",
-    why=_clamped,
+    why=_explain_clamp,
 )
 
 
@@ -49,13 +58,13 @@ SLICED_DIMS = StepRule(
 )
 
 
-def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None = None) -> Reasons:
+def shape(dims: Shape, _rules: Setting, start: int | None = None, end: int | None = None) -> OpEvents:
     """Return the dims from `start` to `end` as a vector of int64.
 
     Negative ones count from the end, then both are clamped to [0, rank]. A start after the end gives an empty vector.
     Source: ONNX Shape, whose older texts clamp to [0, rank - 1], an erratum.
     """
-    yield Stage(Kind.SHAPE, "shape", "start", dims)
+    yield Stage(StageKind.SHAPE, "shape", "start", dims)
     rank = len(dims)
     first, last, _ = slice(start, end).indices(rank)
     for name, requested, clamped in (("start", start, first), ("end", end, last)):
@@ -65,7 +74,7 @@ def shape(dims: Shape, _at: Setting, start: int | None = None, end: int | None =
     for out, dim in enumerate(output):
         yield Step(READ_DIM, out, (first + out,), dim)
     yield Step(SLICED_DIMS, None, tuple(range(first, max(first, last))), output, (), FrozenDict(rank=rank))
-    yield Dims(first, last)
+    yield ShapeVector(first, last)
     return output
 
 
@@ -76,19 +85,29 @@ SHAPE = Op(
     rules=(CLAMPED, READ_DIM, SLICED_DIMS),
     summary="Return the dims themselves, as a vector of int64.",
     params=(
-        Param("start", Holds.INT, START_HELP, placed=True, taken_by=lambda dialect: dialect.slices_shape),
-        Param("end", Holds.INT, END_HELP, placed=True, taken_by=lambda dialect: dialect.slices_shape),
+        Param(
+            "start",
+            ParamKind.INT,
+            START_HELP,
+            positional_or_named=True,
+            supported_by=lambda dialect: dialect.slices_shape,
+        ),
+        Param(
+            "end", ParamKind.INT, END_HELP, positional_or_named=True, supported_by=lambda dialect: dialect.slices_shape
+        ),
     ),
-    steps=shape,
+    resolve=shape,
     operators={
         "onnx": Operator(
-            "Shape", {1: UP_TO_12, 13: SINCE_13, 15: SINCE_13, 19: SINCE_19} | NEWEST, since={"start": 15, "end": 15}
+            "Shape",
+            {1: UP_TO_12, 13: SINCE_13, 15: SINCE_13, 19: SINCE_19} | NEWEST_VERSIONS,
+            params_since={"start": 15, "end": 15},
         )
     },
     examples=("shape 2,3,4", "shape N,C,H,W --start -2", "shape 2,3,4 --start 3 --end 9 --explain"),
-    vectors=vectors(
+    vectors=make_vectors(
         "start end", ("2,3,4", "", "-1", "_ -1", "1 2", "3", "_ -4", "-9 9", "2 1"), ("[]", ""), ("N,C,H,W", "-2")
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     ends_chain=True,
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import NONE, Kind, Reasons, Stage
-from shapecalc.core.dialects.base import Holds, Param, Setting
+from shapecalc.core.answers import EMPTY_DICT, OpEvents, Stage, StageKind
+from shapecalc.core.dialects.base import Param, ParamKind, Setting
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.ops.reshape import TARGET, reshape
-from shapecalc.core.ops.transpose import PERM, checked_permutation, transpose
+from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.ops.reshape import TARGET_HELP, reshape
+from shapecalc.core.ops.transpose import PERM_HELP, normalize_permutation, transpose
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 
 
 def shuffle(
-    shape: Shape, at: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
-) -> Reasons:
+    shape: Shape, rules: Setting, first: Axes | None = None, to: Shape | None = None, second: Axes | None = None
+) -> OpEvents:
     """Transpose, reshape and transpose, as TensorRT's Shuffle does.
 
     Each stage is optional. A 0 in `to` copies from the tensor after the first transpose. Permutations are checked
@@ -24,14 +24,14 @@ def shuffle(
     try:
         for label, perm, rank in (("first", first, len(shape)), ("second", second, len(shape if to is None else to))):
             if perm is not None:
-                yield Stage(Kind.PERMUTE, label, label, shape, perm)
-                checked_permutation(perm, rank, at, label)
+                yield Stage(StageKind.PERMUTE, label, label, shape, perm)
+                normalize_permutation(perm, rank, rules, label)
         if first is not None:
-            shape = yield from transpose(shape, at, first, "first", "first")
+            shape = yield from transpose(shape, rules, first, "first", "first")
         if to is not None:
-            shape = yield from reshape(shape, at, to, "to", "to")
+            shape = yield from reshape(shape, rules, to, "to", "to")
         if second is not None:
-            shape = yield from transpose(shape, at, second, "second", "second")
+            shape = yield from transpose(shape, rules, second, "second", "second")
     except ShapeError as error:  # three lists of numbers: name the one at fault
         part = f"--{error.problem.argument}: " if error.problem.argument in ("first", "to", "second") else ""
         raise ShapeError(replace(error.problem, message=part + error.problem.message)) from None
@@ -42,18 +42,18 @@ SHUFFLE = Op(
     name="shuffle",
     summary="Transpose, reshape, transpose: TensorRT's Shuffle.",
     params=(
-        Param("first", Holds.PERM, f"the first transpose: {PERM}", placed=True),
-        Param("to", Holds.TARGET, f"the reshape: {TARGET}", placed=True),
-        Param("second", Holds.AXES, f"the second transpose: {PERM}", placed=True),
+        Param("first", ParamKind.PERM, f"the first transpose: {PERM_HELP}", positional_or_named=True),
+        Param("to", ParamKind.TARGET, f"the reshape: {TARGET_HELP}", positional_or_named=True),
+        Param("second", ParamKind.AXES, f"the second transpose: {PERM_HELP}", positional_or_named=True),
     ),
-    steps=shuffle,
-    operators=NONE,
+    resolve=shuffle,
+    operators=EMPTY_DICT,
     examples=(
         "shuffle 2,3,4 --first 1,0,2 --to 2,-1,3",
         "shuffle N,C,H,W --to 0,0,-1 --second 0,2,1",
         "shuffle 3,4 --first 1,0 --to 0,-1 --explain",
     ),
-    vectors=vectors(
+    vectors=make_vectors(
         "first to second",
         ("2,3,4", "1,0,2 2,-1,3", "1,2,0", "_ _ 1,2,0", "_ 6,4 1,0", "", "1,0", "_ 5,-1", "_ 6,4 1,0,2"),
         ("3,4", "1,0 0,-1"),
@@ -63,6 +63,6 @@ SHUFFLE = Op(
         ("0,3", "_ 5,0"),
         ("N,C,H,W", "_ 0,0,-1 0,2,1"),
     ),
-    switched=True,
+    uses_switch=True,
     default_dialect="tensorrt",
 )

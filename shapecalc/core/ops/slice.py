@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from _collections_abc import Generator
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.conditions import Conditions, at_least
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Outside, Param, Setting
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.conditions import Conditions, require_at_least
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting, SliceBounds
 from shapecalc.core.dims import Dim, Monomial, Shape
-from shapecalc.core.moves import Pick
-from shapecalc.core.ops.op import Arguments, Changes, Op, called, vectors
-from shapecalc.core.ops.operands import sized
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.moves import StridedSlice
+from shapecalc.core.ops.op import Arguments, FixCandidates, Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.operands import floor_dim
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict
-from shapecalc.core.results import Wanted
+from shapecalc.core.results import NameRequest
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, KEPT_DIM, NEEDS_SIZE, NO_SUCH_ATTRIBUTE
-from shapecalc.core.text import brief, number_text, rank_text
-from shapecalc.core.values import Ends, slices_of
+from shapecalc.core.text import pluralize, rank_text, truncate
+from shapecalc.core.values import SliceParts, parse_slices
 
-Kept = tuple[int, int, Dim, Conditions]
+AxisSlice = tuple[int, int, Dim, Conditions]
 """The slice of an axis: its start, step, size, and conditions."""
 
 SOURCE = "ONNX Slice, NumPy basic indexing, OpenVINO Slice, TensorRT Slice"
@@ -52,7 +52,7 @@ KEPT_POSITIONS = StepRule(
     "shapecalc slice 2,3,4 :,::2,1:3",
     SOURCE,
     name="slice axis",
-    why=lambda step, text, dim: f"{brief(text)} of {brief(str(dim))} keeps {step.value}",
+    why=lambda step, text, dim: f"{truncate(text)} of {truncate(str(dim))} keeps {step.value}",
 )
 
 
@@ -67,22 +67,22 @@ SLICED = StepRule(
 )
 
 
-def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
+def slice_(shape: Shape, rules: Setting, slices: str) -> OpEvents:
     """Keep positions of each axis by start, stop and step; further axes stay whole.
 
     Source: ONNX Slice ("similar to numpy"), NumPy basic indexing, OpenVINO Slice ("the rules follow python language
     slicing"), TensorRT Slice. Raises `ShapeError`: axis-out-of-range, bad-step, needs-size, no-such-attribute,
     slice-out-of-bounds.
     """
-    yield Stage(Kind.SLICE, "slice", "slices", shape)
-    parsed, texts = slices_of(slices), slices.split(",")
+    yield Stage(StageKind.SLICE, "slice", "slices", shape)
+    parsed, texts = parse_slices(slices), slices.split(",")
     if len(parsed) > len(shape):
-        count_text = number_text(len(parsed), "slice is", "slices are")
+        count_text = pluralize(len(parsed), "slice is", "slices are")
         message = f"{count_text} given, and the input has {rank_text(len(shape))}"
-        raise refusal(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
-    kept: list[Kept] = []
+        raise rule_error(AXIS_OUT_OF_RANGE, message, argument="slices", index=len(shape))
+    kept: list[AxisSlice] = []
     for axis, dim in enumerate(shape):
-        axis_slice = (yield from _kept(dim, parsed[axis], axis, at)) if axis < len(parsed) else (0, 1, dim, ())
+        axis_slice = (yield from _slice_axis(dim, parsed[axis], axis, rules)) if axis < len(parsed) else (0, 1, dim, ())
         kept.append(axis_slice)
         if axis_slice[:3] == (0, 1, dim):
             yield Step(KEPT_DIM, axis, (axis,), dim, axis_slice[3])
@@ -92,61 +92,65 @@ def slice_(shape: Shape, at: Setting, slices: str) -> Reasons:
             )
     yield Step(SLICED, None, tuple(range(len(shape))), tuple([size for _, _, size, _ in kept]))
     starts, steps, sizes, _ = zip(*kept, strict=True) if kept else ((), (), (), ())
-    yield Pick(starts, steps, sizes)
+    yield StridedSlice(starts, steps, sizes)
     return sizes
 
 
-def _kept(dim: Dim, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
+def _slice_axis(dim: Dim, ends: SliceParts, axis: int, rules: Setting) -> Generator[NameRequest, None, AxisSlice]:
     """Return the slice of one axis."""
     step = 1 if ends[2] is None else ends[2]
-    if step == 0 or (step < 0 and not at.row.slices_backwards):
-        below = f"{at.row.name} takes no step below 0, and this is {brief(str(step))}"
-        raise refusal(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
-    if step != 1 and at.version is not None and at.version < STEPS_SINCE:
-        message = f"steps exist since {at.operator.name} {STEPS_SINCE}, and this is {at.operator.name} {at.version}"
-        raise refusal(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
+    if step == 0 or (step < 0 and not rules.dialect.slices_backwards):
+        below = f"{rules.dialect.name} takes no step below 0, and this is {truncate(str(step))}"
+        raise rule_error(BAD_STEP, below if step else "no step can be 0", argument="slices", index=axis)
+    if step != 1 and rules.version is not None and rules.version < STEPS_SINCE:
+        message = (
+            f"steps exist since {rules.operator.name} {STEPS_SINCE}, and this is {rules.operator.name} {rules.version}"
+        )
+        raise rule_error(NO_SUCH_ATTRIBUTE, message, argument="slices", index=axis)
     if isinstance(dim, Monomial):
-        return (yield from _kept_of_a_name(dim, ends, axis, at))
-    if at.row.outside is Outside.REFUSED:
-        _check_bounds(dim, ends, axis, at)
-    if at.row.outside is Outside.CLAMPED_INSIDE and ends[0] is not None and step < 0:
+        return (yield from _slice_named_axis(dim, ends, axis, rules))
+    if rules.dialect.outside is SliceBounds.REFUSED:
+        _check_bounds(dim, ends, axis, rules)
+    if rules.dialect.outside is SliceBounds.CLAMPED_INSIDE and ends[0] is not None and step < 0:
         ends = max(ends[0], -dim), ends[1], step
     positions = range(dim)[slice(*ends)]
     return (positions.start, step, len(positions), ()) if positions else (0, 1 if dim == 0 else step, 0, ())
 
 
-def _check_bounds(dim: int, ends: Ends, axis: int, at: Setting) -> None:
+def _check_bounds(dim: int, ends: SliceParts, axis: int, rules: Setting) -> None:
     """Raise `ShapeError` (slice-out-of-bounds) for an end outside of the dim."""
     for end in ends[:2]:
         if end is not None and not 0 <= end <= dim:
-            shown, outside = brief(str(dim)), brief(str(end))
-            message = f"dim {axis} is {shown}, and {outside} lies outside; {at.row.name} counts from 0"
-            raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
+            shown, outside = truncate(str(dim)), truncate(str(end))
+            message = f"dim {axis} is {shown}, and {outside} lies outside; {rules.dialect.name} counts from 0"
+            raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
 
 
-def _kept_of_a_name(dim: Monomial, ends: Ends, axis: int, at: Setting) -> Generator[Wanted, None, Kept]:
+def _slice_named_axis(
+    dim: Monomial, ends: SliceParts, axis: int, rules: Setting
+) -> Generator[NameRequest, None, AxisSlice]:
     """Return the slice of an axis whose size has a name.
 
     It must be the same for every size. Raises `ShapeError`: needs-size, slice-out-of-bounds.
     """
     start, stop, step = ends[0], ends[1], 1 if ends[2] is None else ends[2]
-    if at.row.outside is Outside.REFUSED and min(start or 0, stop or 0) < 0:
-        message = f"{at.row.name} counts from 0, and this slice counts from the end of dim {axis}"
-        raise refusal(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
+    if rules.dialect.outside is SliceBounds.REFUSED and min(start or 0, stop or 0) < 0:
+        message = f"{rules.dialect.name} counts from 0, and this slice counts from the end of dim {axis}"
+        raise rule_error(SLICE_OUT_OF_BOUNDS, message, argument="slices", index=axis)
     if stop is None and start in (None, 0 if step > 0 else -1):
-        return min(step, 0) and -1, step, (yield from sized([dim, abs(step) - 1], abs(step))), ()
+        return min(step, 0) and -1, step, (yield from floor_dim([dim, abs(step) - 1], abs(step))), ()
     if start in (None, 0) and stop == 1 and step > 0:
         return 0, 1, 1, ()
     if start == -1 and stop is None and step > 0:
         return -1, 1, 1, ()
     first, excess = start or 0, (start or 0) - (stop or 0)
     if step < 0 or first < 0 or (stop is not None and stop >= 0):
-        message = f"how much this slice keeps of dim {axis}, {brief(str(dim))}, depends on its size"
-        raise refusal(NEEDS_SIZE, message, argument="slices", index=axis)
-    return first, step, (yield from sized([dim, step - 1 - excess], step)), at_least(dim, excess + 1)
+        message = f"how much this slice keeps of dim {axis}, {truncate(str(dim))}, depends on its size"
+        raise rule_error(NEEDS_SIZE, message, argument="slices", index=axis)
+    return first, step, (yield from floor_dim([dim, step - 1 - excess], step)), require_at_least(dim, excess + 1)
 
 
-def _other_slices(shape: Shape, arguments: Arguments) -> Changes:
+def _slice_candidates(shape: Shape, arguments: Arguments) -> FixCandidates:
     """Yield simpler slices.
 
     The slices of missing axes are dropped; then one slice at a time becomes whole, or loses its step, start or stop.
@@ -166,23 +170,27 @@ SLICE = Op(
     summary="Keep some positions of each axis, by start, stop and step.",
     params=(
         Param(
-            "slices", Holds.SLICES, "start:stop:step for each axis, such as :,::2,1:3", positional=True, required=True
+            "slices",
+            ParamKind.SLICES,
+            "start:stop:step for each axis, such as :,::2,1:3",
+            positional=True,
+            required=True,
         ),
     ),
-    steps=slice_,
+    resolve=slice_,
     operators={
         "onnx": Operator("Slice", {1: UP_TO_12, 10: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}),
-        **called(Slice="tensorrt openvino", indexing="numpy torch paddle"),
+        **operators_by_dialect(Slice="tensorrt openvino", indexing="numpy torch paddle"),
     },
     examples=("slice 2,3,4 :,::2,1:3", "slice N,C,H :,:,::2 --explain", "slice 2,3,4 -1: -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "slices",
         ("2,3,4", ":,::2,1:3", "[]", "-1:", ":,:-1", ":,:,1:9", ":,:,9:1", ":,:,-9:2", "::-1,::-2", "::0", ":,:,:,:"),
         ("2,0", ":,::2"),
         ("[]", "[]", ":"),
         ("N,C", "::2,:1", "-1:,::-1", "1:", ":3"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(KEPT_POSITIONS, SLICED, BAD_STEP, SLICE_OUT_OF_BOUNDS),
-    changes=dict.fromkeys((BAD_STEP, NEEDS_SIZE, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _other_slices),
+    fix_candidates=dict.fromkeys((BAD_STEP, NEEDS_SIZE, SLICE_OUT_OF_BOUNDS, AXIS_OUT_OF_RANGE), _slice_candidates),
 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from shapecalc.core.answers import Reasons
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Holds, Operator, Param, Setting
+from shapecalc.core.answers import OpEvents
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Param, ParamKind, Setting
 from shapecalc.core.dims import Shape
 from shapecalc.core.ops import depth_to_space as blocks
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.rules import INDIVISIBLE
 
 
-def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1) -> Reasons:
+def space_to_depth(
+    shape: Shape, rules: Setting, block: int, mode: str = blocks.DCR, leading: int | None = 1
+) -> OpEvents:
     """Move the positions of blocks of `block` by `block` into the channels.
 
     `leading` is the number of dims before the channels; None allows any. Source: ONNX SpaceToDepth ("values from the
@@ -21,7 +23,7 @@ def space_to_depth(shape: Shape, at: Setting, block: int, mode: str = blocks.DCR
     shape of an empty tensor; its meta device follows the document. Raises `ShapeError`: wrong-rank, bad-block,
     indivisible, overflow.
     """
-    return blocks.moved_blocks(shape, at, block, (blocks.SPACE, blocks.DEPTH[mode]), leading)
+    return blocks.move_blocks(shape, rules, block, (blocks.SPACE_AXES, blocks.DEPTH_AXES[mode]), leading)
 
 
 MODE_HELP = (
@@ -32,13 +34,15 @@ MODE_HELP = (
 SPACE_TO_DEPTH = Op(
     name="space_to_depth",
     summary="Move blocks of rows and columns into channels (pixel unshuffle).",
-    params=(blocks.BLOCK, Param("mode", Holds.WORD, MODE_HELP, words=(blocks.DCR, blocks.CRD))),
-    steps=space_to_depth,
+    params=(blocks.BLOCK_PARAM, Param("mode", ParamKind.CHOICE, MODE_HELP, choices=(blocks.DCR, blocks.CRD))),
+    resolve=space_to_depth,
     operators={
-        "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, since={"mode": 28}),
-        "onnxruntime": Operator("SpaceToDepth", {1: blocks.ORT_TYPES, 13: blocks.ORT_TYPES}, since={"mode": 28}),
+        "onnx": Operator("SpaceToDepth", {1: UP_TO_12, 13: SINCE_13, 28: SINCE_13}, params_since={"mode": 28}),
+        "onnxruntime": Operator("SpaceToDepth", {1: blocks.ORT_TYPES, 13: blocks.ORT_TYPES}, params_since={"mode": 28}),
         "torch": Operator(
-            "pixel_unshuffle", since=blocks.NO_MODE, steps=partial(space_to_depth, mode=blocks.CRD, leading=None)
+            "pixel_unshuffle",
+            params_since=blocks.WITHOUT_MODE,
+            resolve=partial(space_to_depth, mode=blocks.CRD, leading=None),
         ),
     },
     examples=(
@@ -46,7 +50,7 @@ SPACE_TO_DEPTH = Op(
         "space_to_depth N,C,H,W 2 --mode CRD --opset 28 --explain",
         "space_to_depth 2,4,6 2 -d torch",
     ),
-    vectors=vectors(
+    vectors=make_vectors(
         "block mode",
         ("1,2,4,6", "2", "2 DCR", "2 CRD", "1", "0", "-2"),
         ("2,1,6,3", "3"),
@@ -60,5 +64,5 @@ SPACE_TO_DEPTH = Op(
         ("N,C,H,W", "2"),
         ("N,C,4,2*W", "2"),
     ),
-    changes={INDIVISIBLE: blocks.nearest_blocks, blocks.BAD_BLOCK: blocks.nearest_blocks},
+    fix_candidates={INDIVISIBLE: blocks.block_candidates, blocks.BAD_BLOCK: blocks.block_candidates},
 )

@@ -2,60 +2,72 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step
-from shapecalc.core.conditions import differ, equal, required
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, NotOne, Operator, Param, Setting, recut
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step
+from shapecalc.core.conditions import conditions_or_raise, require_different, require_equal
+from shapecalc.core.dialects.base import (
+    NEWEST_VERSIONS,
+    SINCE_13,
+    UP_TO_12,
+    NonUnitAxis,
+    Operator,
+    Param,
+    ParamKind,
+    Setting,
+    regroup_elements,
+)
 from shapecalc.core.dims import Axes, Dim, Shape
-from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.problem import refusal
+from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.problem import rule_error
 from shapecalc.core.rules import AXIS_NOT_ONE, DROPPED_ONE, KEPT_DIM
 
 
-def squeeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
+def squeeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
     """Drop dims of 1: the named axes, or all of them without axes.
 
     Source: ONNX Squeeze ("if an axis is selected with shape entry not equal to one, an error is raised"). torch.squeeze
     and OpenVINO keep such an axis. Raises `ShapeError`: axis-not-one, axis-out-of-range, negative-axis, repeated-axis.
     """
-    yield Stage(Kind.SQUEEZE, "squeeze", "axes", shape, axes or ())
-    drops_all = axes is None or (not axes and at.row.no_axes_is_all)
-    named = {} if drops_all else axes_from_zero(axes or (), len(shape), at, at.row.squeeze_repeats)
+    yield Stage(StageKind.SQUEEZE, "squeeze", "axes", shape, axes or ())
+    drops_all = axes is None or (not axes and rules.dialect.no_axes_is_all)
+    named = {} if drops_all else normalize_axis_indices(axes or (), len(shape), rules, rules.dialect.squeeze_repeats)
     kept: list[Dim] = []
     for axis, dim in enumerate(shape):
         if not drops_all and axis not in named:
             kept.append(dim)
             continue
-        keeps_others = drops_all or at.row.not_one is NotOne.LEFT_ALONE
-        step = _left_or_dropped(axis, dim) if keeps_others else _dropped(axis, dim, named[axis])
+        keeps_others = drops_all or rules.dialect.not_one is NonUnitAxis.LEFT_ALONE
+        step = _optional_drop_step(axis, dim) if keeps_others else _drop_step(axis, dim, named[axis])
         if step.rule is KEPT_DIM:
             kept.append(dim)
         yield step
-    return (yield from recut(shape, tuple(kept)))
+    return (yield from regroup_elements(shape, tuple(kept)))
 
 
-def _left_or_dropped(axis: int, dim: Dim) -> Step:
+def _optional_drop_step(axis: int, dim: Dim) -> Step:
     """Return the step of a dim that is dropped if it is 1, and kept otherwise."""
     if dim == 1:
         return Step(DROPPED_ONE, None, (axis,), dim)
-    return Step(KEPT_DIM, None, (axis,), dim, differ(dim, 1))
+    return Step(KEPT_DIM, None, (axis,), dim, require_different(dim, 1))
 
 
-def _dropped(axis: int, dim: Dim, index: int) -> Step:
+def _drop_step(axis: int, dim: Dim, index: int) -> Step:
     """Return the step of a dim that must be 1, and is dropped."""
     message = f"dim {axis} is {dim}, and only a dim of 1 can be squeezed"
-    conditions = required(equal, dim, 1, refusal(AXIS_NOT_ONE, message, argument="axes", index=index))
+    conditions = conditions_or_raise(
+        require_equal, dim, 1, rule_error(AXIS_NOT_ONE, message, argument="axes", index=index)
+    )
     return Step(DROPPED_ONE, None, (axis,), dim, conditions)
 
 
 SQUEEZE = Op(
     name="squeeze",
     summary="Drop dims of 1.",
-    params=(Param("axes", Holds.AXES, "the axes to drop; left out, every dim of 1", placed=True),),
-    steps=squeeze,
-    operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    params=(Param("axes", ParamKind.AXES, "the axes to drop; left out, every dim of 1", positional_or_named=True),),
+    resolve=squeeze,
+    operators={"onnx": Operator("Squeeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("squeeze 1,3,1", "squeeze 1,3,1 --axes 0", "squeeze 1,N --axes 0,1 -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "axes",
         ("1,3,1", "", "0", "0,2", "-1", "[]", "1", "3", "-4", "0,-3"),
         ("1,1", ""),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage, Step, StepRule
-from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, checked_volume
+from shapecalc.core.answers import OpEvents, Stage, StageKind, Step, StepRule
+from shapecalc.core.dialects.base import SINCE_13, UP_TO_12, Operator, Setting, check_rank, check_volume
 from shapecalc.core.dims import Dim, Shape
-from shapecalc.core.moves import Combine, Place
-from shapecalc.core.ops.axes import axis_from_zero
-from shapecalc.core.ops.concat import AXIS, CONCAT, REQUIRED, same_step
-from shapecalc.core.ops.op import Op, called, vectors
-from shapecalc.core.ops.operands import MORE_OPERANDS, check_ranks, in_order, shapes_of
+from shapecalc.core.moves import Combine, OperandAxis
+from shapecalc.core.ops.axes import normalize_axis_index
+from shapecalc.core.ops.concat import AXIS_PARAM, AXIS_REQUIRED, CONCAT, equal_dim_step
+from shapecalc.core.ops.op import Op, make_vectors, operators_by_dialect
+from shapecalc.core.ops.operands import MORE_OPERANDS, check_ranks, operand_shapes, order_operands
 from shapecalc.core.ops.unsqueeze import UNSQUEEZE
 
 STACKED = StepRule(
@@ -23,51 +23,51 @@ STACKED = StepRule(
 )
 
 
-def stack(shape: Shape, at: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> Reasons:
+def stack(shape: Shape, rules: Setting, operands: tuple[Shape | str, ...] = (), axis: int | None = None) -> OpEvents:
     """Join operands of one shape along a new axis, by default the first.
 
     Source: numpy.stack ("Each array must have the same shape"), torch.stack; ONNX Unsqueeze and Concat. Raises
     `ShapeError`: ranks-differ, dims-differ, axis-out-of-range, negative-axis, missing-argument, rank-limit, overflow.
     """
-    yield Stage(Kind.JOIN, "stack", "operands", shape)
-    ordered = in_order(shape, operands)
-    check_ranks(ordered, f"{at.row.name} stack")
-    new_axis = axis_from_zero(axis or 0, len(shape) + 1, at, "axis")
-    output, operand_axes = list[Dim](), list[tuple[Place, ...]]()
+    yield Stage(StageKind.JOIN, "stack", "operands", shape)
+    ordered = order_operands(shape, operands)
+    check_ranks(ordered, f"{rules.dialect.name} stack")
+    new_axis = normalize_axis_index(axis or 0, len(shape) + 1, rules, "axis")
+    output, operand_axes = list[Dim](), list[tuple[OperandAxis, ...]]()
     for out in range(len(shape) + 1):
         if out == new_axis:
-            step, sources = Step(STACKED, out, (), len(ordered)), list[Place]()
+            step, sources = Step(STACKED, out, (), len(ordered)), list[OperandAxis]()
         else:
             source = out - (out > new_axis)
-            step = same_step(out, source, ordered, "all are of one shape")
+            step = equal_dim_step(out, source, ordered, "all are of one shape")
             sources = [(operand.number, source) for operand in ordered]
         yield step
         output.append(step.dim)
         operand_axes.append(tuple(sources))
-    check_rank(tuple(output), at.row, "operands")
-    checked_volume(tuple(output), "operands")
-    yield Combine(tuple(output), shapes_of(ordered), tuple(operand_axes), new_axis)
+    check_rank(tuple(output), rules.dialect, "operands")
+    check_volume(tuple(output), "operands")
+    yield Combine(tuple(output), operand_shapes(ordered), tuple(operand_axes), new_axis)
     return tuple(output)
 
 
 STACK = Op(
     name="stack",
     summary="Lay tensors of one shape along a new axis.",
-    params=(MORE_OPERANDS, AXIS),
-    steps=stack,
+    params=(MORE_OPERANDS, AXIS_PARAM),
+    resolve=stack,
     operators={
-        "onnx": Operator("Concat", {4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}, required=REQUIRED),
-        "openvino": Operator("Concat", required=REQUIRED),
-        **called(stack="numpy torch tensorflow jax paddle"),
+        "onnx": Operator("Concat", {4: UP_TO_12, 11: UP_TO_12, 13: SINCE_13}, required_since=AXIS_REQUIRED),
+        "openvino": Operator("Concat", required_since=AXIS_REQUIRED),
+        **operators_by_dialect(stack="numpy torch tensorflow jax paddle"),
     },
-    made_of=(UNSQUEEZE, CONCAT),
+    composed_of=(UNSQUEEZE, CONCAT),
     examples=("stack 2,3 2,3 --axis 0", "stack B,T B,T B,T --axis -1 --explain", "stack N,3 8,3 -d torch"),
-    vectors=vectors(
+    vectors=make_vectors(
         "operands axis",
         ("2,3", "2,3 0", "2,3 2", "2,3 -1", "2,3 3", "2,4 0", "2,3", "3 0"),
         ("[]", "[] 0"),
         ("N,3", "M,3 0"),
     ),
-    keeps_count=False,
+    keeps_element_count=False,
     rules=(STACKED,),
 )

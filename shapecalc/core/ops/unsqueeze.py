@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Kind, Reasons, Stage
-from shapecalc.core.dialects.base import NEWEST, SINCE_13, UP_TO_12, Holds, Operator, Param, Repeats, Setting, inserted
+from shapecalc.core.answers import OpEvents, Stage, StageKind
+from shapecalc.core.dialects.base import (
+    NEWEST_VERSIONS,
+    SINCE_13,
+    UP_TO_12,
+    Operator,
+    Param,
+    ParamKind,
+    RepeatedAxes,
+    Setting,
+    insert_unit_dims,
+)
 from shapecalc.core.dims import Axes, Shape
-from shapecalc.core.ops.axes import axes_from_zero
-from shapecalc.core.ops.op import Op, vectors
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.ops.axes import normalize_axis_indices
+from shapecalc.core.ops.op import Op, make_vectors
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE, MISSING_ARGUMENT
 
 ONE_AXIS = Rule(
@@ -19,38 +29,38 @@ ONE_AXIS = Rule(
 )
 
 
-def unsqueeze(shape: Shape, at: Setting, axes: Axes | None = None) -> Reasons:
+def unsqueeze(shape: Shape, rules: Setting, axes: Axes | None = None) -> OpEvents:
     """Insert dims of 1 at `axes` of the output.
 
     Source: ONNX Unsqueeze ("the rank of the output tensor is the rank of the input tensor plus the number of values in
     axes"). OpenVINO drops repeated axes: its document says nothing, the engine was run. Raises `ShapeError`:
     missing-argument, axis-out-of-range, negative-axis, repeated-axis, one-axis, rank-limit.
     """
-    yield Stage(Kind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
+    yield Stage(StageKind.UNSQUEEZE, "unsqueeze", "axes", shape, axes or ())
     if axes is None:
-        raise refusal(MISSING_ARGUMENT, f"{at.operator.name} requires axes", argument="axes")
-    if at.row.inserts_one and len(axes) != 1:
-        message = f"{at.operator.name} takes one axis, not {len(axes)}"
-        raise refusal(ONE_AXIS, message, argument="axes", index=1 if axes else None)
-    new_axes, input_axes = _places(shape, axes, at), iter(range(len(shape)))
+        raise rule_error(MISSING_ARGUMENT, f"{rules.operator.name} requires axes", argument="axes")
+    if rules.dialect.inserts_one and len(axes) != 1:
+        message = f"{rules.operator.name} takes one axis, not {len(axes)}"
+        raise rule_error(ONE_AXIS, message, argument="axes", index=1 if axes else None)
+    new_axes, input_axes = _new_axes(shape, axes, rules), iter(range(len(shape)))
     sources = [None if out in new_axes else next(input_axes) for out in range(len(shape) + len(new_axes))]
-    return (yield from inserted(shape, sources, at.row))
+    return (yield from insert_unit_dims(shape, sources, rules.dialect))
 
 
-def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
+def _new_axes(shape: Shape, axes: Axes, rules: Setting) -> dict[int, int]:
     """Return the output axes of the new dims, each with its index in `axes`.
 
     OpenVINO drops repeats, as measured: equal values count once for the rank, and different values for one axis are one
     axis. Then an axis may exceed the rank. One beyond the end becomes the end; more is refused.
     """
-    repeats = at.row.unsqueeze_repeats
-    count = len(axes) if repeats is Repeats.REFUSED else len({*axes})
-    new_axes = axes_from_zero(axes, len(shape) + count, at, repeats)
+    repeats = rules.dialect.unsqueeze_repeats
+    count = len(axes) if repeats is RepeatedAxes.REFUSED else len({*axes})
+    new_axes = normalize_axis_indices(axes, len(shape) + count, rules, repeats)
     result: dict[int, int] = {}
     for end, axis in enumerate(sorted(new_axes), len(shape)):
         if axis > end + 1:
             message = f"axis {axis} lies behind the {end} dims that there are without the repeats"
-            raise refusal(AXIS_OUT_OF_RANGE, message, argument="axes", index=new_axes[axis])
+            raise rule_error(AXIS_OUT_OF_RANGE, message, argument="axes", index=new_axes[axis])
         result[min(axis, end)] = new_axes[axis]
     return result
 
@@ -58,10 +68,10 @@ def _places(shape: Shape, axes: Axes, at: Setting) -> dict[int, int]:
 UNSQUEEZE = Op(
     name="unsqueeze",
     summary="Insert dims of 1.",
-    params=(Param("axes", Holds.AXES, "the places of the new dims in the output", placed=True),),
-    steps=unsqueeze,
-    operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST)},
+    params=(Param("axes", ParamKind.AXES, "the places of the new dims in the output", positional_or_named=True),),
+    resolve=unsqueeze,
+    operators={"onnx": Operator("Unsqueeze", {1: UP_TO_12, 11: UP_TO_12, 13: SINCE_13} | NEWEST_VERSIONS)},
     examples=("unsqueeze 2,3 --axes 0", "unsqueeze 2,3 --axes 0,-1", "unsqueeze N,C --axes 2,3 -d numpy"),
-    vectors=vectors("axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")),
+    vectors=make_vectors("axes", ("2,3", "0", "0,3", "0,-1", "3", "1,1", "-4", "[]", ""), ("[]", "0"), ("N,C", "2,3")),
     rules=(ONE_AXIS,),
 )

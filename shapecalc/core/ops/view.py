@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from shapecalc.core.answers import Kind, Reasons, Request, Stage, Step, StepRule, Trace
-from shapecalc.core.conditions import Known
-from shapecalc.core.dialects.base import Holds, Operator, Param, Setting
-from shapecalc.core.dims import Axes, Shape, all_known, numbers
-from shapecalc.core.layout import Atom, View, contiguous_strides, merge
-from shapecalc.core.moves import Dims, Move, Reshape, Roll, Take
-from shapecalc.core.ops.op import Op, vectors
+from shapecalc.core.answers import OpEvents, Request, Stage, StageKind, Step, StepRule, Trace
+from shapecalc.core.conditions import Assumptions
+from shapecalc.core.dialects.base import Operator, Param, ParamKind, Setting
+from shapecalc.core.dims import Axes, Shape, is_concrete, numeric_dims
+from shapecalc.core.layout import Atom, View, contiguous_strides, merge_atoms
+from shapecalc.core.moves import Move, Reshape, Roll, ShapeVector, Take
+from shapecalc.core.ops.op import Op, make_vectors
 from shapecalc.core.ops.reshape import reshape
-from shapecalc.core.problem import Rule, refusal
+from shapecalc.core.problem import Rule, rule_error
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.rules import NEEDS_SIZE
-from shapecalc.core.text import brief, rank_text, shape_text
+from shapecalc.core.text import rank_text, shape_text, truncate
 
 SOURCE = "Tensor.view, and at::detail::computeStride of PyTorch 2.13.0"
 
@@ -41,13 +41,13 @@ BAD_STRIDES = Rule(
 )
 
 
-COPY_FIRST = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
+COPY_FIRST_HINT = "write reshape in place of view, or contiguous() before it: they copy if no view exists"
 """The hint for a view that strides forbid."""
-COPYING = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
+COPYING_OPS = ("tile", "take", "flip", "roll", "depth_to_space", "space_to_depth")
 """The ops whose output PyTorch copies. All others are views if strides allow it."""
 
 
-def _view_strides(step: Step, strides: Shape | None) -> str:
+def _explain_view_strides(step: Step, strides: Shape | None) -> str:
     before = "of a contiguous tensor" if strides is None else f"of strides {shape_text(strides)}"
     return f"a view {before}: its strides are {shape_text(step.shape)}"
 
@@ -61,57 +61,59 @@ VIEW_STRIDES = StepRule(
     "shapecalc view 3,4 3,2,2 --strides 1,3",
     SOURCE,
     name="strides",
-    why=_view_strides,
+    why=_explain_view_strides,
 )
 
 
-class Clash(Record):
+class StrideConflict(Record):
     """Two input dims that a dim of the view would span, but that are not contiguous."""
 
     outer: int
     inner: int
-    needed: int
+    needed_stride: int
     """The stride of the outer dim that would make them contiguous."""
 
 
-def view(shape: Shape, at: Setting, target: Shape, strides: Shape | None = None) -> Reasons:
+def view(shape: Shape, rules: Setting, target: Shape, strides: Shape | None = None) -> OpEvents:
     """Resolve a requested shape as reshape does, if a view of the tensor can have it.
 
     `strides` are the input's in elements. Without them the input is contiguous, and every target of its volume has a
     view; in a chain the earlier stages determine them. Source: Tensor.view. Raises `ShapeError`: bad-strides,
     needs-size, stride-incompatible, and the errors of `reshape`.
     """
-    yield Stage(Kind.VIEW, "view", "target", shape, target)
+    yield Stage(StageKind.VIEW, "view", "target", shape, target)
     if strides is not None:
         _check_strides(shape, strides)
     output: Shape = ()
-    for event in reshape(shape, at, target):  # its steps belong to the stage of the view
+    for event in reshape(shape, rules, target):  # its steps belong to the stage of the view
         if isinstance(event, Step):
             yield event
         elif isinstance(event, Reshape):
             output = event.shape
-    output_strides = _strides(shape, strides, output)
+    output_strides = _target_strides(shape, strides, output)
     yield Step(VIEW_STRIDES, None, tuple(range(len(shape))), output_strides, (), FrozenDict(strides=strides))
     yield Reshape(output)
     return output
 
 
-def _strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
+def _target_strides(shape: Shape, strides: Shape | None, target: Shape) -> Shape:
     """Return the strides of the view.
 
     Raises `ShapeError`: stride-incompatible, needs-size.
     """
     if strides is None or 0 in shape:
         return strides if strides and shape == target else contiguous_strides(target)
-    if all_known((*shape, *strides, *target)):
-        result = view_strides(numbers(shape), numbers(strides), numbers(target))
-        if isinstance(result, Clash):
-            raise refusal(STRIDE_INCOMPATIBLE, _said(result, shape, strides), argument="strides", index=result.outer)
+    if is_concrete((*shape, *strides, *target)):
+        result = compute_view_strides(numeric_dims(shape), numeric_dims(strides), numeric_dims(target))
+        if isinstance(result, StrideConflict):
+            raise rule_error(
+                STRIDE_INCOMPATIBLE, _format_conflict(result, shape, strides), argument="strides", index=result.outer
+            )
         return result
-    symbolic = view_after(shape, strides, Reshape(target), Known((*shape, *target)))
+    symbolic = strides_after_move(shape, strides, Reshape(target), Assumptions((*shape, *target)))
     if symbolic is None:
         message = f"with strides {shape_text(strides)} a view is not certain for every size"
-        raise refusal(NEEDS_SIZE, message, argument="strides")
+        raise rule_error(NEEDS_SIZE, message, argument="strides")
     return symbolic
 
 
@@ -123,23 +125,23 @@ def _check_strides(shape: Shape, strides: Shape) -> None:
     if len(strides) != len(shape):
         count = "1 stride is given" if len(strides) == 1 else f"{len(strides)} strides are given"
         dims = rank_text(len(shape))
-        raise refusal(BAD_STRIDES, f"{count}, and the input has {dims}", argument="strides")
+        raise rule_error(BAD_STRIDES, f"{count}, and the input has {dims}", argument="strides")
     for index, stride in enumerate(strides):
         if isinstance(stride, int) and stride < 0:
-            raise refusal(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
+            raise rule_error(BAD_STRIDES, f"{stride} is a negative stride", argument="strides", index=index)
 
 
-def view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | Clash:
+def compute_view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | StrideConflict:
     """Return the strides of a view with shape `target`, or the dims that forbid it.
 
     Both shapes have the same element count, which is not 0. Source: at::detail::computeStride.
 
-    >>> view_strides((3, 4), (1, 3), (3, 2, 2)), view_strides((3, 4), (1, 3), (12,))
+    >>> compute_view_strides((3, 4), (1, 3), (3, 2, 2)), compute_view_strides((3, 4), (1, 3), (12,))
     ((1, 6, 3), Clash(outer=0, inner=1, needed=12))
     """
     result = list[int]()
     remaining = list(target)
-    for chunk in reversed(_chunks(shape, strides)):
+    for chunk in reversed(_contiguous_runs(shape, strides)):
         size, base = 1, strides[chunk[-1]]
         for axis in chunk:
             size *= shape[axis]
@@ -149,12 +151,12 @@ def view_strides(shape: Axes, strides: Axes, target: Axes) -> tuple[int, ...] | 
             covered *= remaining.pop()
         if covered != size:
             inner = next(axis for axis in chunk if shape[axis] != 1)
-            return Clash(chunk[0] - 1, inner, size * base)
+            return StrideConflict(chunk[0] - 1, inner, size * base)
     result += [1] * len(remaining)
     return tuple(reversed(result))
 
 
-def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:
+def _contiguous_runs(shape: Axes, strides: Axes) -> list[list[int]]:
     """Return the axes in runs that are contiguous in memory.
 
     A dim of 1 belongs to the run of the next dim, whatever its stride.
@@ -171,43 +173,43 @@ def _chunks(shape: Axes, strides: Axes) -> list[list[int]]:
     return chunks
 
 
-def _said(clash: Clash, shape: Shape, strides: Shape) -> str:
-    outer, inner = clash.outer, clash.inner
-    texts = [brief(str(number)) for number in (strides[outer], clash.needed, shape[inner], strides[inner])]
+def _format_conflict(conflict: StrideConflict, shape: Shape, strides: Shape) -> str:
+    outer, inner = conflict.outer, conflict.inner
+    texts = [truncate(str(number)) for number in (strides[outer], conflict.needed_stride, shape[inner], strides[inner])]
     return (
         f"a dim would span dims {outer} and {inner}, and dim {outer} has stride {texts[0]} where {texts[1]} is needed "
         f"(dim {inner} is {texts[2]} of stride {texts[3]})"
     )
 
 
-def view_after(shape: Shape, strides: Shape, move: Move, known: Known) -> Shape | None:
+def strides_after_move(shape: Shape, strides: Shape, move: Move, known: Assumptions) -> Shape | None:
     """Return the strides after a move; None if some sizes have no view.
 
     >>> from shapecalc.core.moves import Permute
-    >>> view_after((3, 4), (1, 3), Permute((1, 0)), Known())
+    >>> strides_after_move((3, 4), (1, 3), Permute((1, 0)), Assumptions())
     (3, 1)
     """
-    if isinstance(move, (Roll, Take, Dims)):
+    if isinstance(move, (Roll, Take, ShapeVector)):
         return None
     dropped_dim = 1 if isinstance(move, Reshape) else None  # only a reshape may change the stride of a dim of 1
     pairs = zip(shape, strides, strict=True)
     view = View(tuple([() if dim == dropped_dim else (Atom(dim, stride),) for dim, stride in pairs]))
-    merged = [merge(atoms) for atoms in view.after(move, shape, known).axes]
+    merged = [merge_atoms(atoms) for atoms in view.apply_move(move, shape, known).axes]
     if any(len(atoms) > 1 or atoms[0].base for atoms in merged if atoms):
         return None
     return tuple([atoms[0].stride if atoms else 1 for atoms in merged])
 
 
-def with_strides(request: Request, before: Sequence[Trace]) -> Request:
+def with_strides(request: Request, traces: Sequence[Trace]) -> Request:
     """Return a request for a view with the strides of its input after `traces`.
 
     A request with strides of its own is returned as it is.
     """
-    strides = request.arguments.get("strides") or strides_after(before)
+    strides = request.arguments.get("strides") or strides_after_traces(traces)
     return request if strides is None else replace(request, arguments={**request.arguments, "strides": strides})
 
 
-def strides_after(traces: Iterable[Trace]) -> Shape | None:
+def strides_after_traces(traces: Iterable[Trace]) -> Shape | None:
     """Return the strides of a tensor after the stages of traces; None if contiguous.
 
     The first input is contiguous, or has the strides that its request names. Source: PyTorch's notes on tensor views.
@@ -215,21 +217,23 @@ def strides_after(traces: Iterable[Trace]) -> Shape | None:
     strides: Shape | None = None
     for trace in traces:
         strides = trace.request.arguments.get("strides") or strides
-        if trace.request.dialect != "torch" or trace.op in COPYING or trace.output is None:
+        if trace.request.dialect != "torch" or trace.op in COPYING_OPS or trace.output is None:
             strides = None
             continue
-        known = Known(trace.request.dims)
+        known = Assumptions(trace.request.dims)
         for stage in trace.stages:
             if stage.move is None or 0 in stage.before:
                 return None
             if strides is not None or not isinstance(stage.move, Reshape):
-                strides = view_after(stage.before, strides or contiguous_strides(stage.before), stage.move, known)
-            if strides and _reads_in_order(stage.move.after(stage.before), strides):
+                strides = strides_after_move(
+                    stage.before, strides or contiguous_strides(stage.before), stage.move, known
+                )
+            if strides and _is_contiguous(stage.move.output_shape(stage.before), strides):
                 strides = None
     return strides
 
 
-def _reads_in_order(shape: Shape, strides: Shape) -> bool:
+def _is_contiguous(shape: Shape, strides: Shape) -> bool:
     """Return whether strides are contiguous, apart from those of dims of 1."""
     triples = zip(shape, strides, contiguous_strides(shape), strict=True)
     return all(dim == 1 or stride == expected for dim, stride, expected in triples)
@@ -239,17 +243,17 @@ VIEW = Op(
     name="view",
     summary="Read the same memory as another shape, without a copy.",
     params=(
-        Param("target", Holds.TARGET, "the shape asked for, with at most one -1", positional=True, required=True),
+        Param("target", ParamKind.TARGET, "the shape asked for, with at most one -1", positional=True, required=True),
         Param(
             "strides",
-            Holds.AXES,
+            ParamKind.AXES,
             "the input's strides in elements; by default those of a contiguous tensor, or those that the chain gave it",
         ),
     ),
-    steps=view,
+    resolve=view,
     operators={"torch": Operator("view")},
     examples=("view 2,3,4 6,-1", "view 3,4 3,2,2 --strides 1,3 --explain", "view N,C,H,W N,-1"),
-    vectors=vectors(
+    vectors=make_vectors(
         "target strides",
         ("2,3,4", "6,-1", "6,4 12,4,1", "5,-1", "2,5"),
         ("3,4", "12 1,3", "3,2,2 1,3", "12 5,1", "12 0,0", "12 4", "12 4,-1"),
@@ -261,5 +265,5 @@ VIEW = Op(
     ),
     default_dialect="torch",
     rules=(VIEW_STRIDES, STRIDE_INCOMPATIBLE, BAD_STRIDES),
-    changes=dict.fromkeys((STRIDE_INCOMPATIBLE, BAD_STRIDES), lambda *_: iter([("strides", None)])),
+    fix_candidates=dict.fromkeys((STRIDE_INCOMPATIBLE, BAD_STRIDES), lambda *_: iter([("strides", None)])),
 )

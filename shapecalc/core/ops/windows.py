@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from shapecalc.core.answers import Reasons, Step, StepRule
-from shapecalc.core.conditions import Conditions, at_least, required
-from shapecalc.core.dialects.base import Holds, Param, Setting, checked_volume
+from shapecalc.core.answers import OpEvents, Step, StepRule
+from shapecalc.core.conditions import Conditions, conditions_or_raise, require_at_least
+from shapecalc.core.dialects.base import Param, ParamKind, Setting, check_volume
 from shapecalc.core.dims import Dim, Shape, product
-from shapecalc.core.moves import Combine, Place
-from shapecalc.core.ops.operands import sized
-from shapecalc.core.problem import Rule, ShapeError, refusal
+from shapecalc.core.moves import Combine, OperandAxis
+from shapecalc.core.ops.operands import floor_dim
+from shapecalc.core.problem import Rule, ShapeError, rule_error
 from shapecalc.core.record import FrozenDict, Record
 from shapecalc.core.rules import KEPT_DIM
-from shapecalc.core.text import brief, number_text, rank_text
+from shapecalc.core.text import pluralize, rank_text, truncate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
-    from shapecalc.core.results import Wanted
+    from shapecalc.core.results import NameRequest
 
-    Kept = TypeVar("Kept")
+    T = TypeVar("T")
 
-    Places = Mapping[int, tuple[Place, ...]]
+    WeightAxes = Mapping[int, tuple[OperandAxis, ...]]
     """The operands and axes of output dims that a weight determines, by output axis."""
-    Settled = Generator[Wanted, None, Step]
+    StepResolver = Generator[NameRequest, None, Step]
     """Resolves the step of one axis; may yield a request for a name of its dim."""
 
 SOURCE = (
@@ -83,18 +83,18 @@ class Window(Record):
     dilation: int = 1
     begin: int = 0
     end: int = 0
-    word: str = ""
+    auto_padding: str = ""
     """The automatic padding, `same` or `same-lower`, or an empty string."""
     ceil: bool = False
     """Whether a last window that exceeds the end counts."""
 
     @property
-    def reads_one(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether each output position reads the input position of the same index."""
         return self.kernel == self.stride == 1 and self.begin == self.end == 0
 
     @property
-    def length(self) -> tuple[Dim, int]:
+    def extent_terms(self) -> tuple[Dim, int]:
         """The window's extent d*(k - 1) + 1, as two terms of a sum.
 
         The first is 0 if the kernel is known.
@@ -103,22 +103,22 @@ class Window(Record):
             return 0, self.dilation * (self.kernel - 1) + 1
         return product((self.dilation, self.kernel)), 1 - self.dilation
 
-    def terms(self, dim: Dim, sign: str) -> str:
+    def format_padded(self, dim: Dim, sign: str) -> str:
         """Return the text of a dim plus or minus the padding of both ends."""
-        return "".join([brief(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
+        return "".join([truncate(str(dim)), *[f" {sign} {padding}" for padding in (self.begin, self.end) if padding]])
 
 
-def _slides(step: Step, dim: Dim, window: Window) -> str:
-    kernel, stride = brief(str(window.kernel)), window.stride
-    if window.word:
-        return f"{brief(str(dim))} / {stride}, rounded up, = {step.value}: there is as much padding as that takes"
+def _explain_slide(step: Step, dim: Dim, window: Window) -> str:
+    kernel, stride = truncate(str(window.kernel)), window.stride
+    if window.auto_padding:
+        return f"{truncate(str(dim))} / {stride}, rounded up, = {step.value}: there is as much padding as that takes"
     length = kernel if window.dilation == 1 else f"({window.dilation}*({kernel} - 1) + 1)"
-    text = f"{window.terms(dim, '+')} - {length}"
+    text = f"{window.format_padded(dim, '+')} - {length}"
     divided = f"({text}) / {stride}, rounded up," if window.ceil else text if stride == 1 else f"({text})//{stride}"
     return f"{divided} + 1 = {step.value}"
 
 
-SLIDES = StepRule(
+WINDOW_SLIDE = StepRule(
     "slide",
     "a window moves along an axis, and each of its places gives an element",
     "A dim of H has (H + begin + end - d*(k - 1) - 1)//s + 1 places for a kernel of k with dilation d, stride s and "
@@ -126,72 +126,72 @@ SLIDES = StepRule(
     "that begins in the padding there, Paddle, OpenVINO and TensorRT count it. With same there are H/s, rounded up.",
     "shapecalc pool 1,64,112,112 3 --stride 2 --padding 1",
     SOURCE,
-    why=_slides,
+    why=_explain_slide,
 )
 
 
-def _spreads(step: Step, dim: Dim, window: Window, more: int) -> str:
-    apart = f"{brief(str(dim))}*{window.stride}"
-    if window.word:
+def _explain_spread(step: Step, dim: Dim, window: Window, more: int) -> str:
+    apart = f"{truncate(str(dim))}*{window.stride}"
+    if window.auto_padding:
         return f"{apart} = {step.value}: the padding takes the rest away"
-    length = window.terms(f"{window.dilation}*({window.kernel} - 1) + 1", "-")  # type: ignore[arg-type]  # a text
+    length = window.format_padded(f"{window.dilation}*({window.kernel} - 1) + 1", "-")  # type: ignore[arg-type]  # a text
     return f"{apart} - {window.stride} + {length}{f' + {more}' if more else ''} = {step.value}"
 
 
-SPREADS = StepRule(
+WINDOW_SPREAD = StepRule(
     "spread",
     "each element is spread over a window, and windows lie a stride apart",
     "It is the opposite of a convolution: (H - 1)*s - begin - end + d*(k - 1) + 1, and what is added at the end. With "
     "same it is H*s. Keras' layers give H*s + max(d*(k - 1) + 1 - s, 0) if nothing is said of what is added.",
     "shapecalc conv 1,64,16,16 64,32,2,2 --transposed --stride 2",
     "ONNX ConvTranspose, torch.nn.ConvTranspose2d, keras.layers.Conv2DTranspose, OpenVINO ConvolutionBackpropData",
-    why=_spreads,
+    why=_explain_spread,
 )
-NO_PLACES: Places = {}
-RULES = (SLIDES, SPREADS, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
+NO_WEIGHT_AXES: WeightAxes = {}
+WINDOW_RULES = (WINDOW_SLIDE, WINDOW_SPREAD, WINDOW_RANK, WINDOW_VALUES, WINDOW_TOO_LARGE, NOTHING_LEFT, BAD_PADDING)
 PADDING_HELP = "what is added at both ends: for all spatial dims, for each, or begins and then ends"
-PARAMS = (
-    Param("stride", Holds.SIZES, "how far a window moves, for all spatial dims or for each"),
-    Param("padding", Holds.SIZES, PADDING_HELP, words=("same", "same-lower", "valid")),
-    Param("dilation", Holds.SIZES, "how far apart the positions are that a window reads, by default 1"),
+WINDOW_PARAMS = (
+    Param("stride", ParamKind.SIZES, "how far a window moves, for all spatial dims or for each"),
+    Param("padding", ParamKind.SIZES, PADDING_HELP, choices=("same", "same-lower", "valid")),
+    Param("dilation", ParamKind.SIZES, "how far apart the positions are that a window reads, by default 1"),
 )
-LAYOUT_HELP, BY_ROW = "TensorFlow and Paddle: where the channels are", lambda dialect: dialect.windows.layouts
-LAYOUT = Param("layout", Holds.WORD, LAYOUT_HELP, words=("nchw", "nhwc"), taken_by=BY_ROW)
+LAYOUT_HELP, HAS_LAYOUTS = "TensorFlow and Paddle: where the channels are", lambda dialect: dialect.windows.has_layouts
+LAYOUT_PARAM = Param("layout", ParamKind.CHOICE, LAYOUT_HELP, choices=("nchw", "nhwc"), supported_by=HAS_LAYOUTS)
 
 
-def spatial_axes(shape: Shape, at: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
+def spatial_axes(shape: Shape, rules: Setting, count: int, layout: str | None = None) -> tuple[int, tuple[int, ...]]:
     """Return the axis of the channels, and the axes that windows slide along.
 
     `count` is the number of dims of a window. Raises `ShapeError` (window-rank) if the input has another rank.
     """
-    window_rules, rank = at.row.windows, len(shape)
-    batch, (least, most) = rank - count - 1, window_rules.spatial
-    if batch not in ((0, 1) if window_rules.unbatched else (1,)) or not least <= count <= most:
+    window_rules, rank = rules.dialect.windows, len(shape)
+    batch, (least, most) = rank - count - 1, window_rules.spatial_ranks
+    if batch not in ((0, 1) if window_rules.allows_unbatched else (1,)) or not least <= count <= most:
         takes = f"{least} to {most} spatial dims behind a batch and channels"
         if least <= count <= most:
-            takes = f"{rank_text(count + 2)} if {number_text(count, 'is', 'are')} spatial"
-        message = f"{at.row.name} {at.operator.name} takes {takes}, and the input has {rank_text(rank)}"
-        raise refusal(WINDOW_RANK, message, argument="input")
-    last = (layout or window_rules.layout) == "nhwc"
+            takes = f"{rank_text(count + 2)} if {pluralize(count, 'is', 'are')} spatial"
+        message = f"{rules.dialect.name} {rules.operator.name} takes {takes}, and the input has {rank_text(rank)}"
+        raise rule_error(WINDOW_RANK, message, argument="input")
+    last = (layout or window_rules.default_layout) == "nhwc"
     return (rank - 1, (*range(batch, rank - 1),)) if last else (batch, (*range(batch + 1, rank),))
 
 
-def as_many(values: Sequence[Kept], counts: Iterable[int], name: str) -> tuple[Kept, ...]:
+def values_per_axis(values: Sequence[T], counts: Iterable[int], name: str) -> tuple[T, ...]:
     """Return a value for each axis; a single value is repeated.
 
     The last of `counts` is the number of values of the result. Raises `ShapeError` (window-values) for other numbers.
 
-    >>> as_many((3,), [2, 4], "padding"), as_many((1, 2), [2, 4], "padding"), as_many((1, 2, 3, 4), [2, 4], "padding")
+    >>> values_per_axis((3,), [2, 4], "padding"), values_per_axis((1, 2), [2, 4], "padding"), values_per_axis((1, 2, 3, 4), [2, 4], "padding")
     ((3, 3, 3, 3), (1, 2, 1, 2), (1, 2, 3, 4))
     """
     *_, most = allowed = (1, *counts)
     if len(values) not in allowed:
         listed = " or ".join(map(str, dict.fromkeys(allowed)))
-        raise refusal(WINDOW_VALUES, f"{name} has {listed} numbers here, not {len(values)}", argument=name)
+        raise rule_error(WINDOW_VALUES, f"{name} has {listed} numbers here, not {len(values)}", argument=name)
     return (*values,) * (most // (len(values) or 1))
 
 
-def for_each(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
+def numbers_per_axis(values: Shape | None, counts: Iterable[int], name: str, least: int = 1) -> tuple[int, ...]:
     """Return an integer of at least `least` for each axis; None stands for `least`.
 
     The last of `counts` is the number of integers of the result. Raises `ShapeError`: window-values.
@@ -199,63 +199,72 @@ def for_each(values: Shape | None, counts: Iterable[int], name: str, least: int 
     numbers: tuple[int, ...] = (least,) if values is None else values  # type: ignore[assignment]  # read as numbers
     for index, number in enumerate(numbers):
         if isinstance(number, int) and number < least:
-            raise refusal(
+            raise rule_error(
                 WINDOW_VALUES, f"{name} is at least {least}, and this is {number}", argument=name, index=index
             )
-    return as_many(numbers, counts, name)
+    return values_per_axis(numbers, counts, name)
 
 
-def windows_of(axes: tuple[int, ...], at: Setting, what: str, kernel: Shape, moved: Mapping[str, Any]) -> list[Window]:
+def build_windows(
+    axes: tuple[int, ...], rules: Setting, operator_kind: str, kernel: Shape, options: Mapping[str, Any]
+) -> list[Window]:
     """Return the windows along axes.
 
     `operator_kind` is conv, transposed, max or average. `options` may have the stride, the padding, the dilation and
     ceil. Raises `ShapeError`: window-values, bad-padding.
     """
-    count, window_rules, padding = len(axes), at.row.windows, moved.get("padding")
-    strides, dilations = (for_each(moved.get(name), [count], name) for name in ("stride", "dilation"))
-    if not window_rules.dilates_steps and max(strides) > 1 < max(dilations):
-        message = f"{at.row.name} {at.operator.name} takes no stride above 1 beside a dilation above 1"
-        raise refusal(WINDOW_VALUES, message, argument="dilation")
-    operators_by_word = dict([entry.partition(":")[::2] for entry in window_rules.padding.split()])
-    words = [word for word, operators in operators_by_word.items() if not operators or what in operators.split(",")]
+    count, window_rules, padding = len(axes), rules.dialect.windows, options.get("padding")
+    strides, dilations = (numbers_per_axis(options.get(name), [count], name) for name in ("stride", "dilation"))
+    if not window_rules.allows_dilated_strides and max(strides) > 1 < max(dilations):
+        message = f"{rules.dialect.name} {rules.operator.name} takes no stride above 1 beside a dilation above 1"
+        raise rule_error(WINDOW_VALUES, message, argument="dilation")
+    operators_by_word = dict([entry.partition(":")[::2] for entry in window_rules.paddings.split()])
+    words = [
+        word for word, operators in operators_by_word.items() if not operators or operator_kind in operators.split(",")
+    ]
     word = padding if isinstance(padding, str) else "numbers"
-    ceil = moved.get("ceil", False) and word != "valid"
+    ceil = options.get("ceil", False) and word != "valid"
     if word not in words and padding is not None:
-        message = f"{at.row.name} {at.operator.name} takes {' or '.join(words)} as padding, not {word}"
-        raise refusal(BAD_PADDING, message, argument="padding")
-    paddings = for_each(None if isinstance(padding, str) else padding, [count, 2 * count], "padding", 0)
+        message = f"{rules.dialect.name} {rules.operator.name} takes {' or '.join(words)} as padding, not {word}"
+        raise rule_error(BAD_PADDING, message, argument="padding")
+    paddings = numbers_per_axis(None if isinstance(padding, str) else padding, [count, 2 * count], "padding", 0)
     result = list[Window]()
     for index, axis in enumerate(axes):
         pads = paddings[index], paddings[index + count], word if word[:4] == "same" else ""
         window = Window(axis, kernel[index], strides[index], dilations[index], *pads, ceil)
-        fault = _wrong_padding(window, at, what)
+        fault = _padding_fault(window, rules, operator_kind)
         if fault:
-            raise refusal(BAD_PADDING, f"{at.row.name} {fault}", argument="padding")
+            raise rule_error(BAD_PADDING, f"{rules.dialect.name} {fault}", argument="padding")
         result.append(window)
     return result
 
 
-def _wrong_padding(window: Window, at: Setting, what: str) -> str:
+def _padding_fault(window: Window, rules: Setting, operator_kind: str) -> str:
     """Return what is wrong with a padding in this framework; empty if it is accepted."""
-    window_rules, kernel = at.row.windows, window.kernel
-    if window_rules.symmetric and window.begin != window.end:
+    window_rules, kernel = rules.dialect.windows, window.kernel
+    if window_rules.has_symmetric_padding and window.begin != window.end:
         return f"pads both ends alike, not {window.begin} and {window.end}; pad the input before"
-    if window_rules.symmetric and window.word and window.stride > 1:
+    if window_rules.has_symmetric_padding and window.auto_padding and window.stride > 1:
         return f"takes same with a stride of 1 alone, and it is {window.stride}"
-    if window_rules.symmetric and what in ("max", "average") and isinstance(kernel, int) and 2 * window.begin > kernel:
+    if (
+        window_rules.has_symmetric_padding
+        and operator_kind in ("max", "average")
+        and isinstance(kernel, int)
+        and 2 * window.begin > kernel
+    ):
         return f"pads at most half of the kernel, which is {kernel}, and this is {window.begin}"
     return ""
 
 
-def fitting(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
+def at_least_conditions(dim: Dim, least: Dim, error: ShapeError) -> Conditions:
     """Return the conditions under which a dim is at least `least`, and at least 1.
 
     Raises `error` if it never is.
     """
-    return required(at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
+    return conditions_or_raise(require_at_least, dim, max(least, 1) if isinstance(least, int) else least, error)
 
 
-def slid(dim: Dim, window: Window, at: Setting) -> Settled:
+def slide_step(dim: Dim, window: Window, rules: Setting) -> StepResolver:
     """Return the step of a dim along which windows slide.
 
     Source: ONNX MaxPool ("floor((input_spatial_shape[i] + pad_shape[i] - dilation[i] * (kernel_shape[i] - 1) - 1) /
@@ -263,51 +272,55 @@ def slid(dim: Dim, window: Window, at: Setting) -> Settled:
     `ShapeError` (window-too-large) if no window fits.
     """
     conditions: Conditions = ()
-    stride, (spanned, length) = window.stride, window.length
+    stride, (spanned, length) = window.stride, window.extent_terms
     rest = window.begin + window.end - length + (stride - 1) * window.ceil
-    if window.ceil and not at.row.windows.counts_outside:
+    if window.ceil and not rules.dialect.windows.counts_padding_windows:
         rest = window.begin + min(window.end - length + stride, 0) - 1
-    if window.word:
-        size = yield from sized((dim, -1), stride, 1)
+    if window.auto_padding:
+        size = yield from floor_dim((dim, -1), stride, 1)
     else:
-        message = f"a window of {brief(str(spanned or length))} fits nowhere in {brief(str(dim))} and its padding"
-        error = refusal(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
-        conditions = fitting(dim, spanned or -rest, error)
-        size = yield from sized((dim, rest, product((-1, spanned))), stride, 1)
-    return Step(SLIDES, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
+        message = f"a window of {truncate(str(spanned or length))} fits nowhere in {truncate(str(dim))} and its padding"
+        error = rule_error(WINDOW_TOO_LARGE, message, argument="input", index=window.axis)
+        conditions = at_least_conditions(dim, spanned or -rest, error)
+        size = yield from floor_dim((dim, rest, product((-1, spanned))), stride, 1)
+    return Step(WINDOW_SLIDE, window.axis, (window.axis,), size, conditions, FrozenDict(dim=dim, window=window))
 
 
-def spread(dim: Dim, window: Window, more: int | None, at: Setting) -> Settled:
+def spread_step(dim: Dim, window: Window, extra: int | None, rules: Setting) -> StepResolver:
     """Return the step of a spatial dim of a transposed convolution.
 
     `extra` positions are added at its end. Source: ONNX ConvTranspose ("stride[i] * (input_size[i] - 1) +
     output_padding[i] + ((kernel_shape[i] - 1) * dilations[i] + 1) - pads[start_i] - pads[end_i]"),
     keras.layers.Conv2DTranspose. Raises `ShapeError`: bad-padding, nothing-left.
     """
-    stride, keras = window.stride, not at.row.windows.dilates_steps
-    if more and more >= max(stride, 1 if keras else window.dilation):
-        message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {more}"
-        raise refusal(BAD_PADDING, message, argument="output_padding")
-    spanned, length = window.length
-    rest = length - stride - window.begin - window.end + (more or 0)
-    if keras and more is not None and window.word:
-        spanned, rest = 0, more - stride + (1 if spanned else length % 2)
-    elif window.word or (keras and more is None and not spanned and length < stride):
-        spanned, rest = 0, more or 0
+    stride, keras = window.stride, not rules.dialect.windows.allows_dilated_strides
+    if extra and extra >= max(stride, 1 if keras else window.dilation):
+        message = f"what is added is less than the stride{'' if keras else ' or the dilation'}, and this is {extra}"
+        raise rule_error(BAD_PADDING, message, argument="output_padding")
+    spanned, length = window.extent_terms
+    rest = length - stride - window.begin - window.end + (extra or 0)
+    if keras and extra is not None and window.auto_padding:
+        spanned, rest = 0, extra - stride + (1 if spanned else length % 2)
+    elif window.auto_padding or (keras and extra is None and not spanned and length < stride):
+        spanned, rest = 0, extra or 0
     apart = product((stride, dim))
-    message = f"nothing is left of {brief(str(dim))}: the padding is more than the windows"
-    error = refusal(NOTHING_LEFT, message, argument="input", index=window.axis)
-    conditions = fitting(apart, 1 - rest - (window.dilation if spanned else 0), error)
-    if keras and more is None and spanned:  # for shorter kernels the formula's maximum is its other term
-        conditions += fitting(window.kernel, -(-(stride - length) // window.dilation), error)
-    size = yield from sized((apart, spanned, rest))
-    facts = FrozenDict(dim=dim, window=window, more=more or 0)
-    return Step(SPREADS, window.axis, (window.axis,), size, conditions, facts)
+    message = f"nothing is left of {truncate(str(dim))}: the padding is more than the windows"
+    error = rule_error(NOTHING_LEFT, message, argument="input", index=window.axis)
+    conditions = at_least_conditions(apart, 1 - rest - (window.dilation if spanned else 0), error)
+    if keras and extra is None and spanned:  # for shorter kernels the formula's maximum is its other term
+        conditions += at_least_conditions(window.kernel, -(-(stride - length) // window.dilation), error)
+    size = yield from floor_dim((apart, spanned, rest))
+    facts = FrozenDict(dim=dim, window=window, more=extra or 0)
+    return Step(WINDOW_SPREAD, window.axis, (window.axis,), size, conditions, facts)
 
 
-def along_axes(
-    shape: Shape, settled: Mapping[int, Settled], reading: Iterable[int], *weight: Shape, places: Places = NO_PLACES
-) -> Reasons:
+def apply_steps(
+    shape: Shape,
+    resolvers: Mapping[int, StepResolver],
+    mixing_axes: Iterable[int],
+    *weight: Shape,
+    weight_axes: WeightAxes = NO_WEIGHT_AXES,
+) -> OpEvents:
     """Yield the steps and the move that resolve some axes and keep the others.
 
     They end a stage. `mixing_axes` are those whose positions read several input positions, and `weight_axes` the
@@ -315,10 +328,10 @@ def along_axes(
     """
     output = list[Dim]()
     for axis, dim in enumerate(shape):
-        step = (yield from settled[axis]) if axis in settled else Step(KEPT_DIM, axis, (axis,), dim)
+        step = (yield from resolvers[axis]) if axis in resolvers else Step(KEPT_DIM, axis, (axis,), dim)
         output.append(step.dim)
         yield step
-    checked_volume(tuple(output), "input")
-    operand_axes = tuple([places.get(axis, ((0, axis),)) for axis in range(len(shape))])
-    yield Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(reading))
+    check_volume(tuple(output), "input")
+    operand_axes = tuple([weight_axes.get(axis, ((0, axis),)) for axis in range(len(shape))])
+    yield Combine(tuple(output), (shape, *weight), operand_axes, None, tuple(mixing_axes))
     return tuple(output)

@@ -16,9 +16,9 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from shapecalc.core.conditions import Known
+from shapecalc.core.conditions import Assumptions
 from shapecalc.core.layout import Atom, View, contiguous_strides
-from shapecalc.core.moves import Dims, Move, Take, unravel
+from shapecalc.core.moves import Move, ShapeVector, Take, unravel
 
 Sizes = tuple[int, ...]
 
@@ -28,7 +28,7 @@ class MoveError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class AxisAtom:
+class AxisPart:
     """A part of an axis: `size` positions that are `stride` apart.
 
     The stride is negative if the part is read backwards.
@@ -36,18 +36,18 @@ class AxisAtom:
 
     axis: int
     size: int
-    step: int
+    stride: int
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PartGroup:
     """Parts of the source and of the output that enumerate the same positions.
 
     All parts are in order, the outermost first.
     """
 
-    sources: tuple[AxisAtom, ...]
-    outputs: tuple[AxisAtom, ...]
+    sources: tuple[AxisPart, ...]
+    outputs: tuple[AxisPart, ...]
 
     @property
     def size(self) -> int:
@@ -55,7 +55,7 @@ class Run:
         return prod(part.size for part in self.outputs)
 
     @property
-    def mixes(self) -> bool:
+    def is_mixed(self) -> bool:
         """Whether the output divides the positions differently than the source."""
         return len(self.sources) > 1
 
@@ -67,76 +67,80 @@ class AxisMap:
     An output part of no group repeats all elements.
     """
 
-    source: Sizes
-    output: Sizes
-    runs: tuple[Run, ...]
+    source_shape: Sizes
+    output_shape: Sizes
+    groups: tuple[PartGroup, ...]
     starts: Sizes
     """The index on each source axis at which all of its parts start."""
     rolls: Sizes
     """The shift by which each source axis is rolled first."""
-    repeated: tuple[AxisAtom, ...] = ()
+    repeated_parts: tuple[AxisPart, ...] = ()
 
     @property
-    def mixes(self) -> bool:
+    def is_mixed(self) -> bool:
         """Whether one of the groups is mixed."""
-        return any(run.mixes for run in self.runs)
+        return any(run.is_mixed for run in self.groups)
 
     @cached_property
-    def by_source_axis(self) -> tuple[tuple[AxisAtom, ...], ...]:
+    def source_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
         """The parts of each source axis, the outermost first."""
-        return _by_axis([atom for run in self.runs for atom in run.sources], len(self.source))
+        return _sort_by_axis([atom for run in self.groups for atom in run.sources], len(self.source_shape))
 
     @cached_property
-    def by_output_axis(self) -> tuple[tuple[AxisAtom, ...], ...]:
+    def output_parts(self) -> tuple[tuple[AxisPart, ...], ...]:
         """The parts of each output axis, the outermost first."""
-        return _by_axis([atom for run in self.runs for atom in run.outputs] + [*self.repeated], len(self.output))
+        return _sort_by_axis(
+            [atom for run in self.groups for atom in run.outputs] + [*self.repeated_parts], len(self.output_shape)
+        )
 
 
-def _by_axis(atoms: Iterable[AxisAtom], rank: int) -> tuple[tuple[AxisAtom, ...], ...]:
-    ordered = sorted(atoms, key=lambda part: -abs(part.step))
+def _sort_by_axis(parts: Iterable[AxisPart], rank: int) -> tuple[tuple[AxisPart, ...], ...]:
+    ordered = sorted(parts, key=lambda part: -abs(part.stride))
     return tuple([tuple([part for part in ordered if part.axis == axis]) for axis in range(rank)])
 
 
-def axis_map(source: Sizes, moves: Sequence[Move]) -> AxisMap:
+def build_axis_map(source_shape: Sizes, moves: Sequence[Move]) -> AxisMap:
     """Return the map of an array under moves; no dim may be 0.
 
     Raises `MoveError` for moves that cannot be executed in one pass over the data.
 
     >>> from shapecalc.core.moves import Permute, Reshape
-    >>> [run.size for run in axis_map((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).runs]
+    >>> [run.size for run in build_axis_map((2, 3, 4), [Permute((1, 0, 2)), Reshape((3, 8))]).runs]
     [3, 2, 4]
     """
-    padded_shape = tuple([2 * size + 1 for size in source])  # with gaps between axes, atoms of two axes never merge
+    padded_shape = tuple(
+        [2 * size + 1 for size in source_shape]
+    )  # with gaps between axes, atoms of two axes never merge
     strides = contiguous_strides(padded_shape)
-    axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source, strides, strict=True)]
-    view, shape = View(tuple(axes)), source
+    axes = [(Atom(size, stride),) if size != 1 else () for size, stride in zip(source_shape, strides, strict=True)]
+    view, shape = View(tuple(axes)), source_shape
     for move in moves:
-        if isinstance(move, Dims):
+        if isinstance(move, ShapeVector):
             raise MoveError("shape returns dims, so no element moves")
-        if isinstance(move, Take) and move.regular is None:
+        if isinstance(move, Take) and move.start_and_step is None:
             raise MoveError("take reads positions in no regular steps")
-        view, shape = view.after(move, shape, Known()), move.after(shape)  # type: ignore[assignment]  # all are numbers
-    return _Reader(source, padded_shape, view.normal(Known())).axis_map(shape)
+        view, shape = view.apply_move(move, shape, Assumptions()), move.output_shape(shape)  # type: ignore[assignment]  # all are numbers
+    return _MapBuilder(source_shape, padded_shape, view.normalize(Assumptions())).build(shape)
 
 
-def fewest_maps(source: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
+def split_into_axis_maps(source_shape: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
     """Return the maps that execute moves in the fewest passes over the data.
 
     Of several solutions, the one with the smallest intermediate arrays is returned. Raises `MoveError` for a move that
     no pass can execute.
 
     >>> from shapecalc.core.moves import Permute, Reshape
-    >>> len(fewest_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
+    >>> len(split_into_axis_maps((2, 3), [Reshape((3, 2)), Permute((1, 0)), Reshape((3, 2)), Permute((1, 0))]))
     2
     """
-    shapes: list[Sizes] = [*accumulate(moves, lambda shape, move: move.after(shape), initial=source)]  # type: ignore[arg-type, return-value]
+    shapes: list[Sizes] = [*accumulate(moves, lambda shape, move: move.output_shape(shape), initial=source_shape)]  # type: ignore[arg-type, return-value]
     best: list[tuple[int, int, tuple[AxisMap, ...]]] = [(0, 0, ())]
     for end in range(1, len(shapes)):
         solutions = []
         for start in range(end):
             count, between, maps = best[start]
             try:
-                last_map = axis_map(shapes[start], moves[start:end])
+                last_map = build_axis_map(shapes[start], moves[start:end])
             except MoveError as error:
                 last_error = error
             else:
@@ -144,63 +148,63 @@ def fewest_maps(source: Sizes, moves: Sequence[Move]) -> tuple[AxisMap, ...]:
         if not solutions:
             raise last_error
         best.append(min(solutions, key=lambda solution: solution[:2]))
-    return best[-1][2] or (axis_map(source, ()),)
+    return best[-1][2] or (build_axis_map(source_shape, ()),)
 
 
-class _Reader:
+class _MapBuilder:
     """A builder of axis maps, which reads the atoms of a view as parts of source axes."""
 
-    def __init__(self, source: Sizes, room: Sizes, view: View) -> None:
+    def __init__(self, source_shape: Sizes, padded_shape: Sizes, view: View) -> None:
         if view.fixed:
             raise MoveError("what is mixed is not picked from")
-        self.source, self.room = source, room
+        self.source_shape, self.padded_shape = source_shape, padded_shape
         self.axes: Any = view.axes  # all sizes and strides in it are numbers
-        self.strides: Sizes = contiguous_strides(room)  # type: ignore[assignment]  # all of them are numbers
-        self.first: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
-        self.rolls = [0] * len(source)
+        self.strides: Sizes = contiguous_strides(padded_shape)  # type: ignore[assignment]  # all of them are numbers
+        self.offsets: dict[int | None, int] = {None: sum(view.offset)}  # type: ignore[arg-type]
+        self.rolls = [0] * len(source_shape)
         self.levels: dict[Any, tuple[int | None, int]] = {((), ()): (None, 1)}
 
-    def axis_map(self, output: Sizes) -> AxisMap:
+    def build(self, output_shape: Sizes) -> AxisMap:
         """Return the map of the view, which has the shape `output`."""
-        runs: dict[Any, list[tuple[int, AxisAtom]]] = {}
+        runs: dict[Any, list[tuple[int, AxisPart]]] = {}
         repeated = []
         for axis, atoms in enumerate(self.axes):
-            stride = output[axis]
+            stride = output_shape[axis]
             for atom in atoms:
                 stride //= atom.size
-                part = AxisAtom(axis, atom.size, stride)
+                part = AxisPart(axis, atom.size, stride)
                 if atom.stride == 0:
                     repeated.append(part)
                 else:
-                    key = atom.level if len(atom.base) > 1 else self._of_source(atom)
+                    key = atom.level if len(atom.base) > 1 else self._source_part(atom)
                     runs.setdefault(key, []).append((atom.stride, part))
-        groups = tuple([self._run(key, outputs) for key, outputs in runs.items()])
-        return AxisMap(self.source, output, groups, self._starts(), tuple(self.rolls), tuple(repeated))
+        groups = tuple([self._build_group(key, outputs) for key, outputs in runs.items()])
+        return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
 
-    def _run(self, key: Any, outputs: list[tuple[int, AxisAtom]]) -> Run:
-        if isinstance(key, AxisAtom):
-            return Run((key,), (outputs[0][1],))
+    def _build_group(self, key: Any, outputs: list[tuple[int, AxisPart]]) -> PartGroup:
+        if isinstance(key, AxisPart):
+            return PartGroup((key,), (outputs[0][1],))
         base, start = key
         outputs.sort(key=lambda pair: -pair[0])
         strides = [*accumulate([part.size for _, part in outputs[::-1]], mul, initial=1)][::-1]
         if start or strides != [prod([atom.size for atom in base]), *[stride for stride, _ in outputs]]:
             raise MoveError("what is mixed is not picked from")
-        return Run(tuple(map(self._of_source, base)), tuple([part for _, part in outputs]))
+        return PartGroup(tuple(map(self._source_part, base)), tuple([part for _, part in outputs]))
 
-    def _of_source(self, atom: Any) -> AxisAtom:
+    def _source_part(self, atom: Any) -> AxisPart:
         """Return the part of a source axis that an atom steps through."""
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
-        axis, scale = self._level(atom.level)
+        axis, scale = self._resolve_level(atom.level)
         if atom.stride < 0:
-            self.first[axis] -= scale * atom.stride * (atom.size - 1)
+            self.offsets[axis] -= scale * atom.stride * (atom.size - 1)
         stride = scale * atom.stride
         if axis is None:
             axis = next(axis for axis, step in enumerate(self.strides) if step <= abs(stride))
             stride //= self.strides[axis]
-        return AxisAtom(axis, atom.size, stride)
+        return AxisPart(axis, atom.size, stride)
 
-    def _level(self, level: Any) -> tuple[int | None, int]:
+    def _resolve_level(self, level: Any) -> tuple[int | None, int]:
         """Return the rolled axis of a level, and the positions of the axis per index.
 
         The axis is None if the level is not rolled: it then steps through the flat source.
@@ -211,19 +215,19 @@ class _Reader:
                 raise MoveError("what is mixed is not picked from")
             start_index, size, stride = sum(start), base.size, base.stride
             axis = self.strides.index(stride) if stride in self.strides else None
-            is_whole = axis is not None and not base.base and self.source[axis] == size
-            if axis is not None and start and is_whole and axis not in self.first:
-                self.rolls[axis], self.first[axis] = -start_index % size, 0
+            is_whole = axis is not None and not base.base and self.source_shape[axis] == size
+            if axis is not None and start and is_whole and axis not in self.offsets:
+                self.rolls[axis], self.offsets[axis] = -start_index % size, 0
                 self.levels[level] = axis, 1
-            elif start_index + self._extent(level) < size:
-                outer, scale = self._level(base.level)
-                self.first[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
+            elif start_index + self._level_extent(level) < size:
+                outer, scale = self._resolve_level(base.level)
+                self.offsets[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
                 self.levels[level] = outer, scale * stride
             else:
                 raise MoveError("what is rolled is not an axis of the source")
         return self.levels[level]
 
-    def _extent(self, level: Any) -> int:
+    def _level_extent(self, level: Any) -> int:
         """Return the number of indices of a level that its atoms span, less one."""
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
@@ -234,9 +238,9 @@ class _Reader:
                 pending += atom.base
         return extent
 
-    def _starts(self) -> Sizes:
+    def _axis_starts(self) -> Sizes:
         """Return the index at which each axis starts, after all atoms were read."""
-        starts = [*unravel(self.first.pop(None), self.room)]
-        for axis, first in self.first.items():
+        starts = [*unravel(self.offsets.pop(None), self.padded_shape)]
+        for axis, first in self.offsets.items():
             starts[axis] += first  # type: ignore[index]  # only the source itself is no axis
         return tuple(starts)

@@ -15,57 +15,57 @@ from typing import Any
 import numpy as np
 
 from shapecalc.core.record import Record
-from shapecalc.engine.copying import TINY, copy_into, fill_for
-from shapecalc.engine.stores.axis_map import AxisAtom, AxisMap, Sizes
+from shapecalc.engine.copying import SMALL_COPY_BYTES, choose_fill, copy_into
+from shapecalc.engine.stores.axis_map import AxisMap, AxisPart, Sizes
 
-Range = tuple[int, int]
+AxisRange = tuple[int, int]
 """The first position, and the one after the last."""
-Region = tuple[Range, ...]
-Stretch = tuple[Range, Region]
+Region = tuple[AxisRange, ...]
+SplitRange = tuple[AxisRange, Region]
 """A range of an axis, and the equal region of its parts."""
 
-ONCE = 1 << 22
+MAX_COPY_BYTES = 1 << 22
 """The most bytes that are copied at once, unless one row has more.
 
 That is too few for threads, because a worker has one core.
 """
 
 
-class Target(Record):
+class FillTarget(Record):
     """A part of an output region in which each group has one range, filled at once."""
 
-    place: Region
+    ranges: Region
     """The ranges within the region that are a region of parts."""
-    whole: dict[AxisAtom, Range]
+    part_ranges: dict[AxisPart, AxisRange]
     """That region of parts."""
-    parts: dict[AxisAtom, Range]
+    filled_ranges: dict[AxisPart, AxisRange]
     """The part of it that is filled."""
-    runs: Region
+    group_ranges: Region
     """The range of each group."""
 
 
-class Demand(Record):
+class SourceRegion(Record):
     """A region of source parts, by axis, and its window in a target."""
 
-    target: int
+    target_number: int
     """The number of the target."""
     window: Region
     """The range of each group within the target."""
     parts: tuple[Region, ...]
 
 
-class Cut(Record):
+class AxisRead(Record):
     """A range of a source axis to read, and the regions in it by source region."""
 
-    stretch: Range
-    hits: dict[int, list[Region]]
+    span: AxisRange
+    regions: dict[int, list[Region]]
     """The regions of parts in the range, by the number of the source region."""
 
 
-def grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
+def iter_grid(shape: Sequence[int], steps: Sequence[int]) -> Iterator[Region]:
     """Yield the regions of a grid of `steps` in an array of `shape`, in C order.
 
-    >>> [*grid((3, 2), (2, 2))]
+    >>> [*iter_grid((3, 2), (2, 2))]
     [((0, 2), (0, 2)), ((2, 3), (0, 2))]
     """
     axes = zip(shape, steps, strict=True)
@@ -78,7 +78,7 @@ def region_at(number: int, shape: Sequence[int], steps: Sequence[int]) -> Region
     >>> region_at(1, (3, 2), (2, 2))
     ((2, 3), (0, 2))
     """
-    ranges = list[Range]()
+    ranges = list[AxisRange]()
     for size, step in zip(reversed(shape), reversed(steps), strict=True):
         number, index = divmod(number, -(-size // step))
         ranges.append((index * step, min((index + 1) * step, size)))
@@ -94,12 +94,12 @@ def count_regions(shape: Sequence[int], steps: Sequence[int]) -> int:
     return prod(-(-size // step) for size, step in zip(shape, steps, strict=True))
 
 
-def stretches(start: int, stop: int, sizes: Sequence[int]) -> list[Stretch]:
+def split_range(start: int, stop: int, sizes: Sequence[int]) -> list[SplitRange]:
     """Split a range into regions of parts: at most 2n - 1 for n parts.
 
     Source: mixed radix numbers.
 
-    >>> stretches(2, 9, (3, 4))
+    >>> split_range(2, 9, (3, 4))
     [((2, 4), ((0, 1), (2, 4))), ((4, 8), ((1, 2), (0, 4))), ((8, 9), ((2, 3), (0, 1)))]
     """
     if start >= stop or not sizes:
@@ -113,96 +113,98 @@ def stretches(start: int, stop: int, sizes: Sequence[int]) -> list[Stretch]:
             continue
         for index in range(first // inner, (last - 1) // inner + 1):
             begin, end = max(first, index * inner), min(last, (index + 1) * inner)
-            rest = stretches(begin - index * inner, end - index * inner, sizes[1:])
+            rest = split_range(begin - index * inner, end - index * inner, sizes[1:])
             result += [
                 ((a + index * inner, b + index * inner), ((index, index + 1), *region)) for (a, b), region in rest
             ]
     return result
 
 
-def _stretches_of(positions: Range, atoms: Sequence[AxisAtom]) -> list[Stretch]:
+def _split_by_parts(span: AxisRange, parts: Sequence[AxisPart]) -> list[SplitRange]:
     """Split a range of an axis, or of a group, into regions of its parts."""
-    return stretches(*positions, [atom.size for atom in atoms])
+    return split_range(*span, [atom.size for atom in parts])
 
 
-def targets_of(axis_map: AxisMap, region: Region) -> list[Target]:
+def find_targets(axis_map: AxisMap, region: Region) -> list[FillTarget]:
     """Return the targets of an output region."""
-    axes = axis_map.by_output_axis
+    axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
-    targets: list[Target] = []
-    for chosen in every(*[_stretches_of(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
+    targets: list[FillTarget] = []
+    for chosen in every(*[_split_by_parts(positions, axis) for positions, axis in zip(region, axes, strict=True)]):
         whole = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
         ranges = tuple([(a - start, b - start) for ((a, b), _), (start, _) in zip(chosen, region, strict=True)])
-        loose = _loose(axis_map, whole)
+        loose = _parts_to_fix(axis_map, whole)
         for indices in every(*[range(*whole[atom]) for atom in loose]):
             fixed = whole | {atom: (index, index + 1) for atom, index in zip(loose, indices, strict=True)}
-            runs = tuple([_run_of([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.runs])
-            targets.append(Target(ranges, whole, fixed, runs))
+            runs = tuple([_group_range([fixed[atom] for atom in run.outputs], run.outputs) for run in axis_map.groups])
+            targets.append(FillTarget(ranges, whole, fixed, runs))
     return targets
 
 
-def count_targets(axis_map: AxisMap, region: Region) -> int:
+def estimate_target_count(axis_map: AxisMap, region: Region) -> int:
     """Estimate the number of targets of a region from its widest ranges."""
     count = 1
-    whole: dict[AxisAtom, Range] = {}
-    for positions, atoms in zip(region, axis_map.by_output_axis, strict=True):
-        splits = _stretches_of(positions, atoms)
+    whole: dict[AxisPart, AxisRange] = {}
+    for positions, atoms in zip(region, axis_map.output_parts, strict=True):
+        splits = _split_by_parts(positions, atoms)
         count *= len(splits)
-        widest = max(splits, key=lambda split: _length(split[0]))[1]
+        widest = max(splits, key=lambda split: _range_length(split[0]))[1]
         whole |= dict(zip(atoms, widest, strict=True))
-    return count * prod(_length(whole[atom]) for atom in _loose(axis_map, whole))
+    return count * prod(_range_length(whole[atom]) for atom in _parts_to_fix(axis_map, whole))
 
 
-def _loose(axis_map: AxisMap, ranges: dict[AxisAtom, Range]) -> list[AxisAtom]:
+def _parts_to_fix(axis_map: AxisMap, ranges: dict[AxisPart, AxisRange]) -> list[AxisPart]:
     """Return the parts that a target fixes to one position.
 
     Only then does each group have one range. These are the parts outside a part that is not whole.
     """
     fixed = []
-    for run in axis_map.runs:
+    for run in axis_map.groups:
         partial = [number for number, atom in enumerate(run.outputs) if ranges[atom] != (0, atom.size)]
-        fixed += [atom for atom in run.outputs[: max(partial, default=0)] if _length(ranges[atom]) > 1]
+        fixed += [atom for atom in run.outputs[: max(partial, default=0)] if _range_length(ranges[atom]) > 1]
     return fixed
 
 
-def _run_of(ranges: Sequence[Range], atoms: Sequence[AxisAtom]) -> Range:
+def _group_range(ranges: Sequence[AxisRange], parts: Sequence[AxisPart]) -> AxisRange:
     """Return the range of a group that a region of its parts is."""
     first = last = 0
-    for (start, stop), atom in zip(ranges, atoms, strict=True):
+    for (start, stop), atom in zip(ranges, parts, strict=True):
         first, last = first * atom.size + start, last * atom.size + stop - 1
     return first, last + 1
 
 
-def demands_of(axis_map: AxisMap, targets: Sequence[Target]) -> list[Demand]:
+def find_source_regions(axis_map: AxisMap, targets: Sequence[FillTarget]) -> list[SourceRegion]:
     """Return the source regions that targets are read from."""
     result = []
-    atoms = [atom for run in axis_map.runs for atom in run.sources]
+    atoms = [atom for run in axis_map.groups for atom in run.sources]
     for number, target in enumerate(targets):
-        pairs = zip(target.runs, axis_map.runs, strict=True)
-        for chosen in every(*[_stretches_of(positions, run.sources) for positions, run in pairs]):
+        pairs = zip(target.group_ranges, axis_map.groups, strict=True)
+        for chosen in every(*[_split_by_parts(positions, run.sources) for positions, run in pairs]):
             ranges = dict(zip(atoms, [part for _, parts in chosen for part in parts], strict=True))
-            window = [(a - first, b - first) for ((a, b), _), (first, _) in zip(chosen, target.runs, strict=True)]
-            parts = tuple([tuple([ranges[atom] for atom in axis]) for axis in axis_map.by_source_axis])
-            result.append(Demand(number, tuple(window), parts))
+            window = [
+                (a - first, b - first) for ((a, b), _), (first, _) in zip(chosen, target.group_ranges, strict=True)
+            ]
+            parts = tuple([tuple([ranges[atom] for atom in axis]) for axis in axis_map.source_parts])
+            result.append(SourceRegion(number, tuple(window), parts))
     return result
 
 
-def hits_in(stretch: Range, start: int, atoms: Sequence[AxisAtom], wanted: Region) -> list[Region]:
+def regions_in_span(span: AxisRange, start: int, parts: Sequence[AxisPart], region: Region) -> list[Region]:
     """Return the regions of parts whose positions on the source axis are in a range.
 
     `region` limits the parts.
 
-    >>> hits_in((3, 9), 0, [AxisAtom(0, 3, 4), AxisAtom(0, 4, 1)], ((0, 3), (1, 4)))
+    >>> regions_in_span((3, 9), 0, [AxisPart(0, 3, 4), AxisPart(0, 4, 1)], ((0, 3), (1, 4)))
     [((0, 1), (3, 4)), ((1, 2), (1, 4))]
-    >>> hits_in((3, 9), 11, [AxisAtom(0, 12, -1)], ((0, 6),))
+    >>> regions_in_span((3, 9), 11, [AxisPart(0, 12, -1)], ((0, 6),))
     [((3, 6),)]
     """
-    if not atoms:
-        return [()] if stretch[0] <= start < stretch[1] else []
-    step, (first, last) = atoms[0].step, wanted[0]
-    inner = extent_of(start, atoms[1:], wanted[1:])
-    inside = stretch[0] - inner[0], stretch[1] - inner[1]
-    touched = stretch[0] - inner[1] + 1, stretch[1] - inner[0] - 1
+    if not parts:
+        return [()] if span[0] <= start < span[1] else []
+    step, (first, last) = parts[0].stride, region[0]
+    inner = spanned_range(start, parts[1:], region[1:])
+    inside = span[0] - inner[0], span[1] - inner[1]
+    touched = span[0] - inner[1] + 1, span[1] - inner[0] - 1
     if step < 0:
         inside, touched = (-inside[1], -inside[0]), (-touched[1], -touched[0])
     begin, end = max(first, -(-touched[0] // abs(step))), min(last, touched[1] // abs(step) + 1)
@@ -214,40 +216,42 @@ def hits_in(stretch: Range, start: int, atoms: Sequence[AxisAtom], wanted: Regio
         return [
             ((position, position + 1), *inner_region)
             for position in positions
-            for inner_region in hits_in(stretch, start + position * step, atoms[1:], wanted[1:])
+            for inner_region in regions_in_span(span, start + position * step, parts[1:], region[1:])
         ]
 
-    middle: list[Region] = [(whole, *wanted[1:])] if whole[0] < whole[1] else []
+    middle: list[Region] = [(whole, *region[1:])] if whole[0] < whole[1] else []
     return split_each(range(begin, whole[0])) + middle + split_each(range(whole[1], end))
 
 
-def extent_of(start: int, atoms: Sequence[AxisAtom], wanted: Region) -> Range:
+def spanned_range(start: int, parts: Sequence[AxisPart], region: Region) -> AxisRange:
     """Return the range of an axis that a region of its parts spans."""
     first = last = start
-    for (begin, end), atom in zip(wanted, atoms, strict=True):
-        ends = begin * atom.step, (end - 1) * atom.step
+    for (begin, end), atom in zip(region, parts, strict=True):
+        ends = begin * atom.stride, (end - 1) * atom.stride
         first, last = first + min(ends), last + max(ends)
     return first, last + 1
 
 
-def count_elements(axis_map: AxisMap, region: Region, chunks: Sizes, most: float = inf) -> int:
+def count_decoded_elements(axis_map: AxisMap, region: Region, chunks: Sizes, max_chunks: float = inf) -> int:
     """Return the number of source elements that are decoded to fill a region.
 
     A chunk that is read is decoded as a whole. From `max_chunks` chunks on, chunks shared by parts of the region are
     counted several times.
 
-    >>> from shapecalc.engine.stores.axis_map import axis_map
-    >>> count_elements(axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
+    >>> from shapecalc.engine.stores.axis_map import build_axis_map
+    >>> count_decoded_elements(axis_map((4, 6), []), ((0, 2), (1, 3)), (2, 2))
     8
     """
-    source_regions = demands_of(axis_map, targets_of(axis_map, region))
+    source_regions = find_source_regions(axis_map, find_targets(axis_map, region))
     by_axis = [
-        [_touched(axis_map, axis, step, source_region.parts[axis]) for axis, step in enumerate(chunks)]
+        [_chunks_of_region(axis_map, axis, step, source_region.parts[axis]) for axis, step in enumerate(chunks)]
         for source_region in source_regions
     ]
-    axes = [*zip(axis_map.source, chunks, strict=True)]
-    if len(source_regions) == 1 or sum(prod(map(len, indices)) for indices in by_axis) > most:
-        return sum(prod(_positions(own, *axis) for own, axis in zip(indices, axes, strict=True)) for indices in by_axis)
+    axes = [*zip(axis_map.source_shape, chunks, strict=True)]
+    if len(source_regions) == 1 or sum(prod(map(len, indices)) for indices in by_axis) > max_chunks:
+        return sum(
+            prod(_count_positions(own, *axis) for own, axis in zip(indices, axes, strict=True)) for indices in by_axis
+        )
     chunks_read = {chunk for indices in by_axis for chunk in every(*indices)}
     return sum(
         prod(min(step, size - index * step) for index, (size, step) in zip(chunk, axes, strict=True))
@@ -255,81 +259,87 @@ def count_elements(axis_map: AxisMap, region: Region, chunks: Sizes, most: float
     )
 
 
-def _touched(axis_map: AxisMap, axis: int, step: int, wanted: Region) -> Collection[int]:
+def _chunks_of_region(axis_map: AxisMap, axis: int, step: int, region: Region) -> Collection[int]:
     """Return the chunks of an axis that hold positions of a region of its parts."""
-    atoms, start = axis_map.by_source_axis[axis], axis_map.starts[axis]
+    atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
     if not axis_map.rolls[axis]:
-        return _places(start, atoms, wanted, step)
-    roll, size = axis_map.rolls[axis], axis_map.source[axis]
-    return {(axis_read.stretch[0] - roll) % size // step for axis_read in cuts_of(axis_map, axis, step, [wanted])}
+        return _chunks_of_parts(start, atoms, region, step)
+    roll, size = axis_map.rolls[axis], axis_map.source_shape[axis]
+    return {(axis_read.span[0] - roll) % size // step for axis_read in find_axis_reads(axis_map, axis, step, [region])}
 
 
-def _places(start: int, atoms: Sequence[AxisAtom], wanted: Region, step: int) -> Collection[int]:
-    first, last = extent_of(start, atoms, wanted)
-    wide = [abs(atom.step) for atom, part in zip(atoms, wanted, strict=True) if _length(part) > 1]
-    if max(wide, default=0) <= step or last - first == prod(map(_length, wanted)):
+def _chunks_of_parts(start: int, parts: Sequence[AxisPart], region: Region, step: int) -> Collection[int]:
+    first, last = spanned_range(start, parts, region)
+    wide = [abs(atom.stride) for atom, part in zip(parts, region, strict=True) if _range_length(part) > 1]
+    if max(wide, default=0) <= step or last - first == prod(map(_range_length, region)):
         return range(first // step, (last - 1) // step + 1)
-    first_positions = [start + position * atoms[0].step for position in range(*wanted[0])]
+    first_positions = [start + position * parts[0].stride for position in range(*region[0])]
     return {
-        chunk for first_position in first_positions for chunk in _places(first_position, atoms[1:], wanted[1:], step)
+        chunk
+        for first_position in first_positions
+        for chunk in _chunks_of_parts(first_position, parts[1:], region[1:], step)
     }
 
 
-def _positions(places: Collection[int], size: int, step: int) -> int:
+def _count_positions(chunks: Collection[int], size: int, step: int) -> int:
     """Return the number of positions in chunks of an axis; the last may be short."""
-    return len(places) * step - (-(-size // step) * step - size if size // step in places else 0)
+    return len(chunks) * step - (-(-size // step) * step - size if size // step in chunks else 0)
 
 
-def filled(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
+def fill_regions(axis_map: AxisMap, regions: Sequence[Region], source: Any, block: Sequence[int]) -> list[Any]:
     """Return regions of the output as arrays.
 
     `source` is read by slices, each within one `block`, and each block once.
     """
-    outputs = [np.empty([*map(_length, region)], source.dtype) for region in regions]
+    outputs = [np.empty([*map(_range_length, region)], source.dtype) for region in regions]
     targets = [
         (output, target)
         for output, region in zip(outputs, regions, strict=True)
-        for target in targets_of(axis_map, region)
+        for target in find_targets(axis_map, region)
     ]
     buffers = [
-        np.empty([*map(_length, target.runs)], output.dtype) if axis_map.mixes else _by_parts(axis_map, target, output)
+        np.empty([*map(_range_length, target.group_ranges)], output.dtype)
+        if axis_map.is_mixed
+        else _target_view(axis_map, target, output)
         for output, target in targets
     ]
-    source_regions = demands_of(axis_map, [target for _, target in targets])
-    views = [_by_source(axis_map, source_region, buffers[source_region.target]) for source_region in source_regions]
-    for crop, hits in blocks(axis_map, source_regions, block):
-        axes = zip(crop, axis_map.rolls, axis_map.source, strict=True)
+    source_regions = find_source_regions(axis_map, [target for _, target in targets])
+    views = [
+        _source_view(axis_map, source_region, buffers[source_region.target_number]) for source_region in source_regions
+    ]
+    for crop, hits in iter_blocks(axis_map, source_regions, block):
+        axes = zip(crop, axis_map.rolls, axis_map.source_shape, strict=True)
         unrolled = [slice((a - roll) % size, (a - roll) % size + b - a) for (a, b), roll, size in axes]
         data = np.asarray(source[tuple(unrolled)])
         for number, hits_by_axis in hits.items():
             for choice in every(*hits_by_axis):
-                _place(axis_map, views[number], data, crop, source_regions[number], choice)
-    if axis_map.mixes:
+                _copy_block(axis_map, views[number], data, crop, source_regions[number], choice)
+    if axis_map.is_mixed:
         for (output, target), buffer in zip(targets, buffers, strict=True):
-            sizes = [[_length(target.parts[atom]) for atom in run.outputs] for run in axis_map.runs]
-            _by_parts(axis_map, target, output)[...] = _split(buffer, sizes)
+            sizes = [[_range_length(target.filled_ranges[atom]) for atom in run.outputs] for run in axis_map.groups]
+            _target_view(axis_map, target, output)[...] = _split_axes(buffer, sizes)
     return outputs
 
 
-def cuts_of(axis_map: AxisMap, axis: int, step: int, wanted: Sequence[Region]) -> list[Cut]:
+def find_axis_reads(axis_map: AxisMap, axis: int, step: int, regions: Sequence[Region]) -> list[AxisRead]:
     """Return the ranges of a source axis to read, each within one step of the grid."""
-    atoms, start = axis_map.by_source_axis[axis], axis_map.starts[axis]
-    extents = [extent_of(start, atoms, region) for region in wanted]
+    atoms, start = axis_map.source_parts[axis], axis_map.starts[axis]
+    extents = [spanned_range(start, atoms, region) for region in regions]
     first, last = min(extent[0] for extent in extents), max(extent[1] for extent in extents)
     reads = []
-    for span in _steps_between(axis_map.source[axis], axis_map.rolls[axis], step, first, last):
+    for span in _iter_steps(axis_map.source_shape[axis], axis_map.rolls[axis], step, first, last):
         hits = {
             number: hits_here
-            for number, region in enumerate(wanted)
-            if (hits_here := hits_in(span, start, atoms, region))
+            for number, region in enumerate(regions)
+            if (hits_here := regions_in_span(span, start, atoms, region))
         }
-        inside = [extent_of(start, atoms, region) for hits_here in hits.values() for region in hits_here]
+        inside = [spanned_range(start, atoms, region) for hits_here in hits.values() for region in hits_here]
         if inside:
-            reads.append(Cut((min(a for a, _ in inside), max(b for _, b in inside)), hits))
+            reads.append(AxisRead((min(a for a, _ in inside), max(b for _, b in inside)), hits))
     return reads
 
 
-def _steps_between(size: int, roll: int, step: int, first: int, last: int) -> Iterator[Range]:
+def _iter_steps(size: int, roll: int, step: int, first: int, last: int) -> Iterator[AxisRange]:
     """Yield a range of an axis in pieces within one step of the grid.
 
     The range is after the roll, the grid before it.
@@ -341,25 +351,25 @@ def _steps_between(size: int, roll: int, step: int, first: int, last: int) -> It
                 yield max(low, at - on), min(high, at - on + step)
 
 
-def blocks(
-    axis_map: AxisMap, demands: Sequence[Demand], block: Sequence[int]
+def iter_blocks(
+    axis_map: AxisMap, source_regions: Sequence[SourceRegion], block: Sequence[int]
 ) -> Iterator[tuple[Region, dict[int, list[list[Region]]]]]:
     """Yield each region of the source to read, and the regions of parts in it.
 
     These are by number of the source region, then by axis.
     """
     axes = [
-        cuts_of(axis_map, axis, step, [source_region.parts[axis] for source_region in demands])
+        find_axis_reads(axis_map, axis, step, [source_region.parts[axis] for source_region in source_regions])
         for axis, step in enumerate(block)
     ]
     for chosen in every(*axes):
-        numbers = set(range(len(demands))).intersection(*[axis_read.hits for axis_read in chosen])
+        numbers = set(range(len(source_regions))).intersection(*[axis_read.regions for axis_read in chosen])
         if numbers:
-            hits = {number: [axis_read.hits[number] for axis_read in chosen] for number in sorted(numbers)}
-            yield tuple([axis_read.stretch for axis_read in chosen]), hits
+            hits = {number: [axis_read.regions[number] for axis_read in chosen] for number in sorted(numbers)}
+            yield tuple([axis_read.span for axis_read in chosen]), hits
 
 
-def _split(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
+def _split_axes(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
     """Return a view with each axis split into sizes."""
     shape, strides = list[int](), list[int]()
     for axis, parts in enumerate(sizes):
@@ -368,70 +378,72 @@ def _split(view: Any, sizes: Sequence[Sequence[int]]) -> Any:
     return np.lib.stride_tricks.as_strided(view, shape, strides)
 
 
-def _by_parts(axis_map: AxisMap, target: Target, out: Any) -> Any:
+def _target_view(axis_map: AxisMap, target: FillTarget, output: Any) -> Any:
     """Return the view of a target with an axis per part: repeated parts, then groups."""
-    axes = axis_map.by_output_axis
+    axes = axis_map.output_parts
     atoms = [atom for axis in axes for atom in axis]
-    view = out[(*[slice(*span) for span in target.place], ...)]
-    view = _split(view, [[_length(target.whole[atom]) for atom in axis] for axis in axes])
-    view = view[(*[_within(target.parts[atom], target.whole[atom]) for atom in atoms], ...)]
-    order = [*axis_map.repeated, *[atom for run in axis_map.runs for atom in run.outputs]]
+    view = output[(*[slice(*span) for span in target.ranges], ...)]
+    view = _split_axes(view, [[_range_length(target.part_ranges[atom]) for atom in axis] for axis in axes])
+    view = view[(*[_slice_within(target.filled_ranges[atom], target.part_ranges[atom]) for atom in atoms], ...)]
+    order = [*axis_map.repeated_parts, *[atom for run in axis_map.groups for atom in run.outputs]]
     return view.transpose([atoms.index(atom) for atom in order])
 
 
-def _length(positions: Range) -> int:
+def _range_length(positions: AxisRange) -> int:
     return positions[1] - positions[0]
 
 
-def _within(part: Range, whole: Range) -> slice:
+def _slice_within(part: AxisRange, whole: AxisRange) -> slice:
     """Return the slice of a range within another."""
     return slice(part[0] - whole[0], part[1] - whole[0])
 
 
-def _by_source(axis_map: AxisMap, demand: Demand, buffer: Any) -> Any:
+def _source_view(axis_map: AxisMap, source_region: SourceRegion, buffer: Any) -> Any:
     """Return the view that a source region fills, with an axis per source part.
 
     Repeated axes come first.
     """
-    repeats = buffer.ndim - len(axis_map.runs)
-    view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in demand.window], ...)]
-    ordered = [atom for axis in axis_map.by_source_axis for atom in axis]
-    lengths = dict(zip(ordered, [_length(part) for parts in demand.parts for part in parts], strict=True))
-    sizes = [[lengths[atom] for atom in run.sources] for run in axis_map.runs]
-    view = _split(view, [[size] for size in view.shape[:repeats]] + sizes)
-    atoms = [atom for run in axis_map.runs for atom in run.sources]
+    repeats = buffer.ndim - len(axis_map.groups)
+    view = buffer[(slice(None),) * repeats + (*[slice(*span) for span in source_region.window], ...)]
+    ordered = [atom for axis in axis_map.source_parts for atom in axis]
+    lengths = dict(zip(ordered, [_range_length(part) for parts in source_region.parts for part in parts], strict=True))
+    sizes = [[lengths[atom] for atom in run.sources] for run in axis_map.groups]
+    view = _split_axes(view, [[size] for size in view.shape[:repeats]] + sizes)
+    atoms = [atom for run in axis_map.groups for atom in run.sources]
     return view.transpose([*range(repeats), *[repeats + atoms.index(atom) for atom in ordered]])
 
 
-def _place(axis_map: AxisMap, view: Any, read: Any, crop: Region, demand: Demand, chosen: Sequence[Region]) -> None:
+def _copy_block(
+    axis_map: AxisMap, view: Any, block: Any, crop: Region, source_region: SourceRegion, regions: Sequence[Region]
+) -> None:
     """Copy the elements of a block that belong to a source region into its view."""
     shape, strides, first, targets = list[int](), list[int](), list[slice](), list[slice]()
-    for axis, (region, atoms, (begin, _)) in enumerate(zip(chosen, axis_map.by_source_axis, crop, strict=True)):
-        shape += [*map(_length, region)]
-        strides += [atom.step * read.strides[axis] for atom in atoms]
+    for axis, (region, atoms, (begin, _)) in enumerate(zip(regions, axis_map.source_parts, crop, strict=True)):
+        shape += [*map(_range_length, region)]
+        strides += [atom.stride * block.strides[axis] for atom in atoms]
         pairs = zip(region, atoms, strict=True)
-        first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.step for part, atom in pairs) - begin, None))
-        targets += [_within(part, wanted) for part, wanted in zip(region, demand.parts[axis], strict=True)]
-    _move(view[(..., *targets)], np.lib.stride_tricks.as_strided(read[(*first, ...)], shape, strides))
+        first.append(slice(axis_map.starts[axis] + sum(part[0] * atom.stride for part, atom in pairs) - begin, None))
+        targets += [_slice_within(part, wanted) for part, wanted in zip(region, source_region.parts[axis], strict=True)]
+    _copy_elements(view[(..., *targets)], np.lib.stride_tricks.as_strided(block[(*first, ...)], shape, strides))
 
 
-def _move(target: Any, source: Any) -> None:
+def _copy_elements(target: Any, source: Any) -> None:
     """Copy into a view in memory order of the view, in blocks of `MAX_COPY_BYTES`.
 
     A view with more axes than the source repeats it. A view that is not contiguous and best filled in tiles is filled
     from a contiguous buffer of a block.
     """
-    if target.ndim != source.ndim or source.nbytes < TINY:
+    if target.ndim != source.ndim or source.nbytes < SMALL_COPY_BYTES:
         target[...] = source
         return
     order = sorted(range(target.ndim), key=lambda axis: -target.strides[axis])
     target, source = target.transpose(order), source.transpose(order)
-    rows = max(1, ONCE // max(1, target[:1].nbytes))
+    rows = max(1, MAX_COPY_BYTES // max(1, target[:1].nbytes))
     for start in range(0, len(target), rows):
         part, rows_of_source = target[start : start + rows], source[start : start + rows]
         if part.flags.c_contiguous:
             copy_into(part, rows_of_source)
-        elif part.nbytes > ONCE or fill_for(rows_of_source) is np.copyto:
+        elif part.nbytes > MAX_COPY_BYTES or choose_fill(rows_of_source) is np.copyto:
             part[...] = rows_of_source
         else:
             whole = np.empty(part.shape, part.dtype)

@@ -20,42 +20,42 @@ from socket import gethostname
 from typing import Any
 
 import shapecalc
-from shapecalc.core.packages import missing
+from shapecalc.core.packages import missing_package_message
 from shapecalc.core.record import Record
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.headers import reason_of
-from shapecalc.engine.processes import bound_memory, leave_to_parent
+from shapecalc.engine.headers import error_reason
+from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.axis_map import Sizes
 from shapecalc.engine.stores.plan import Pass
-from shapecalc.engine.stores.regions import Region, filled, grid
-from shapecalc.engine.stores.stores import Written, open_store, open_to_write, running_codecs, state_of
+from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
+from shapecalc.engine.stores.stores import WriteSummary, codec_loop, open_chunks, open_store, source_state
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
-ALONE = 1 << 20
+MIN_SINGLE_CHUNK_BYTES = 1 << 20
 """The smallest chunk, in bytes, that is filled on its own.
 
 Smaller ones are cut out of the filled region of their task, and so are those of a mixed map.
 """
 RETRIES = 3
 """The number of times a task is restarted if its worker dies."""
-WAITING = 10
+CONNECT_SECONDS = 10
 """Seconds to wait for a scheduler."""
-LOST = 30
+WORKERLESS_SECONDS = 30
 """Seconds that a cluster may be without workers."""
-MOST_WORKERS = 256
+MAX_WORKERS = 256
 
 
-class Work(Record):
+class PassJob(Record):
     """A pass to run, with its source and its target."""
 
-    plan: Pass
+    store_pass: Pass
     source: str
     target: str
-    state: str
+    source_state: str
     """The digest of the source, which must be the same on every worker."""
 
 
-Runner = Callable[[Work, Iterable[int]], Iterator[tuple[int, Written]]]
+TaskRunner = Callable[[PassJob, Iterable[int]], Iterator[tuple[int, WriteSummary]]]
 """A function that runs tasks of a pass, and yields the number and summary of each."""
 
 
@@ -70,20 +70,20 @@ class Cluster:
         if not self.threads:
             raise FileError("the cluster has no workers")
 
-    def check(self, source: str, target: Path) -> None:
+    def check_workers(self, source: str, target: Path) -> None:
         """Raise `FileError` if a worker is not consistent with this process.
 
         Each must have the same version of shapecalc, and the same source and output folder.
         """
-        expected = greeting(source, str(target.parent))
-        for worker, actual in self.client.run(greeting, source, str(target.parent), on_error="return").items():
+        expected = describe_worker(source, str(target.parent))
+        for worker, actual in self.client.run(describe_worker, source, str(target.parent), on_error="return").items():
             if isinstance(actual, Exception):
-                raise FileError(f"worker {worker}: {reason_of(actual)}")
+                raise FileError(f"worker {worker}: {error_reason(actual)}")
             for name, value in expected.items():
                 if actual.get(name) != value:
                     raise FileError(f"worker {worker}: its {name} is {actual.get(name)}, and here {value}")
 
-    def run(self, work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
+    def run(self, pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         """Run tasks, with twice as many submitted as there are threads.
 
         Raises `FileError` if the scheduler is gone, or if there were no workers for `WORKERLESS_SECONDS`.
@@ -94,12 +94,16 @@ class Cluster:
             nonlocal last_seen
             with suppress(OSError):  # no answer counts as no workers
                 last_seen = time.monotonic() if done or self.client.nthreads() else last_seen
-            if time.monotonic() - last_seen >= LOST:
-                raise FileError(f"{self.address}: it has had no workers for {LOST} s; go on with --resume")
+            if time.monotonic() - last_seen >= WORKERLESS_SECONDS:
+                raise FileError(
+                    f"{self.address}: it has had no workers for {WORKERLESS_SECONDS} s; go on with --resume"
+                )
 
         executor, most = self.client.get_executor(pure=False, retries=RETRIES), 2 * sum(self.threads)
         try:
-            yield from _in_turn(lambda number: executor.submit(do_as_seen, work, number), most, numbers, check)
+            yield from _run_bounded(
+                lambda number: executor.submit(run_task_on_worker, pass_job, number), most, numbers, check
+            )
         except CancelledError:
             raise FileError(f"{self.address}: the scheduler is gone; go on with --resume") from None
         finally:
@@ -107,121 +111,126 @@ class Cluster:
                 executor.shutdown(wait=False)
 
 
-def do_task(work: Work, number: int) -> Written:
+def run_task(pass_job: PassJob, number: int) -> WriteSummary:
     """Run a task of a pass by its number; its output is on the disk when it returns.
 
     Raises `FileError` if the source cannot be opened or decoded, `OSError` if it cannot be read or the output cannot be
     written.
     """
-    store, plan = open_store(work.source), work.plan
-    region, chunk_by_chunk = plan.region(number), prod(plan.chunks) * plan.itemsize >= ALONE
-    regions = [*_grid_from(region, plan.chunks)] if chunk_by_chunk and not plan.axis_map.mixes else [region]
+    store, plan = open_store(pass_job.source), pass_job.store_pass
+    region, chunk_by_chunk = plan.task_region(number), prod(plan.chunks) * plan.itemsize >= MIN_SINGLE_CHUNK_BYTES
+    regions = (
+        [*_iter_grid_in_region(region, plan.chunks)] if chunk_by_chunk and not plan.axis_map.is_mixed else [region]
+    )
 
     def parts() -> Iterator[tuple[tuple[int, ...], Any]]:
         for chunk_region, filled_region in zip(regions, outputs, strict=True):
-            for chunk in _grid_from(chunk_region, plan.chunks):
+            for chunk in _iter_grid_in_region(chunk_region, plan.chunks):
                 index = tuple([start // step for (start, _), step in zip(chunk, plan.chunks, strict=True)])
                 pairs = zip(chunk, chunk_region, strict=True)
                 inside = [slice(start - first, stop - first) for (start, stop), (first, _) in pairs]
                 yield index, filled_region[(*inside, ...)]
 
-    with running_codecs():
+    with codec_loop():
         try:
-            outputs = filled(plan.axis_map, regions, store.source, store.block)
+            outputs = fill_regions(plan.axis_map, regions, store.reader, store.block)
         except Exception as error:  # codecs raise any error for damaged chunks
             if isinstance(error, OSError) and error.errno:
                 raise
-            damage = reason_of(error)
+            damage = error_reason(error)
         else:
-            return open_to_write(work.target).write(parts())
-    raise FileError(f"{work.source}: {damage}; begin anew when it is mended: rm -r {Path(work.target).parent}")
+            return open_chunks(pass_job.target).write(parts())
+    raise FileError(f"{pass_job.source}: {damage}; begin anew when it is mended: rm -r {Path(pass_job.target).parent}")
 
 
-def do_as_seen(work: Work, number: int) -> Written:
+def run_task_on_worker(pass_job: PassJob, number: int) -> WriteSummary:
     """Run a task on a worker; raise `FileError` if the worker sees another source."""
-    _check_view(work.source, work.state, work.target)
-    return do_task(work, number)
+    _check_source(pass_job.source, pass_job.source_state, pass_job.target)
+    return run_task(pass_job, number)
 
 
 @lru_cache(maxsize=8)
-def _check_view(source: str, state: str, _: str) -> None:
-    if state_of(source) != state:
+def _check_source(source: str, expected_state: str, _: str) -> None:
+    if source_state(source) != expected_state:
         raise FileError(f"{source}: {gethostname()} sees another source there, or it was changed")
 
 
-def _grid_from(region: Region, steps: Sizes) -> Iterator[Region]:
+def _iter_grid_in_region(region: Region, steps: Sizes) -> Iterator[Region]:
     """Yield the regions of a grid that starts at the corner of a region."""
-    for part in grid([stop - start for start, stop in region], steps):
+    for part in iter_grid([stop - start for start, stop in region], steps):
         yield tuple([(first + start, first + stop) for (first, _), (start, stop) in zip(region, part, strict=True)])
 
 
-def _in_turn(
-    submit: Callable[[int], Future[Written]], most: int, numbers: Iterable[int], check: Callable[[int], object] = int
-) -> Iterator[tuple[int, Written]]:
+def _run_bounded(
+    submit: Callable[[int], Future[WriteSummary]],
+    max_pending: int,
+    numbers: Iterable[int],
+    on_finished: Callable[[int], object] = int,
+) -> Iterator[tuple[int, WriteSummary]]:
     """Run tasks with at most `max_pending` submitted; yield their summaries.
 
     `check` is called about once a second with the number of tasks finished since.
     """
-    remaining, pending = iter(numbers), dict[Future[Written], int]()
+    remaining, pending = iter(numbers), dict[Future[WriteSummary], int]()
     while True:
-        pending |= {submit(number): number for number in islice(remaining, most - len(pending))}
+        pending |= {submit(number): number for number in islice(remaining, max_pending - len(pending))}
         if not pending:
             return
         done = wait(pending, 1, FIRST_COMPLETED).done
         for future in done:
             yield pending.pop(future), future.result()
-        check(len(done))
+        on_finished(len(done))
 
 
-def on_threads(count: int) -> Runner:
+def make_thread_runner(count: int) -> TaskRunner:
     """Return a runner on `count` threads; closing it waits for the running tasks."""
 
-    def run(work: Work, numbers: Iterable[int]) -> Iterator[tuple[int, Written]]:
+    def run(pass_job: PassJob, numbers: Iterable[int]) -> Iterator[tuple[int, WriteSummary]]:
         with ThreadPoolExecutor(count, thread_name_prefix="shapecalc-task") as threads:
             try:
-                yield from _in_turn(lambda number: threads.submit(do_task, work, number), count, numbers)
+                yield from _run_bounded(lambda number: threads.submit(run_task, pass_job, number), count, numbers)
             finally:
                 threads.shutdown(cancel_futures=True)
 
     return run
 
 
-def greeting(source: str, folder: str) -> dict[str, object]:
+def describe_worker(source: str, folder: str) -> dict[str, object]:
     """Return the version of this process, and identifiers of its source and folder.
 
     The source is identified by its files, the folder by its inode.
     """
     return {
         "shapecalc": shapecalc.__version__,
-        "view of the source": _view(lambda: f"state {state_of(source)}"),
-        "view of the output's folder": _view(lambda: f"inode {Path(folder).stat().st_ino}"),
+        "view of the source": _try_read(lambda: f"state {source_state(source)}"),
+        "view of the output's folder": _try_read(lambda: f"inode {Path(folder).stat().st_ino}"),
     }
 
 
-def _view(look: Callable[[], str]) -> str:
+def _try_read(read: Callable[[], str]) -> str:
     try:
-        return look()
+        return read()
     except (OSError, FileError) as error:
-        return reason_of(error)
+        return error_reason(error)
 
 
 @contextmanager
-def cluster_at(where: str, memory: int) -> Iterator[Cluster]:
+def open_cluster(address: str, memory: int) -> Iterator[Cluster]:
     """Connect to a cluster: `tcp://HOST:PORT`, or `local:N`, which is started.
 
     Only workers of a local cluster are limited to `memory` bytes. Raises `FileError` if Dask is not installed or the
     scheduler does not answer; `ValueError` for any other text.
     """
-    kind, _, rest = where.partition(":")
-    if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MOST_WORKERS):
-        raise ValueError(f"local:N has from 1 to {MOST_WORKERS} workers")
+    kind, _, rest = address.partition(":")
+    if kind == "local" and not (rest.isdigit() and 0 < int(rest) <= MAX_WORKERS):
+        raise ValueError(f"local:N has from 1 to {MAX_WORKERS} workers")
     if kind not in ("local", "tcp", "tls"):
         raise ValueError("a cluster is local:N or tcp://HOST:PORT")
     try:
         from distributed import Client, LocalCluster
         from distributed.utils import silence_logging_cmgr
     except ImportError:
-        raise FileError(missing("distributed", "cluster")) from None
+        raise FileError(missing_package_message("distributed", "cluster")) from None
     if kind == "local":
         with (
             tempfile.TemporaryDirectory() as scratch,
@@ -236,14 +245,14 @@ def cluster_at(where: str, memory: int) -> Iterator[Cluster]:
             ) as cluster,
             Client(cluster) as client,
         ):
-            client.run(leave_to_parent)
-            client.run(bound_memory, memory)
+            client.run(ignore_termination)
+            client.run(limit_memory, memory)
             yield Cluster(client)
         return
     try:
-        client = Client(where, timeout=WAITING)
+        client = Client(address, timeout=CONNECT_SECONDS)
     except Exception as error:  # Dask also raises TypeError for missing certificates
         unsafe = kind == "tls" and isinstance(error, TypeError)
-        raise FileError(f"{where}: {NO_CERTIFICATES if unsafe else reason_of(error)}") from None
+        raise FileError(f"{address}: {NO_CERTIFICATES if unsafe else error_reason(error)}") from None
     with silence_logging_cmgr(50, "distributed.client"), client:
         yield Cluster(client)

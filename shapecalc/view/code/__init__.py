@@ -11,15 +11,17 @@ from importlib import import_module
 
 from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.commands import command_line
-from shapecalc.core.problem import misuse
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import lookup
 
-ARRAYS, GRAPHS, EINOPS = (f"shapecalc.view.code.{module}" for module in ("arrays", "graphs", "einops"))
+ARRAYS_MODULE, GRAPHS_MODULE, EINOPS_MODULE = (
+    f"shapecalc.view.code.{module}" for module in ("arrays", "graphs", "einops")
+)
 TARGETS = {
-    **dict.fromkeys(("numpy", "torch", "jax", "tensorflow", "paddle"), ARRAYS),
-    **dict.fromkeys(("onnx", "openvino", "tensorrt"), GRAPHS),
-    "einops": EINOPS,
+    **dict.fromkeys(("numpy", "torch", "jax", "tensorflow", "paddle"), ARRAYS_MODULE),
+    **dict.fromkeys(("onnx", "openvino", "tensorrt"), GRAPHS_MODULE),
+    "einops": EINOPS_MODULE,
     "command": "shapecalc.view.code",
 }
 """The targets of code with the modules of their writers.
@@ -35,23 +37,23 @@ class Code(Record):
     warnings: tuple[str, ...] = ()
 
 
-def code(answer: Trace | Chain, target: str) -> Code:
+def write_code(answer: Trace | Chain, target: str) -> Code:
     """Return the code for `target` that computes an answer.
 
     Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
 
     >>> import shapecalc as sc
-    >>> print(code(sc.reshape("N,C,H,W", "0,-1"), "numpy").text)
+    >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").render)
     # x: N,C,H,W -> y: N,C*H*W
     y = x.reshape(x.shape[0], -1)
     """
-    write = writer(target)
+    write = find_writer(target)
     if answer.output is None:
-        raise misuse("the request is refused, so there is no code")
+        raise usage_error("the request is refused, so there is no code")
     return write(answer)
 
 
-def writer(target: str) -> Callable[..., Code]:
+def find_writer(target: str) -> Callable[..., Code]:
     """Return the function that writes code for `target`.
 
     Raises `ShapeError` (usage) if unknown.
@@ -60,10 +62,10 @@ def writer(target: str) -> Callable[..., Code]:
     return writers[target]
 
 
-def command(answer: Trace | Chain) -> Code:
+def write_command(answer: Trace | Chain) -> Code:
     """Return the command line of an answer."""
     return Code(command_line(answer))
 
 
-WRITERS = {"command": command}
+WRITERS = {"command": write_command}
 """The writers of the targets without a module of their own."""

@@ -8,18 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from shapecalc.core.answers import Chain, Kind, Trace
+from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import Flattens
+from shapecalc.core.dialects.base import FlattenMode
 from shapecalc.core.dims import Dim
-from shapecalc.core.moves import Dims, Permute, Roll, Take
-from shapecalc.core.problem import misuse
+from shapecalc.core.moves import Permute, Roll, ShapeVector, Take
+from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.view.code import Code
-from shapecalc.view.code.dims import Call, RequestedDim, Rules, Writer, calls_of, requested_shape, size_text, turned
+from shapecalc.view.code.dims import (
+    CodeWriter,
+    EmittedCall,
+    RequestedDim,
+    ReshapeRules,
+    build_calls,
+    reverse_range,
+    size_text,
+    target_shape,
+)
 
 
-class Framework(Record):
+class ArrayFramework(Record):
     """The templates of a framework's calls on the tensor `{x}`.
 
     Numbers are filled in as `{args}`, as a `{tuple}` or as a `{list}`. A template with `{axis}` is applied once for
@@ -49,23 +58,23 @@ class Framework(Record):
     """Reshapes `x` itself without a copy, if that differs from a reshape."""
     flatten: str = ""
     """Merges the axes `{first}` to `{last}`, if that differs from a reshape."""
-    kept: str = ""
+    kept_placeholder: str = ""
     """The placeholder of an unchanged dim in an expand; empty if there is none."""
     shape_of: str = "{x}.shape"
     product: str = "math.prod({dims})"
-    most_sliced: int | None = None
+    max_sliced_rank: int | None = None
     """The maximum rank of a tensor that can be sliced."""
-    most_tiled: int | None = None
+    max_tiled_rank: int | None = None
     """The maximum rank of a tensor that can be tiled."""
     tiles_new_axes: bool = True
     """Whether its tile takes more repeats than the tensor has dims."""
-    short_rolls: bool = False
+    rolls_by_int32: bool = False
     """Whether shifts of a roll are 32-bit integers."""
-    rules: Rules | None = None
+    reshape_rules: ReshapeRules | None = None
     """The rules for a 0 that copies a dim of a requested shape, if it does."""
 
 
-NUMPY = Framework(
+NUMPY = ArrayFramework(
     "numpy",
     transpose="{x}.transpose({args})",
     reshape="{x}.reshape({args})",
@@ -79,8 +88,10 @@ NUMPY = Framework(
     roll="np.roll({x}, {shift}, {axis})",
     shape="np.array({x}.shape[{start}:{end}], dtype=np.int64)",
 )
-OWN = {row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")}
-JAX = replace(NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", **OWN)
+JAX_TEMPLATES = {
+    row: getattr(NUMPY, row).replace("np.", "jnp.") for row in ("unsqueeze", "expand", "tile", "split", "roll")
+}
+JAX = replace(NUMPY, name="jax", take="jnp.take({x}, jnp.array({indices}, int), {axis})", **JAX_TEMPLATES)
 TORCH = replace(
     NUMPY,
     name="torch",
@@ -94,9 +105,9 @@ TORCH = replace(
     flip="{x}.flip({args})",
     view="{x}.view({args})",
     flatten="{x}.flatten({first}, {last})",
-    kept="-1",
+    kept_placeholder="-1",
 )
-TENSORFLOW = Framework(
+TENSORFLOW = ArrayFramework(
     "tensorflow",
     transpose="tf.transpose({x}, {tuple})",
     reshape="tf.reshape({x}, {tuple})",
@@ -111,11 +122,11 @@ TENSORFLOW = Framework(
     shape="tf.shape({x}, out_type=tf.int64)[{start}:{end}]",
     shape_of="tf.shape({x})",
     product="tf.reduce_prod({dims})",
-    most_sliced=8,
+    max_sliced_rank=8,
     tiles_new_axes=False,
-    short_rolls=True,
+    rolls_by_int32=True,
 )
-PADDLE = Framework(
+PADDLE = ArrayFramework(
     "paddle",
     transpose="paddle.transpose({x}, {list})",
     reshape="paddle.reshape({x}, {list})",
@@ -129,33 +140,33 @@ PADDLE = Framework(
     roll="paddle.roll({x}, {shift}, {axis})",
     shape='paddle.to_tensor({x}.shape[{start}:{end}], dtype="int64")',
     flip="paddle.flip({x}, {list})",
-    kept="-1",
-    most_sliced=6,
-    most_tiled=7,
-    rules=Rules("paddle", copies_of_empty=False),
+    kept_placeholder="-1",
+    max_sliced_rank=6,
+    max_tiled_rank=7,
+    reshape_rules=ReshapeRules("paddle", copies_empty_dims=False),
 )
 
 
-class Program(Writer):
+class ArrayProgram(CodeWriter):
     """A writer of one framework's program."""
 
-    def __init__(self, answer: Trace | Chain, framework: Framework) -> None:
+    def __init__(self, answer: Trace | Chain, framework: ArrayFramework) -> None:
         """Start at the input `x`."""
         super().__init__(answer)
-        self.rows, self.name = framework, framework.name
+        self.framework, self.name = framework, framework.name
 
-    def read(self, axes: Sequence[int]) -> str:
+    def axes_product(self, axes: Sequence[int]) -> str:
         """Return the expression for the product of consecutive axes."""
-        shape = self.rows.shape_of.format(x=self.tensor)
+        shape = self.framework.shape_of.format(x=self.tensor)
         if len(axes) == 1:
             return f"{shape}[{axes[0]}]"
-        return self.rows.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
+        return self.framework.product.format(dims=f"{shape}[{axes[0]}:{axes[-1] + 1}]") if axes else "1"
 
-    def size(self, dim: Dim) -> str:
+    def size_expression(self, dim: Dim) -> str:
         """Return the expression for a size in terms of `x` and the named sizes."""
-        return size_text(self.readings.read(dim), self.rows.shape_of.format(x="x"))
+        return size_text(self.sizes.express(dim), self.framework.shape_of.format(x="x"))
 
-    def requested(self, dim: RequestedDim, kept: str = "") -> str:
+    def dim_expression(self, dim: RequestedDim, kept_placeholder: str = "") -> str:
         """Return the expression for a requested dim.
 
         `kept_placeholder` replaces an unchanged one.
@@ -163,10 +174,10 @@ class Program(Writer):
         if dim.inferred:
             return "-1"
         if dim.axes is None:
-            return self.size(dim.value)
-        return kept if kept and len(dim.axes) == 1 else self.read(dim.axes)
+            return self.size_expression(dim.value)
+        return kept_placeholder if kept_placeholder and len(dim.axes) == 1 else self.axes_product(dim.axes)
 
-    def written(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
+    def fill_template(self, template: str, numbers: Iterable[object], tensor: str = "") -> str:
         """Fill numbers into a template.
 
         An empty argument list is written as `()`, since a call without arguments has another meaning.
@@ -180,106 +191,116 @@ class Program(Writer):
         tuple_text = f"({argument_text},)" if len(texts) == 1 else f"({argument_text})"
         return template.format(x=tensor, args=argument_text or "()", tuple=tuple_text, list=f"[{argument_text}]")
 
-    def transpose(self, call: Call) -> None:
+    def transpose(self, call: EmittedCall) -> None:
         """Write a permutation."""
-        self.put(self.written(self.rows.transpose, call.move(Permute).axes))
+        self.assign(self.fill_template(self.framework.transpose, call.move(Permute).axes))
 
-    def reshape(self, call: Call) -> None:
+    def reshape(self, call: EmittedCall) -> None:
         """Write a reshape, a view or a flatten."""
-        framework = self.rows
-        if framework.rules:
-            dims = requested_shape(call, self.readings, framework.rules).dims
-            return self.put(self.written(framework.reshape, map(size_text, dims)))
-        if framework.flatten and call.stage.kind is Kind.MERGE:
+        framework = self.framework
+        if framework.reshape_rules:
+            dims = target_shape(call, self.sizes, framework.reshape_rules).dims
+            return self.assign(self.fill_template(framework.reshape, map(size_text, dims)))
+        if framework.flatten and call.stage.kind is StageKind.MERGE:
             merging = [dim for dim in call.dims if len(dim.axes or ()) > 1]
-            if DIALECTS[call.trace.dialect].flattens is Flattens.RANGE and len(merging) < 2:
+            if DIALECTS[call.trace.dialect].flattens is FlattenMode.RANGE and len(merging) < 2:
                 first, widest = max(enumerate(call.dims), key=lambda item: len(item[1].axes or ()))
                 last = first + max(1, len(widest.axes or ())) - 1
-                return self.put(framework.flatten.format(x=self.tensor, first=first, last=last))
-        is_view = framework.view and call.stage.kind is Kind.VIEW and self.tensor == "x"
-        return self.put(self.written(framework.view if is_view else framework.reshape, map(self.requested, call.dims)))
+                return self.assign(framework.flatten.format(x=self.tensor, first=first, last=last))
+        is_view = framework.view and call.stage.kind is StageKind.VIEW and self.tensor == "x"
+        return self.assign(
+            self.fill_template(framework.view if is_view else framework.reshape, map(self.dim_expression, call.dims))
+        )
 
-    def squeeze(self, call: Call) -> None:
+    def squeeze(self, call: EmittedCall) -> None:
         """Write a squeeze."""
-        axes, every = call.dropped_axes(), call.drops_every_one()
+        axes, every = call.axes_to_drop(), call.drops_all_ones()
         if every or axes:
-            self.put(self.written(self.rows.squeeze_all if every else self.rows.squeeze, axes))
+            self.assign(self.fill_template(self.framework.squeeze_all if every else self.framework.squeeze, axes))
 
-    def unsqueeze(self, call: Call) -> None:
+    def unsqueeze(self, call: EmittedCall) -> None:
         """Write an unsqueeze."""
-        self.put(self.written(self.rows.unsqueeze, call.inserted_axes()))
+        self.assign(self.fill_template(self.framework.unsqueeze, call.axes_to_insert()))
 
-    def expand(self, call: Call) -> None:
+    def expand(self, call: EmittedCall) -> None:
         """Write an expand."""
-        self.put(self.written(self.rows.expand, [self.requested(dim, self.rows.kept) for dim in call.dims]))
+        self.assign(
+            self.fill_template(
+                self.framework.expand, [self.dim_expression(dim, self.framework.kept_placeholder) for dim in call.dims]
+            )
+        )
 
-    def tile(self, call: Call) -> None:
+    def tile(self, call: EmittedCall) -> None:
         """Write a tile of the whole tensor."""
-        framework, count = self.rows, len(call.repeats)
-        self.check_count("tile", count, framework.most_tiled)
+        framework, count = self.framework, len(call.repeats)
+        self.check_rank_limit("tile", count, framework.max_tiled_rank)
         new_axes = 0 if framework.tiles_new_axes else count - len(call.stage.before)
-        tensor = self.written(framework.unsqueeze, [0] * new_axes) if new_axes else self.tensor
-        self.put(self.written(framework.tile, map(self.size, call.repeats), tensor))
+        tensor = self.fill_template(framework.unsqueeze, [0] * new_axes) if new_axes else self.tensor
+        self.assign(self.fill_template(framework.tile, map(self.size_expression, call.repeats), tensor))
 
-    def pick(self, call: Call) -> None:
+    def pick(self, call: EmittedCall) -> None:
         """Write an index or a slice.
 
         A framework without negative steps reverses the axes first.
         """
-        framework, ranges, tensor = self.rows, call.kept_axes(), self.tensor
+        framework, ranges, tensor = self.framework, call.kept_ranges(), self.tensor
         if framework.flip:
             reversed_axes = [axis_range.axis for axis_range in ranges if axis_range.step < 0]
-            tensor = self.written(framework.flip, reversed_axes) if reversed_axes else tensor
+            tensor = self.fill_template(framework.flip, reversed_axes) if reversed_axes else tensor
             ranges = tuple(
-                turned(axis_range, call.stage.before[axis_range.axis]) if axis_range.step < 0 else axis_range
+                reverse_range(axis_range, call.stage.before[axis_range.axis]) if axis_range.step < 0 else axis_range
                 for axis_range in ranges
             )
         texts = [str(axis_range) for axis_range in ranges]
         while texts and texts[-1] == ":":  # axes at the end that stay whole are not written
             texts.pop()
-        self.check_count("slice", len(ranges) if texts else 0, framework.most_sliced)
-        self.put(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
+        self.check_rank_limit("slice", len(ranges) if texts else 0, framework.max_sliced_rank)
+        self.assign(f"{tensor}[{', '.join(texts)}]" if texts else tensor)
 
-    def check_count(self, what: str, count: int, most: int | None) -> None:
+    def check_rank_limit(self, operation: str, rank: int, max_rank: int | None) -> None:
         """Raise `ShapeError` (usage) if a rank exceeds the framework's maximum.
 
         `operation` is the verb of the message.
         """
-        if most is not None and count > most:
-            raise misuse(f"a {what} of {count} dims is not written as {self.name} code: it {what}s at most {most}")
+        if max_rank is not None and rank > max_rank:
+            raise usage_error(
+                f"a {operation} of {rank} dims is not written as {self.name} code: it {operation}s at most {max_rank}"
+            )
 
-    def split(self, call: Call) -> None:
+    def split(self, call: EmittedCall) -> None:
         """Write one part of a split."""
-        axis, parts, part = call.split_axis()
-        self.put(self.rows.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
+        axis, parts, part = call.split_arguments()
+        self.assign(self.framework.split.format(x=self.tensor, axis=axis, parts=parts, part=part))
 
-    def take(self, call: Call) -> None:
+    def take(self, call: EmittedCall) -> None:
         """Write a take of positions of an axis."""
         move = call.move(Take)
-        if self.name in ("tensorflow", "paddle") and min(move.places, default=0) < 0:
-            raise misuse(f"{self.name} takes no position from the end", "give the sizes with --where")
+        if self.name in ("tensorflow", "paddle") and min(move.positions, default=0) < 0:
+            raise usage_error(f"{self.name} takes no position from the end", "give the sizes with --where")
         leading_slices = ":, " * move.axis
-        self.put(self.rows.take.format(x=self.tensor, indices=[*move.places], axis=move.axis, whole=leading_slices))
+        self.assign(
+            self.framework.take.format(x=self.tensor, indices=[*move.positions], axis=move.axis, whole=leading_slices)
+        )
 
-    def roll(self, call: Call) -> None:
+    def roll(self, call: EmittedCall) -> None:
         """Write a roll of an axis."""
-        roll = call.short_roll(self.name) if self.rows.short_rolls else call.move(Roll)
-        self.put(self.rows.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
+        roll = call.roll_by_int32(self.name) if self.framework.rolls_by_int32 else call.move(Roll)
+        self.assign(self.framework.roll.format(x=self.tensor, shift=roll.shift, axis=roll.axis))
 
-    def shape(self, call: Call) -> None:
+    def shape(self, call: EmittedCall) -> None:
         """Write the vector of dims."""
-        move = call.move(Dims)
-        self.put(self.rows.shape.format(x=self.tensor, start=move.start, end=move.end))
+        move = call.move(ShapeVector)
+        self.assign(self.framework.shape.format(x=self.tensor, start=move.start, end=move.end))
 
 
-def write(framework: Framework, answer: Trace | Chain) -> Code:
+def write_program(framework: ArrayFramework, answer: Trace | Chain) -> Code:
     """Return one line for each stage that changes something.
 
     Raises `ShapeError` if a rank is too high.
     """
-    return Program(answer, framework).code(calls_of(answer, folds=False))
+    return ArrayProgram(answer, framework).build_code(build_calls(answer, fold=False))
 
 
 WRITERS: dict[str, Callable[[Trace | Chain], Code]] = {
-    framework.name: partial(write, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
+    framework.name: partial(write_program, framework) for framework in (NUMPY, TORCH, JAX, TENSORFLOW, PADDLE)
 }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shapecalc.core.answers import Kind, Stage, Trace, shapes_in
+from shapecalc.core.answers import Stage, StageKind, Trace, shapes_in
 from shapecalc.core.moves import Combine
-from shapecalc.core.ops.operands import in_order
-from shapecalc.core.ops.windows import Window, for_each
-from shapecalc.core.problem import misuse
+from shapecalc.core.ops.operands import order_operands
+from shapecalc.core.ops.windows import Window, numbers_per_axis
+from shapecalc.core.problem import usage_error
 
-NUMPY = {
+NUMPY_TEMPLATES = {
     "broadcast": "np.broadcast_arrays({all})[{place}]",
     "matmul": "np.matmul({all})",
     "linear": "np.matmul({x}, {weight}.T)",
@@ -22,25 +22,25 @@ NUMPY = {
 }
 
 
-def _called_alike(module: str) -> dict[str, str]:
+def _numpy_style_templates(module: str) -> dict[str, str]:
     """Return the expressions that a module shares with NumPy.
 
     Only the name of the module differs.
     """
-    return {op: NUMPY[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
+    return {op: NUMPY_TEMPLATES[op].replace("np.", f"{module}.") for op in ("matmul", "stack", "einsum")}
 
 
-FORMS: Mapping[str, Mapping[str, str]] = {
-    "numpy": NUMPY,
-    "jax": {op: form.replace("np.", "jnp.") for op, form in NUMPY.items()},
+OPERAND_TEMPLATES: Mapping[str, Mapping[str, str]] = {
+    "numpy": NUMPY_TEMPLATES,
+    "jax": {op: form.replace("np.", "jnp.") for op, form in NUMPY_TEMPLATES.items()},
     "torch": {
-        **_called_alike("torch"),
+        **_numpy_style_templates("torch"),
         "broadcast": "torch.broadcast_tensors({all})[{place}]",
         "linear": "torch.nn.functional.linear({x}, {weight})",
         "concat": "torch.cat([{all}], {axis})",
     },
     "tensorflow": {
-        **_called_alike("tf"),
+        **_numpy_style_templates("tf"),
         "broadcast": "tf.broadcast_to({x}, tf.broadcast_dynamic_shape(tf.shape({x}), tf.shape({other})))",
         "matmul": "tf.linalg.matmul({all})",
         "matmul of vectors": "tf.experimental.numpy.matmul({all})",
@@ -49,7 +49,7 @@ FORMS: Mapping[str, Mapping[str, str]] = {
         "pad": "tf.pad({x}, {pads})",
     },
     "paddle": {
-        **_called_alike("paddle"),
+        **_numpy_style_templates("paddle"),
         "broadcast": "paddle.broadcast_tensors([{all}])[{place}]",
         "linear": "paddle.matmul({x}, {weight}, transpose_y=True)",
         "concat": "paddle.concat([{all}], {axis})",
@@ -73,28 +73,28 @@ FORMS: Mapping[str, Mapping[str, str]] = {
 `{all}` are the operands in order, and `{place}` is the index of the tensor `{x}`. A template with `{other}` is applied
 once for each other operand.
 """
-NODES = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
+ONNX_OPERATORS = {"matmul": "MatMul", "linear": "MatMul", "concat": "Concat", "stack": "Concat", "einsum": "Einsum"}
 """ONNX operators that read all operands."""
-FUNCTIONAL = "torch.nn.functional."
+TORCH_FUNCTIONAL = "torch.nn.functional."
 ENDS = ("begin", "end")
-DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
+TORCH_DEFAULTS = {("padding", "0"), ("dilation", "1"), ("groups", "1"), ("output_padding", "0")}
 
 
-def operand_names(answer_traces: tuple[Trace, ...]) -> dict[str, Any]:
+def operand_names(traces: tuple[Trace, ...]) -> dict[str, Any]:
     """Return the variables of all operands except the chain's tensor.
 
     Each has its shape.
 
     >>> import shapecalc as sc
-    >>> operand_names(sc.chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
+    >>> operand_names(sc.build_chain((2, 3), "matmul 3,4", "concat 1,4 --axis 0").traces)
     {'x1': (3, 4), 'x2': (1, 4)}
     """
-    moves = [stage.move for trace in answer_traces for stage in trace.stages]
+    moves = [stage.move for trace in traces for stage in trace.stages]
     shapes = [shape for move in moves if isinstance(move, Combine) for shape in move.operands[1:]]
     return {f"x{number}": shape for number, shape in enumerate(shapes, 1)}
 
 
-def named_operands(trace: Trace, tensor: str, first: int) -> list[str]:
+def operand_variables(trace: Trace, tensor: str, first_number: int) -> list[str]:
     """Return the variable names of a request's operands in order.
 
     Numbering starts at `first`.
@@ -102,27 +102,31 @@ def named_operands(trace: Trace, tensor: str, first: int) -> list[str]:
     operands = trace.request.arguments.get("operands")
     if operands is None:
         count = sum([len(stage.move.operands) - 1 for stage in trace.stages if isinstance(stage.move, Combine)])
-        return [tensor, *[f"x{first + number}" for number in range(count)]]
-    operand_list = in_order(trace.input, operands)
-    return [f"x{first + operand.number - 1}" if operand.number else tensor for operand in operand_list]
+        return [tensor, *[f"x{first_number + number}" for number in range(count)]]
+    operand_list = order_operands(trace.input, operands)
+    return [f"x{first_number + operand.number - 1}" if operand.number else tensor for operand in operand_list]
 
 
-def expression(framework: str, trace: Trace, tensor: str, first: int) -> str:
+def operand_expression(framework: str, trace: Trace, tensor: str, first_number: int) -> str:
     """Return a framework's expression for an op of several operands.
 
     Raises `ShapeError` (usage) if the framework has none.
     """
-    if trace.stages[0].kind in (Kind.WINDOW, Kind.LENGTHEN) and framework == "torch" and trace.dialect != "tensorflow":
-        return torch_windows(trace, tensor, f"x{first}")
-    forms = FORMS.get(framework, {})
+    if (
+        trace.stages[0].kind in (StageKind.WINDOW, StageKind.LENGTHEN)
+        and framework == "torch"
+        and trace.dialect != "tensorflow"
+    ):
+        return torch_window_call(trace, tensor, f"x{first_number}")
+    forms = OPERAND_TEMPLATES.get(framework, {})
     of_vectors = any(len(shape) < 2 for shape in (trace.input, *shapes_in(trace.request.arguments.get("operands"))))
     template = (forms.get(f"{trace.op} of vectors") if of_vectors else None) or forms.get(trace.op)
     if template is None:
-        raise misuse(f"{trace.op} is not written as {framework} code")
-    variables = named_operands(trace, tensor, first)
+        raise usage_error(f"{trace.op} is not written as {framework} code")
+    variables = operand_variables(trace, tensor, first_number)
     if trace.op == "pad" and min(trace.request.arguments["padding"]) < 0:
-        raise misuse(f"{framework} takes no pads below 0", "write a slice", argument="padding")
-    joined_axis = next((stage.move.joined for stage in trace.stages if isinstance(stage.move, Combine)), None)
+        raise usage_error(f"{framework} takes no pads below 0", "write a slice", argument="padding")
+    joined_axis = next((stage.move.concat_axis for stage in trace.stages if isinstance(stage.move, Combine)), None)
     facts = {"axis": 0, "pattern": "", **trace.request.arguments, "first": variables[0], "weight": variables[-1]}
     facts |= {
         "joined": joined_axis,
@@ -136,12 +140,12 @@ def expression(framework: str, trace: Trace, tensor: str, first: int) -> str:
     return tensor
 
 
-def windows_of_stage(stage: Stage) -> list[Window]:
+def stage_windows(stage: Stage) -> list[Window]:
     """Return the windows of a stage, one for each spatial axis."""
     return [step.facts["window"] for step in stage.steps if "window" in step.facts]
 
 
-def torch_windows(trace: Trace, tensor: str, weight: str) -> str:
+def torch_window_call(trace: Trace, tensor: str, weight: str) -> str:
     """Return PyTorch's call for a convolution, a pooling, a pad or an upsampling.
 
     Raises `ShapeError` (usage) if PyTorch has none.
@@ -149,70 +153,74 @@ def torch_windows(trace: Trace, tensor: str, weight: str) -> str:
     stage, arguments = trace.stages[0], trace.request.arguments
     if trace.op == "pad":
         pads = [step.facts.get(end, 0) for step in reversed(stage.steps[: len(stage.before)]) for end in ENDS]
-        return f"{FUNCTIONAL}pad({tensor}, {tuple(pads)})"
+        return f"{TORCH_FUNCTIONAL}pad({tensor}, {tuple(pads)})"
     if trace.op == "upsample":
         sizes, scale = arguments.get("size"), arguments.get("scale") or ""
         size_argument = (
-            f"size={_one_or_all(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
+            f"size={_format_sizes(sizes)}" if sizes else f"scale_factor={f'({scale})' if ',' in scale else scale}"
         )
-        return f"{FUNCTIONAL}interpolate({tensor}, {size_argument})"
-    windows = windows_of_stage(stage)
+        return f"{TORCH_FUNCTIONAL}interpolate({tensor}, {size_argument})"
+    windows = stage_windows(stage)
     count = len(windows)
     if trace.op == "pool" and arguments["kernel"] == "global":
-        return f"{FUNCTIONAL}adaptive_{_kind(arguments)}_pool{count}d({tensor}, 1)"
-    if any(window.begin != window.end or (window.word and window.stride > 1) for window in windows):
-        raise misuse("PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding")
-    word = f'"{windows[0].word}"' if windows[0].word else None
+        return f"{TORCH_FUNCTIONAL}adaptive_{_pool_kind(arguments)}_pool{count}d({tensor}, 1)"
+    if any(window.begin != window.end or (window.auto_padding and window.stride > 1) for window in windows):
+        raise usage_error(
+            "PyTorch pads both ends alike, and this does not", "pad first: pad INPUT PADS", argument="padding"
+        )
+    word = f'"{windows[0].auto_padding}"' if windows[0].auto_padding else None
     keywords: dict[str, Any] = {
         "stride": [window.stride for window in windows],
         "padding": word or [window.begin for window in windows],
     }
     keywords["dilation"] = [window.dilation for window in windows]
     if trace.op == "pool":
-        kernel = _one_or_all(for_each(arguments["kernel"], [count], "kernel"))
-        texts = [tensor, kernel, *_named(keywords), *(["ceil_mode=True"] if arguments.get("ceil") else [])]
-        texts += ["count_include_pad=False"] if _kind(arguments) == "avg" and trace.dialect != "torch" else []
-        return f"{FUNCTIONAL}{_kind(arguments)}_pool{count}d({', '.join(texts)})"
+        kernel = _format_sizes(numbers_per_axis(arguments["kernel"], [count], "kernel"))
+        texts = [tensor, kernel, *_format_keywords(keywords), *(["ceil_mode=True"] if arguments.get("ceil") else [])]
+        texts += ["count_include_pad=False"] if _pool_kind(arguments) == "avg" and trace.dialect != "torch" else []
+        return f"{TORCH_FUNCTIONAL}{_pool_kind(arguments)}_pool{count}d({', '.join(texts)})"
     keywords["groups"] = arguments.get("groups", 1)
-    keywords["output_padding"] = for_each(arguments.get("output_padding"), [count], "output_padding", 0)
+    keywords["output_padding"] = numbers_per_axis(arguments.get("output_padding"), [count], "output_padding", 0)
     name = f"conv_transpose{count}d" if arguments.get("transposed") else f"conv{count}d"
-    return f"{FUNCTIONAL}{name}({', '.join([tensor, weight, *_named(keywords)])})"
+    return f"{TORCH_FUNCTIONAL}{name}({', '.join([tensor, weight, *_format_keywords(keywords)])})"
 
 
-def _kind(given: Mapping[str, Any]) -> str:
-    return "avg" if given.get("kind") == "average" else "max"
+def _pool_kind(arguments: Mapping[str, Any]) -> str:
+    return "avg" if arguments.get("kind") == "average" else "max"
 
 
-def _one_or_all(sizes: Sequence[object]) -> str:
+def _format_sizes(sizes: Sequence[object]) -> str:
     return str(sizes[0]) if len(set(sizes)) == 1 else f"({', '.join(map(str, sizes))})"
 
 
-def _named(arguments: Mapping[str, Any]) -> list[str]:
+def _format_keywords(arguments: Mapping[str, Any]) -> list[str]:
     """Return keyword arguments; equal sizes become one number, defaults are omitted."""
     argument_texts = {
-        name: value if isinstance(value, (str, int)) else _one_or_all(value) for name, value in arguments.items()
+        name: value if isinstance(value, (str, int)) else _format_sizes(value) for name, value in arguments.items()
     }
-    return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in DEFAULTS]
+    return [f"{name}={text}" for name, text in argument_texts.items() if (name, str(text)) not in TORCH_DEFAULTS]
 
 
-def onnx_windows(trace: Trace) -> tuple[str, dict[str, object]]:
+def onnx_window_node(trace: Trace) -> tuple[str, dict[str, object]]:
     """Return the ONNX operator of a convolution or a pooling, with its attributes."""
-    arguments, windows = trace.request.arguments, windows_of_stage(trace.stages[0])
+    arguments, windows = trace.request.arguments, stage_windows(trace.stages[0])
     if trace.op == "pool" and arguments["kernel"] == "global":
-        return ("GlobalAveragePool" if _kind(arguments) == "avg" else "GlobalMaxPool"), {}
+        return ("GlobalAveragePool" if _pool_kind(arguments) == "avg" else "GlobalMaxPool"), {}
     attributes: dict[str, object] = {"strides": [window.stride for window in windows]}
-    if windows[0].word:
-        attributes["auto_pad"] = '"SAME_LOWER"' if windows[0].word == "same-lower" else '"SAME_UPPER"'
+    if windows[0].auto_padding:
+        attributes["auto_pad"] = '"SAME_LOWER"' if windows[0].auto_padding == "same-lower" else '"SAME_UPPER"'
     else:
         attributes["pads"] = [getattr(window, end) for end in ENDS for window in windows]
     if max(window.dilation for window in windows) > 1:
         attributes["dilations"] = [window.dilation for window in windows]
     if trace.op == "pool":
-        attributes |= {"kernel_shape": [*for_each(arguments["kernel"], [len(windows)], "kernel")]}
+        attributes |= {"kernel_shape": [*numbers_per_axis(arguments["kernel"], [len(windows)], "kernel")]}
         attributes |= {"ceil_mode": 1} if arguments.get("ceil") else {}
-        attributes |= {"count_include_pad": 1} if _kind(arguments) == "avg" and trace.dialect == "torch" else {}
-        return ("AveragePool" if _kind(arguments) == "avg" else "MaxPool"), attributes
+        attributes |= {"count_include_pad": 1} if _pool_kind(arguments) == "avg" and trace.dialect == "torch" else {}
+        return ("AveragePool" if _pool_kind(arguments) == "avg" else "MaxPool"), attributes
     attributes |= {"group": arguments["groups"]} if arguments.get("groups", 1) > 1 else {}
     if arguments.get("output_padding"):
-        attributes["output_padding"] = [*for_each(arguments["output_padding"], [len(windows)], "output_padding", 0)]
+        attributes["output_padding"] = [
+            *numbers_per_axis(arguments["output_padding"], [len(windows)], "output_padding", 0)
+        ]
     return ("ConvTranspose" if arguments.get("transposed") else "Conv"), attributes

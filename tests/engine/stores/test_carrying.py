@@ -17,12 +17,12 @@ from shapecalc.core.commands import read_chain
 from shapecalc.core.fixing import answer_chain
 from shapecalc.core.record import replace
 from shapecalc.engine.arrays import FileError
-from shapecalc.engine.headers import reason_of
+from shapecalc.engine.headers import error_reason
 from shapecalc.engine.stores import carrying
-from shapecalc.engine.stores.carrying import carry_job, first_difference, plan_job
-from shapecalc.engine.stores.plan import Plan, rows_of
-from shapecalc.engine.stores.stores import open_store, state_of
-from shapecalc.engine.stores.workers import on_threads
+from shapecalc.engine.stores.carrying import find_first_difference, plan_job, run_job
+from shapecalc.engine.stores.plan import StorePlan, choose_row_chunks
+from shapecalc.engine.stores.stores import open_store, source_state
+from shapecalc.engine.stores.workers import make_thread_runner
 from tests.engine.drawing import drawn_chain
 from tests.numpy_moves import moved_by_numpy
 
@@ -66,7 +66,7 @@ def answer_to(chain):
 
 
 def carry(job, target, run=None, tick=int, force=False, resume=False):
-    carry_job(job, target, run or on_threads(job.threads), tick, force=force, resume=resume)
+    run_job(job, target, run or make_thread_runner(job.threads), tick, force=force, resume=resume)
 
 
 def carried(chain, source, name="y.zarr", memory=1 << 28, threads=2, chunks=None, **options):
@@ -77,7 +77,7 @@ def carried(chain, source, name="y.zarr", memory=1 << 28, threads=2, chunks=None
 
 
 def difference(chain, source, memory=1 << 24):
-    return first_difference(answer_to(chain), str(source), str(source.with_name("y.zarr")), "all", memory, int)
+    return find_first_difference(answer_to(chain), str(source), str(source.with_name("y.zarr")), "all", memory, int)
 
 
 @pytest.mark.parametrize("seed", range(45))
@@ -144,9 +144,9 @@ def test_store_reads_npy_and_hdf5_with_their_chunks(name, chunks, tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("group/data", data=array, chunks=(2, 2, 5), compression="gzip")
         file.create_dataset("plain", data=array)
-    assert open_store(str(tmp_path / name)).chunks == (chunks or rows_of(array.shape, 4))
+    assert open_store(str(tmp_path / name)).chunks == (chunks or choose_row_chunks(array.shape, 4))
     one, two = (plan_job(sc.transpose((6, 4, 5), (2, 0, 1)), str(tmp_path / name), 1 << 28, count) for count in (1, 2))
-    assert (one.memory - one.plan.memory) == two.memory - 2 * two.plan.memory > 0
+    assert (one.worker_memory - one.plan.task_memory) == two.worker_memory - 2 * two.plan.task_memory > 0
     carry(one, tmp_path / "y.zarr")
     found = zarr.open_array(str(tmp_path / "y.zarr"), mode="r")
     np.testing.assert_array_equal(found[...], array.transpose(2, 0, 1))
@@ -172,10 +172,10 @@ def test_store_verification_names_a_difference(x):
 def test_store_verification_stays_within_memory(x, monkeypatch):
     made(x, elements("f4", (16, 16)), (2, 2))
     carried("16,16 | transpose 1,0", x, chunks=(2, 2))
-    readers, reader = [], carrying._Reader
-    monkeypatch.setattr(carrying, "_Reader", lambda *words: readers.append(reader(*words)) or readers[-1])
+    readers, reader = [], carrying._ChunkReader
+    monkeypatch.setattr(carrying, "_ChunkReader", lambda *words: readers.append(reader(*words)) or readers[-1])
     assert difference("16,16 | transpose 1,0", x, memory=10 * 16) is None
-    assert [each.chunk.cache_info().currsize for each in readers] == [5, 5]
+    assert [each.read_chunk.cache_info().currsize for each in readers] == [5, 5]
 
 
 def test_store_checksum_failure_is_reported_and_resumable(x):
@@ -218,14 +218,14 @@ def job_by_chunks(source, shape=(6, 4)):
     """Return the job of a transpose with a task for each chunk of two elements of the output."""
     job = plan_job(sc.transpose(shape), str(source), 1 << 28, 1, (1, 2))
     (only,) = job.plan.passes
-    return replace(job, plan=Plan((replace(only, task=only.chunks),)))
+    return replace(job, plan=StorePlan((replace(only, task_shape=only.chunks),)))
 
 
 def broken_off(after):
     """Return what does so many tasks, and fails without a word."""
 
     def run(work, numbers):
-        yield from islice(on_threads(1)(work, numbers), after)
+        yield from islice(make_thread_runner(1)(work, numbers), after)
         raise AssertionError
 
     return run
@@ -272,7 +272,7 @@ DAMAGE = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_store_resume_refuses_a_rechunked_source(change, source):
     job, target = break_off(source)
-    assert job.state == state_of(str(source))
+    assert job.state == source_state(str(source))
     CHANGES[change](source / "c" / "0" / "1")
     with pytest.raises(FileError, match="its source is another"):
         carry(job_by_chunks(source), target, resume=True)
@@ -292,11 +292,11 @@ def test_store_counts_linked_folders_once(source):
     linked = source.with_name("c")
     (source / "c").rename(linked)
     (source / "c").symlink_to(linked)
-    before = state_of(str(source))
+    before = source_state(str(source))
     rewritten(linked / "0" / "1")
     for name in "abc":
         (linked / name).symlink_to(linked)
-    assert state_of(str(source)) != before
+    assert source_state(str(source)) != before
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -342,7 +342,7 @@ def test_store_resume_uses_the_undamaged_pass(damaged, x):
 
     def run(work, numbers):
         second.append(work.source)
-        return (on_threads(1) if len(second) == 1 else broken_off(2))(work, numbers)
+        return (make_thread_runner(1) if len(second) == 1 else broken_off(2))(work, numbers)
 
     with pytest.raises(FileError, match="AssertionError"):
         carry(job, target, run)
@@ -364,4 +364,4 @@ def test_store_resume_uses_the_undamaged_pass(damaged, x):
     ],
 )
 def test_store_failure_reason_is_one_line(error, reason):
-    assert reason_of(error) == reason
+    assert error_reason(error) == reason

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shapecalc.core.moves import Expand, Permute, Reshape
-from shapecalc.engine.stores.axis_map import axis_map, fewest_maps
-from shapecalc.engine.stores.plan import LARGEST, PlanError, plan_store
+from shapecalc.engine.stores.axis_map import build_axis_map, split_into_axis_maps
+from shapecalc.engine.stores.plan import MAX_CHUNK_BYTES, PlanError, plan_store
 
 GIB = (2048, 512, 256)
 CHUNKS = (256, 128, 128)
@@ -25,39 +25,39 @@ ALIGNED = {
 
 @pytest.mark.parametrize("name", ALIGNED)
 def test_plan_aligned_cuts_read_each_byte_once(name):
-    plan = plan_store([axis_map(GIB, ALIGNED[name])], 4, CHUNKS, 256 << 20)
-    assert (plan.read, plan.written, plan.exact) == (1 << 30, 1 << 30, True)
-    assert plan.memory <= 256 << 20
+    plan = plan_store([build_axis_map(GIB, ALIGNED[name])], 4, CHUNKS, 256 << 20)
+    assert (plan.bytes_read, plan.bytes_written, plan.is_exact) == (1 << 30, 1 << 30, True)
+    assert plan.task_memory <= 256 << 20
     assert prod(plan.passes[0].chunks) * 4 <= max(prod(CHUNKS) * 4, 1 << 20)
 
 
 def test_plan_prime_sizes_keep_large_chunks():
-    plan = plan_store([axis_map((100003, 1009, 31), [Permute((2, 1, 0))])], 4, (1000, 100, 31), 512 << 20)
-    assert plan.read == plan.written
-    assert 1 << 23 <= prod(plan.passes[0].chunks) * 4 <= LARGEST
+    plan = plan_store([build_axis_map((100003, 1009, 31), [Permute((2, 1, 0))])], 4, (1000, 100, 31), 512 << 20)
+    assert plan.bytes_read == plan.bytes_written
+    assert 1 << 23 <= prod(plan.passes[0].chunks) * 4 <= MAX_CHUNK_BYTES
 
 
 @pytest.mark.parametrize(
     ("shape", "target"), [((400, 500, 600), (600, 500, 400)), ((4001, 503, 607), (607, 503, 4001))]
 )
 def test_plan_unaligned_cuts_read_each_byte_at_most_twice(shape, target):
-    plan = plan_store([axis_map(shape, [Reshape(target)])], 4, (100, 100, 100), 512 << 20)
-    assert plan.read <= 2 * plan.written
+    plan = plan_store([build_axis_map(shape, [Reshape(target)])], 4, (100, 100, 100), 512 << 20)
+    assert plan.bytes_read <= 2 * plan.bytes_written
 
 
 def test_plan_beyond_memory_uses_an_intermediate_store():
-    plan = plan_store([axis_map(GIB, ALIGNED["merge"])], 4, CHUNKS, 64 << 20)
+    plan = plan_store([build_axis_map(GIB, ALIGNED["merge"])], 4, CHUNKS, 64 << 20)
     assert len(plan.passes) == 2
-    assert plan.read <= 2 << 30
-    assert plan.memory <= 64 << 20
+    assert plan.bytes_read <= 2 << 30
+    assert plan.task_memory <= 64 << 20
 
 
 @pytest.mark.slow
 def test_plan_intermediate_store_keeps_rows_if_cheaper():
     shape, chunks = (218320, 267552), (1745, 4013)
-    plan = plan_store([axis_map(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
-    assert plan.read + plan.written <= 4.8 * prod(shape)
-    assert plan.memory <= 256 << 20
+    plan = plan_store([build_axis_map(shape, [Permute((1, 0)), Reshape((2560, 22817169))])], 1, chunks, 256 << 20)
+    assert plan.bytes_read + plan.bytes_written <= 4.8 * prod(shape)
+    assert plan.task_memory <= 256 << 20
 
 
 def large_case(random):
@@ -73,7 +73,7 @@ def large_case(random):
     moves, sizes = [], shape
     for _ in range(random.randint(1, 3)):
         moves.append(Permute(tuple(random.sample(range(len(sizes)), len(sizes)))))
-        sizes = [*moves[-1].after(tuple(sizes))]
+        sizes = [*moves[-1].output_shape(tuple(sizes))]
         at = random.randrange(len(sizes))
         if random.random() < 0.5 and at:
             sizes[at - 1 : at + 1] = [sizes[at - 1] * sizes[at]]
@@ -88,19 +88,19 @@ def large_case(random):
 @pytest.mark.sampled(2)
 def test_plan_terabytes_cost_at_most_two_passes(seed):
     shape, chunks, itemsize, moves, memory = large_case(Random(seed))
-    plan = plan_store(fewest_maps(shape, moves), itemsize, chunks, memory)
+    plan = plan_store(split_into_axis_maps(shape, moves), itemsize, chunks, memory)
     data = prod(shape) * itemsize
-    assert plan.written <= 2 * data
-    assert plan.read + plan.written <= 4 * data
-    assert plan.memory <= memory
+    assert plan.bytes_written <= 2 * data
+    assert plan.bytes_read + plan.bytes_written <= 4 * data
+    assert plan.task_memory <= memory
 
 
 def test_plan_reports_too_little_memory_and_cost_of_requested_chunks():
     with pytest.raises(PlanError, match="a task needs"):
-        plan_store([axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
-    plan = plan_store([axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
+        plan_store([build_axis_map(GIB, [])], 4, CHUNKS, 1 << 20)
+    plan = plan_store([build_axis_map(GIB, ALIGNED["transpose"])], 4, CHUNKS, 256 << 20, (256, 1, 2048))
     assert plan.passes[-1].chunks == (256, 1, 2048)
-    assert plan.read >= 1 << 30
+    assert plan.bytes_read >= 1 << 30
 
 
 def test_plan_tasks_fill_the_output_once():
@@ -108,11 +108,11 @@ def test_plan_tasks_fill_the_output_once():
         random = Random(seed)
         shape = tuple([random.choice([1, 2, 3, 5, 8, 12, 17]) for _ in range(random.randint(0, 4))])
         moves = [Permute(tuple(random.sample(range(len(shape)), len(shape)))), Reshape((1, *shape[::-1]))]
-        mapped = axis_map(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
+        mapped = build_axis_map(shape, [*moves, Expand((random.choice([1, 2]), *shape[::-1]))][: random.randint(0, 3)])
         last = plan_store([mapped], 2, tuple([random.randint(1, size) for size in shape]), 1 << 30).passes[-1]
-        counts = np.zeros(mapped.output, int)
-        for task in range(last.tasks):
-            box = last.region(task)
+        counts = np.zeros(mapped.output_shape, int)
+        for task in range(last.task_count):
+            box = last.task_region(task)
             counts[tuple([slice(*span) for span in box])] += 1
             assert all(start % chunk == 0 for (start, _), chunk in zip(box, last.chunks, strict=True))
         assert (counts == 1).all()

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import sys
 
-from shapecalc.core import fixing as _answers
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
-from shapecalc.core.ask import make_request
-from shapecalc.core.compare import Comparison
-from shapecalc.core.compare import compare as _compare
 from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, truncate
 from shapecalc.core.values import parse_sizes, to_shape
+from shapecalc.reasoning import fixing as _answers
+from shapecalc.reasoning.compare import Comparison
+from shapecalc.reasoning.compare import compare as _compare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict, Unpack
 
     from shapecalc.core.dims import Dim
-    from shapecalc.core.equiv import Equivalence
-    from shapecalc.core.find import ChainSearch
-    from shapecalc.core.simplify import Simplification
+    from shapecalc.reasoning.equiv import Equivalence
+    from shapecalc.reasoning.find import ChainSearch
+    from shapecalc.reasoning.simplify import Simplification
 
     DimsLike = str | Iterable[int | str | None]
     AxesLike = str | int | Iterable[int]
@@ -565,7 +565,7 @@ def equiv(first: str | Chain, second: str | Chain, *, where: Mapping[str, int] |
     >>> print(equiv("N,C,H | reshape N,C*H | reshape -1", "| flatten | reshape -1"))
     same
     """
-    from shapecalc.core.equiv import answer_both, check_equivalence
+    from shapecalc.reasoning.equiv import answer_both, check_equivalence
 
     return check_equivalence(*answer_both(first, second, parse_sizes(where or {})))
 
@@ -583,9 +583,9 @@ def simplify(
     >>> found.render, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.core.equiv import parse_chain_request
-    from shapecalc.core.simplify import parse_goal
-    from shapecalc.core.simplify import simplify as simplified
+    from shapecalc.reasoning.equiv import parse_chain_request
+    from shapecalc.reasoning.simplify import parse_goal
+    from shapecalc.reasoning.simplify import simplify as simplified
 
     wanted = parse_goal(goal)
     if isinstance(chain, str):
@@ -626,8 +626,8 @@ def find(
     >>> [way.build_chain for way in find("B,H*W,C", "B,C,H,W").ways[:2]]
     ['B,H*W,C | reshape B,H,W,C | transpose 0,3,1,2', 'B,H*W,C | reshape B,C,H,W']
     """
-    from shapecalc.core.find import parse_named_shape
-    from shapecalc.engine.finding import find_chains, find_chains_for_arrays
+    from shapecalc.engine.chain_search import find_chains, find_chains_for_arrays
+    from shapecalc.reasoning.find import parse_named_shape
 
     arrays = list(pairs)
     if input is None and output is None and arrays:
@@ -650,7 +650,7 @@ def match(pattern: object, shape: object, *, where: Mapping[str, int] | None = N
     >>> match("N,...,C", (8, 5, 5, 4), where={"N": 8})
     {'N': 8, 'C': 4}
     """
-    from shapecalc.core.pattern import Matcher, element_type_of, to_pattern
+    from shapecalc.reading.pattern import Matcher, element_type_of, to_pattern
 
     matcher = Matcher(to_pattern(pattern), parse_sizes(where or {}))
     dims = parse_shape(shape) if isinstance(shape, str) else to_shape(shape)
@@ -668,7 +668,7 @@ def _resolve_or_raise(op: str, input: DimsLike, options: Mapping[str, object], *
 
 
 def _render_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everything: bool = False) -> str:
-    from shapecalc.view.files import render_story
+    from shapecalc.render.files import render_story
 
     return render_story(answer, kind, encoding, everything=everything)
 
@@ -692,8 +692,8 @@ sys.modules[__name__].__class__ = _Package
 
 def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:
     if isinstance(stage, str):
-        from shapecalc.core.commands import read_stage
         from shapecalc.core.text import split_unbracketed
+        from shapecalc.reading.commands import read_stage
 
         read = read_stage(split_unbracketed(stage), with_input=False)
         return read.op, read.options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core import ask as setting
+from shapecalc.core import requests as setting
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS

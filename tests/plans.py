@@ -7,12 +7,12 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from shapecalc.core.commands import read_chain
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import ShapeError
+from shapecalc.reading.commands import read_chain
+from shapecalc.reasoning.fixing import answer_chain
 from tests.cases import answered
 from tests.strategies import POSITIONS, axes, images, ones, patterns, positions, shapes, targets
 

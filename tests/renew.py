@@ -16,10 +16,10 @@ from pathlib import Path
 
 from tests import doctests, transcripts
 from tests.man import tables
+from tests.render import film_picture, golden_pictures
+from tests.render.golden_pictures import GOLDEN
 from tests.sessions import MARKDOWN, PAGES, ROOT, renewed_markdown, renewed_page
 from tests.tui import scenes
-from tests.view import film_picture, golden_pictures
-from tests.view.golden_pictures import GOLDEN
 
 TRANSCRIPTS = [ROOT / "tests" / part / "test_transcripts.py" for part in ("cli", "tui")]
 Expected = Iterator[tuple[Path, str | None]]

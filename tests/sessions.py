@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
-from shapecalc.view.mdoc import remove_escapes
+from shapecalc.render.mdoc import remove_escapes
 from tests import doctests
 from tests.fuzz.running import ended
 from tests.models import detector

@@ -13,8 +13,8 @@ from textual.binding import Binding
 import shapecalc as sc
 from shapecalc import tui
 from shapecalc.cli.options import OUTPUT_OPTIONS
-from shapecalc.core.commands import read_op_words
 from shapecalc.core.ops import OPS
+from shapecalc.reading.commands import read_op_words
 from tests.sampling import each_row
 from tests.sessions import ROOT
 

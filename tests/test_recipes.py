@@ -40,7 +40,7 @@ import numpy as np, shapecalc as sc
 from shapecalc.engine import run
 from shapecalc.tui.question import question_of
 from shapecalc.tui.state import State
-from shapecalc.view.layout import layouts
+from shapecalc.render.stage_layout import layouts
 print(run(sc.chain((2, 3), "swap_ends"), np.arange(6).reshape(2, 3)).array.tolist())
 state = State(question_of(["swap_ends", "2,3,4"]))
 print(state.answer.output, [step.why for step in state.answer.steps][0])

@@ -7,9 +7,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
-from shapecalc.view.mdoc import remove_escapes
+from shapecalc.render.mdoc import remove_escapes
 from tests import doctests, renew, sessions, transcripts
-from tests.view import golden_pictures
+from tests.render import golden_pictures
 
 PAGE = """.Bd -literal -offset indent
 $ echo \\(aqa  b\\(aq

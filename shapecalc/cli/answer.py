@@ -10,7 +10,11 @@ from itertools import chain, islice
 
 from shapecalc.cli import output
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout
-from shapecalc.core.ask import (
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.record import fields, replace
+from shapecalc.core.requests import (
     MissingOpError,
     StageRequest,
     apply_defaults,
@@ -19,15 +23,11 @@ from shapecalc.core.ask import (
     make_request,
     parse_opset_option,
 )
-from shapecalc.core.commands import argument_texts, command_pieces, strip_padding
-from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.fixing import answer_request as answer_request
-from shapecalc.core.fixing import batch_hint
-from shapecalc.core.ops import OPS
-from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
-from shapecalc.core.record import fields, replace
 from shapecalc.core.results import result_texts
 from shapecalc.core.text import escape_unprintable, shape_text, split_unbracketed
+from shapecalc.reading.commands import argument_texts, command_pieces, strip_padding
+from shapecalc.reasoning.fixing import answer_request as answer_request
+from shapecalc.reasoning.fixing import batch_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from shapecalc.cli.data import PathsByOption
     from shapecalc.core.answers import Chain, Trace
     from shapecalc.engine.arrays import Source
-    from shapecalc.view.code import Code
+    from shapecalc.render.code import Code
 
 PROBLEM_REPORT_LINES = 7
 """Lines that the report of an error takes below the explanation."""
@@ -216,7 +216,7 @@ def _expectation_mismatch(
     Return None if the request is refused although a shape is expected: then the refusal itself is reported.
     Raises `ShapeError` (usage) if the text is not an expectation.
     """
-    from shapecalc.core.cases import describe_mismatch, is_met, read_expectation_for
+    from shapecalc.reading.cases import describe_mismatch, is_met, read_expectation_for
 
     expected = read_expectation_for(text, request_options)
     if answer.output is None and expected.output is not None:
@@ -230,8 +230,8 @@ def _print_explanation(answer: Trace | Chain, output_options: OutputOptions, sou
     The explanation fits one screen unless `--explain=all` is given.
     """
     from shapecalc.cli.data import data_movement_lines
-    from shapecalc.view.canvas import glyphs_for_encoding
-    from shapecalc.view.story import draw_story
+    from shapecalc.render.canvas import glyphs_for_encoding
+    from shapecalc.render.story import draw_story
 
     plan = data_movement_lines(answer, source, output_options)
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
@@ -281,7 +281,7 @@ def generate_code(answer: Trace | Chain, output_options: OutputOptions, opset: i
     """
     if output_options.code is None:
         return None
-    from shapecalc.view.code import find_writer
+    from shapecalc.render.code import find_writer
 
     write = find_writer(output_options.code)
     if answer.output is None:
@@ -306,7 +306,7 @@ def add_as_option_hint(error: ShapeError) -> ShapeError:
     """
     if not isinstance(error, MissingOpError):
         return error
-    from shapecalc.view.code import TARGETS
+    from shapecalc.render.code import TARGETS
 
     if error.dialect not in TARGETS:
         return error
@@ -355,13 +355,13 @@ def write_picture(answer: Trace | Chain, output_options: OutputOptions) -> dict[
     if name is None:
         raise usage_error("--step, --theme and --width need a picture", "add --picture FILE")
     if output_options.film:
-        from shapecalc.view.film import render_film
+        from shapecalc.render.film import render_film
 
         film, data = render_film(answer, name, output_options.theme)
         about = {"file": name, "frames": len(film.frames), "seconds": round(film.seconds, 2), "notes": [*film.notes]}
         messages = [f"{len(film.frames)} frames, {film.seconds:.0f} seconds", *film.notes]
     else:
-        from shapecalc.view.files import DEFAULT_WIDTH, render_still
+        from shapecalc.render.files import DEFAULT_WIDTH, render_still
 
         data = render_still(
             answer, name, output_options.step, theme=output_options.theme, width=output_options.width or DEFAULT_WIDTH
@@ -379,7 +379,7 @@ def write_file(path: str, data: bytes, *, force: bool) -> None:
     """Write a file atomically; raise `ShapeError` (file) if that fails."""
     from pathlib import Path
 
-    from shapecalc.engine.whole_files import write_atomically
+    from shapecalc.engine.atomic_files import write_atomically
 
     try:
         write_atomically(Path(path), data, force=force)

@@ -22,11 +22,11 @@ from shapecalc.cli.output import (
     problem_text,
     read_stdin,
 )
-from shapecalc.core import commands
-from shapecalc.core.commands import HELP, Option, OptionKind
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, ShapeError, usage_error
 from shapecalc.core.record import replace
+from shapecalc.reading import commands
+from shapecalc.reading.commands import HELP, Option, OptionKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _run_inferred(words: Sequence[str], app: AnyTerminalApp, text: str = "") -> 
     """
     from io import BufferedReader, BytesIO, TextIOWrapper
 
-    from shapecalc.core import readings
+    from shapecalc.reading import readings
 
     values, options = _split_options(words)
     if len(values) == 1 and values[0].endswith(".onnx") and (log := _peek_stdin_file()) and is_error_message(log):
@@ -234,15 +234,15 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def is_error_message(text: str) -> bool:
     """Return whether a text contains a known error message of a runtime."""
-    from shapecalc.doctor.reading import has_known_message
+    from shapecalc.diagnosis.reading import has_known_message
 
     return has_known_message(text)
 
 
 def _report_other_chains(input_text: str, output_text: str) -> None:
     """Report up to two other chains between the shapes, which reorder the elements."""
-    from shapecalc.core.find import search_chains
     from shapecalc.core.text import parse_shape
+    from shapecalc.reasoning.find import search_chains
 
     try:
         ways = [way for way in search_chains(parse_shape(input_text), parse_shape(output_text)).ways if way.moves]
@@ -263,8 +263,8 @@ def _unknown_command_error(words: Sequence[str]) -> ShapeError:
     """Return the error (usage) for words that no command line fits, with a hint."""
     from shapecalc.cli.info import topic_hint
     from shapecalc.cli.options import COMMAND_MODULES
-    from shapecalc.core.readings import is_shape, suggest_line
     from shapecalc.core.text import escape_unprintable, suggestion, truncate
+    from shapecalc.reading.readings import is_shape, suggest_line
 
     word = words[0] if words else ""
     hint = suggest_line(words) or topic_hint(word) or suggestion(word, [*OPS, *COMMAND_MODULES])
@@ -281,8 +281,8 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
 
     An error that suggests the intended command line takes precedence.
     """
-    from shapecalc.cli.misread import extra_words_error, split_shape_error
     from shapecalc.cli.options import COMMAND_MODULES
+    from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
 
     extra = extra_words_error(words) if isinstance(error, commands.ExtraWordError) else None
     problem = (split_shape_error(words) or extra or error).problem

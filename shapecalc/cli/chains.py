@@ -15,7 +15,6 @@ from shapecalc.cli.answer import (
     print_answer,
     print_error,
 )
-from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.options import (
     DIALECT_FILTER,
     OUTPUT_OPTIONS,
@@ -25,16 +24,24 @@ from shapecalc.cli.options import (
     select_output_options,
 )
 from shapecalc.cli.output import ExitCode, OutputOptions
-from shapecalc.core import commands
+from shapecalc.cli.usage_hints import split_shape_error
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import MissingOpError, Options, StageRequest, apply_chain_options, common_option_names
-from shapecalc.core.cases import is_met, read_expectation_for
-from shapecalc.core.commands import Option, OptionKind
-from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.conditions import Unsatisfiable, require_equal
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.equiv import (
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.reshape import RESHAPE
+from shapecalc.core.ops.shuffle import SHUFFLE
+from shapecalc.core.problem import Problem, ShapeError, usage_error
+from shapecalc.core.record import fields, replace
+from shapecalc.core.requests import MissingOpError, Options, StageRequest, apply_chain_options, common_option_names
+from shapecalc.core.text import pluralize, shape_text, split_unbracketed
+from shapecalc.core.values import parse_sizes
+from shapecalc.reading import commands
+from shapecalc.reading.cases import is_met, read_expectation_for
+from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reasoning.compare import Comparison, compare, compare_chain
+from shapecalc.reasoning.equiv import (
     ChainRequest,
     Counterexample,
     EquivalenceVerdict,
@@ -42,16 +49,9 @@ from shapecalc.core.equiv import (
     check_equivalence,
     parse_chain_request,
 )
-from shapecalc.core.find import ChainSearch, parse_named_shape
-from shapecalc.core.fixing import IDENTITY_STAGES, answer_chain
-from shapecalc.core.ops import OPS
-from shapecalc.core.ops.reshape import RESHAPE
-from shapecalc.core.ops.shuffle import SHUFFLE
-from shapecalc.core.problem import Problem, ShapeError, usage_error
-from shapecalc.core.record import fields, replace
-from shapecalc.core.simplify import parse_goal, simplify
-from shapecalc.core.text import pluralize, shape_text, split_unbracketed
-from shapecalc.core.values import parse_sizes
+from shapecalc.reasoning.find import ChainSearch, parse_named_shape
+from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
+from shapecalc.reasoning.simplify import parse_goal, simplify
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -228,7 +228,7 @@ def _check_output_options(words: Sequence[str]) -> None:
 
 def _print_comparison(comparison: Comparison, *, explain: bool) -> None:
     """Print the table and whether the dialects agree, with `explain` also the steps."""
-    from shapecalc.view.story import comparison_table, steps_text
+    from shapecalc.render.story import comparison_table, steps_text
 
     for row in comparison.rows if explain else ():
         output.print_renderable(steps_text(row.trace))
@@ -308,7 +308,7 @@ def run_equiv(first: str, second: str, output_options: OutputOptions, **options:
         return print_error(error, "equiv", {"first": first, "second": second}, output_options)
     if output.print_json_if_requested(output_options, result.as_json):
         for answer in answers if output_options.explain else ():
-            from shapecalc.view.story import steps_text
+            from shapecalc.render.story import steps_text
 
             output.print_renderable(steps_text(answer))
         output.print_stdout(str(result))
@@ -347,8 +347,8 @@ def _print_counterexample(counterexample: Counterexample | None, answers: tuple[
     """Print the outputs of both chains with their first difference marked."""
     if counterexample is None or any(0 in shape for shape in counterexample.outputs):
         return
-    from shapecalc.view.canvas import glyphs_for_encoding
-    from shapecalc.view.grid import draw_output_grids
+    from shapecalc.render.canvas import glyphs_for_encoding
+    from shapecalc.render.grid import draw_output_grids
 
     strokes = glyphs_for_encoding(getattr(sys.stderr, "encoding", None))
     output.print_renderable(draw_output_grids(answers, counterexample, width=output.stderr_width(), glyphs=strokes))
@@ -450,7 +450,7 @@ def run_find(
     before: list[str] | None, after: list[str] | None, output_options: OutputOptions, **texts: str | None
 ) -> int:
     """Print the chains from one shape to another; exit 1 if there are none."""
-    from shapecalc.engine.finding import answer_way, find_chains, find_chains_for_arrays
+    from shapecalc.engine.chain_search import answer_way, find_chains, find_chains_for_arrays
 
     try:
         shapes = _read_shapes(texts["input"], texts["output"], required=not before)

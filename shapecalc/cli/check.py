@@ -32,16 +32,13 @@ from shapecalc.cli.output import (
     problem_exit_code,
     report_stream_error,
 )
-from shapecalc.core import cases
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.cases import Case
-from shapecalc.core.commands import Option, OptionKind
 from shapecalc.core.dims import to_json
 from shapecalc.core.limits import MAX_LINE_BYTES
-from shapecalc.core.pattern import Matcher, ShapePattern, to_pattern
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, truncate
+from shapecalc.engine.atomic_files import atomic_file, open_report
 from shapecalc.engine.headers import ArrayInfo, file_stamp, iter_arrays
 from shapecalc.engine.processes import (
     SignalGuard,
@@ -50,7 +47,10 @@ from shapecalc.engine.processes import (
     count_cores,
     ignore_termination,
 )
-from shapecalc.engine.whole_files import atomic_file, open_report
+from shapecalc.reading import cases
+from shapecalc.reading.cases import Case
+from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reading.pattern import Matcher, ShapePattern, to_pattern
 
 READ_SIZE = 1 << 19
 """Bytes requested per read; a pipe may return fewer."""

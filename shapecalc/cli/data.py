@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.output import OutputOptions, file_error, print_json_if_requested, print_stderr, print_stdout
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.examples import follow, follow_back, index_text
 from shapecalc.core.moves import Combine, ShapeVector, Take
 from shapecalc.core.problem import DIFFERS, FILE, Problem, ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, parse_axes, shape_text, truncate
+from shapecalc.reasoning.examples import follow, follow_back, index_text
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
-    from shapecalc.engine.stores.carrying import StoreJob
+    from shapecalc.engine.stores.jobs import StoreJob
     from shapecalc.engine.stores.workers import TaskRunner
 
     ElementPath = Sequence[tuple[str, tuple[int, ...] | None]]
@@ -117,7 +117,7 @@ def print_elements(
         print_stderr(f"{PATH_OPTIONS[name][0]}: {' -> '.join(points)}")
     if values:
         from shapecalc.engine.execute import sample_elements
-        from shapecalc.view.grid import format_values
+        from shapecalc.render.grid import format_values
 
         with convert_file_errors():
             before_and_after = sample_elements(answer, source, operand_sources)
@@ -267,7 +267,7 @@ def _open_workers(output_options: OutputOptions) -> Iterator[tuple[TaskRunner, i
 
 
 def _plan_store_job(answer: Trace | Chain, source: Source, output_options: OutputOptions, threads: int) -> StoreJob:
-    from shapecalc.engine.stores.carrying import plan_job
+    from shapecalc.engine.stores.jobs import plan_job
 
     chunks = None if output_options.chunks is None else tuple(parse_axes(output_options.chunks, "chunks"))
     return plan_job(answer, source.text, _memory_limit(output_options), threads, chunks)
@@ -338,7 +338,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
     """
     from shapecalc.engine.arrays import FileError
     from shapecalc.engine.processes import memory_limit
-    from shapecalc.engine.stores.carrying import part_folder, recover_interrupted_rename
+    from shapecalc.engine.stores.jobs import part_folder, recover_interrupted_rename
 
     target = Path(str(output_options.out).rstrip("/"))
     if target.suffix != ".zarr":
@@ -358,7 +358,7 @@ def _write_store(answer: Trace | Chain, source: Source, output_options: OutputOp
 
 
 def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
-    from shapecalc.engine.stores.carrying import part_folder, run_job
+    from shapecalc.engine.stores.jobs import part_folder, run_job
 
     with _open_workers(output_options) as (run, threads, cluster):
         job = _plan_store_job(answer, source, output_options, threads)
@@ -376,7 +376,7 @@ def _run_store_job(answer: Trace | Chain, source: Source, target: Path, output_o
 def _verify_store(answer: Trace | Chain, source: Source, target: Path, output_options: OutputOptions) -> None:
     """Raise `ShapeError` (differs) if the output store does not match the answer."""
     from shapecalc.engine.arrays import raise_file_errors
-    from shapecalc.engine.stores.carrying import find_first_difference
+    from shapecalc.engine.stores.jobs import find_first_difference
 
     total = source.numpy_dtype.itemsize
     for size in source.shape:

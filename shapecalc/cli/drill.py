@@ -9,9 +9,9 @@ from shutil import get_terminal_size
 from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.options import Argument, Command
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout, read_stdin
-from shapecalc.core.commands import Option, OptionKind
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, pluralize, truncate
+from shapecalc.reading.commands import Option, OptionKind
 from shapecalc.teaching import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False
@@ -103,7 +103,7 @@ def _worksheet_format(file: str | None) -> str:
 
     if not Path(file or "").suffix:
         return "text"
-    from shapecalc.view.files import match_ending  # imports the drawing code, which text does not need
+    from shapecalc.render.files import match_ending  # imports the drawing code, which text does not need
 
     return FORMAT_OF_SUFFIX[match_ending(str(file), FORMAT_OF_SUFFIX, "worksheet")]
 

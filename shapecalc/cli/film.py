@@ -6,12 +6,12 @@ from shapecalc.cli.answer import answer_op, print_error
 from shapecalc.cli.chains import run_chain
 from shapecalc.cli.options import THEME_OPTION, Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import OutputOptions, read_input_text
-from shapecalc.core.commands import Option, read_chain_words, read_stage, resolve_aliases
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
-from shapecalc.core.readings import is_shape
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
+from shapecalc.reading.commands import Option, read_chain_words, read_stage, resolve_aliases
+from shapecalc.reading.readings import is_shape
 
 CHAIN = "chain"
 FILM_PARAMETERS: tuple[Argument | Option, ...] = (

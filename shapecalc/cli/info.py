@@ -31,9 +31,16 @@ from shapecalc.cli.output import (
     print_table,
     read_input,
 )
-from shapecalc.core.ask import lookup_dialect, make_request
-from shapecalc.core.cases import golden_cases
-from shapecalc.core.commands import (
+from shapecalc.core.dialects import DIALECTS, find_dialect
+from shapecalc.core.dialects.base import Dialect, element_size
+from shapecalc.core.dims import factorization_text, product, to_json
+from shapecalc.core.ops import FAMILIES, OPS, all_rules, operators_of, refusal_rules, step_rules
+from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
+from shapecalc.core.record import Choice, fields
+from shapecalc.core.requests import lookup_dialect, make_request
+from shapecalc.core.text import lookup, shape_text
+from shapecalc.reading.cases import golden_cases
+from shapecalc.reading.commands import (
     COMPOSITE_OPS,
     OP_ALIASES,
     RULE_OPTIONS,
@@ -42,13 +49,6 @@ from shapecalc.core.commands import (
     resolve_aliases,
     strip_padding,
 )
-from shapecalc.core.dialects import DIALECTS, find_dialect
-from shapecalc.core.dialects.base import Dialect, element_size
-from shapecalc.core.dims import factorization_text, product, to_json
-from shapecalc.core.ops import FAMILIES, OPS, all_rules, operators_of, refusal_rules, step_rules
-from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
-from shapecalc.core.record import Choice, fields
-from shapecalc.core.text import lookup, shape_text
 
 LEGEND = """\
 
@@ -65,7 +65,7 @@ LEGEND = """\
 def run_dialects(output_options: OutputOptions) -> int:
     """Print the tables of dialects, operators and operator versions."""
     if print_json_if_requested(output_options, lambda: [dialect_as_json(row) for row in DIALECTS.values()]):
-        from shapecalc.view.story import dialects_table, operators_table, versions_table
+        from shapecalc.render.story import dialects_table, operators_table, versions_table
 
         print_table(dialects_table())
         print_stdout(LEGEND)
@@ -141,7 +141,7 @@ def doctor_causes() -> dict[str, Rule]:
     >>> doctor_causes()["bad-axis"].template
     'an axis is named that the tensor does not have, or one is named twice'
     """
-    from shapecalc.doctor.reading import CAUSES  # slow to import
+    from shapecalc.diagnosis.reading import CAUSES  # slow to import
 
     explanation = (
         "A cause that shapecalc doctor finds in a runtime's error message, by its words and by the shapes in it."
@@ -322,7 +322,7 @@ def topic_page_text(topic: str) -> str:
     Raises `ShapeError` (file) if the package was installed without its pages.
     """
     topic = SHARED_PAGES.get(topic, topic)
-    from shapecalc.view.mdoc import format_page
+    from shapecalc.render.mdoc import format_page
 
     return format_page(
         read_page_source(topic) if topic in MANUAL_PAGES else _overview_entry(topic, read_page_source(OVERVIEW_PAGE))
@@ -443,7 +443,7 @@ def topic_text(word: str) -> str:
         return format_rule(rules[word])
     dialect = find_dialect(word)
     title = word if dialect is None else dialect.name
-    from shapecalc.view.mdoc import format_page
+    from shapecalc.render.mdoc import format_page
 
     sections = {page: section for page in MANUAL_PAGES if (section := _page_sections(page).get(title))}
     heads = {page: f"({page_file_name(page)})\n" if len(sections) > 1 else "" for page in sections}
@@ -452,7 +452,7 @@ def topic_text(word: str) -> str:
 
 def _option_entry(word: str) -> str:
     """Return the entry of an option in the overview, empty if there is none."""
-    from shapecalc.view.mdoc import format_page
+    from shapecalc.render.mdoc import format_page
 
     name = re.escape(word.strip("-").replace("_", "-"))
     entry = re.search(
@@ -481,7 +481,7 @@ def _page_sections(page: str) -> dict[str, str]:
 
 def list_topics() -> str:
     """Return the titles of all sections of the manual, one paragraph per page."""
-    from shapecalc.view.mdoc import remove_escapes
+    from shapecalc.render.mdoc import remove_escapes
 
     titles = {
         page: [remove_escapes(title) for title in _page_sections(page) if title not in COMMON_TITLES]

@@ -27,18 +27,15 @@ from shapecalc.cli import output
 from shapecalc.cli.chains import check_no_common_options
 from shapecalc.cli.options import Command
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import StageRequest, apply_chain_options, make_request
-from shapecalc.core.commands import RULE_OPTIONS, Option, read_chain, rule_options
-from shapecalc.core.compare import Comparison, compare, compare_chain
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ParamKind
-from shapecalc.core.fixing import answer_chain, answer_request
 from shapecalc.core.limits import MAX_AGENT_ANSWER_LENGTH, MAX_AGENT_LINE_BYTES, MAX_SHAPE_DIMS
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
+from shapecalc.core.requests import StageRequest, apply_chain_options, make_request
 from shapecalc.core.text import (
     escape_unprintable,
     is_file_argument,
@@ -49,6 +46,9 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.core.values import describe_value, parse_sizes
+from shapecalc.reading.commands import RULE_OPTIONS, Option, read_chain, rule_options
+from shapecalc.reasoning.compare import Comparison, compare, compare_chain
+from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 if TYPE_CHECKING:
     from anyio import CapacityLimiter
@@ -260,14 +260,14 @@ def _answer_compare(arguments: CallArguments, folder: Path) -> ToolResult:
 
 
 def _comparison_result(comparison: Comparison) -> ToolResult:
-    from shapecalc.view.story import comparison_table
+    from shapecalc.render.story import comparison_table
 
     summary = "the dialects agree" if comparison.agree else "the dialects differ"
     return ToolResult(f"{summary}\n{output.format_table(comparison_table(comparison))}", comparison.as_json())
 
 
 def _answer_doctor(arguments: CallArguments, _folder: Path) -> ToolResult:
-    from shapecalc.doctor.report import diagnose
+    from shapecalc.diagnosis.report import diagnose
 
     report = diagnose(arguments["message"])
     return ToolResult("\n".join(report.format_lines()), {"messages": report.as_json()})
@@ -291,7 +291,7 @@ def _answer_model(arguments: CallArguments, folder: Path) -> ToolResult:
 
 def _answer_result(answer_or_refusal: Trace | Chain) -> ToolResult:
     """Return the result of an answer or a refusal, with its steps."""
-    from shapecalc.view.story import steps_text  # imports Rich, which the help does not need
+    from shapecalc.render.story import steps_text  # imports Rich, which the help does not need
 
     summary = (
         f"refused: {answer_or_refusal.problem}"

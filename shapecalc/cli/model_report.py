@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from shapecalc.cli.check import github_annotation
 from shapecalc.core.answers import Request
-from shapecalc.core.commands import argument_texts, command_pieces
 from shapecalc.core.dims import Monomial
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import FrozenDict, Record, fields, replace
 from shapecalc.core.text import (
@@ -32,10 +30,12 @@ from shapecalc.models.judge import judge_model, report_model
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import UnlistedFailure
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
-from shapecalc.view.code import find_writer
+from shapecalc.reading.commands import argument_texts, command_pieces
+from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.render.code import find_writer
 
 if TYPE_CHECKING:
-    from shapecalc.doctor.reading import ParsedMessage  # its table of messages is slow to import
+    from shapecalc.diagnosis.reading import ParsedMessage  # its table of messages is slow to import
 
 T = TypeVar("T")
 Cells = tuple[str, ...]

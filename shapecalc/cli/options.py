@@ -9,11 +9,11 @@ from importlib import import_module
 
 from shapecalc.cli.answer import answer_op
 from shapecalc.cli.output import OutputOptions
-from shapecalc.core import commands
-from shapecalc.core.commands import HELP, Option, OptionKind
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record, replace
+from shapecalc.reading import commands
+from shapecalc.reading.commands import HELP, Option, OptionKind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import os
 import sys
 
-from shapecalc.core.ask import (
+from shapecalc.core.dialects.base import parse_element_type
+from shapecalc.core.limits import MAX_LINE_BYTES
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.requests import (
     Default,
     Options,
     StageRequest,
@@ -18,13 +23,8 @@ from shapecalc.core.ask import (
     parse_config_table,
     parse_default,
 )
-from shapecalc.core.commands import strip_padding
-from shapecalc.core.dialects.base import parse_element_type
-from shapecalc.core.limits import MAX_LINE_BYTES
-from shapecalc.core.ops import OPS
-from shapecalc.core.problem import DIFFERS, FILE, USAGE, Problem, ShapeError, usage_error
-from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text, split_unbracketed
+from shapecalc.reading.commands import strip_padding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def format_table(table: RenderableType) -> str:
 def print_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> None:
     """Print a problem to stderr: a caret report on a terminal, else one line."""
     if sys.stderr is not None and sys.stderr.isatty():
-        from shapecalc.view.story import format_problem
+        from shapecalc.render.story import format_problem
 
         print_renderable(format_problem(problem, pieces))
     else:

@@ -19,14 +19,14 @@ from shapecalc.cli.output import (
     read_input,
     read_stdin,
 )
-from shapecalc.core.ask import apply_chain_options
-from shapecalc.core.commands import RULE_OPTIONS, Option
 from shapecalc.core.dims import Shape
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import replace
+from shapecalc.core.requests import apply_chain_options
 from shapecalc.core.text import escape_unprintable, parse_shape, split_unbracketed, tokenize_shape
 from shapecalc.core.values import parse_sizes
+from shapecalc.reading.commands import RULE_OPTIONS, Option
+from shapecalc.reasoning.fixing import answer_chain
 
 MAX_LOG_BYTES = 1 << 28
 """Limit on the bytes of a log."""
@@ -38,7 +38,7 @@ def run_doctor(file: str | None, model: str | None, output_options: OutputOption
     `file` is a file with the text, `-` for standard input, or the text itself. With `model`, the nodes of the messages
     are printed as well. Exit 1 if no message is understood and no node is found.
     """
-    from shapecalc.doctor.report import diagnose
+    from shapecalc.diagnosis.report import diagnose
 
     try:
         report = diagnose(_read_text(file or "-"), model)
@@ -154,7 +154,7 @@ def run_code(
 
     The other options apply to every stage.
     """
-    from shapecalc.core.code import normalize_pasted_code, read_code  # imports `ast`
+    from shapecalc.reading.code import normalize_pasted_code, read_code  # imports `ast`
 
     text, source, is_path = line, None, isfile(line)  # noqa: PTH113 - it never raises
     try:

@@ -22,17 +22,17 @@ from shapecalc.cli.output import (
     problem_exit_code,
     report_stream_error,
 )
-from shapecalc.core import commands
 from shapecalc.core.answers import EMPTY_DICT, Chain, Trace
-from shapecalc.core.ask import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import Shape
-from shapecalc.core.fixing import answer_chain, answer_request
 from shapecalc.core.ops import OPS, all_rules
 from shapecalc.core.problem import Problem, ShapeError, usage_error
-from shapecalc.core.readings import COMMAND_ALIASES, UserInput, is_shape, read_user_input
 from shapecalc.core.record import Record
+from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, split_unbracketed, suggestion, truncate
+from shapecalc.reading import commands
+from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, is_shape, read_user_input
+from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ class Session:
             raise usage_error("there is no answer to explain yet", "carry a shape through an op first: reshape 0,-1")
         if words not in ([], ["all"]):
             raise usage_error(f"explain has no argument, or all, and not '{escape_unprintable(truncate(words[0]))}'")
-        from shapecalc.view.canvas import glyphs_for_encoding
-        from shapecalc.view.story import draw_story
+        from shapecalc.render.canvas import glyphs_for_encoding
+        from shapecalc.render.story import draw_story
 
         strokes = glyphs_for_encoding(getattr(sys.stdout, "encoding", None))
         return Reply(str(draw_story(self._last_answer, glyphs=strokes, more_command="" if words else "explain all")))

@@ -17,15 +17,15 @@ from shapecalc.cli.answer import print_error, write_file
 from shapecalc.cli.app import is_error_message, run_command_line
 from shapecalc.cli.options import COMMAND_MODULES, Argument, Command, select_output_options
 from shapecalc.cli.output import EarlyExit, ExitCode, OutputOptions, internal_error_text, print_stderr, print_stdout
-from shapecalc.core.commands import Option
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
-from shapecalc.core.readings import COMMAND_ALIASES, UserInput, read_user_input
 from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, split_unbracketed, truncate
+from shapecalc.reading.commands import Option
+from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, read_user_input
+from shapecalc.render.files import render_svg
 from shapecalc.teaching import judging
 from shapecalc.teaching.lessons import Lesson, judge_lesson, load_path_lessons
-from shapecalc.view.files import render_svg
 
 PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 """Files of Pyodide that the page needs."""
@@ -34,7 +34,7 @@ PACKED_PACKAGES = ("shapecalc", "rich", "typer", "shellingham", "annotated_doc")
 PAGE_FOLDER = "cli/site_page"
 """Folder of the HTML, CSS and JavaScript files of the page."""
 EXCLUDED_FOLDERS = tuple(
-    f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "view/fonts", PAGE_FOLDER)
+    f"shapecalc/{name}/" for name in ("models", "serving", "tui", "engine/stores", "render/fonts", PAGE_FOLDER)
 )
 """Folders that are not packed."""
 PACKED_SUFFIXES = (".py", ".toml", ".txt", ".html")

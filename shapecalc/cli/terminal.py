@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from shapecalc.cli.answer import print_answer, print_error
-from shapecalc.cli.misread import split_shape_error
 from shapecalc.cli.model import NODE_OPTION
 from shapecalc.cli.options import MAX_STEP, Argument, Command, command_line_argument, select_output_options
 from shapecalc.cli.output import (
@@ -23,13 +22,14 @@ from shapecalc.cli.output import (
     read_input_text,
     report_stream_error,
 )
-from shapecalc.core.ask import StageRequest
-from shapecalc.core.commands import Option, OptionKind, read_chain
+from shapecalc.cli.usage_hints import split_shape_error
 from shapecalc.core.ops import OPS
 from shapecalc.core.packages import missing_package_message
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
+from shapecalc.core.requests import StageRequest
 from shapecalc.core.text import escape_unprintable
+from shapecalc.reading.commands import Option, OptionKind, read_chain
 
 if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course

@@ -18,11 +18,11 @@ from typer.main import get_command
 
 from shapecalc.cli.options import COMMAND_MODULES, EPILOG, OUTPUT_OPTIONS, Argument, Command, load_command
 from shapecalc.cli.output import ExitCode, discard_stdout, print_stderr
-from shapecalc.core.ask import switch_name
-from shapecalc.core.commands import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
 from shapecalc.core.dialects.base import Dialect, Param
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, operator_of
+from shapecalc.core.requests import switch_name
+from shapecalc.reading.commands import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
 
 TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
     OptionKind.FLAG: (bool, False),

@@ -8,15 +8,6 @@ from __future__ import annotations
 from _collections_abc import Callable, Iterable, Mapping, Sequence
 
 from shapecalc.core.answers import EMPTY_DICT, Chain, OpEvents, Request, Stage, Step, Trace, shapes_in
-from shapecalc.core.ask import StageRequest as Asked
-from shapecalc.core.ask import (
-    check_attributes,
-    check_size_names,
-    make_request,
-    operand_texts,
-    rules_for,
-    substitute_sizes,
-)
 from shapecalc.core.conditions import (
     Conditions,
     Unsatisfiable,
@@ -34,6 +25,15 @@ from shapecalc.core.limits import MAX_CHAIN_DIMS, MAX_CHAIN_NAMES, MAX_CHAIN_WOR
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import replace
+from shapecalc.core.requests import StageRequest as Asked
+from shapecalc.core.requests import (
+    check_attributes,
+    check_size_names,
+    make_request,
+    operand_texts,
+    rules_for,
+    substitute_sizes,
+)
 from shapecalc.core.results import NameAllocator, NameRequest, SizeExpression, substitute_results
 from shapecalc.core.rules import CONTRADICTION, INDIVISIBLE, MISSING_SWITCH, WRITTEN_FRACTION
 from shapecalc.core.text import shape_text, tokenize_shape, truncate
@@ -256,7 +256,7 @@ def _input_for_named_axes(requests: Sequence[Request], op: str, options: Mapping
 
     Raises `ShapeError` (usage) if it does so after a refused stage.
     """
-    from shapecalc.core.ask import has_named_axes  # used for chains only
+    from shapecalc.core.requests import has_named_axes  # used for chains only
 
     if not has_named_axes(op, options):
         return ()

@@ -22,7 +22,6 @@ import numpy as np
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import Shape, is_concrete
-from shapecalc.core.examples import stage_moves
 from shapecalc.core.limits import MAX_NUMBERED_ELEMENTS
 from shapecalc.core.moves import Combine, Move, ShapeVector, index_before_move, ravel, unravel
 from shapecalc.core.ops.operands import order_operands
@@ -31,11 +30,12 @@ from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record
 from shapecalc.core.text import shape_text, truncate
 from shapecalc.engine.arrays import FileError, Source, load_copy, read_elements, truncation_error
+from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.engine.copying import Pieces, copy_into
 from shapecalc.engine.headers import file_stamp, write_npy_header
 from shapecalc.engine.plan import Plan, StridedView, concrete_moves, copy_shape, plan_moves
 from shapecalc.engine.processes import CAN_FORK, KilledError, run_in_child
-from shapecalc.engine.whole_files import atomic_file
+from shapecalc.reasoning.examples import stage_moves
 
 BACKEND_NAMES = ("auto", "numpy", "cupy")
 NUMBER_TYPES = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}

@@ -11,15 +11,15 @@ from typing import Any
 from shapecalc.core.conditions import Condition, can_hold, substitute_condition
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import FrozenDict, Record, fields, replace
-from shapecalc.models.answers import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
 from shapecalc.models.batch_axis import LaneShapes
 from shapecalc.models.file import Model, Node, iter_nodes, read_model
 from shapecalc.models.free_dims import DimFitter, InputChoice, InputGuess, SizeOptions, SymbolicShape, guess_inputs
-from shapecalc.models.lanes import WalkState, is_same_in_all_lanes
 from shapecalc.models.operators import LISTED_OPERATORS
 from shapecalc.models.propagate import SILENT_VERDICTS, BatchTracker, NodeVerdict, UnfixedNodeTracker
+from shapecalc.models.queries import CoreQueries, NodeVisit, has_equal_element_count, has_target_input
 from shapecalc.models.report import JudgedNode, ModelInput, Report, find_node, node_name
 from shapecalc.models.walk import walk_model
+from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
 
 DEFAULT_OPTIONS = SizeOptions()
 MAX_NODE_VISITS = 100_000
@@ -181,7 +181,7 @@ def report_model(
     judged = judge_model(read_model(file), options)
     report = judged.build_report(str(file))
     if include_all:
-        from shapecalc.models.every import describe_all_nodes
+        from shapecalc.models.all_nodes import describe_all_nodes
 
         report = replace(report, all_nodes=describe_all_nodes(judged.walk, judged.tracker))
     return explain_named_nodes(judged, report, names)

@@ -19,8 +19,8 @@ from shapecalc.core.text import truncate
 from shapecalc.models import batch_axis as batch
 from shapecalc.models.batch_axis import AxisRule, ConcreteShape, MarkRule, NodeInLane
 from shapecalc.models.file import DTYPE_NAMES, MAX_ELEMENTS, MAX_FLOAT_ELEMENTS, ElementArray, Node, parse_elements
-from shapecalc.models.lanes import broadcast_shapes
 from shapecalc.models.verdicts import CandidateGenerator, expand_candidates, flatten_candidates, reshape_candidates
+from shapecalc.models.walk_state import broadcast_shapes
 
 Attributes = Mapping[str, Any]
 Evaluator = Callable[..., Any]

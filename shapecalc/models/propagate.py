@@ -16,7 +16,6 @@ import numpy as np
 
 from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.models import verdicts
-from shapecalc.models.answers import CoreQueries, NodeVisit
 from shapecalc.models.batch_axis import (
     BatchAxis,
     BatchMark,
@@ -28,9 +27,10 @@ from shapecalc.models.batch_axis import (
     merge_marks,
 )
 from shapecalc.models.file import ABSENT, INT32, INT64, MALFORMED_ERRORS, MAX_ELEMENTS, Node, NodeGraph, iter_nodes
-from shapecalc.models.lanes import NO_SHAPE, LaneFailures, WalkState
 from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, OperatorSpec, control_flow_of, find_operator
+from shapecalc.models.queries import CoreQueries, NodeVisit
 from shapecalc.models.verdicts import FAILING_VERDICTS, BatchVerdict, NodeFix
+from shapecalc.models.walk_state import NO_SHAPE, LaneFailures, WalkState
 
 LaneMarks = tuple[BatchMark, ...]
 """The marks of a tensor by lane."""

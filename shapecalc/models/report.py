@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from shapecalc.core.answers import EMPTY_DICT, Request
-from shapecalc.core.ask import make_request
 from shapecalc.core.dims import substitute
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
+from shapecalc.core.requests import make_request
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
 from shapecalc.models.file import Node
 from shapecalc.models.free_dims import DimSum, SymbolicDim, SymbolicShape

@@ -14,16 +14,6 @@ from typing import Any
 import numpy as np
 
 from shapecalc.models import operators
-from shapecalc.models.answers import (
-    CoreAnswers,
-    CoreArguments,
-    NodeSignature,
-    NodeVisit,
-    ShapeInference,
-    has_target_input,
-    read_allowzero,
-    read_arguments,
-)
 from shapecalc.models.batch_axis import ConcreteShape, LaneShapes
 from shapecalc.models.file import (
     ABSENT,
@@ -37,7 +27,19 @@ from shapecalc.models.file import (
     NodeGraph,
 )
 from shapecalc.models.free_dims import InputChoice
-from shapecalc.models.lanes import (
+from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, FirstInputShape, OperatorSpec
+from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.queries import (
+    CoreAnswers,
+    CoreArguments,
+    NodeSignature,
+    NodeVisit,
+    ShapeInference,
+    has_target_input,
+    read_allowzero,
+    read_arguments,
+)
+from shapecalc.models.walk_state import (
     FROM_DATA,
     NO_SHAPE,
     LaneFailures,
@@ -46,8 +48,6 @@ from shapecalc.models.lanes import (
     broadcast_shapes,
     is_same_in_all_lanes,
 )
-from shapecalc.models.operators import LISTED_OPERATORS, ControlFlow, FirstInputShape, OperatorSpec
-from shapecalc.models.propagate import BatchTracker
 
 LoopValue = tuple[int, int, int]
 """A loop-carried value: its initial tensor, the body's input, and the body's output."""

@@ -18,7 +18,7 @@ from typing import Any
 from shapecalc.core.problem import usage_error
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable, truncate
-from shapecalc.engine.whole_files import atomic_file
+from shapecalc.engine.atomic_files import atomic_file
 from shapecalc.models.batch_axis import BatchAxis, LaneShapes
 from shapecalc.models.file import (
     INT64,
@@ -31,13 +31,13 @@ from shapecalc.models.file import (
     restore_payloads,
 )
 from shapecalc.models.judge import JudgedModel
-from shapecalc.models.lanes import WalkState
 from shapecalc.models.operators import LISTED_OPERATORS, RANDOM_OPERATORS
 from shapecalc.models.propagate import BatchTracker, LaneMarks
 from shapecalc.models.prove import Proof, prove_model
 from shapecalc.models.report import FixResult, Report, format_assumption, node_name
 from shapecalc.models.verdicts import NO_TRANSPOSE, BatchVerdict, NodeFix
 from shapecalc.models.walk import walk_model
+from shapecalc.models.walk_state import WalkState
 
 PREFERRED_PROOF_BATCH = 3
 """The preferred batch size for the comparison of samples."""

@@ -20,8 +20,6 @@ from types import MappingProxyType
 
 from shapecalc.core import rules
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.ask import DEFAULT_OPSET, default_dialect
-from shapecalc.core.commands import chain_text
 from shapecalc.core.ops.concat import END_TO_END
 from shapecalc.core.ops.einsum import SUMMED
 from shapecalc.core.ops.matmul import CONTRACTED, FROM_OPERAND
@@ -30,7 +28,9 @@ from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.ops.windows import WINDOW_SLIDE, WINDOW_TOO_LARGE
 from shapecalc.core.problem import Rule
 from shapecalc.core.record import Record
+from shapecalc.core.requests import DEFAULT_OPSET, default_dialect
 from shapecalc.core.text import escape_unprintable, lookup, shape_text
+from shapecalc.reading.commands import chain_text
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.judging import Judgement, Task, answer_line, derivation_text
 
@@ -804,8 +804,8 @@ def _picture_svg(question: str, answer: Trace | Chain | None) -> str:
     """
     from rich.text import Text
 
-    from shapecalc.view.files import render_svg
-    from shapecalc.view.pictures import draw_request
+    from shapecalc.render.files import render_svg
+    from shapecalc.render.pictures import draw_request
 
     return "\n" + render_svg(Text(draw_request(answer, hole=PICTURE_BLANK).plain), question, "light") if answer else ""
 

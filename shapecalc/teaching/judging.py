@@ -10,14 +10,7 @@ from contextlib import suppress
 
 from shapecalc.core import text
 from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace, moves_of
-from shapecalc.core.ask import make_request
-from shapecalc.core.commands import chain_text, read_chain, read_stage
 from shapecalc.core.dims import Shape, product
-from shapecalc.core.equiv import EquivalenceVerdict, answer_both, check_equivalence
-from shapecalc.core.examples import follow, follow_back
-from shapecalc.core.fixing import answer_chain
-from shapecalc.core.fixing import answer_request as answer_request
-from shapecalc.core.mistakes import Mistake, explain_misplacement, explain_prediction
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.concat import SAME_DIM
 from shapecalc.core.ops.matmul import CONTRACTED
@@ -26,9 +19,16 @@ from shapecalc.core.ops.transpose import TAKEN_AXIS
 from shapecalc.core.ops.windows import WINDOW_SLIDE
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
+from shapecalc.core.requests import make_request
 from shapecalc.core.rules import COPIED_ZERO, GIVEN, INFERRED, REGROUPED, STRETCHED
 from shapecalc.core.text import parse_axes, pluralize, shape_text, split_unbracketed, truncate
-from shapecalc.view.hints import make_hint
+from shapecalc.reading.commands import chain_text, read_chain, read_stage
+from shapecalc.reasoning.equiv import EquivalenceVerdict, answer_both, check_equivalence
+from shapecalc.reasoning.examples import follow, follow_back
+from shapecalc.reasoning.fixing import answer_chain
+from shapecalc.reasoning.fixing import answer_request as answer_request
+from shapecalc.reasoning.mistakes import Mistake, explain_misplacement, explain_prediction
+from shapecalc.render.hints import make_hint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -285,11 +285,11 @@ def draw_task(task: Task, answer: Trace | Chain, width: int, height: int) -> Tex
     Without holes it shows the elements of the input. A request of one op is drawn only up to the sizes in the request
     itself, which hides whether it is refused.
     """
-    from shapecalc.view.canvas import UNICODE
-    from shapecalc.view.flow import draw_flow
-    from shapecalc.view.grid import draw_question_grid
-    from shapecalc.view.layout import COMBINING_KINDS, unresolved_trace, unsettled_dims
-    from shapecalc.view.pictures import draw_picture
+    from shapecalc.render.canvas import UNICODE
+    from shapecalc.render.flow import draw_flow
+    from shapecalc.render.grid import draw_question_grid
+    from shapecalc.render.pictures import draw_picture
+    from shapecalc.render.stage_layout import COMBINING_KINDS, unresolved_trace, unsettled_dims
 
     whole = isinstance(answer, Chain) and answer.problem is None
     drawn = answer if whole else unresolved_trace(answer)
@@ -315,7 +315,7 @@ def draw_comparison(task: Task, typed: str, *, width: int, height: int = 12) -> 
 
     Returns None unless that is a chain or the answer to another question.
     """
-    from shapecalc.view.grid import draw_mistake_grids  # judging alone needs no pictures
+    from shapecalc.render.grid import draw_mistake_grids  # judging alone needs no pictures
 
     with suppress(ShapeError):  # raised for invalid answers, and for tensors whose elements cannot be drawn
         answer = answer_line(task.question)

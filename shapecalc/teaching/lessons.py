@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.examples import follow
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
 from shapecalc.core.record import Record, fields, replace
 from shapecalc.core.text import UNPRINTABLE_CODES, parse_axes, truncate
 from shapecalc.engine.headers import UnreadableError, error_reason, read_first_bytes
+from shapecalc.reasoning.examples import follow
 from shapecalc.teaching import judging
 from shapecalc.teaching.judging import Judgement, Task, prediction_text
 

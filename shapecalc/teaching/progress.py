@@ -14,7 +14,7 @@ from typing import Any
 from platformdirs import user_data_path
 
 from shapecalc.core.text import escape_unprintable
-from shapecalc.engine.whole_files import atomic_file
+from shapecalc.engine.atomic_files import atomic_file
 
 MAX_PROGRESS_FILE_BYTES = 1 << 20
 """The maximum size of a progress file, in bytes."""

@@ -36,7 +36,7 @@ from textual.theme import Theme
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
-from shapecalc.engine.whole_files import write_atomically
+from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.teaching import TOPICS
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.explore import Explore

@@ -15,17 +15,17 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.commands import chain_text, stage_line
-from shapecalc.core.equiv import Equivalence, EquivalenceVerdict, check_equivalence
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
-from shapecalc.core.simplify import Cost, Goal, Simplification, simplify
 from shapecalc.core.text import escape_unprintable, pluralize, shape_text
+from shapecalc.reading.commands import chain_text, stage_line
+from shapecalc.reasoning.equiv import Equivalence, EquivalenceVerdict, check_equivalence
+from shapecalc.reasoning.simplify import Cost, Goal, Simplification, simplify
+from shapecalc.render.grid import draw_output_grids
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, answer_question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, Pane, copy_text
-from shapecalc.view.grid import draw_output_grids
 
 MAX_COMPARED_ELEMENTS = 1 << 18
 """The maximum number of elements that are compared at a key stroke."""

@@ -18,10 +18,10 @@ from shapecalc.core.dialects.base import Param, ParamKind
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
-from shapecalc.doctor.report import Diagnosis
+from shapecalc.diagnosis.report import Diagnosis
+from shapecalc.render.code import TARGETS, write_code
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import ChoiceList, Dialog, KeyHelp, copy_text
-from shapecalc.view.code import TARGETS, write_code
 
 SIGN_HELP = (
     ("a b c", "axes of the input without a name of their own; a dim keeps the letters of the axes that it is made of"),

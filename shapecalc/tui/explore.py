@@ -359,7 +359,7 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_choose(self, setting: str = "") -> None:
         """Choose operator, dialect and settings, beginning with `setting` if given."""
-        from shapecalc.tui.choose import ChooseDialog
+        from shapecalc.tui.question_dialogs import ChooseDialog
 
         hidden = explore_text.hidden_answer_text(self.state)
         self.app.push_screen(ChooseDialog(self.state.question, setting, hidden), self._open_optional_question)
@@ -379,7 +379,7 @@ class Explore(widgets.HelpScreen[None]):
 
     def action_compare(self) -> None:
         """Compare the answers of every dialect."""
-        from shapecalc.tui.choose import CompareDialog
+        from shapecalc.tui.question_dialogs import CompareDialog
 
         if self.state.result.answer is None or self._visible_answer() is not None:
             self.app.push_screen(CompareDialog(self.state.question), self._open_comparison_row)

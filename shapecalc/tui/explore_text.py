@@ -10,19 +10,19 @@ from rich.text import Text
 
 from shapecalc.core.answers import Chain, StageKind, Trace
 from shapecalc.core.dims import dim_names, product
-from shapecalc.core.mistakes import Mistake
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError
 from shapecalc.core.text import element_count_text, escape_unprintable, shape_text
+from shapecalc.reasoning.mistakes import Mistake
+from shapecalc.render.big import draw_large_figures
+from shapecalc.render.canvas import UNICODE, clip, stack_texts
+from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
+from shapecalc.render.grid import draw_grid, draw_mistake_grids
+from shapecalc.render.hints import display_name
+from shapecalc.render.pictures import draw_picture
+from shapecalc.render.stage_layout import unsettled_dims
+from shapecalc.render.story import operator_text
 from shapecalc.tui.question import Question, QuestionResult
 from shapecalc.tui.state import ExploreState, Hole
-from shapecalc.view.big import draw_large_figures
-from shapecalc.view.canvas import UNICODE, clip, stack_texts
-from shapecalc.view.flow import draw_flow, draw_rail, draw_strip
-from shapecalc.view.grid import draw_grid, draw_mistake_grids
-from shapecalc.view.hints import display_name
-from shapecalc.view.layout import unsettled_dims
-from shapecalc.view.pictures import draw_picture
-from shapecalc.view.story import operator_text
 
 WORKS_QUESTION = "Does this work?"
 YES_OR_NO = "y for yes, n for no; PgDn shows it. ^G asks nothing and shows everything."

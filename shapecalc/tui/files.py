@@ -23,11 +23,11 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text
+from shapecalc.engine.atomic_files import write_atomically
 from shapecalc.engine.headers import iter_arrays
-from shapecalc.engine.whole_files import write_atomically
+from shapecalc.render.files import ENDINGS, render_still
+from shapecalc.render.film import FORMATS, render_film
 from shapecalc.tui.widgets import COPY_TITLE, ChoiceList, Dialog, KeyHelp, TextField
-from shapecalc.view.files import ENDINGS, render_still
-from shapecalc.view.film import FORMATS, render_film
 
 MAX_ENTRIES = 1000
 """The maximum number of entries listed in a folder or a file."""

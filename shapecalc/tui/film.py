@@ -17,10 +17,10 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
 from shapecalc.core.text import parse_shape
+from shapecalc.render.film import render_screen
+from shapecalc.render.scenes import Film, Prompt, Sprite, frame_at, make_film, sprites_at
 from shapecalc.teaching.progress import Score
 from shapecalc.tui import widgets
-from shapecalc.view.film import render_screen
-from shapecalc.view.scenes import Film, Prompt, Sprite, frame_at, make_film, sprites_at
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0)
 FRAME_EPSILON = 1e-6
@@ -48,7 +48,7 @@ class Player:
     """The state of a playing film: position, speed and questions. It draws nothing.
 
     >>> import shapecalc as sc
-    >>> from shapecalc.view.scenes import make_film
+    >>> from shapecalc.render.scenes import make_film
     >>> player = Player(make_film(sc.reshape((2, 3), (0, -1))))
     >>> player.asks = True
     >>> player.toggle(), player.advance(60)

@@ -15,6 +15,9 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable, parse_axes, split_unbracketed
+from shapecalc.render.canvas import stack_texts
+from shapecalc.render.grid import draw_grid
+from shapecalc.render.pictures import draw_explanation
 from shapecalc.teaching import ALL, BUILD, TOPICS, judging
 from shapecalc.teaching.exercises import Drill, judge_exercise, new_seed, question_topic
 from shapecalc.teaching.judging import Prediction, Task, answer_line
@@ -22,9 +25,6 @@ from shapecalc.teaching.lessons import PATH_DONE, Course, Lesson, judge_lesson, 
 from shapecalc.teaching.progress import Progress
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.widgets import AnswerField, ChoiceList, ClickableText, Dialog, Key, format_key_line, make_bindings
-from shapecalc.view.canvas import stack_texts
-from shapecalc.view.grid import draw_grid
-from shapecalc.view.pictures import draw_explanation
 
 MIN_PICTURE_WIDTH = 20
 """The smallest width of a picture, in cells."""

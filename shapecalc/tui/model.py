@@ -14,15 +14,15 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 
 from shapecalc.core.answers import Trace
-from shapecalc.core.fixing import answer_request
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import escape_unprintable
 from shapecalc.models import report
 from shapecalc.models.verdicts import NodeFix
+from shapecalc.reasoning.fixing import answer_request
+from shapecalc.render.canvas import UNICODE, clip, rows_around
+from shapecalc.render.flow import draw_flow
 from shapecalc.tui.explore_text import wrap_lines
 from shapecalc.tui.widgets import COMMON_KEYS, HelpScreen, Pane, SizeNotice, TextField
-from shapecalc.view.canvas import UNICODE, clip, rows_around
-from shapecalc.view.flow import draw_flow
 
 FixWriter = Callable[[str], list[str]]
 """A function that writes the fixed model to a path and returns report lines.

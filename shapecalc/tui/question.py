@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 
-from shapecalc.core import ask, commands
+from shapecalc.core import requests
 from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
 from shapecalc.core.dialects.base import Dialect, parse_element_type
-from shapecalc.core.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
-from shapecalc.core.fixing import answer_request as answer_request
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.problem import FILE, USAGE, Problem, ShapeError, usage_error
@@ -18,6 +16,9 @@ from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.text import is_file_argument, parse_shape, shape_text, suggestion, truncate
 from shapecalc.core.values import parse_sizes
+from shapecalc.reading import commands
+from shapecalc.reasoning.fixing import IDENTITY_STAGES, Fix, answer_chain, find_fixes
+from shapecalc.reasoning.fixing import answer_request as answer_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Question(Record):
 
         Raises `ShapeError` (usage) if the settings name an unknown one.
         """
-        return ask.lookup_dialect(str(self.settings.get("dialect") or ask.default_dialect(self.op)))
+        return requests.lookup_dialect(str(self.settings.get("dialect") or requests.default_dialect(self.op)))
 
     @property
     def dialect(self) -> str:
@@ -82,7 +83,7 @@ class Question(Record):
     @property
     def switch(self) -> str | None:
         """The name of the op's switch in this dialect; None if it has none."""
-        return None if self.is_chain else ask.switch_name(OPS[self.op], self.dialect_rules)
+        return None if self.is_chain else requests.switch_name(OPS[self.op], self.dialect_rules)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -140,11 +141,11 @@ class Question(Record):
 
         Another dialect removes the settings that it does not support. The op's default dialect is not stored.
         """
-        if name == "dialect" and value == ask.default_dialect(self.op):
+        if name == "dialect" and value == requests.default_dialect(self.op):
             value = None
         others = {key: kept for key, kept in self.settings.items() if key != name}
         setting = {} if value is None else {name: value}
-        settings = ask.apply_defaults(self.op, others, setting) if name == "dialect" else {**others, **setting}
+        settings = requests.apply_defaults(self.op, others, setting) if name == "dialect" else {**others, **setting}
         return replace(self, settings=settings)
 
 
@@ -204,11 +205,11 @@ def question_from_words(words: Sequence[str], defaults: Mapping[str, object] = E
             raise usage_error(f"there is no operation '{words[0][:40]}'", suggestion(words[0], first_words))
         words = ["reshape", *words]
     typed = commands.read_stage(words, with_input=True)
-    options = ask.apply_defaults(typed.op, defaults, typed.options)
-    settings = {name: value for name, value in options.items() if name in ask.common_option_names()}
+    options = requests.apply_defaults(typed.op, defaults, typed.options)
+    settings = {name: value for name, value in options.items() if name in requests.common_option_names()}
     if "dialect" in settings:
-        settings["dialect"] = ask.lookup_dialect(str(settings["dialect"])).name
-    op_options = ((name, value) for name, value in typed.options.items() if name not in ask.common_option_names())
+        settings["dialect"] = requests.lookup_dialect(str(settings["dialect"])).name
+    op_options = ((name, value) for name, value in typed.options.items() if name not in requests.common_option_names())
     texts = {name: str(int(value) if isinstance(value, bool) else value) for name, value in op_options}
     return Question(typed.op, {"input": typed.input or "", **texts}, settings)
 
@@ -231,7 +232,9 @@ def _write_defaults(text: str, defaults: Mapping[str, object]) -> str:
         return text
     if not stages:
         return text
-    stage_texts = [commands.stage_text(op, options) for op, options in ask.apply_chain_options(stages, {}, defaults)]
+    stage_texts = [
+        commands.stage_text(op, options) for op, options in requests.apply_chain_options(stages, {}, defaults)
+    ]
     return " | ".join([shape, *stage_texts]).strip()
 
 
@@ -325,7 +328,9 @@ def _requests(question: Question, source: Source | None) -> tuple[Request, ...]:
         where = question.settings.get("where")
         _, stages = commands.read_chain(f"{shape} | {texts['stages']}" if "stages" in texts else shape)
         return make_chain_requests(shape, stages or IDENTITY_STAGES, {} if where is None else parse_sizes(str(where)))
-    return (ask.make_request(question.op, shape, {**_dtype_option(source, question), **texts, **question.settings}),)
+    return (
+        requests.make_request(question.op, shape, {**_dtype_option(source, question), **texts, **question.settings}),
+    )
 
 
 def _dtype_option(source: Source | None, question: Question) -> dict[str, object]:
@@ -443,7 +448,7 @@ def chain_from_code(text: str, question: Question) -> tuple[Question, Sequence[s
     >>> chain.texts["stages"]
     'view N,-1 | transpose 1,0 --dialect torch'
     """
-    from shapecalc.core.code import normalize_pasted_code, read_code  # imported late: it imports Python's parser
+    from shapecalc.reading.code import normalize_pasted_code, read_code  # imported late: it imports Python's parser
 
     code = normalize_pasted_code(text)
     typed = question.texts.get("input", "")

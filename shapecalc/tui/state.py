@@ -10,17 +10,17 @@ from functools import cached_property, lru_cache
 from math import prod
 
 from shapecalc.core.answers import Chain, Trace
-from shapecalc.core.commands import stage_line
 from shapecalc.core.dims import Dim, is_concrete
-from shapecalc.core.fixing import Fix, apply_fix
-from shapecalc.core.mistakes import Mistake, explain_prediction, find_same_shape_mistake
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_dims, split_unbracketed
+from shapecalc.reading.commands import stage_line
+from shapecalc.reasoning.fixing import Fix, apply_fix
+from shapecalc.reasoning.mistakes import Mistake, explain_prediction, find_same_shape_mistake
+from shapecalc.render.grid import journey_of
+from shapecalc.render.hints import Hint, is_size_requested, is_worth_asking, make_hint
+from shapecalc.render.stage_layout import Cell, stage_layouts, unresolved_trace
 from shapecalc.teaching.progress import Score
 from shapecalc.tui.question import Question, answer_question
-from shapecalc.view.grid import journey_of
-from shapecalc.view.hints import Hint, is_size_requested, is_worth_asking, make_hint
-from shapecalc.view.layout import Cell, stage_layouts, unresolved_trace
 
 Hole = tuple[int, int]
 """A dim of the flow that is hidden, by column and index."""

@@ -14,7 +14,7 @@ from textual.color import Color as Background
 from textual.filter import LineFilter, monochrome_style
 from textual.theme import Theme
 
-from shapecalc.view.canvas import contrast_ratio
+from shapecalc.render.canvas import contrast_ratio
 
 WHITE, BLACK = ColorTriplet(255, 255, 255), ColorTriplet(0, 0, 0)
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0

@@ -28,10 +28,10 @@ from textual.widgets.option_list import Option
 
 from shapecalc.core.record import Record, replace
 from shapecalc.core.text import escape_unprintable
-from shapecalc.view.canvas import UNICODE
+from shapecalc.render.canvas import UNICODE
 
 if TYPE_CHECKING:
-    from shapecalc.doctor.report import Diagnosis
+    from shapecalc.diagnosis.report import Diagnosis
 
 TextRenderer = Callable[[int, int], Text]
 """A function that draws a text for a width and a height."""
@@ -366,8 +366,8 @@ class TextField(Input):
         """Post a pasted error message or line of code; insert any other text."""
         if self.screen.is_modal:
             return
-        from shapecalc.core.code import is_code  # imported here, as they delay the start
-        from shapecalc.doctor.report import diagnose
+        from shapecalc.diagnosis.report import diagnose
+        from shapecalc.reading.code import is_code  # imported here, as they delay the start
 
         report = diagnose(event.text) if " " in event.text.strip() else None
         if report is not None and report.entries:

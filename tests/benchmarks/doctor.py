@@ -9,8 +9,8 @@ import json
 import random
 import re
 
-from shapecalc.doctor.match import TEMPLATES
-from shapecalc.doctor.report import diagnose
+from shapecalc.diagnosis.match import TEMPLATES
+from shapecalc.diagnosis.report import diagnose
 from tests.benchmarks.harness import least
 
 ROUNDS = 9

@@ -22,12 +22,12 @@ import dask.array as da
 import numpy as np
 import zarr
 
-from shapecalc.core.commands import read_chain
-from shapecalc.core.fixing import answer_chain
-from shapecalc.engine.stores.carrying import plan_job, run_job
+from shapecalc.engine.stores.jobs import plan_job, run_job
 from shapecalc.engine.stores.regions import iter_grid
-from shapecalc.engine.stores.stores import codec_loop, open_store
+from shapecalc.engine.stores.store_io import codec_loop, open_store
 from shapecalc.engine.stores.workers import open_cluster
+from shapecalc.reading.commands import read_chain
+from shapecalc.reasoning.fixing import answer_chain
 from tests.benchmarks.harness import in_turns, memory, scratch, used_seconds, with_memory
 
 TURNS = 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shapecalc.core.ask import make_request
-from shapecalc.core.commands import read_chain, read_stage
-from shapecalc.core.fixing import answer_chain, answer_request
+from shapecalc.core.requests import make_request
 from shapecalc.core.text import shape_text, split_unbracketed
+from shapecalc.reading.commands import read_chain, read_stage
+from shapecalc.reasoning.fixing import answer_chain, answer_request
 
 FOLDER = Path(__file__).parent
 NAMES = ("seeds", "ops", "paddle", "mxnet", "tensorflow", "jax", "tflite", "coreml", "caffe")

@@ -25,10 +25,10 @@ from shapecalc.cli.check import (
     split_blocks,
     unreadable_result,
 )
-from shapecalc.core.cases import case_from_json, read_json_object
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
+from shapecalc.reading.cases import case_from_json, read_json_object
 from tests.cli.conftest import ROOT, command, environment, process, program, told_on_a_terminal
 
 pytestmark = pytest.mark.max_sessions(2)

@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 
 from shapecalc import __version__
-from shapecalc.core.commands import read_chain
-from shapecalc.core.fixing import answer_chain
 from shapecalc.engine.arrays import FileError
 from shapecalc.engine.stores import workers
-from shapecalc.engine.stores.carrying import plan_job, run_job
-from shapecalc.engine.stores.stores import source_state
+from shapecalc.engine.stores.jobs import plan_job, run_job
+from shapecalc.engine.stores.store_io import source_state
+from shapecalc.reading.commands import read_chain
+from shapecalc.reasoning.fixing import answer_chain
 from tests.cli.conftest import command, environment
 
 zarr = pytest.importorskip("zarr", reason="zarr is not installed")

@@ -10,7 +10,7 @@ import pytest
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ALL_TYPES
 from shapecalc.core.ops import OPS, all_rules
-from shapecalc.view.code import TARGETS
+from shapecalc.render.code import TARGETS
 from tests.cli.conftest import rows
 from tests.sampling import some_and_rest
 from tests.sessions import environment, folder_with_shapecalc

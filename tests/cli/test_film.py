@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from shapecalc.core.ops import OPS
-from shapecalc.view.film import FORMATS
+from shapecalc.render.film import FORMATS
 
 pytestmark = pytest.mark.max_sessions(6)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from shapecalc.cli.options import op_command_parameters
-from shapecalc.core import cases as case
-from shapecalc.core.ask import make_request
-from shapecalc.core.commands import Option, argument_texts, command_line, command_pieces, read_stage, usage_hint
 from shapecalc.core.ops import OPS
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
-from shapecalc.view.layout import stage_layouts
+from shapecalc.reading import cases as case
+from shapecalc.reading.commands import Option, argument_texts, command_line, command_pieces, read_stage, usage_hint
+from shapecalc.render.stage_layout import stage_layouts
 from tests.cli import test_transcripts as cli
 from tests.invented import invented
 from tests.sampling import each_row

@@ -121,7 +121,7 @@ def test_repl_completion_offers_what_may_follow(text, words):
 
 @each_row("op", OPS)
 def test_repl_completion_omits_unsupported_options(op):
-    from shapecalc.core.commands import read_stage
+    from shapecalc.reading.commands import read_stage
 
     offered = [word for word in completions_after(f"{op} ") if word != "ans"]
     for word in offered:

@@ -16,8 +16,8 @@ from zipfile import ZipFile
 import pytest
 
 from shapecalc.cli.site import PAGE_FOLDER, PYODIDE_FILES, answer_line, judge_prediction
+from shapecalc.render.canvas import contrast_ratio
 from shapecalc.teaching.lessons import load_path_lessons
-from shapecalc.view.canvas import contrast_ratio
 from tests.cli.browser import PYODIDE as PACKAGE
 from tests.cli.browser import WHY_NOT, opened
 from tests.cli.conftest import rows

@@ -10,7 +10,7 @@ import shlex
 
 import pytest
 
-from shapecalc.cli.misread import extra_words_error, split_shape_error
+from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
 from shapecalc.core.ops import OPS
 from tests.cli.conftest import rows
 from tests.sampling import each_row

@@ -10,7 +10,8 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.dims import substitute
-from shapecalc.core.find import (
+from shapecalc.core.text import parse_dims, shape_text
+from shapecalc.reasoning.find import (
     MAX_ORDERS,
     ArrayPair,
     Rearrangement,
@@ -19,7 +20,6 @@ from shapecalc.core.find import (
     iterate_rearrangements,
     rearrangement_of_pair,
 )
-from shapecalc.core.text import parse_dims, shape_text
 from tests.core.drawing import cut, factors
 from tests.numpy_moves import positions_of
 from tests.sampling import some_and_rest

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.core.ask import make_request
-from shapecalc.core.cases import expectation_text, is_met, read_conditions, read_expectation
 from shapecalc.core.ops import OPS, all_rules, dialects_with, refusal_rules, step_rules
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
+from shapecalc.reading.cases import expectation_text, is_met, read_conditions, read_expectation
 from tests.cases import NAMES, cases, described
 from tests.core.test_fixes import check
 from tests.sampling import some_and_rest

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core.code import normalize_pasted_code, read_code
-from shapecalc.core.commands import chain_text
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.limits import MAX_CODE_LENGTH
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import parse_shape
+from shapecalc.reading.code import normalize_pasted_code, read_code
+from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.fixing import answer_chain
 from tests.cases import FOLDER, described, parts, rows
 from tests.numpy_moves import positions_of
 from tests.sampling import each_row

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapecalc.core.cases import read_conditions
 from shapecalc.core.conditions import (
     Assumptions,
     Condition,
@@ -22,6 +21,7 @@ from shapecalc.core.conditions import (
 )
 from shapecalc.core.dims import lowest_terms, monomial, substitute
 from shapecalc.core.problem import ShapeError
+from shapecalc.reading.cases import read_conditions
 from tests.sampling import examples, some_and_rest
 
 SIZES = [dict(zip("NM", pair, strict=True)) for pair in every(range(1, 13), repeat=2)]

@@ -10,7 +10,7 @@ import pytest
 
 import shapecalc as sc
 from shapecalc.core.dims import Monomial, exact_root, lowest_terms, monomial, prime_powers, substitute, sum_terms
-from shapecalc.core.examples import ascending_sizes, example_sizes
+from shapecalc.reasoning.examples import ascending_sizes, example_sizes
 
 
 @pytest.mark.parametrize("order", range(1, 6))

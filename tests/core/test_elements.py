@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.examples import follow, follow_back
 from shapecalc.core.text import shape_text
+from shapecalc.reasoning.examples import follow, follow_back
 from tests.cases import rows
 from tests.core.drawing import SIZES, drawn_chain, factors, stage
 from tests.numpy_moves import moved_by_numpy, positions_of

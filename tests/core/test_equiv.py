@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import shapecalc as sc
 from shapecalc.core.answers import moves_of
-from shapecalc.core.commands import stage_line
 from shapecalc.core.conditions import Assumptions, can_hold
 from shapecalc.core.dims import product, quotient
-from shapecalc.core.equiv import EquivalenceVerdict, check_equivalence
 from shapecalc.core.moves import ravel
 from shapecalc.core.results import sizes_with_results
 from shapecalc.core.text import parse_dims, shape_text
+from shapecalc.reading.commands import stage_line
+from shapecalc.reasoning.equiv import EquivalenceVerdict, check_equivalence
 from tests.cases import rows
 from tests.core.drawing import drawn_chain, factors
 from tests.numpy_moves import positions_of

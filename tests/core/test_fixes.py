@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import make_request
-from shapecalc.core.commands import argument_texts
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import FlattenMode
 from shapecalc.core.dims import named_dim
-from shapecalc.core.fixing import answer_request as resolve
-from shapecalc.core.fixing import apply_fix, find_fixes
 from shapecalc.core.ops import OPS, refusal_rules
 from shapecalc.core.ops.op import operator_of
 from shapecalc.core.record import replace
+from shapecalc.core.requests import make_request
+from shapecalc.reading.commands import argument_texts
+from shapecalc.reasoning.fixing import answer_request as resolve
+from shapecalc.reasoning.fixing import apply_fix, find_fixes
 from tests import strategies
 from tests.cases import answered, rows
 from tests.core.test_symbolic import often_fitting

@@ -7,8 +7,8 @@ import io
 import pytest
 
 from shapecalc.cli.check import split_blocks
-from shapecalc.core import fixing
 from shapecalc.core.limits import MAX_LINE_BYTES
+from shapecalc.reasoning import fixing
 from tests.cases import answered
 
 

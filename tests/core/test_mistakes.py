@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.ask import make_request
-from shapecalc.core.mistakes import MISTAKE_KINDS, explain_prediction, find_mistakes
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import parse_dims
+from shapecalc.reasoning.mistakes import MISTAKE_KINDS, explain_prediction, find_mistakes
 from tests.cases import rows
 from tests.sampling import each_row
 

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.commands import chain_text
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dims import substitute, sum_terms
-from shapecalc.core.find import order_preserving_split
 from shapecalc.core.origins import (
     AxisAtom,
     MixedAtom,
@@ -28,6 +26,8 @@ from shapecalc.core.origins import (
     reshape_origins,
 )
 from shapecalc.core.text import parse_dims
+from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.find import order_preserving_split
 from tests.cases import rows
 from tests.core.drawing import MOVES, cut, drawn_chain
 from tests.numpy_moves import positions_of

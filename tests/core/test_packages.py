@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires
 import pytest
 
 from shapecalc.core import packages
-from shapecalc.view.mdoc import remove_escapes
+from shapecalc.render.mdoc import remove_escapes
 from tests.sessions import MARKDOWN, PAGES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.ask import make_request
-from shapecalc.core.fixing import find_fixes
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
+from shapecalc.reasoning.fixing import find_fixes
 from tests.cases import answered, parts
 
 PARTS = [

@@ -11,19 +11,19 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.commands import chain_text
 from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dims import substitute
 from shapecalc.core.moves import Permute
-from shapecalc.core.simplify import Goal, cost_of, parse_goal, simplify
 from shapecalc.core.text import shape_text
+from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.simplify import Goal, cost_of, parse_goal, simplify
 from tests.cases import rows
 from tests.core.drawing import drawn_chain
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages
 from tests.numpy_moves import moved_by_numpy, positions_of
+from tests.render.real_chains import REAL_CHAINS
 from tests.sampling import each_row, examples, some_and_rest
 from tests.strategies import factorisations
-from tests.view.real_chains import REAL_CHAINS
 
 MANY = examples(90)
 GOALS = st.sampled_from([*Goal])

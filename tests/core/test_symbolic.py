@@ -7,15 +7,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import substitute_sizes
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dims import dim_names, lowest_terms, substitute
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.ops import OPS, dialects_with
 from shapecalc.core.problem import ShapeError
+from shapecalc.core.requests import substitute_sizes
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import sizes_with_results
+from shapecalc.reasoning.fixing import answer_chain
 from tests.sampling import examples
 from tests.strategies import POSITIONS, coded_reshapes, positions
 

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shapecalc as sc
-from shapecalc.core.cases import is_met, read_case, read_conditions, read_expectation, rewrite_expectation
 from shapecalc.core.dims import is_concrete
 from shapecalc.core.origins import describe_reshape
-from shapecalc.core.pattern import Matcher, to_pattern
 from shapecalc.core.text import escape_unprintable, parse_axes, parse_dims, parse_shape, parse_target, shape_text
 from shapecalc.core.values import normalize_slices, parse_axis_pattern, parse_lengths, parse_slices, slice_span
+from shapecalc.reading.cases import is_met, read_case, read_conditions, read_expectation, rewrite_expectation
+from shapecalc.reading.pattern import Matcher, to_pattern
 from tests.cases import rows
 from tests.core.test_symbolic import fractions
 from tests.sampling import each_row, examples

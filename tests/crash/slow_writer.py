@@ -32,10 +32,10 @@ def main(descriptor, system, *words):
     import shapecalc.cli.check
     import shapecalc.engine.execute
     import shapecalc.teaching.progress  # noqa: F401 - they are imported before it begins
-    from shapecalc.engine import processes, whole_files
+    from shapecalc.engine import atomic_files, processes
 
     if system == "little":
-        processes.CAN_FORK, whole_files.TMPFILE_FLAG = False, 0
+        processes.CAN_FORK, atomic_files.TMPFILE_FLAG = False, 0
         del os.posix_fallocate
     for name in ("fsync", "link", "replace"):
         setattr(os, name, slowly(getattr(os, name)))
@@ -51,7 +51,7 @@ def main(descriptor, system, *words):
 def write(kind, *words):
     """Write, as the words say; return the exit code."""
     from shapecalc.__main__ import main as shapecalc_main
-    from shapecalc.engine.whole_files import write_atomically
+    from shapecalc.engine.atomic_files import write_atomically
     from shapecalc.teaching.progress import Progress
 
     if kind == "mark":

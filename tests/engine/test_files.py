@@ -17,7 +17,7 @@ from shapecalc.engine.arrays import FileError, open_array
 from shapecalc.engine.execute import run_on_file, sample_elements
 from shapecalc.tui.question import element_reader
 from tests.engine.tables import rows
-from tests.engine.test_whole_files import SYSTEMS, names
+from tests.engine.test_atomic_files import SYSTEMS, names
 from tests.numpy_moves import moved_by_numpy
 
 ARRAYS = {

@@ -16,23 +16,23 @@ from onnx import helper
 from onnx.backend.test.case import node as onnx_nodes
 
 import shapecalc as sc
-from shapecalc.core.ask import make_request
 from shapecalc.core.conditions import Assumptions
 from shapecalc.core.dialects.onnx import ONNX
-from shapecalc.core.examples import follow, follow_back
 from shapecalc.core.layout import view_after_moves
 from shapecalc.core.moves import Reshape, Roll, Take
 from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.engine import run
 from shapecalc.engine.execute import BackendError, apply_plan, combine_arrays, sample_elements, select_backend
 from shapecalc.engine.plan import plan_moves
+from shapecalc.reasoning.examples import follow, follow_back
 from tests.engine.drawing import drawn_chain, seeds
 from tests.engine.tables import rows
 from tests.numpy_moves import moved_by_numpy
+from tests.render.questions import COMBINING
 from tests.sampling import each_row, examples
 from tests.strategies import targets
-from tests.view.questions import COMBINING
 
 NOT_MOVING = {*COMBINING, "expand", "select", "take", "slice", "split"} - {"concat"}
 """The ops of which the shape alone is known, or whose tests of ONNX have inputs that are no arguments of ours."""

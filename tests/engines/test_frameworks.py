@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shapecalc.core.ask import make_request
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ALL_TYPES, SINCE_25
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_types
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.engine.execute import run
 from tests.engines.drawing import FLATTENS, OF_LIBRARY, REQUESTS, rows

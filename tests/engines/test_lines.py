@@ -7,10 +7,10 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from shapecalc.core.code import read_code
-from shapecalc.core.fixing import answer_chain
 from shapecalc.core.problem import ShapeError
 from shapecalc.engine.execute import run
+from shapecalc.reading.code import read_code
+from shapecalc.reasoning.fixing import answer_chain
 from tests.engines.drawing import rows
 from tests.sampling import each_row
 

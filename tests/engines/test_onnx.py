@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from shapecalc.core.answers import Request
-from shapecalc.core.ask import make_request, rules_for
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import SINCE_25, parse_element_type, spell_element_type
 from shapecalc.core.dialects.onnx import ONNX
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.ops.op import operator_types
+from shapecalc.core.requests import make_request, rules_for
 from shapecalc.core.resolve import resolve
 from shapecalc.core.values import parse_slices
 from tests.engines.drawing import ENDS, FLATTENS, REQUESTS, rows

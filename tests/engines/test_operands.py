@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
-from shapecalc.core.ask import make_request
 from shapecalc.core.conditions import can_hold
 from shapecalc.core.dims import named_dim
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.results import sizes_with_results, substitute_results
 from tests.engines.onnx_models import each, ran

@@ -185,7 +185,7 @@ def text(table):
 def part():
     """Return outputs that are not whole, to go on with. Their source stands where it was."""
     from shapecalc.engine.processes import count_cores
-    from shapecalc.engine.stores.carrying import plan_job, run_job
+    from shapecalc.engine.stores.jobs import plan_job, run_job
     from shapecalc.engine.stores.workers import make_thread_runner
 
     told = []

@@ -15,11 +15,11 @@ from shapecalc.cli.info import MANUAL_PAGES as TOPICS
 from shapecalc.cli.info import SHARED_PAGES, page_file_name, run_help
 from shapecalc.cli.output import ExitCode, OutputOptions
 from shapecalc.cli.typer_adapter import build_app
-from shapecalc.core.cases import CASE_KEYS
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import all_rules
+from shapecalc.reading.cases import CASE_KEYS
+from shapecalc.render.mdoc import format_page
 from shapecalc.teaching.lessons import OPTIONAL, OPTIONAL_OF_WRONG, REQUIRED, REQUIRED_OF_WRONG
-from shapecalc.view.mdoc import format_page
 from tests.man import tables
 from tests.sessions import PAGES, files_of_pages, folder_of_sessions, literal, run
 

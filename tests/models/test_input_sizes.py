@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shapecalc.core.dims import lowest_terms, named_dim, substitute
 from shapecalc.core.problem import USAGE, ShapeError
 from shapecalc.models import free_dims
-from shapecalc.models.every import describe_all_nodes
+from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.free_dims import DimFitter, Lane
 from shapecalc.models.report import format_shape
 from tests.models.judging import outcome_of, report_of, size_of

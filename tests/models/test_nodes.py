@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from shapecalc.models.answers import ShapeInference
 from shapecalc.models.batch_axis import (
     BatchAxis,
     LostBatch,
@@ -25,6 +24,7 @@ from shapecalc.models.batch_axis import (
 from shapecalc.models.file import build_model
 from shapecalc.models.operators import LISTED_OPERATORS, OPERATORS, InferredShape, OperatorSpec
 from shapecalc.models.propagate import output_mark
+from shapecalc.models.queries import ShapeInference
 from shapecalc.models.walk import UnlistedNodeVisitor
 from tests.models.judging import held_against_runtime, judged
 from tests.models.samples import are_apart, batch_axes, changes, dims_of, fed, separating_axes, session

@@ -18,7 +18,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 from shapecalc.cli.model_report import all_node_lines, lint_lines, node_lines, report_json, table_lines
 from shapecalc.core.problem import FILE, ShapeError
 from shapecalc.core.record import replace
-from shapecalc.models.every import describe_all_nodes
+from shapecalc.models.all_nodes import describe_all_nodes
 from shapecalc.models.file import MAX_COPIED_BYTES, build_model, read_model, restore_payloads, strip_payloads
 from shapecalc.models.judge import explain_named_nodes, judge_model
 from shapecalc.models.operators import CONTRIB_OPERATORS, ONNX_OPERATORS

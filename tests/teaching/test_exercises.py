@@ -12,6 +12,7 @@ from shapecalc.core.layout import input_index
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.rules import REFUSALS, STEP_RULES
+from shapecalc.render.pictures import draw_request
 from shapecalc.teaching import ALL, BUILD, FORMATS, TOPICS
 from shapecalc.teaching.exercises import (
     DIFFICULTIES,
@@ -27,7 +28,6 @@ from shapecalc.teaching.exercises import (
 )
 from shapecalc.teaching.judging import answer_line, correct_prediction, graded_hints, prediction_text
 from shapecalc.teaching.lessons import reveals_answer
-from shapecalc.view.pictures import draw_request
 from tests.sampling import each_row, some_and_rest
 from tests.tui.tables import table
 

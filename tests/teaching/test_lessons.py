@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shapecalc.core.mistakes import find_mistakes
 from shapecalc.core.text import shape_text
+from shapecalc.reasoning.mistakes import find_mistakes
 from shapecalc.teaching.judging import (
     Task,
     answer_line,

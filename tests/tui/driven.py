@@ -10,11 +10,11 @@ from textual import events
 from textual.css.stylesheet import Stylesheet
 from textual.widgets import OptionList
 
-from shapecalc.core.commands import split_unbracketed
 from shapecalc.core.text import shape_text
+from shapecalc.reading.commands import split_unbracketed
+from shapecalc.render.big import Scale, render_figures
 from shapecalc.tui.app import ShapecalcApp
 from shapecalc.tui.question import question_from_words
-from shapecalc.view.big import Scale, render_figures
 
 PARSED = {}
 """The rules of style sheets, by their text and the theme: an app parses them when it starts, all apps here once."""

@@ -8,10 +8,10 @@ import re
 import pytest
 
 import shapecalc as sc
-from shapecalc.core.equiv import EquivalenceVerdict
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.simplify import Cost, Goal, Simplification
 from shapecalc.core.text import shape_text
+from shapecalc.reasoning.equiv import EquivalenceVerdict
+from shapecalc.reasoning.simplify import Cost, Goal, Simplification
 from shapecalc.tui.chains import (
     COMPARE_MORE_HINT,
     UNPROVED_TEXT,

@@ -8,8 +8,8 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 
+from shapecalc.render.canvas import contrast_ratio
 from shapecalc.tui.themes import EDGE_CHARACTERS, LINE_CHARACTERS, LINE_CONTRAST, TEXT_CONTRAST, THEMES
-from shapecalc.view.canvas import contrast_ratio
 from tests.tui.driven import driven, using
 from tests.tui.scenes import SHUFFLE
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import shapecalc as sc
+from shapecalc.render.film import render_screen
+from shapecalc.render.scenes import make_film
 from shapecalc.tui.film import Player
-from shapecalc.view.film import render_screen
-from shapecalc.view.scenes import make_film
 from tests.tui.driven import driven
 
 

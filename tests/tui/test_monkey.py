@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from shapecalc.core.commands import split_unbracketed
+from shapecalc.reading.commands import split_unbracketed
 from shapecalc.tui.widgets import KEYS
 from tests.tui.driven import using
 

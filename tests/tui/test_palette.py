@@ -7,12 +7,12 @@ from textual.containers import VerticalScroll
 
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import fields
+from shapecalc.render.canvas import UNICODE
 from shapecalc.tui.app import palette_commands
 from shapecalc.tui.dialogs import SIGN_HELP
 from shapecalc.tui.question import QUESTION_OPS
 from shapecalc.tui.themes import THEMES
 from shapecalc.tui.widgets import KEYS
-from shapecalc.view.canvas import UNICODE
 from tests.tui.driven import driven
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shapecalc.core.code import is_code
+from shapecalc.reading.code import is_code
 from tests.sampling import each_row
 from tests.tui.driven import driven
 from tests.tui.tables import table

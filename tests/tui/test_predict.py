@@ -8,17 +8,17 @@ from functools import partial
 import pytest
 
 from shapecalc.core.answers import Chain, StageKind
-from shapecalc.core.commands import split_unbracketed
 from shapecalc.core.ops import OPS
 from shapecalc.core.record import replace
 from shapecalc.core.rules import REFUSALS
+from shapecalc.reading.commands import split_unbracketed
+from shapecalc.render.stage_layout import stage_layouts
 from shapecalc.teaching.exercises import DIFFICULTIES, KINDS, draw_exercise
 from shapecalc.tui import explore_text
 from shapecalc.tui.app import ShapecalcApp, UserFile
 from shapecalc.tui.question import Question, question_from_words
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import LEARNING_KEYS
-from shapecalc.view.layout import stage_layouts
 from tests.tui.driven import driven
 from tests.tui.tables import table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.render.film_picture import FILM
 from tests.sampling import each_row
 from tests.tui.scenes import FOLDER, SCENES, VERSIONS, picture, versions
-from tests.view.film_picture import FILM
 
 
 @pytest.mark.sampled(2)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shapecalc.core import ask as setting
-from shapecalc.core.ask import make_request
-from shapecalc.core.commands import split_unbracketed
+from shapecalc.core import requests as setting
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import UP_TO_12, Operator, Param, ParamKind
 from shapecalc.core.ops import OPS, operators_of
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.record import replace
+from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
+from shapecalc.reading.commands import split_unbracketed
 from shapecalc.tui import explore_text
-from shapecalc.tui.choose import DialectRow, dialect_rows, nearest_row_index
 from shapecalc.tui.question import FIRST_QUESTION, answer_question, problem_span, question_command, question_from_words
+from shapecalc.tui.question_dialogs import DialectRow, dialect_rows, nearest_row_index
 from shapecalc.tui.state import ExploreState
 from shapecalc.tui.widgets import KEYS, format_key_line
 from tests.sampling import each_row

@@ -28,7 +28,7 @@ from shapecalc.engine.processes import ignore_termination, limit_memory
 from shapecalc.engine.stores.axis_map import Sizes
 from shapecalc.engine.stores.plan import Pass
 from shapecalc.engine.stores.regions import Region, fill_regions, iter_grid
-from shapecalc.engine.stores.stores import WriteSummary, codec_loop, open_chunks, open_store, source_state
+from shapecalc.engine.stores.store_io import WriteSummary, codec_loop, open_chunks, open_store, source_state
 
 NO_CERTIFICATES = "Dask's configuration names no certificates; set distributed.comm.tls"
 MIN_SINGLE_CHUNK_BYTES = 1 << 20

@@ -1,0 +1,199 @@
+"""Usage errors for misplaced words, with the command line that was likely meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from shapecalc.cli.options import OUTPUT_OPTIONS
+from shapecalc.core.answers import Request
+from shapecalc.core.dims import dim_names
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.requests import make_request
+from shapecalc.core.resolve import resolve
+from shapecalc.core.text import escape_unprintable, parse_dims, truncate
+from shapecalc.reading.commands import OptionLookup, is_value, op_options, read_op_words
+
+LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
+"""Metavars of options whose values may contain commas."""
+EXPECT_SIGNS = ("=", "==", "=>", "->")
+"""Signs before an expected shape, as users write them."""
+FILLER_WORDS = ("to", "into", "as", "with", "by")
+"""English words between the values of an op, which are dropped."""
+MAX_WORDS = 64
+"""Limit on the words of a line that is analysed."""
+
+
+def split_shape_error(words: Sequence[str]) -> ShapeError | None:
+    """Return the error (usage) for a line whose shapes a shell has split, if any.
+
+    PowerShell, for one, splits words at commas.
+
+    >>> print(split_shape_error(["reshape", "2", "3", "4", "0", "-1", "--json"]).find_problem.show_hint)
+    in quotes it stays whole: shapecalc reshape "2,3,4" "0,-1" --json
+    """
+    names_op = len(words) > 1 and words[1] in OPS
+    start = 2 if words[:1] in (["tui"], ["serve"]) or (names_op and words[0] == "compare") else 1
+    command = words[start - 1] if len(words) > start else ""
+    op = OPS.get("reshape" if command == "compare" else command)
+    if op is None or len(words) > MAX_WORDS:
+        return None
+    values, options, is_split = _join_lists(op, words[start:])
+    if len(values) > 1 + len(op.positional_names):
+        values, is_split = _likeliest_shapes(op, values, options), all(map(_is_dim, values))
+    if not is_split or _parse_op_line(op, [*values, *options]) is None:
+        return None
+    line = " ".join(map(_quote_word, ["shapecalc", *words[:start], *values, *options]))
+    return usage_error(
+        "a shape is one word, and here are several: some shells split words at commas",
+        f"in quotes it stays whole: {line}",
+    )
+
+
+def _is_dim(word: str) -> bool:
+    """Return whether a word can be one dim of a shape, or the slice of one axis."""
+    if ":" in word:
+        return True
+    try:
+        return not {*word} & {*",[({"} and len(parse_dims(word)) == 1
+    except ShapeError:
+        return False
+
+
+def _parse_op_line(op: Op, words: Sequence[str]) -> tuple[str, dict[str, Any]] | None:
+    """Parse the input and the op's options of a line; return None if that fails."""
+    try:
+        values = read_op_words(op, words, OUTPUT_OPTIONS.values())
+    except ShapeError:
+        return None
+    options = {name: value for name, value in values.items() if name not in OUTPUT_OPTIONS}
+    return (options.pop("input"), options) if "input" in options else None
+
+
+def _join_lists(op: Op, words: Sequence[str]) -> tuple[list[str], list[str], bool]:
+    """Return the values, the options, and whether the list of an option was split.
+
+    The words of a split list are joined again.
+
+    >>> _join_lists(OPS["flatten"], ["2,3,4", "-d", "torch", "1"])
+    (['2,3,4', '1'], ['-d', 'torch'], False)
+    """
+    known = OptionLookup(chain(OUTPUT_OPTIONS.values(), op_options(op)))
+    values, options = list[str](), list[str]()
+    is_split = needs_value = in_list = takes_list = False
+    for word in words:
+        if not is_value(word):
+            option, setting = known.find(word) or (None, True)
+            needs_value, in_list = setting is None, False
+            takes_list = option is not None and option.metavar in LIST_METAVARS
+            options.append(word)
+        elif needs_value:
+            needs_value, in_list = False, takes_list and "," not in word
+            options.append(word)
+        elif in_list and "," not in word:
+            options[-1] += f",{word}"
+            is_split = True
+        else:
+            in_list = False
+            values.append(word)
+    return values, options, is_split
+
+
+def _likeliest_shapes(op: Op, values: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Join words to the most plausible shapes; the first of them is the input."""
+    cuts = [[",".join(values)]]
+    if op.positional_or_named:
+        numbers = max(len(op.positional_names) - 1, 0)  # all values but the last are one number each
+        starts = range(1, len(values) - numbers)
+        cuts += [
+            [",".join(values[:cut]), *values[cut : cut + numbers], ",".join(values[cut + numbers :])] for cut in starts
+        ]
+    return min(cuts, key=lambda shapes: _implausibility(op, shapes, options))
+
+
+def _implausibility(op: Op, shapes: Sequence[str], options: Sequence[str]) -> tuple[bool, bool, int, int, int]:
+    """Return a sort key of how implausible some shapes are, the worst signs first.
+
+    The signs: the request is refused, the input is empty, other shapes have names that the input lacks, the ranks
+    differ, and the input is short.
+    """
+    parsed = _parse_op_line(op, [*shapes, *options])
+    try:
+        dims = parse_dims(shapes[0])
+        others = [dim for text in shapes[1:] if ":" not in text for dim in parse_dims(text)]
+        is_refused = parsed is None or resolve(make_request(op.name, *parsed)).output is None
+    except ShapeError:
+        return True, True, 0, 0, 0
+    return (
+        is_refused,
+        0 in dims,
+        len({*dim_names(others)} - {*dim_names(dims)}),
+        abs(len(dims) - len(others)),
+        -len(dims),
+    )
+
+
+def _quote_word(word: str) -> str:
+    """Quote a word if necessary, with double quotes where all shells agree on them.
+
+    >>> _quote_word("2,3*H"), _quote_word("--axes"), _quote_word("$HOME")
+    ('"2,3*H"', '--axes', "'$HOME'")
+    """
+    from shlex import quote
+
+    if "," not in word and quote(word) == word:
+        return word
+    return quote(word) if {*word} & {*'"$`!%\\'} else f'"{word}"'
+
+
+def extra_words_error(words: Sequence[str]) -> ShapeError | None:
+    """Return the error (usage) for a line with more values than its op takes, if any.
+
+    >>> extra_words_error(["transpose", "2,3,4", "0", "2", "1"]).find_problem.show_hint
+    'write shapecalc transpose 2,3,4 0,2,1'
+    """
+    op = OPS.get(words[0]) if words else None
+    if op is None or len(words) > MAX_WORDS:
+        return None
+    values, options, _ = _join_lists(op, words[1:])
+    limit = 1 + len(op.positional_or_named)
+    if len(values) <= limit:
+        return None
+    from shlex import join
+
+    lines = [[*line, *options] for line in _candidate_lines(values, limit)]
+    candidates = {
+        join(["shapecalc", op.name, *line]): request for line in lines if (request := _parse_request(op, line))
+    }
+    resolved = (line for line, request in candidates.items() if resolve(request).output is not None)
+    best_line = next(resolved, next(iter(candidates), ""))
+    extra = escape_unprintable(truncate(" ".join(values[limit:])))
+    hint = f"write {escape_unprintable(best_line)}" if best_line else f"see shapecalc {op.name} -h"
+    return usage_error(f"{op.name} has no place for '{extra}'", hint)
+
+
+def _candidate_lines(values: Sequence[str], limit: int) -> Iterator[list[str]]:
+    """Yield command lines that may be meant by a line with too many values.
+
+    The extra values are taken as an expectation, as joined by English words, or as parts of one list.
+    """
+    for index, word in enumerate(values):
+        if word in EXPECT_SIGNS:
+            yield [*values[:index], "--expect", "".join(values[index + 1 :])]
+    if any(word in FILLER_WORDS for word in values):
+        yield [word for word in values if word not in FILLER_WORDS]
+    last = values[limit - 1 :]
+    if limit > 1 and not any("," in word for word in last):
+        yield [*values[: limit - 1], ",".join(last)]
+
+
+def _parse_request(op: Op, words: Sequence[str]) -> Request | None:
+    """Return the request of a line, or None if it cannot be parsed."""
+    parsed = _parse_op_line(op, words)
+    try:
+        return None if parsed is None else make_request(op.name, *parsed)
+    except ShapeError:
+        return None

@@ -1,0 +1,668 @@
+"""The parsing of arguments and options into a `Request`.
+
+`make_request` is the single entry point for the command line, the prompt, case files and the Python functions.
+
+Defaults follow the same rules in every front end:
+
+- An option of a stage always applies. It is an error (usage) if the op or the dialect does not have it.
+- A default applies to the stages that support it and is skipped for the others: not every op and dialect has a switch
+  or an opset.
+- The dialect is never skipped, since it selects the rules. It is an error (usage) if it lacks the op.
+- An option for a whole chain must be supported by at least one of its stages. Otherwise it is an error (usage).
+- Defaults from a project file or the environment have the lowest priority.
+"""
+
+from __future__ import annotations
+
+from _collections_abc import Mapping  # `collections.abc` re-exports it and takes longer to import
+
+from shapecalc.core import rules, values
+from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Request, shapes_in
+from shapecalc.core.dialects import DIALECTS, find_dialect
+from shapecalc.core.dialects.base import (
+    Dialect,
+    Operator,
+    Param,
+    ParamKind,
+    Setting,
+    ZeroMeaning,
+    parse_element_type,
+    spell_element_type,
+)
+from shapecalc.core.dims import Monomial, Shape, dim_names, named_dim, substitute, substitute_dims
+from shapecalc.core.limits import MAX_NAMES
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import Op, operator_of, operator_types, resolver_of
+from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.text import (
+    SIZE_BOUND,
+    escape_unprintable,
+    lookup,
+    parse_axes,
+    parse_dims,
+    parse_shape,
+    parse_target,
+    shape_text,
+    split_unbracketed,
+    suggestion,
+    tokenize_shape,
+    truncate,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+
+SHARED_OPTIONS = ("dialect", "opset", "dtype", "where")
+"""The options of every op in every dialect."""
+DEFAULT_OPSET = 25
+CONFIGURABLE_OPTIONS = ("dialect", "opset")
+"""The options that a project file or the environment can set."""
+
+_switch_meanings: dict[str, ZeroMeaning] = {}
+_setting_cache: dict[tuple[str, str, int | None, bool | None], Setting] = {}
+"""The cached settings by dialect, op, opset and switch; some hundreds at most."""
+
+Options = Mapping[str, object]
+StageRequest = tuple[str, Options]
+"""The name of an op in a chain, with its options."""
+
+
+class MissingOpError(ShapeError):
+    """The error (usage) of a request for an op that the dialect does not have."""
+
+    def __init__(self, dialect: str, problem: Problem) -> None:
+        """Store the name of the dialect."""
+        super().__init__(problem)
+        self.dialect = dialect
+
+
+class Default(Record):
+    """An option that a project file or the environment sets."""
+
+    name: str
+    value: str | int
+    source: str
+    """The environment variable or the file that sets it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}, set in {escape_unprintable(self.source)}"
+
+
+def switch_meanings() -> Mapping[str, ZeroMeaning]:
+    """Return the meaning of 0 if a switch is on, by the name of the switch.
+
+    This imports all dialects.
+    """
+    if not _switch_meanings:
+        _switch_meanings.update(
+            {row.switch.name: row.reshape_semantics[True].zero for row in DIALECTS.values() if row.switch}
+        )
+    return _switch_meanings
+
+
+def common_option_names() -> tuple[str, ...]:
+    """Return the names of the options that every op has in some dialect.
+
+    >>> common_option_names()[:4]
+    ('dialect', 'opset', 'dtype', 'where')
+    """
+    return (*SHARED_OPTIONS, *switch_meanings())
+
+
+def rules_for(request: Request) -> Setting:
+    """Return the rules for a request.
+
+    They are the dialect, the operator, its version and the setting of the switch. Raises `ShapeError`: no-such-version,
+    no-such-attribute, missing-switch.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> rules_for(make_request("reshape", "2,3", {"target": "6", "opset": 18})).version
+    14
+    """
+    key = (request.dialect, request.op, request.opset, request.switch)
+    setting = _setting_cache.get(key)
+    if setting is None:
+        row, op = DIALECTS[request.dialect], OPS[request.op]
+        setting = _setting_cache[key] = _make_rules(row, op, request.opset, request.switch)
+    variant = setting.operator.variant_of
+    if variant is None:
+        return setting
+    operator = variant(request.arguments)
+    version = None if setting.version is None else _select_version(operator, request.opset or DEFAULT_OPSET)
+    return replace(setting, operator=operator, version=version)
+
+
+def _make_rules(dialect: Dialect, op: Op, opset: int | None, switch: bool | None) -> Setting:
+    operator = operator_of(op, dialect)
+    if operator is None:
+        raise LookupError(f"{dialect.name} has no {op.name}")
+    steps = resolver_of(op, operator)
+    version = None if dialect.newest_opset is None else _select_version(operator, opset or DEFAULT_OPSET)
+    if dialect.switch is None or not op.uses_switch:
+        return Setting(
+            dialect, operator, steps, version, dialect.reshape_semantics[dialect.switch_settings()[0]], EMPTY_DICT
+        )
+    name, exists = dialect.switch.name, version is None or version >= dialect.switch.since
+    if switch is not None and not exists:
+        raise _no_attribute_error(operator, name, dialect.switch.since, version)
+    chosen = dialect.switch.default if switch is None else switch
+    if chosen is None:
+        raise rule_error(rules.MISSING_SWITCH, f"{dialect.name} {operator.name} requires {name}", argument=name)
+    options = FrozenDict({name: chosen}) if exists else EMPTY_DICT
+    return Setting(dialect, operator, steps, version, dialect.reshape_semantics[chosen], options)
+
+
+def _select_version(operator: Operator, opset: int) -> int:
+    """Return the newest version of an ONNX operator in a model's opset."""
+    first = min(operator.versions)
+    if opset < first:
+        message = f"{operator.name} exists since opset {first}, and this model's is {opset}"
+        raise rule_error(rules.NO_SUCH_VERSION, message, argument="opset")
+    return max(version for version in operator.versions if version <= opset)
+
+
+def _no_attribute_error(operator: Operator, name: str, since: int | None, version: int | None) -> ShapeError:
+    """Return the error for an attribute of a later version, or of no version."""
+    message = f"{operator.name} has no {name}"
+    if since is not None:
+        message = f"{name} exists since {operator.name} {since}, and this is {operator.name} {version}"
+    return rule_error(rules.NO_SUCH_ATTRIBUTE, message, argument=name)
+
+
+def check_attributes(request: Request, setting: Setting) -> None:
+    """Raise `ShapeError` for unsupported arguments or element types.
+
+    They depend on the operator's version. The rules are missing-argument, no-such-attribute and dtype.
+    """
+    operator, version = setting.operator, setting.version
+    for name, first in operator.required_since.items():
+        if name not in request.arguments and (version is None or version >= first):
+            message = f"{setting.dialect.name} {operator.name} requires {name} (write --{name})"
+            raise rule_error(rules.MISSING_ARGUMENT, message, argument=name)
+    if operator.params_since:
+        for name in request.arguments:
+            since = operator.params_since.get(name, 1)
+            if since is None or (version is not None and version < since):
+                raise _no_attribute_error(operator, name, since, version)
+    if request.dtype and request.dtype not in operator_types(OPS[request.op], setting.dialect, version, operator):
+        this = operator.name if version is None else f"{operator.name} {version}"
+        message = f"{setting.dialect.name} {this} does not accept {spell_element_type(request.dtype, setting.dialect)}"
+        raise rule_error(rules.DTYPE, message, argument="dtype")
+
+
+def find_axes_by_dims(dims: Shape, shape: Shape, value: object, argument: str) -> tuple[int, ...]:
+    """Return the axes of `shape` that have these dims.
+
+    An example is the permutation N,H,W,C of N,C,H,W. `value` is the argument as it was passed, for the span in errors.
+    Raises `ShapeError` (usage) for a dim that no axis or more than one axis has.
+
+    >>> from shapecalc.core.text import parse_dims
+    >>> find_axes_by_dims(parse_dims("N,H,W,3"), parse_dims("N,3,H,W"), None, "perm")
+    (0, 2, 3, 1)
+    """
+    axes = []
+    for index, dim in enumerate(dims):
+        matches = [axis for axis, size in enumerate(shape) if size == dim]
+        if len(matches) != 1:
+            span = tokenize_shape(value, argument)[index].span if isinstance(value, str) else None
+            count = f"{len(matches)} dims" if matches else "no dim"
+            message = f"{count} of {truncate(shape_text(shape))} {'are' if matches else 'is'} {truncate(str(dim))}"
+            hint = "name the axes by their numbers"
+            raise usage_error(message, hint, argument=argument, index=index, span=span)
+        axes += matches
+    return tuple(axes)
+
+
+def has_named_axes(op: str, options: Mapping[str, object]) -> bool:
+    """Return whether a request names axes by their dims.
+
+    Its input must then be known.
+
+    >>> has_named_axes("transpose", {"perm": "N,C"}), has_named_axes("transpose", {"perm": "1,0"})
+    (True, False)
+    """
+    params = OPS[op].params if op in OPS else ()
+    return any(param.kind is ParamKind.PERM and _contains_name(options.get(param.name)) for param in params)
+
+
+def _contains_name(value: object) -> bool:
+    words = [value] if isinstance(value, str) else value if isinstance(value, (list, tuple)) else []
+    return any(char.isalpha() or char in "_?" for word in words for char in str(word))
+
+
+def make_request(op: str, shape: str | Iterable[object], options: Mapping[str, object]) -> Request:
+    """Parse a request from the name of an op, an input shape and named options.
+
+    Raises `ShapeError` (usage) for invalid values, and for options that the op or the dialect does not have.
+
+    >>> make_request("reshape", "2,3,4", {"target": "0,-1"}).evaluate_arguments
+    {'target': (0, -1)}
+    """
+    spec = OPS.loaded.get(op) or lookup(op, OPS, "operation")
+    row, operator = dialect_and_operator(spec, options.get("dialect"))
+    dims = parse_shape(shape) if isinstance(shape, str) else values.to_shape(shape)
+    written = {"input": shape} if isinstance(shape, str) else {}
+    arguments = {}
+    for param in (*spec.params, *operator.params) if operator.params else spec.params:
+        name, value = param.name, options.get(param.name)
+        if value is not None:
+            if param.supported_by is not None and not param.supported_by(row):
+                if any(other.name == param.counterpart and other.is_supported_by(row) for other in spec.params):
+                    options = {param.counterpart: value, **options, name: None}
+                    continue
+                having = ", ".join(other.name for other in dialects_with(spec) if param.supported_by(other))
+                raise usage_error(f"{row.name} has no {name} here", f"it is in {having}", argument=name)
+            arguments[name] = ARGUMENT_PARSERS[param.kind](value, param, dims)
+            if isinstance(value, str):
+                written[name] = value
+        elif param.required:
+            raise usage_error(f"{op} needs a {name}", f"as in {spec.examples[0]}", argument=name)
+    others = {name: value for name, value in options.items() if value is not None and name not in arguments}
+    others.pop("dialect", None)
+    if not others:
+        return _check_name_count(Request(op, dims, arguments, row.name, None, None, None, written))
+    _check_option_names(others, spec, row)
+    opset, dtype, switch = (
+        parse_opset_option(others, row),
+        _parse_dtype_option(others, row),
+        _parse_switch_option(others, row, spec),
+    )
+    request = Request(op, dims, arguments, row.name, opset, dtype, switch, written)
+    return _check_name_count(
+        _substitute_known_sizes(request, values.parse_sizes(others["where"])) if "where" in others else request
+    )
+
+
+def _check_name_count(request: Request) -> Request:
+    """Return the request; raise `ShapeError` (usage) if it has too many names."""
+    count = len(dim_names(request.dims)) if request.symbolic else 0
+    if count > MAX_NAMES:
+        raise MAX_NAMES.error(f"{count} names of sizes")
+    return request
+
+
+def dialect_and_operator(op: Op, name: object) -> tuple[Dialect, Operator]:
+    """Return a dialect and its operator for an op.
+
+    For `name=None` it is the op's default dialect. Raises `ShapeError` (usage) if the dialect does not exist or does
+    not have the op.
+    """
+    dialect = op.default_dialect if name is None else str(name)
+    row = DIALECTS.loaded.get(dialect) or lookup_dialect(dialect)
+    operator = operator_of(op, row)
+    if operator is None:
+        having = ", ".join(other.name for other in dialects_with(op))
+        raise MissingOpError(row.name, Problem(USAGE, f"{row.name} has no {op.name}", f"it is in {having}", "dialect"))
+    return row, operator
+
+
+def lookup_dialect(name: str) -> Dialect:
+    """Return the dialect with this name or alias, ignoring case.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
+    return find_dialect(name) or lookup(name.lower(), DIALECTS, "dialect")
+
+
+def default_dialect(op: str) -> str:
+    """Return the name of an op's default dialect; `onnx` for a chain and unknown ops."""
+    return OPS[op].default_dialect if op in OPS else "onnx"
+
+
+def _check_option_names(option_names: Iterable[str], spec: Op, dialect: Dialect) -> None:
+    """Raise `ShapeError` (usage) for an option that the op lacks in the dialect."""
+    for name in option_names:
+        if name in SHARED_OPTIONS or name in switch_meanings():
+            continue
+        params = [param.name for param in params_of(spec)]
+        if name in params:
+            raise usage_error(f"{dialect.name} has no {name} here", argument=name)
+        shown = escape_unprintable(truncate(str(name)))
+        hint = suggestion(shown, [*params, *common_option_names()])
+        raise usage_error(f"{spec.name} has no {shown}", hint, argument=str(name))
+
+
+def _parse_axes(value: object, param: Param, shape: Shape) -> Shape:
+    """Parse axes; those of a permutation may be named by their dims."""
+    name = param.name
+    dims = _parse_dims(value, name)
+    if Monomial not in map(type, dims):
+        return dims
+    if param.kind is ParamKind.PERM:
+        return find_axes_by_dims(dims, shape, value, name)
+    if isinstance(value, str):
+        return parse_axes(value, name)
+    raise usage_error(f"an axis is a whole number, not {shape_text(dims)}", argument=name)
+
+
+def _parse_dims(value: object, name: str) -> Shape:
+    """Parse dims from a text, a sequence or a single number."""
+    if isinstance(value, str):
+        return parse_dims(value, name)
+    return values.to_dims(
+        value if isinstance(value, (tuple, list)) or not values.is_integer_value(value) else (value,), name
+    )
+
+
+def _parse_target(value: object, param: Param, _: Shape) -> Shape:
+    return parse_target(value, param.name) if isinstance(value, str) else _parse_dims(value, param.name)
+
+
+def _parse_pattern(value: object, param: Param, _: Shape) -> str:
+    """Validate a pattern, subscripts or axis lengths and return the text unchanged."""
+    PATTERN_PARSERS[param.kind](value, param.name)
+    return str(value)
+
+
+PATTERN_PARSERS: Mapping[ParamKind, Callable[[object, str], object]] = {
+    ParamKind.PATTERN: values.parse_axis_pattern,
+    ParamKind.LENGTHS: values.parse_lengths,
+    ParamKind.SUBSCRIPTS: values.parse_subscripts,
+}
+"""The parsers that validate arguments which are stored as text."""
+
+
+def _parse_word(value: object, param: Param, _: Shape) -> str:
+    """Parse one of the words of a parameter, ignoring case.
+
+    Raises `ShapeError` (usage) for any other.
+    """
+    text = str(value).strip()
+    for word in param.choices:
+        if text.lower() == word.lower():
+            return word
+    words = " or ".join(param.choices)
+    raise usage_error(f"{param.name} is {words}, not '{escape_unprintable(truncate(text))}'", argument=param.name)
+
+
+def parse_flag(value: object, name: str) -> bool:
+    """Parse a flag from 0, 1, a bool or their texts.
+
+    Raises `ShapeError` (usage) for anything else.
+    """
+    if value in ("0", "1", "False", "True"):
+        return value in ("1", "True")
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
+    raise usage_error(f"{name} is 0 or 1, not {values.describe_value(value)}", argument=name)
+
+
+def _parse_operand(value: object, param: Param, _: Shape, suffix: object = "") -> Shape:
+    """Parse the shape of another operand.
+
+    Its unknown dims get names distinct from those of the input.
+    """
+    dims = parse_shape(value, param.name) if isinstance(value, str) else values.to_shape(value, param.name)
+    unknown = {name: named_dim(f"{name}{param.name}{suffix}") for name in dim_names(dims) if name[0] == "?"}
+    return tuple([substitute_dims(dim, unknown) for dim in dims]) if unknown else dims
+
+
+def _parse_operands(value: object, param: Param, _: Shape) -> tuple[Shape | str, ...]:
+    """Parse the shapes of operands from a text or a list.
+
+    `_`, the tensor of a chain, is kept.
+    """
+    items = split_unbracketed(value) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items:
+        raise usage_error(f"{param.name} is a list of shapes, not {values.describe_value(value)}", argument=param.name)
+    pairs = enumerate(items)
+    return tuple(
+        [
+            CHAIN_TENSOR if isinstance(item, str) and item == CHAIN_TENSOR else _parse_operand(item, param, (), i)
+            for i, item in pairs
+        ]
+    )
+
+
+def operand_texts(request: Request) -> list[str]:
+    """Return the texts of the other operands, as the user wrote them if text."""
+    written = request.written.get("operands")
+    if written:
+        return split_unbracketed(written)
+    operands = request.arguments.get("operands", ())
+    return [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
+
+
+def _parse_sizes(value: object, param: Param, _: Shape) -> Shape | str:
+    """Parse integers, or one of the words that the parameter accepts instead."""
+    if isinstance(value, str) and any(char.isalpha() for char in value):
+        return _parse_word(value, param, ())
+    dims = _parse_dims(value, param.name)
+    if Monomial in map(type, dims):
+        raise usage_error(f"{param.name} has whole numbers, not {shape_text(dims)}", argument=param.name)
+    return dims
+
+
+ARGUMENT_PARSERS: Mapping[ParamKind, Callable[[Any, Param, Shape], Any]] = {
+    ParamKind.TARGET: _parse_target,
+    ParamKind.AXES: _parse_axes,
+    ParamKind.PERM: _parse_axes,
+    ParamKind.SLICES: lambda value, param, _: values.normalize_slices(value, param.name),
+    **dict.fromkeys(PATTERN_PARSERS, _parse_pattern),
+    ParamKind.SHAPE: _parse_operand,
+    ParamKind.SHAPES: _parse_operands,
+    ParamKind.SIZES: _parse_sizes,
+    ParamKind.SCALES: lambda value, param, _: values.normalize_scales(value, param.name),
+    ParamKind.INT: lambda value, param, _: values.parse_integer(value, param.name),
+    ParamKind.CHOICE: _parse_word,
+    ParamKind.FLAG: lambda value, param, _: parse_flag(value, param.name),
+}
+"""The parsers of arguments; each takes the value, the parameter and the input shape."""
+
+
+def substitute_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
+    """Substitute sizes for names in a request.
+
+    Raises `ShapeError` if a dim becomes invalid.
+    """
+    arguments = {name: _substitute_in_argument(value, sizes, name) for name, value in request.arguments.items()}
+    dims = _substitute_in_shape(request.input, sizes, "input")
+    return Request(request.op, dims, arguments, request.dialect, request.opset, request.dtype, request.switch)
+
+
+def _substitute_in_argument(value: Any, sizes: Mapping[str, int], name: str) -> Any:
+    """Substitute sizes in an argument if it is a shape or a list of shapes."""
+    if not isinstance(value, tuple):
+        return value
+    if shapes_in(value) == (value,):
+        return _substitute_in_shape(value, sizes, name)
+    return tuple([_substitute_in_argument(operand, sizes, name) for operand in value])
+
+
+def _substitute_known_sizes(request: Request, sizes: Mapping[str, int]) -> Request:
+    check_size_names(sizes, dim_names(request.dims))
+    return substitute_sizes(request, sizes)
+
+
+def check_size_names(sizes: Mapping[str, int], existing_names: Iterable[str]) -> None:
+    """Raise `ShapeError` (usage) for a size of a name that does not occur."""
+    existing_names = list(existing_names)
+    for name in sizes:
+        if name not in existing_names:
+            existing = ", ".join(escape_unprintable(other) for other in existing_names) or "none"
+            raise usage_error(f"no dim is called {name}", f"the names are {existing}", argument="where")
+
+
+def _substitute_in_shape(dims: Shape, sizes: Mapping[str, int], argument: str) -> Shape:
+    try:
+        substituted = tuple(substitute(dim, sizes) for dim in dims)
+    except ZeroDivisionError as error:
+        raise usage_error(f"a dim would divide by 0: {error}", argument="where") from None
+    for before, after in zip(dims, substituted, strict=True):
+        if isinstance(after, Monomial) and not after.powers:
+            message = f"{before} would be {after}, which is not a whole number"
+            raise rule_error(rules.INDIVISIBLE, message, argument=argument)
+        if isinstance(after, int) and after >= SIZE_BOUND:
+            raise usage_error(f"{truncate(str(before))} would have more digits than any size", argument=argument)
+    return substituted
+
+
+def parse_opset_option(options: Mapping[str, object], dialect: Dialect) -> int | None:
+    """Parse the option `opset`.
+
+    Raises `ShapeError` (usage) if the dialect does not have that opset.
+    """
+    if "opset" not in options:
+        return None
+    if dialect.newest_opset is None:
+        raise usage_error(f"{dialect.name} has no opsets", argument="opset")
+    opset = values.parse_integer(options["opset"], "opset")
+    if not 1 <= opset <= dialect.newest_opset:
+        raise usage_error(
+            f"{dialect.name} knows the opsets 1 to {dialect.newest_opset}, not {truncate(str(opset))}", argument="opset"
+        )
+    return opset
+
+
+def _parse_dtype_option(options: Mapping[str, object], dialect: Dialect) -> str | None:
+    if "dtype" not in options:
+        return None
+    value = options["dtype"]
+    text = values.describe_value(value) if isinstance(value, list | dict) else str(value)
+    dtype = parse_element_type(text, dialect)
+    if dtype is None:
+        raise usage_error(f"{dialect.name} knows no element type '{escape_unprintable(text[:40])}'", argument="dtype")
+    return dtype
+
+
+def switch_name(op: Op, dialect: Dialect) -> str | None:
+    """Return the name of the switch of an op in a dialect; None if it has none."""
+    return dialect.switch.name if dialect.switch is not None and op.uses_switch else None
+
+
+def _parse_switch_option(options: Mapping[str, object], dialect: Dialect, op: Op) -> bool | None:
+    """Parse the option of the dialect's switch.
+
+    Raises `ShapeError` (usage) for the switch of another dialect.
+    """
+    own = switch_name(op, dialect)
+    others = options.keys() - {*SHARED_OPTIONS, own}
+    if others:
+        name = next(name for name in switch_meanings() if name in others)
+        hint = f"its switch is {own}" if own else ""
+        operator = operator_of(op, dialect)
+        raise usage_error(f"{dialect.name} {operator.name if operator else op.name} has no {name}", hint, argument=name)
+    return parse_flag(options[own], own) if own is not None and own in options else None
+
+
+def apply_defaults(op: str, defaults: Options, options: Options) -> Options:
+    """Return the options of a stage, completed with the defaults that it supports.
+
+    >>> apply_defaults("reshape", {"dialect": "numpy", "opset": 13}, {"target": "6"})
+    {'dialect': 'numpy', 'target': '6'}
+    """
+    if not defaults:
+        return options
+    unsupported = _unsupported_options(op, options.get("dialect") or defaults.get("dialect"))
+    return {**{name: value for name, value in defaults.items() if name not in unsupported}, **options}
+
+
+def _unsupported_options(op: str, dialect: object) -> set[str]:
+    """Return the common options that an op does not have in a dialect."""
+    row = find_dialect(str(dialect or default_dialect(op)))
+    unsupported = {*switch_meanings()} - {switch_name(OPS[op], row) if row and op in OPS else None}
+    if row is None or row.newest_opset is None:
+        unsupported.add("opset")
+    return unsupported
+
+
+def apply_chain_options(
+    stages: Sequence[StageRequest], chain_options: Options, defaults: Options = EMPTY_DICT
+) -> list[StageRequest]:
+    """Complete the stages of a chain with common options and defaults.
+
+    A stage gets the options that it supports. Raises `ShapeError` (usage) for an option of the chain that no stage
+    supports.
+
+    >>> apply_chain_options([("transpose", {}), ("reshape", {"target": "6"})], {"allowzero": True})
+    [('transpose', {}), ('reshape', {'allowzero': True, 'target': '6'})]
+    """
+    chain_options = {name: value for name, value in chain_options.items() if value is not None}
+    completed = [(op, apply_defaults(op, {**defaults, **chain_options}, options)) for op, options in stages]
+    for name in chain_options:
+        if completed and not any(name in options for _, options in completed):
+            op, options = completed[-1]
+            row, operator = dialect_and_operator(OPS[op], options.get("dialect"))
+            raise usage_error(f"{row.name} {operator.name} has no {name}", argument=name)
+    return completed
+
+
+def parse_default(name: str, value: object, source: str) -> Default:
+    """Parse a default.
+
+    Raises `ShapeError` (usage) with its source if the value is invalid.
+
+    >>> str(parse_default("dialect", "pt", "SHAPECALC_DIALECT"))
+    'dialect torch, set in SHAPECALC_DIALECT'
+    """
+    try:
+        return Default(
+            name, lookup_dialect(str(value)).name if name == "dialect" else _parse_default_opset(value), source
+        )
+    except ShapeError as error:
+        raise usage_error(f"{source}: {error.problem.message}", error.problem.hint, argument=name) from None
+
+
+def _parse_default_opset(value: object) -> int:
+    opset, newest = values.parse_integer(value, "opset"), max(row.newest_opset or 0 for row in DIALECTS.values())
+    if not 1 <= opset <= newest:
+        raise usage_error(f"opsets run from 1 to {newest}, and this is {truncate(str(opset))}")
+    return opset
+
+
+def parse_config_table(text: bytes, source: str) -> Mapping[str, object]:
+    r"""Parse the table `[tool.shapecalc]` of a TOML text.
+
+    Raises `ShapeError` (usage) with its source if it is invalid.
+
+    >>> parse_config_table(b"[tool.shapecalc]\ndialect = 'torch'", "pyproject.toml")
+    {'dialect': 'torch'}
+    """
+    from tomllib import loads  # few projects have such a table
+
+    try:
+        tool = loads(text.decode()).get("tool")
+    except (ValueError, RecursionError) as error:
+        raise usage_error(f"{source}: it is not TOML: {' '.join(str(error).split())}") from None
+    table = tool.get("shapecalc", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise usage_error(f"{source}: tool.shapecalc is not a table")
+    for name in table:
+        if name not in CONFIGURABLE_OPTIONS:
+            raise usage_error(
+                f"{source}: tool.shapecalc has no {escape_unprintable(truncate(name))}",
+                suggestion(name, CONFIGURABLE_OPTIONS),
+            )
+    return table
+
+
+def effective_defaults(
+    stages: Iterable[StageRequest], chain_options: Options, defaults: Iterable[Default]
+) -> Iterator[Default]:
+    """Yield the defaults that change the rules of at least one stage.
+
+    `chain_options` apply to all stages.
+
+    >>> set_before = [parse_default("dialect", "onnx", "x"), parse_default("opset", "13", "x")]
+    >>> [each.name for each in effective_defaults([("reshape", {}), ("shape", {"opset": "9"})], {}, set_before)]
+    ['opset']
+    """
+    defaults = list(defaults)
+    common = {default.name: default.value for default in defaults} | {**chain_options}
+    stages = list(stages)
+    for default in defaults:
+        if default.name not in chain_options and any(
+            _has_effect(default, op, options, common) for op, options in stages
+        ):
+            yield default
+
+
+def _has_effect(default: Default, op: str, options: Options, all_options: Options) -> bool:
+    """Return whether a stage uses a default that differs from the op's own."""
+    unset = default_dialect(op) if default.name == "dialect" else DEFAULT_OPSET
+    is_used = default.name not in options and default.name in apply_defaults(op, all_options, options)
+    return is_used and default.value != unset

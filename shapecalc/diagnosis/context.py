@@ -1,0 +1,336 @@
+"""Context of an error message: the framework, the node, and the line of code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from shapecalc.core.record import Record
+from shapecalc.diagnosis.match import (
+    CLOSING_BRACKETS,
+    CleanText,
+    PrintedSizes,
+    TemplateMatch,
+    find_closing_bracket,
+    read_list,
+)
+
+
+class FrameworkTraits(Record):
+    """Properties of the messages of a framework."""
+
+    is_dialect: bool = False
+    """Whether it is a dialect whose rules its messages are checked against."""
+    zero_copies: bool = False
+    """Whether its 0 copies a dim, unless a switch is set."""
+    passes_on: bool = False
+    """Whether it passes on messages of NumPy or JAX, which its markers identify."""
+    markers: tuple[str, ...] = ()
+    """Markers in the text around its messages: folders and modules."""
+    shape_source: str | None = None
+    """The source of the shapes that its messages omit, if there is no code."""
+
+
+class NodePattern(Record):
+    """A pattern by which frameworks name a node and its op, around or in a message."""
+
+    frameworks: frozenset[str]
+    is_before: bool
+    pattern: re.Pattern[str]
+
+
+class FailingNode(Record):
+    """The failing node as a runtime reports it."""
+
+    name: str | None
+    op: str | None
+    """The op by the runtime's name, in lower case."""
+
+
+class CodeCall(Record):
+    """A call in a line of code."""
+
+    function: str
+    """The function name in the code."""
+    text: str
+    """The expression, from the tensor to the end of the call."""
+    receiver: str
+    """The receiver of the method, or the first argument of the function."""
+    arguments: tuple[str, ...]
+    """The remaining arguments, or the items of the list that is the first of them."""
+
+    @property
+    def tensor(self) -> str | None:
+        """The variable whose shape matters; None if the receiver is another call."""
+        chain = METHOD_CHAIN.fullmatch(self.receiver)
+        return chain[1] if chain and chain[1] != "self" else None
+
+    @property
+    def sizes(self) -> PrintedSizes | None:
+        """The arguments, if all of them are integer literals."""
+        numbers = [int(text) for text in self.arguments if INTEGER.fullmatch(text)]
+        return tuple(numbers) if len(numbers) == len(self.arguments) else None
+
+    def is_compatible(self, target: PrintedSizes | None) -> bool:
+        """Return whether the literals of the call are compatible with a target."""
+        dims = target[-len(self.arguments) :] if target else ()
+        pairs = [*zip(self.arguments, dims, strict=False)] if len(dims) == len(self.arguments) else []
+        return all(not INTEGER.fullmatch(text) or int(text) == size for text, size in pairs)
+
+
+COPYING_DIALECT = partial(FrameworkTraits, is_dialect=True, zero_copies=True)
+"""The constructor of frameworks that are dialects in which 0 copies."""
+FRAMEWORKS: Mapping[str, FrameworkTraits] = {
+    "keras": FrameworkTraits(passes_on=True, markers=("/keras/", "keras.layers", "keras/src", "keras_core")),
+    "dask": FrameworkTraits(passes_on=True, markers=("/dask/", "dask.array")),
+    "cupy": FrameworkTraits(passes_on=True, markers=("/cupy/", "cupy.", "cupyx")),
+    "jax": FrameworkTraits(passes_on=True, markers=("/jax/", "jax._src", "jaxlib", "jax.numpy")),
+    "mxnet": FrameworkTraits(passes_on=True, zero_copies=True, markers=("mxnet",)),
+    "theano": FrameworkTraits(passes_on=True, markers=("apply node that caused the error", "/theano/")),
+    "torch": FrameworkTraits(is_dialect=True, markers=("/torch/", "torch.")),
+    "tensorflow": FrameworkTraits(is_dialect=True, markers=("/tensorflow/", "tensorflow.")),
+    "onnxruntime": COPYING_DIALECT(
+        markers=("/onnxruntime/", "onnxruntime."), shape_source="the model file, and what is fed to it"
+    ),
+    "openvino": COPYING_DIALECT(
+        markers=("/openvino/", "openvino."), shape_source="the constant that is the node's second input"
+    ),
+    "numpy": FrameworkTraits(is_dialect=True, markers=("/numpy/", "numpy.")),
+    "onnx": COPYING_DIALECT(shape_source="the model file"),
+    "tensorrt": COPYING_DIALECT(shape_source="the log of trtexec --verbose, or the model file"),
+    "onednn": COPYING_DIALECT(
+        shape_source="the lines of ONEDNN_VERBOSE=all before this one, and the shapes of its tensors"
+    ),
+    "opencv": FrameworkTraits(zero_copies=True, shape_source="the model file"),
+    "tflite": FrameworkTraits(is_dialect=True, shape_source="the model file"),
+    **dict.fromkeys(("coreml", "paddle", "tvm"), FrameworkTraits(zero_copies=True)),
+    **dict.fromkeys(("caffe", "einops", "llama.cpp", "migraphx", "mlx", "mnn", "triton"), FrameworkTraits()),
+}
+"""The frameworks by name.
+
+If no message identifies the framework, it is the first whose markers are near.
+"""
+OPENVINO_INPUT = re.compile(r"\b(?:f|bf|i|u|boolean|dynamic)\d{0,2}(?=[\[{])")
+"""The type and the shape of an input as OpenVINO prints them."""
+OPS_BY_NAME = {each: each for each in ("flatten", "shuffle", "tile", "split", "rearrange")} | {
+    printed: op
+    for op, names in {
+        "reshape": "reshape reshape2 staticreshape",
+        "transpose": "transpose transpose2 statictranspose permute",
+        "squeeze": "squeeze squeeze2",
+        "unsqueeze": "unsqueeze unsqueeze2 expanddims expand_dims",
+        "expand": "expand expand_v2 broadcastto broadcast_to broadcast",
+        "depth_to_space": "depthtospace",
+        "space_to_depth": "spacetodepth",
+        "broadcast": "add addv2 sub mul div realdiv elementwise eltwise add_n",
+        "matmul": "matmul gemm batchmatmul batchmatmulv2 fullyconnected matrixmultiply",
+        "concat": "concat concatv2 concatenation",
+        "stack": "stack pack",
+        "conv": "conv conv2d convolution groupconvolution convtranspose",
+        "pool": "maxpool avgpool averagepool",
+    }.items()
+    for printed in names.split()
+}
+"""Op names by the names that runtimes print."""
+MAX_DISTANCE = 900
+"""The maximum distance between a message and the name of its node."""
+FUNCTIONS_BY_OP = {
+    "reshape": ("reshape", "view", "resize"),
+    "transpose": ("transpose", "permute"),
+    "expand": ("expand", "broadcast_to"),
+    "squeeze": ("squeeze",),
+    "unsqueeze": ("unsqueeze", "expand_dims"),
+}
+"""Function names in code, by op."""
+MODULE_NAMES = frozenset({"np", "numpy", "torch", "tf", "jnp", "cp", "cupy", "da", "paddle", "ops", "F", "mx"})
+"""Module names, which are not tensors."""
+MAX_CALL_LENGTH = 200
+"""The maximum number of characters of a call."""
+OPENING_BRACKETS = {"]": "[", ")": "(", "}": "{"}
+TENSOR_METHODS = r"transpose|permute|contiguous|reshape|view|flatten|squeeze|unsqueeze|expand|float|half|t"
+"""Methods that return the same tensor, perhaps in another shape or type."""
+METHOD_CHAIN = re.compile(
+    rf"((?:self\.)?[A-Za-z_]\w*(?:\.(?!(?:{TENSOR_METHODS})\()[A-Za-z_]\w*)*?)((?:\.(?:{TENSOR_METHODS})\([^()]*\))*)"
+)
+"""A variable with a chain of such methods."""
+INTEGER = re.compile(r"-?\d{1,18}")
+LISTING_NUMBER = re.compile(r"(?<=[,(] )\d{1,4} (?=[A-Za-z_])")
+"""The line number in a listing before which a call was wrapped."""
+PRINTED_SHAPE = re.compile(r"(?i)(?:(?:shape|size)s?\b[^()\[\]{}]{0,40}|size\(|# ?(?:[\w.]{1,40} ?[:=]? ?)?)(?=[\[(])")
+"""The text before a shape that is printed in a log or a comment."""
+
+
+def _node_patterns(frameworks: str, *patterns: str, before: bool = True) -> tuple[NodePattern, ...]:
+    return tuple(NodePattern(frozenset(frameworks.split()), before, re.compile(pattern)) for pattern in patterns)
+
+
+NODE_PATTERNS = (
+    *_node_patterns(
+        "onnx onnxruntime",
+        r"while running (?P<op>\w{1,40}) node\. name:'(?P<name>[^']{0,200})'",
+        r"node \((?P<name>[^()]{0,200})\) op \((?P<op>\w{1,40})\)",
+        r"op_type:(?P<op>\w{1,40})(?:, node name: (?P<name>[^()\s]{1,200}))?",
+    ),
+    *_node_patterns(
+        "openvino",
+        r"while validating node '[\w:]{0,20}::(?P<op>\w{1,40}) (?P<name>[^\s(]{1,200})",
+        r"\[cpu\] (?P<op>\w{1,40}) node with name '(?P<name>[^']{1,200})'",
+    ),
+    *_node_patterns("openvino", r"of reshape node (?P<name>\S{1,200}) mismatch", before=False),
+    *_node_patterns(
+        "tensorrt",
+        r"(?P<name>\(unnamed layer\* \d{1,9}\)) \[",
+        r"ishufflelayer (?!applied)(?P<name>[^:]{1,200}): ",
+        r"\((?P<name>[\w./]{1,200}): (?:reshape|ishufflelayer) ",
+        r"(?P<name>[\w./]{1,200}): reshaping failed",
+        r"while parsing node number (?P<name>\d{1,9}) \[(?P<op>\w{1,40})",
+        r"in function import(?P<op>\w{1,40})",
+    ),
+    *_node_patterns(
+        "tensorrt",
+        r"while parsing node number \d{1,9} \[(?P<op>\w{1,40})",
+        r" name: \"(?P<name>[^\"]{1,200})\" op_type: \"(?P<op>\w{1,40})\"",
+        before=False,
+    ),
+    *_node_patterns(
+        "tensorflow keras tflite",
+        r"\[op:(?P<op>\w{1,40})\]",
+        r"for '(?P<name>[^'{}]{1,200})' \(op: '(?P<op>\w{1,40})'\)",
+        r"'\{\{node (?P<name>[^{}]{1,200})\}\} = (?P<op>\w{1,40})\[",
+        r"\[\[\{?\{?node:? (?P<name>[^\s{}=\]]{1,200})(?: = (?P<op>\w{1,40})\[)?",
+        r"node number (?P<name>\d{1,9}) \((?P<op>\w{1,40})\)",
+        before=False,
+    ),
+    *_node_patterns("tensorflow keras", r"layer '?\"?(?P<name>[\w/]{1,200})'?\"? \(type (?P<op>\w{1,40})\)"),
+    *_node_patterns("keras", r"(?:of|with) layer '?\"?(?P<name>[\w/]{1,200})"),
+    *_node_patterns("paddle", r"\[operator < (?P<op>\w{1,40}) > error\]", before=False),
+    *_node_patterns("opencv", r"\[reshape\]:\((?P<name>[^()]{1,200})\): getm", before=False),
+    *_node_patterns("mxnet", r"error in operator (?P<name>[^\s:]{1,200}):"),
+    *_node_patterns("numpy dask cupy jax", r", in (?P<op>transpose|squeeze|expand_dims|broadcast_to|split) "),
+    *_node_patterns("einops", r"processing (?P<op>rearrange)-reduction"),
+    *_node_patterns("onednn", r"\b_?(?P<op>(?:static)?(?:reshape|transpose)),"),
+)
+"""The node patterns.
+
+For each framework, the first that matches gives the name, and the first the op.
+"""
+
+
+def find_node(match: TemplateMatch, framework: str | None, cleaned: CleanText, bounds: tuple[int, int]) -> FailingNode:
+    """Return the node that the text around a message names.
+
+    `bounds` is the span that contains no other message.
+    """
+    name = op = None
+    for sign in NODE_PATTERNS:
+        if framework not in sign.frameworks:
+            continue
+        start = max(bounds[0], match.start - MAX_DISTANCE) if sign.is_before else match.start
+        end = match.end if sign.is_before else min(bounds[1], match.end + MAX_DISTANCE)
+        hits = [*sign.pattern.finditer(cleaned.lower[start:end])]
+        if not hits:
+            continue
+        nearest = hits[-1] if sign.is_before else hits[0]
+        groups = nearest.groupdict()
+        if name is None and groups.get("name"):
+            position = start + nearest.start("name")
+            name = cleaned.text[position : position + len(groups["name"])].strip()
+        op = op or groups.get("op")
+    return FailingNode(name, op)
+
+
+def identify_framework(match: TemplateMatch, cleaned: CleanText) -> str | None:
+    """Return the framework that raised a message, by the text around it if ambiguous."""
+    framework = match.template.framework
+    near = cleaned.lower[max(0, match.start - 3 * MAX_DISTANCE) : match.end + MAX_DISTANCE].replace("\\", "/")
+    if framework in ("", "numpy", "jax"):  # other frameworks pass on messages of these two
+        candidates = (name for name, traits in FRAMEWORKS.items() if traits.passes_on or not framework)
+        near_ones = (name for name in candidates if any(sign in near for sign in FRAMEWORKS[name].markers))
+        return next(near_ones, framework or None)
+    if framework == "onnx":  # ONNX Runtime raises messages of ONNX's shape inference while it loads a model
+        is_runtime = "trt" not in near and any(sign in near for sign in ("onnxruntime", "] op (", ") op ("))
+        return "onnxruntime" if is_runtime else framework
+    if framework == "onnxruntime" and "onnx_cpp2py_export" in near and "onnxruntime" not in near:
+        return "onnx"
+    return framework
+
+
+def read_node_inputs(match: TemplateMatch, cleaned: CleanText) -> list[PrintedSizes]:
+    """Return the input shapes that OpenVINO prints with the node."""
+    start = cleaned.lower.rfind("while validating node '", max(0, match.start - MAX_DISTANCE), match.end)
+    line = cleaned.text[start : start + MAX_DISTANCE].partition(") -> (")[0] if start >= 0 else ""
+    return [sizes for hit in OPENVINO_INPUT.finditer(line) if (sizes := read_list(line, hit.start())[0])]
+
+
+def find_printed_shapes(match: TemplateMatch, cleaned: CleanText, tensor: str | None = None) -> Iterator[PrintedSizes]:
+    """Yield the shapes that are printed around a message, perhaps of one tensor only."""
+    start = max(0, match.start - 3 * MAX_DISTANCE)
+    of_tensor = rf"(?<![\w.]){re.escape(tensor or '')}(?:\.shape|\.size\(\))?[\s:=)]{{1,4}}(?:torch\.Size)?(?=[\[(])"
+    pattern = re.compile(of_tensor if tensor else PRINTED_SHAPE)
+    for begin, end in ((start, match.start), (match.end, match.end + MAX_DISTANCE)):
+        shapes = (read_list(cleaned.text, hit.end())[0] for hit in pattern.finditer(cleaned.text, begin, end))
+        yield from filter(None, shapes)
+
+
+def find_call(text: str, op: str | None, target: PrintedSizes | None = None) -> CodeCall | None:
+    """Return the last call of an op in `text` that is compatible with a target.
+
+    >>> find_call("in decode pred = feats.reshape(32, 5 + classes) ", "reshape").evaluate_arguments
+    ('32', '5 + classes')
+    >>> find_call("y = x.view(n, 4).transpose(1, 2).view(n, 8)", "reshape", (6, 4)).render
+    'x.view(n, 4)'
+    """
+    text = LISTING_NUMBER.sub("", text)
+    names = "|".join(FUNCTIONS_BY_OP.get(op or "", ()))
+    for call in reversed([*re.finditer(rf"\.({names})\(", text)] if names else []):
+        length = find_closing_bracket(text[call.end() - 1 : call.end() + MAX_CALL_LENGTH])
+        begin = _expression_start(text, call.start())
+        if length is None or not length > 1 or begin == call.start():
+            continue
+        end = call.end() + length
+        receiver, arguments = text[begin : call.start()], _split_arguments(text[call.end() : end - 1])
+        if receiver in MODULE_NAMES and arguments:
+            receiver, *arguments = arguments
+        is_list = (
+            arguments
+            and arguments[0][0] in CLOSING_BRACKETS
+            and find_closing_bracket(arguments[0]) == len(arguments[0]) - 1
+        )
+        sizes = _split_arguments(arguments[0][1:-1]) if is_list else arguments
+        line = CodeCall(call[1], text[begin:end], receiver, tuple(sizes))
+        if sizes and line.is_compatible(target):
+            return line
+    return None
+
+
+def _split_arguments(text: str) -> list[str]:
+    """Split a text at the commas outside brackets."""
+    items, depth = [""], 0
+    for char in text:
+        depth += (char in CLOSING_BRACKETS) - (char in OPENING_BRACKETS)
+        if char == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += char
+    return [item.strip() for item in items if item.strip()]
+
+
+def _expression_start(text: str, position: int) -> int:
+    """Return the start of the expression that ends at `position`.
+
+    It consists of names, dots and balanced brackets.
+    """
+    stack: list[str] = []
+    end = position
+    lowest = max(0, position - MAX_CALL_LENGTH)
+    while position > lowest:
+        char = text[position - 1]
+        if char in OPENING_BRACKETS:
+            stack.append(OPENING_BRACKETS[char])
+        elif stack and char == stack[-1]:
+            stack.pop()
+        elif not stack and not (char.isalnum() or char in "._"):
+            break
+        position -= 1
+    return end if stack else position

@@ -1,0 +1,534 @@
+"""Templates of runtime messages, and the search for them in a text.
+
+    cannot reshape array of size {elements} into shape {target}
+
+A template is the text that all versions of a message share, with holes for the rest. Templates are the rows of
+`sentences.txt`, in lower case. The framework is a row of `context.FRAMEWORKS`; "-" means that only the context
+identifies it, or the op. The cause is a row of `reading.CAUSES`; for "counts" and "asked", the numbers decide; "about"
+and a subject mark messages about something else that resemble shape errors. The name of a hole says what it contains,
+and `HOLE_KINDS` how it is parsed. "{}" keeps a blank at an end. The text before "^", or between two of them, is also a
+template of its own. A line in brackets gives the versions that print the rows below it.
+
+A long text is first searched for typical words of errors, because a substring search is fast. Near these, a template is
+tried if all its words occur. An excerpt much longer than a message is cut out, because the op, the node and the code
+are in other lines. Decorations of terminals, CI services, browsers and JSON are removed; the result is printable ASCII,
+with everything else escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from html import unescape
+from importlib.resources import files
+from itertools import accumulate
+from typing import Any
+
+from shapecalc.core.record import Record
+
+PrintedSizes = tuple[int | str, ...]
+"""Sizes as printed: numbers, names, and `?` for an unknown size."""
+
+HOLE_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("input", "target", "perm", "axes", "strides", "operand", "list"), "list"),
+    "shapes": "lists",  # the shapes of all operands
+    **dict.fromkeys(("elements", "target_elements", "axis", "rank", "last", "n", "groups", "features"), "count"),
+    "known": "count",  # the product of the known dims of the target
+    "there": "count",  # the actual size
+    "wanted": "count",  # the requested size
+    "words": "words",
+}
+"""The kind of each hole, which selects its parser."""
+QUOTE_CHARACTERS = frozenset("'\"<>&`")
+"""The characters that may be escaped in a text."""
+MAX_GAP = 400
+"""The most characters in a hole of words."""
+
+CLOSING_BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
+MAX_LIST_LENGTH = 1000
+"""The most characters of a list."""
+MAX_DIGITS = 19
+MAX_LIST_SIZES = 64
+LIST_PREFIX = re.compile(r"\s?['\"]?[A-Za-z][\w.]{0,40}(?=[\[({])|\s?['\"]?(?=[\[({]|<[-\d])")
+"""The text before a bracket: a blank, a quote, a type name."""
+LIST_SEPARATOR = re.compile(r"\s?(?:,|;|and\b|vs\.?)?\s?(?=[\[({<\w])")
+"""The separator of operand shapes."""
+BARE_LIST = re.compile(r"\s?-?\d{1,19}(?:(?:[x,.*]| x |, )-?\d{1,19}){0,63}")
+WRAPPED_SIZE = re.compile(r"(?:np|numpy)\.\w{1,12}\(\s?(-?\d{1,19})\s?\)|(?:tf\.)?Dimension\(\s?(-?\d{1,19}|None)\s?\)")
+"""A size inside a call of its own."""
+COUNT_PATTERN = re.compile(r"\s?(-?\d{1,19})(?![\d*])")
+UNKNOWN_SIZES = {"?", "None", "none", "nan", "dyn", "unk"}
+
+
+CONTEXT_BEFORE, CONTEXT_AFTER = 3000, 2000
+"""The lengths of an excerpt before and after the position of a possible message."""
+
+
+CONTROL_SEQUENCE = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;?]{0,24}[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07?")
+
+BROKEN_COLOUR_CODE = re.compile(r"\[(?:[0-9]{1,3};){0,4}[0-9]{0,3}m(?![\w.])")
+"""A colour code whose escape character was lost."""
+
+HTML_TAG = re.compile(
+    r"</?(?:br|pre|code|span|p|div|b|i|em|strong|td|tr|li|font|a|samp|tt|small)(?:\s[^<>]{0,200})?/?>", re.I
+)
+
+JSON_ESCAPE = re.compile(
+    r"\\{1,4}(?:u([0-9a-fA-F]{4})|([\"'/])|([nrt])(?![\w-]{1,40}(?:\\|\.(?:py|h|hpp|cc|cpp|cu)\b)))"
+)
+"""A JSON escape, but not the start of a folder name in a Windows path."""
+
+LINE_DECORATION = re.compile(
+    r"""\s*(?:
+      \[?\d{4}[-/]\d\d[-/]\d\d[T\s_]?[\d:.,]{0,24}Z?(?:[+-]\d\d:?\d\d)?\]?:?   # 2024-05-06T07:08:09.123Z
+    | \[?\d\d/\d\d/\d{4}-[\d:]{8}\]?                                         # [05/06/2024-07:08:09]
+    | \[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?                                   # 07:08:09.123
+    | [IWEF]\d{4}\s+[\d:.]{8,20}\s+\d{1,9}\s+[\w./-]{1,80}:\d{1,6}\]         # I0000 00:00:1.2  345 file.cc:67]
+    | \[(?:rank|default)\d{1,5}\]:(?:\[rank\d{1,5}\]:)?                      # [rank3]:
+    | E\ {2,}                                                                # pytest
+    | [>|\u2502\u2503\u2551](?=\s)                                           # quoted, or in a box
+    | [\w.-]{1,40}\s+\|(?=\s)                                                # docker compose
+    | \#\d{1,5}\s\d{1,6}\.\d{1,4}(?=\s)                                      # docker build
+    | \((?:[\w.]{1,60}\s)?pid=\d{1,9}[^()]{0,60}\)                           # a worker's process
+    | std(?:err|out)(?::|\s[FP](?=\s))
+    | (?:-\s)?\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?\s?[-|:]\s(?:[\w.]{1,60}\s[-|:]\s)?
+    | \#\#\[\w{1,12}\]                                                       # a CI service's mark
+    )\s?""",
+    re.VERBOSE,
+)
+
+CARET_LINE = re.compile(r"\s*[~^][\s~^]*\Z")
+
+BOX_CHARACTERS = str.maketrans(dict.fromkeys("\u2502\u2503\u2551\u256d\u256e\u2570\u256f\u2500\u2501\u2571", " "))
+
+ASCII_QUOTES = str.maketrans({**dict.fromkeys("\u2018\u2019\u201b\u2032", "'"), **dict.fromkeys("\u201c\u201d", '"')})
+
+ASCII_SPACES = str.maketrans(
+    {**dict.fromkeys("\xa0\u2009\u202f\t", " "), **dict.fromkeys("\u200b\u200c\u200d\ufeff\r", "")}
+)
+
+TextSpan = tuple[int, int]
+
+ERROR_WORDS = ("error", "exception", "fail", "cannot", "invalid")
+
+RELATED_WORDS = ("must", "should", "not ", "expect", "mismatch", "dim", "shap")
+"""Words near messages of runtimes.
+
+The second tuple is searched for only if the first finds nothing.
+"""
+
+MAX_WORD_DISTANCE = 700
+"""The maximum distance between such a word and a message."""
+
+SHORT_TEXT = 1 << 16
+"""The length up to which a text is searched whole."""
+
+WINDOW_SIZE = 1 << 13
+"""The size of the windows around such words that are searched at once."""
+
+DIGITS_TO_ZEROS = str.maketrans("123456789", "000000000")
+
+CHUNK_LENGTH = 1 << 20
+
+CHUNK_OVERLAP = 1 << 13
+
+MIN_WRAP_WIDTH = 40
+"""The minimum width of lines that were wrapped."""
+
+KEY_LENGTH = 160
+"""The number of following characters that distinguish two positions."""
+
+
+class MessageTemplate(Record):
+    """The template of a message, and its meaning."""
+
+    __slots__ = ("__dict__",)
+
+    text: str
+    framework: str
+    """The framework that prints it; the context may override it."""
+    op: str | None
+    """The op; None if only the context identifies it."""
+    cause: str
+    """The cause; `counts` or `asked` if numbers decide, `about ...` if not a shape."""
+    source: str
+    """The versions that print it."""
+
+    @property
+    def about(self) -> str | None:
+        """The subject of a message that is not about a shape."""
+        return self.cause.removeprefix("about ") if self.cause.startswith("about ") else None
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """Text and hole names alternately, text first, in lower case."""
+        return tuple(self.text.lower().replace("}", "{").split("{"))
+
+    @cached_property
+    def anchor(self) -> str:
+        """The longest text part."""
+        return max(self.parts[::2], key=len)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The whole words of the template that contain no character that may be escaped."""
+        words = (word for part in self.parts[::2] for word in part.split(" ")[1:-1])
+        return frozenset(word for word in words if word and QUOTE_CHARACTERS.isdisjoint(word))
+
+
+class CleanText(Record):
+    """A text with its lower-case form; both are ASCII, so positions agree."""
+
+    text: str
+    lower: str
+    line_ends: tuple[int, ...] = ()
+    """The end positions of its lines, if known."""
+
+
+class TemplateMatch(Record):
+    """An occurrence of a template in a text, with the values of its holes."""
+
+    template: MessageTemplate
+    start: int
+    end: int
+    values: Mapping[str, Any]
+
+
+def parse_templates(rows: str) -> Iterator[MessageTemplate]:
+    r"""Parse a table of templates; raise `ValueError` for an incomplete row.
+
+    >>> [each.cause for each in parse_templates("[1.0]\ntorch | - | two-infer | only one dimension can be")]
+    ['two-infer']
+    """
+    source = ""
+    for row in rows.splitlines():
+        if row.startswith("["):
+            source = row.strip("[]")
+        elif row and not row.startswith("#"):
+            columns = [column.strip() for column in row.split(" | ", 3)]
+            if len(columns) < 4:
+                raise ValueError(f"this row of sentences.txt is incomplete: {row}")
+            framework, op, cause, template = columns
+            parts = template.replace("{}", "").split("^")
+            for text in dict.fromkeys(("".join(parts), parts[-2].strip() if parts[1:] else parts[0])):
+                yield MessageTemplate(text, framework.strip("-"), op.strip("-") or None, cause, source)
+
+
+TEMPLATES = (*parse_templates(files("shapecalc.diagnosis").joinpath("sentences.txt").read_text("utf-8")),)
+
+
+def find_matches(template: MessageTemplate, cleaned: CleanText) -> Iterator[TemplateMatch]:
+    """Yield the occurrences of a template in a text.
+
+    >>> said = MessageTemplate("invalid for size {elements}", "torch", "reshape", "counts", "")
+    >>> [match.values for match in find_matches(said, CleanText("Invalid for size 24", "invalid for size 24"))]
+    [{'elements': 24}]
+    """
+    by_end: dict[int, TemplateMatch] = {}
+    start = cleaned.lower.find(template.parts[0]) if template.anchor in cleaned.lower else -1
+    while start >= 0:
+        match = _match_at(template, cleaned, start)
+        if match:
+            by_end[match.end] = match  # the last start before an end is the nearest
+        start = cleaned.lower.find(template.parts[0], start + len(template.parts[0]))
+    yield from by_end.values()
+
+
+def _match_at(template: MessageTemplate, cleaned: CleanText, start: int) -> TemplateMatch | None:
+    """Return the match at a position; None if a part or a hole's value is missing."""
+    parts = template.parts
+    end = start + len(parts[0])
+    values: dict[str, Any] = {}
+    for hole, part in zip(parts[1::2], parts[2::2], strict=True):
+        if HOLE_KINDS[hole] in HOLE_READERS:
+            value, after = HOLE_READERS[HOLE_KINDS[hole]](cleaned.text, end)
+        else:
+            after = cleaned.lower.find(part, end, end + MAX_GAP)
+            value = None if after < 0 else cleaned.text[end:after].strip()
+        if value is None or not cleaned.lower.startswith(part, after):
+            return None
+        values[hole] = value
+        end = after + len(part)
+    return TemplateMatch(template, start, end, values)
+
+
+def read_count(text: str, position: int) -> tuple[int | None, int]:
+    """Parse the number at a position; return it with its end, or None.
+
+    >>> read_count("size 24 into", 5)
+    (24, 7)
+    """
+    count = COUNT_PATTERN.match(text, position)
+    return (int(count[1]), count.end()) if count else (None, position)
+
+
+def read_list(text: str, position: int) -> tuple[PrintedSizes | None, int]:
+    """Parse the list of sizes at a position; return it with its end, or None.
+
+    The forms are `[2, 3]`, `(2,3,)`, `{1 2 1 1}`, `torch.Size([2, 3])`, `f32[2,?]`, `(5,newaxis)`, `2x3` and
+    `[np.int32(5), 2L]`.
+
+    >>> read_list("shape (5,newaxis)", 5), read_list("{1 2 1 1}", 0), read_list("2.3.4)", 0)
+    (((5, -1), 17), ((1, 2, 1, 1), 9), ((2, 3, 4), 5))
+    """
+    prefix = LIST_PREFIX.match(text, position)
+    if prefix is None:
+        bare = BARE_LIST.match(text, position)
+        return (_parse_sizes(bare[0].strip()), bare.end()) if bare else (None, position)
+    start = prefix.end()
+    span = text[start : start + MAX_LIST_LENGTH]
+    if any(call in span for call in ("np.", "numpy.", "Dimension(")):
+        span = WRAPPED_SIZE.sub(lambda call: (call[1] or call[2]).ljust(len(call[0])), span)  # padded to keep positions
+    end = find_closing_bracket(span)
+    if end is None:
+        return None, position
+    body = span[1:end].strip()
+    while body[:1] in CLOSING_BRACKETS and body[1:] and CLOSING_BRACKETS[body[0]] == body[-1]:
+        body = body[1:-1].strip()
+    behind = len(text[start : start + MAX_LIST_LENGTH]) - len(span)
+    return _parse_sizes(body), start + end + 1 + behind
+
+
+def read_lists(text: str, position: int) -> tuple[tuple[PrintedSizes, ...] | None, int]:
+    """Parse two or more lists at a position, perhaps inside one bracket.
+
+    Return them with their end; None if there are fewer.
+
+    >>> read_lists("[(2, 3), (2,)] no", 0), read_lists("(672,294,3) (3,3) ", 0)[0]
+    ((((2, 3), (2,)), 14), ((672, 294, 3), (3, 3)))
+    """
+    bracketed = text[position : position + 2] in ("[(", "[[", "((")
+    lists, end, position = list[PrintedSizes](), position, position + bracketed
+    while len(lists) < MAX_LIST_SIZES:
+        sizes, after = read_list(text, position)
+        if sizes is None:
+            break
+        lists.append(sizes)
+        separator = LIST_SEPARATOR.match(text, after)
+        end, position = after, separator.end() if separator else after
+    end += bracketed and text[end : end + 1] in ("]", ")")  # the text may be truncated before it
+    return (tuple(lists), end) if len(lists) > 1 else (None, end)
+
+
+HOLE_READERS: Mapping[str, Callable[[str, int], tuple[Any, int]]] = {
+    "list": read_list,
+    "lists": read_lists,
+    "count": read_count,
+}
+
+
+def find_closing_bracket(span: str) -> int | None:
+    """Return the position where the first bracket of a text closes, or None."""
+    stack: list[str] = []
+    for position, char in enumerate(span):
+        if char in CLOSING_BRACKETS:
+            stack.append(CLOSING_BRACKETS[char])
+        elif stack and char == stack[-1]:
+            stack.pop()
+            if not stack:
+                return position
+    return None
+
+
+def format_sizes(sizes: Iterable[object]) -> str:
+    """Return sizes in the syntax of the command line.
+
+    >>> format_sizes((8, "?", -1)), format_sizes(())
+    ('8,?,-1', '[]')
+    """
+    return ",".join(map(str, sizes)) or "[]"
+
+
+def _parse_sizes(body: str) -> PrintedSizes | None:
+    """Parse the items of a list; None if one is not a size."""
+    words = _split_list(body)
+    if len(words) > MAX_LIST_SIZES:
+        return None
+    sizes = [_parse_size(word.strip()) for word in words]
+    return None if None in sizes else tuple(size for size in sizes if size is not None)
+
+
+def _split_list(body: str) -> list[str]:
+    """Split a list at commas, or without them at blanks, `x` or dots."""
+    if "," in body:
+        words = body.split(",")
+        return words[:-1] if not words[-1].strip() else words
+    if "x" in body and all(word.strip().isdigit() for word in body.split("x")):
+        return body.split("x")
+    if "." in body and ".." not in body:
+        return body.split(".")
+    return body.split()
+
+
+def _parse_size(word: str) -> int | str | None:
+    """Parse one size; None if it is not one."""
+    number = word.removesuffix("L")
+    if number.removeprefix("-").isdigit() and len(number) <= MAX_DIGITS + 1:
+        return int(number)
+    if word == "newaxis":
+        return -1
+    if word in UNKNOWN_SIZES or ".." in word or word.startswith("unk_"):
+        return "?"
+    return word if word.isidentifier() and len(word) <= 40 else None
+
+
+def clean_lines(text: str) -> list[str]:
+    r"""Return the lines of a text without decorations, and without lines of carets.
+
+    >>> clean_lines("2024-05-06T07:08:09Z E   ValueError: shape &#39;[2]&#39;\n     ^^^^")
+    ["ValueError: shape '[2]'"]
+    """
+    text = _unescape(text)
+    text = text.translate(BOX_CHARACTERS).translate(ASCII_QUOTES).translate(ASCII_SPACES)
+    if not text.isascii():
+        text = text.encode("ascii", "backslashreplace").decode()
+    return [_strip_decorations(line) for line in text.split("\n") if not CARET_LINE.match(line)]
+
+
+def _unescape(text: str) -> str:
+    """Decode the escapes of HTML and JSON, and drop those of terminals."""
+    for _ in range(2 if "&" in text else 0):
+        text = unescape(text)
+    if "<" in text:
+        text = HTML_TAG.sub(lambda tag: "\n" if tag[0][1:3].lower() == "br" else "", text)
+    if "\\" in text:
+        text = CONTROL_SEQUENCE.sub("", text)
+        text = JSON_ESCAPE.sub(_decode_escape, text)
+    if "\x1b" in text:
+        text = CONTROL_SEQUENCE.sub("", text)
+    return BROKEN_COLOUR_CODE.sub("", text)
+
+
+def _decode_escape(escape: re.Match[str]) -> str:
+    code, mark, letter = escape.groups()
+    return chr(int(code, 16)) if code else mark or {"n": "\n", "r": "\n", "t": " "}[letter]
+
+
+def _strip_decorations(line: str) -> str:
+    """Return a line without its decorations and control characters."""
+    for _ in range(4):  # at most four decorations per line
+        prefix = LINE_DECORATION.match(line)
+        if prefix is None:
+            break
+        line = line[prefix.end() :]
+    return line if line.isprintable() else "".join(char if char.isprintable() else " " for char in line)
+
+
+def find_excerpts(
+    text: str, templates: Sequence[MessageTemplate], keywords: Sequence[str]
+) -> Iterator[tuple[str, list[MessageTemplate]]]:
+    r"""Yield the excerpts that may contain a message, with candidate templates.
+
+    >>> from shapecalc.diagnosis.match import MessageTemplate
+    >>> said = MessageTemplate("is invalid for input of size {elements}", "torch", "reshape", "counts", "")
+    >>> [part for part, _ in find_excerpts("It is\ninvalid for input of size 24.", [said], ERROR_WORDS)]
+    ['It is\ninvalid for input of size 24.']
+    """
+    for piece in _split_chunks(text):
+        lower = piece.lower()
+        if len(lower) != len(piece):  # a letter with a longer lower-case form would shift positions
+            lower = piece.encode("ascii", "replace").decode().lower()
+        for begin, end in [(0, len(lower))] if len(text) <= SHORT_TEXT else _find_windows(lower, keywords):
+            words = {*lower[begin:end].split()}
+            candidates = [sentence for sentence in templates if sentence.words <= words]
+            positions = sorted({at for sentence in candidates for at in _find_candidates(lower, begin, end, sentence)})
+            spans = ((_excerpt_start(lower, at), _excerpt_end(lower, at + CONTEXT_AFTER)) for at in positions)
+            for start, stop in _merge_spans(spans, SHORT_TEXT):
+                yield piece[start:stop], candidates
+
+
+def _split_chunks(text: str) -> Iterator[str]:
+    """Yield overlapping chunks of a text that end at line ends."""
+    start = 0
+    while len(text) - start > CHUNK_LENGTH:
+        end = _excerpt_end(text, start + CHUNK_LENGTH - CHUNK_OVERLAP)
+        yield text[start:end]
+        start = _excerpt_start(text, end - CHUNK_OVERLAP + CONTEXT_BEFORE)
+    yield text[start:]
+
+
+def _find_windows(lower: str, keywords: Sequence[str]) -> Iterator[TextSpan]:
+    """Yield the spans around words that mark an error.
+
+    Of words whose following text differs only in its numbers, only the first few count.
+    """
+    zeros = lower.translate(DIGITS_TO_ZEROS)
+    variants: dict[str, set[str]] = {}
+    for begin in range(0, len(lower), SHORT_TEXT):
+        positions = list[int]()
+        for mark in keywords:
+            end = begin + SHORT_TEXT + len(mark) - 1
+            at = lower.find(mark, begin, end)
+            while at >= 0:
+                seen = variants.setdefault(zeros[at : at + KEY_LENGTH], set())
+                variant = lower[at : at + KEY_LENGTH]
+                if len(seen) < 24 and variant not in seen:
+                    seen.add(variant)
+                    positions.append(at)
+                at = lower.find(mark, at + MAX_WORD_DISTANCE, end)
+        yield from _merge_spans(
+            ((max(0, at - MAX_WORD_DISTANCE), at + 2 * MAX_WORD_DISTANCE) for at in sorted(positions)), WINDOW_SIZE
+        )
+
+
+def _merge_spans(spans: Iterator[TextSpan], max_length: int) -> list[TextSpan]:
+    """Merge spans that touch, unless the result exceeds `max_length`."""
+    result: list[TextSpan] = []
+    for begin, end in spans:
+        if result and begin <= result[-1][1] and end - result[-1][0] <= max_length:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((begin, end))
+    return result
+
+
+def _excerpt_start(lower: str, position: int) -> int:
+    """Return the start of the excerpt around a position.
+
+    It is a line start, if one is near.
+    """
+    start = max(0, position - CONTEXT_BEFORE)
+    line_start = lower.rfind("\n", max(0, start - CONTEXT_BEFORE), start) + 1
+    return line_start if line_start else start
+
+
+def _excerpt_end(lower: str, position: int) -> int:
+    """Return the end of the line at a position.
+
+    If the line is too long, it is the end of an earlier word, so no number is cut.
+    """
+    if position >= len(lower):
+        return len(lower)
+    end = lower.find("\n", position, position + CONTEXT_AFTER)
+    return end if end >= 0 else max(lower.rfind(" ", position - CONTEXT_AFTER, position), position - CONTEXT_AFTER)
+
+
+def _find_candidates(lower: str, begin: int, end: int, template: MessageTemplate) -> list[int]:
+    """Return the candidate positions of a template: its longest part or word.
+
+    The word counts where a line break splits the part.
+    """
+    positions: dict[str, int] = {}
+    for anchor in (template.anchor, max(template.words or {template.anchor}, key=len)):
+        at = lower.find(anchor, begin, end)
+        while at >= 0 and len(positions) < 12:  # at most 12 distinct excerpts per template and window
+            positions.setdefault(lower[at : at + KEY_LENGTH], at)
+            at = lower.find(anchor, at + len(anchor), end)
+        if positions:
+            break
+    return [*positions.values()]
+
+
+def clean_text(part: str, join_lines: Callable[[list[str]], str] = "\n".join) -> CleanText:
+    """Return a part of a text, cleaned and in one line; `join_lines` joins its lines."""
+    lines = [" ".join(line.split()) for line in join_lines(clean_lines(part)).split("\n")]
+    kept = [line for line in lines if line]
+    text = " ".join(kept)
+    return CleanText(text, text.lower(), tuple(accumulate(len(line) + 1 for line in kept)))
+
+
+def unwrap_lines(lines: list[str]) -> str:
+    """Join wrapped lines: a line of full width continues in the next."""
+    width = max(max(map(len, lines), default=0), MIN_WRAP_WIDTH)
+    return "".join(line if len(line) == width else f"{line}\n" for line in lines)

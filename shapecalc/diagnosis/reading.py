@@ -1,0 +1,502 @@
+"""Parsed error messages: the op, its shapes, and the cause.
+
+The cause is printed, or decided by the numbers. A text without a known message yields none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import permutations
+from math import prod
+from typing import Any
+
+from shapecalc.core.dims import Shape, named_dim
+from shapecalc.core.ops.view import COPY_FIRST_HINT
+from shapecalc.core.record import Record
+from shapecalc.diagnosis import context
+from shapecalc.diagnosis import match as sentences
+from shapecalc.diagnosis.match import CleanText, MessageTemplate, PrintedSizes, TemplateMatch
+from shapecalc.reasoning.fixing import has_other_batch
+
+NODE_SUBJECT = "node of the operator"
+"""The prefix of the subject of a message that only identifies a node."""
+DECLARED_INPUT = "model's input as declared"
+"""The subject of a message about a declared input shape."""
+CONTRADICTED_SHAPE = "declared shape that the node does not give"
+"""The subject of a message about a declared shape that contradicts the node."""
+MAX_MESSAGES = 16
+OPERAND_CAUSES = (
+    "not-broadcastable",
+    "inner-differs",
+    "dims-differ",
+    "ranks-differ",
+    "channels-differ",
+    "window-too-large",
+)
+"""The causes whose messages contain several shapes."""
+SHAPE_FIELDS = ("input", "elements", "target", "target_elements", "perm", "axes", "pair", "operands")
+"""The fields of a message that are sizes, counts or axes."""
+MAX_QUOTE_PREFIX = 160
+"""The most characters of a message quoted before its known part."""
+MAX_QUOTE_SUFFIX = 100
+"""The most characters of a message quoted after its known part."""
+
+
+class Cause(Record):
+    """The description of a cause."""
+
+    summary: str
+    remedy: str = ""
+    """The remedy, if it does not depend on numbers."""
+    explanation: tuple[str, str] | None = None
+    """A longer explanation, and a command line that demonstrates it."""
+
+
+CAUSES: Mapping[str, Cause] = {
+    "count-mismatch": Cause(
+        "the element counts differ, and a reshape keeps the count",
+        explanation=(
+            "1600 elements cannot become 8,3,64: 8*3*64 is 1536. The factors show where to look: 1600 is 2^6*5^2 and "
+            "1536 is 2^9*3, so no dim of 3 fits, and the input has a 5 or a 25 that nobody expected.\n\n"
+            "If one size of the target is wrong, write -1 in its place. If the target is what you meant, print the "
+            "input's shape: a stride, a padding or the image's size differs, or a batch or channel is missing.",
+            "shapecalc reshape 1600 8,3,64 --dialect torch",
+        ),
+    ),
+    "indivisible": Cause(
+        "the known dims of the target do not divide the element count, so the unknown dim has no whole size"
+    ),
+    "hard-coded-batch": Cause(
+        "apart from the first dim both shapes hold as many elements: most likely the batch size of the example is "
+        "written into the target",
+        "where to write it: in the model's file, shapecalc model FILE.onnx --fix -o fixed.onnx; in the PyTorch code "
+        "that exports it, x.shape[0] in its place",
+        (
+            "A model is exported with an example, often of one sample, and its batch size is written into the target "
+            "of a reshape. An input 4,197,768 cannot become 1,197,12,64: behind the first dims both hold 151296 "
+            "elements, 197*768 and 197*12*64.\n\n"
+            "Write 0,197,12,64 where 0 copies the input's dim, as in ONNX and TensorRT; it assumes that the batch "
+            "stays first. Write -1,197,12,64 elsewhere; it assumes that the other sizes stay. Do not put the -1 behind "
+            "the 1: 1,-1,12,64 runs, takes the batch into axis 1, and nothing says so.\n\n"
+            "In a model's file, shapecalc model FILE.onnx --fix -o fixed.onnx mends every such node.",
+            "shapecalc reshape 4,197,768 1,197,12,64",
+        ),
+    ),
+    "empty-input": Cause(
+        "the input holds no elements, and the target asks for some",
+        "skip the step while the tensor is empty, or find what removed every element before it",
+    ),
+    "two-infer": Cause(
+        "more than one dim of the target is to be inferred, which has no single answer",
+        "keep one -1 and write the other sizes: for the batch 0 where 0 copies, as in ONNX, otherwise x.shape[0]",
+    ),
+    "infer-with-empty": Cause(
+        "-1 could be any size, because another dim of the target is 0",
+        "write the size in place of -1, or skip the step while the tensor is empty",
+    ),
+    "zero-out-of-range": Cause(
+        "a 0 of the target is at an index that the input does not have, so there is nothing to copy",
+        "write the size itself; in ONNX since opset 14, allowzero=1 makes 0 a dim of size zero",
+    ),
+    "zero-literal": Cause(
+        "0 is a dim of size zero here and copies nothing", "write the size that 0 was to copy, as x.shape[0]"
+    ),
+    "bad-value": Cause("a size of the target is not valid: only -1 may be negative, and all must be whole numbers"),
+    "bad-perm": Cause(
+        "the permutation does not name each axis of the input once",
+        "name each axis once: if the tensor has a dim more or less than expected, mend that first",
+    ),
+    "bad-axis": Cause("an axis is named that the tensor does not have, or one is named twice"),
+    "not-one": Cause(
+        "the size of an axis to drop is not 1",
+        "name only an axis whose size is 1; PyTorch's squeeze leaves others alone, ONNX's refuses them",
+    ),
+    "not-broadcastable": Cause(
+        "dims are compared from the last on, and one that is not 1 would have to grow",
+        "1 keeps a dim in ONNX, -1 in PyTorch; only dims of 1 can grow",
+    ),
+    "stride-incompatible": Cause(
+        "the elements lie in memory in another order, so no view of this shape exists", COPY_FIRST_HINT
+    ),
+    "inner-differs": Cause(
+        "the last dim of the first operand and the last but one of the second are summed together, and differ"
+    ),
+    "dims-differ": Cause("the operands differ along an axis along which they must not"),
+    "ranks-differ": Cause("the operands have no ranks that go together"),
+    "channels-differ": Cause("the input has other channels or features than the weights take"),
+    "window-too-large": Cause(
+        "the window does not fit into the padded input", "pad the input, or take a smaller window"
+    ),
+    "rank-mismatch": Cause("the number of dims is not the one that is asked for"),
+    "bad-pattern": Cause("the pattern does not fit the tensor, or cannot be read"),
+    "bad-attribute": Cause("the operator does not take this attribute, or not in this version"),
+    "engine-limit": Cause(
+        "the shape may be right, but this engine cannot do it",
+        "fold the constants of the model before it is loaded, or use a newer engine",
+    ),
+    "unspecified": Cause("the message does not say what went wrong"),
+    "declared-input": Cause("a model's input: it is declared with another shape than it is given"),
+    "not-about-shape": Cause("the message is not about the shape of one tensor"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMessage:
+    """A parsed message; a field is None if the message does not state it.
+
+    Two are equal if they state the same about a tensor.
+    """
+
+    framework: str | None
+    op: str | None
+    node: str | None = field(compare=False)
+    cause: str
+    quote: str = field(compare=False)
+    about: str | None = None
+    """The subject of a message that is not about a shape."""
+    input: PrintedSizes | None = None
+    elements: int | None = None
+    """The input's element count, if its shape is unknown."""
+    target: PrintedSizes | None = None
+    target_elements: int | None = None
+    perm: PrintedSizes | None = None
+    axes: PrintedSizes | None = None
+    strides: PrintedSizes | None = None
+    """The input's strides, if a view was requested."""
+    pair: tuple[int, int] | None = None
+    """The actual and the expected value: a rank and an axis, or two sizes."""
+    operands: tuple[PrintedSizes, ...] | None = None
+    """The shapes of the operands other than the input."""
+    groups: int | None = None
+    """The groups of a convolution."""
+    line: context.CodeCall | None = field(default=None, compare=False)
+    """The failing call, if the text contains it."""
+    stated: PrintedSizes | None = field(default=None, compare=False)
+    """The shape of its tensor, if the text prints it."""
+    near: str = field(default="", compare=False)
+    """The text before the message, which may contain code."""
+
+    @property
+    def traits(self) -> context.FrameworkTraits:
+        """The properties of its framework's messages."""
+        return context.FRAMEWORKS.get(self.framework or "", context.FrameworkTraits())
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that checks the request; None if the framework is not one."""
+        return self.framework if self.traits.is_dialect else None
+
+    @property
+    def shapes(self) -> tuple[Any, ...]:
+        """The sizes, counts and axes that it states."""
+        return tuple([getattr(self, name) for name in SHAPE_FIELDS])
+
+
+def parse_messages(text: str) -> list[ParsedMessage]:
+    """Parse the messages in a text, without duplicates.
+
+    Those about shapes are returned; without any, a single one about something else.
+
+    >>> [found.cause for found in parse_messages("ValueError: cannot reshape array of size 24 into shape (5,5)")]
+    ['count-mismatch']
+    """
+    result = _parse_excerpts(sentences.find_excerpts(text, sentences.TEMPLATES, sentences.ERROR_WORDS))
+    if len(text) > sentences.SHORT_TEXT and all(message.about for message in result):
+        result += _parse_excerpts(sentences.find_excerpts(text, sentences.TEMPLATES, sentences.RELATED_WORDS))
+    if len(text) <= sentences.SHORT_TEXT and "\n" in text:
+        result = max(
+            result, _parse_excerpts([(text, sentences.TEMPLATES)], sentences.unwrap_lines), key=_information_count
+        )
+        result = result or _parse_excerpts([(text, sentences.TEMPLATES)], "".join)
+    about_shapes = [message for message in result if message.about is None]
+    by_relevance = sorted(
+        result, key=lambda other: (str(other.about).startswith(NODE_SUBJECT), -_information_count([other]))
+    )
+    return about_shapes or by_relevance[:1]
+
+
+def has_known_message(text: str) -> bool:
+    """Return whether a text contains a known message.
+
+    >>> has_known_message("RuntimeError: shape '[5]' is invalid for input of size 6"), has_known_message("2,3,4 to 6,4")
+    (True, False)
+    """
+    return bool(parse_messages(text))
+
+
+def _information_count(messages: list[ParsedMessage]) -> int:
+    """Return the amount of information in messages; a shape counts twice."""
+    causes = [message for message in messages if message.about is None and message.cause != "unspecified"]
+    shapes = [value for message in messages for value in message.shapes if value is not None]
+    return len(causes) + len(shapes) + sum(isinstance(value, tuple) for value in shapes)
+
+
+def _parse_excerpts(
+    excerpts: Iterable[tuple[str, Sequence[MessageTemplate]]], join_lines: Callable[[list[str]], str] = "\n".join
+) -> list[ParsedMessage]:
+    """Parse the messages in excerpts; `join_lines` joins the lines of an excerpt."""
+    result: dict[ParsedMessage, ParsedMessage] = {}
+    for part, templates in excerpts:
+        clean = sentences.clean_text(part, join_lines)
+        kept = _select_matches(match for template in templates for match in sentences.find_matches(template, clean))
+        for match, bounds in _bound_matches(kept, len(clean.text)):
+            message = _parse_match(match, clean, bounds)
+            result.setdefault(message, message)
+            if len(result) >= MAX_MESSAGES:
+                return _drop_less_specific([*result.values()])
+    return _drop_less_specific([*result.values()])
+
+
+def _bound_matches(matches: list[TemplateMatch], length: int) -> Iterator[tuple[TemplateMatch, tuple[int, int]]]:
+    """Yield matches, each with the span that contains no other message with a cause."""
+    with_cause = [match for match in matches if match.template.cause != "unspecified"]
+    starts, ends = [match.start for match in with_cause], [match.end for match in with_cause]
+    # The context of 400 messages per excerpt is parsed at most, those about shapes first.
+    for match in sorted(matches, key=lambda other: other.template.about is not None)[:400]:
+        before, after = bisect_right(ends, match.start), bisect_left(starts, match.end)
+        yield match, (ends[before - 1] if before else 0, starts[after] if after < len(with_cause) else length)
+
+
+def _drop_less_specific(messages: list[ParsedMessage]) -> list[ParsedMessage]:
+    """Drop messages that state less than another one about the same failure."""
+    specific = {one.framework for one in messages if one.cause != "unspecified"}
+    kept = [one for one in messages if one.cause != "unspecified" or one.framework not in specific]
+    return [one for one in kept if not any(other is not one and _is_more_specific(other, one) for other in kept)]
+
+
+def _is_more_specific(message: ParsedMessage, other_message: ParsedMessage) -> bool:
+    """Return whether a message has all shapes of another, and more."""
+    if (message.framework, message.op, message.cause) != (
+        other_message.framework,
+        other_message.op,
+        other_message.cause,
+    ):
+        return False
+    return message.shapes != other_message.shapes and all(
+        other in (None, value) for value, other in zip(message.shapes, other_message.shapes, strict=True)
+    )
+
+
+def _select_matches(matches: Iterable[TemplateMatch]) -> list[TemplateMatch]:
+    """Return non-overlapping matches in order, preferring those with most values."""
+    kept: list[TemplateMatch] = []
+    starts: list[int] = []
+    for match in sorted(matches, key=lambda other: (-len(other.values), other.start - other.end)):
+        index = bisect_left(starts, match.start)
+        if (not index or kept[index - 1].end <= match.start) and (index == len(kept) or match.end <= starts[index]):
+            starts.insert(index, match.start)
+            kept.insert(index, match)
+    return kept
+
+
+def _parse_match(match: TemplateMatch, cleaned: CleanText, bounds: tuple[int, int]) -> ParsedMessage:
+    """Parse a match and its context."""
+    sentence = match.template
+    framework = context.identify_framework(match, cleaned)
+    node = context.find_node(match, framework, cleaned, bounds)
+    quote = _extract_quote(match, cleaned)
+    after = cleaned.text[match.end : match.end + context.MAX_DISTANCE]
+    op, cause, unrelated = _identify_op(sentence, framework, node), sentence.cause, "not-about-shape"
+    if (
+        sentence.about in (DECLARED_INPUT, CONTRADICTED_SHAPE) and op == "concat"
+    ):  # its operands are the declared tensors
+        cause = "dims-differ"
+    elif sentence.about is not None:
+        cause = "declared-input" if sentence.about == DECLARED_INPUT else unrelated
+        other = ParsedMessage(framework, None, node.name, cause, quote, sentence.about, near=after)
+        return _fill_shapes(other, match.values)
+    if op is None and node.op and node.op not in context.OPS_BY_NAME:
+        return ParsedMessage(framework, None, node.name, unrelated, quote, f"{NODE_SUBJECT} {node.op}")
+    message = _fill_shapes(ParsedMessage(framework, op, node.name, cause, quote), match.values)
+    before = cleaned.text[max(bounds[0], match.start - context.MAX_DISTANCE) : match.start]  # may contain code
+    line = context.find_call(before, op, message.target) or context.find_call(after, op, message.target)
+    stated = next(context.find_printed_shapes(match, cleaned, line.tensor), None) if line and line.tensor else None
+    message = replace(message, line=line, near=before, stated=stated)
+    message = _fill_printed_shape(message, [*context.find_printed_shapes(match, cleaned)])
+    if message.input is None and framework == "openvino":
+        shapes = [_mark_unknown_sizes(shape) for shape in context.read_node_inputs(match, cleaned)]
+        others = tuple([shape for shape in shapes[1:] if shape]) if cause in OPERAND_CAUSES else ()
+        message = replace(message, input=shapes[0] if shapes else None, operands=others or None)
+    return _decide_cause(message)
+
+
+def _extract_quote(match: TemplateMatch, cleaned: CleanText) -> str:
+    """Return the message up to the end of its line, limited at both ends."""
+    text = cleaned.text
+    before = text[max(0, match.start - MAX_QUOTE_PREFIX) : match.start].replace("vs. ", "vs  ")
+    default = len(before) if match.start > MAX_QUOTE_PREFIX else 0
+    begin = max((before.rfind(mark) + len(mark) for mark in (". ", ": ") if mark in before), default=default)
+    lines = (0, *cleaned.line_ends, len(text) + 1)
+    line_start, line_end = lines[bisect_right(lines, match.start) - 1], lines[bisect_right(lines, match.end)]
+    begin = max(begin, len(before) - match.start + line_start)
+    is_long = line_end > match.end + MAX_QUOTE_SUFFIX
+    end = max(match.end, text.rfind(" ", 0, match.end + MAX_QUOTE_SUFFIX)) if is_long else line_end
+    return text[match.start - len(before) + begin : end].strip()
+
+
+def _identify_op(template: MessageTemplate, framework: str | None, node: context.FailingNode) -> str | None:
+    """Return the op of the template, or of the node if the template has several ops."""
+    node_op = context.OPS_BY_NAME.get(node.op or "")
+    if framework == "tensorrt" and template.op == "shuffle" and node_op not in ("reshape", "transpose"):
+        return node_op or template.op
+    return template.op or node_op
+
+
+def _fill_shapes(message: ParsedMessage, values: Mapping[str, Any]) -> ParsedMessage:
+    """Fill in the shapes and counts from the holes of the template."""
+    shapes = values.get("shapes") or [values[name] for name in ("input", "operand") if name in values]
+    first, *others = [_mark_unknown_sizes(shape) for shape in shapes] or [None]
+    if first and "features" in values and values["axis"] in (-1, len(first) - 1):
+        others = [("?", values["features"])]
+    input, operands = (None, [first]) if "operand" in values and len(shapes) == 1 else (first, others)
+    target, axes = values.get("target"), values.get("axes")
+    target = target and tuple(-1 if size == "?" else size for size in target)  # an unknown size is inferred
+    if message.framework in ("onnx", "onnxruntime") and message.op == "transpose" and input and 0 in input:
+        input = tuple("?" if size == 0 else size for size in input)  # ONNX's transpose prints an unknown size as 0
+    # Messages of these ops name an axis that is not one of their arguments.
+    if axes is None and "axis" in values and message.op not in ("linear", "reshape", "transpose", "expand", "shuffle"):
+        axes = (values["axis"],)
+    return replace(
+        message,
+        input=input,
+        elements=values.get("elements") if input is None else None,
+        target=target,
+        target_elements=values.get("target_elements", values.get("known")) if target is None else None,
+        perm=values.get("perm"),
+        axes=axes,
+        strides=values.get("strides"),
+        pair=_extract_pair(values),
+        operands=tuple([operand for operand in operands if operand is not None]) or None,
+        groups=values.get("groups"),
+    )
+
+
+def _extract_pair(values: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the actual and the expected size, or the rank and the invalid axis."""
+    values = {"rank": values["last"] + 1} | {**values} if "last" in values else values
+    if "features" in values:
+        actual = volume_of_sizes(values["input"][values["axis"] :][:1])
+        return None if actual is None else (actual, values["features"])
+    names = ("there", "wanted") if "there" in values else ("rank", "axis")
+    return (values[names[0]], values[names[1]]) if {*names} <= {*values} else None
+
+
+def _fill_printed_shape(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> ParsedMessage:
+    """Fill in the input shape that is printed nearby, if its volume or rank fits."""
+    if message.input is not None or message.op == "concat":
+        return message
+    if message.op in ("matmul", "broadcast"):
+        return next(_pair_printed_shapes(message, printed), message)
+    needs_rank = message.cause in ("bad-perm", "bad-axis")
+    rank = message.pair[0] if needs_rank and message.pair else len(printed[-1]) if needs_rank and printed else None
+    candidates = (sizes for sizes in printed[::-1] if len(sizes) > 1 and sizes != message.target)
+    for sizes in candidates:
+        if volume_of_sizes(sizes) == message.elements if message.elements else len(sizes) == rank:
+            return replace(message, input=sizes, elements=None)
+    return message
+
+
+def _pair_printed_shapes(message: ParsedMessage, printed: Sequence[PrintedSizes]) -> Iterator[ParsedMessage]:
+    """Yield the message with two printed shapes whose sizes are those that mismatch."""
+    for one, other in permutations(dict.fromkeys(sizes for sizes in printed if sizes), 2):
+        pairs = zip(one[::-1], other[::-1], strict=False) if message.op == "broadcast" else [(one[-1], other[-2:][0])]
+        if message.pair in pairs:
+            yield replace(message, input=one, operands=(other,))
+
+
+def _mark_unknown_sizes(sizes: PrintedSizes | None) -> PrintedSizes | None:
+    """Replace negative sizes, which are unknown to the runtime, with `?`."""
+    return sizes and tuple("?" if isinstance(size, int) and size < 0 else size for size in sizes)
+
+
+def _decide_cause(message: ParsedMessage) -> ParsedMessage:
+    """Decide the cause by the numbers, and restore a -1 that NumPy does not print."""
+    if message.framework in ("numpy", "cupy", "dask") and message.op == "reshape":
+        message = _restore_hidden_infer(message)
+    if message.op == "squeeze" and message.framework == "tensorrt":
+        return replace(message, cause="not-one")
+    if message.cause == "dims-differ" and message.framework == "tensorflow" and message.op in ("matmul", "broadcast"):
+        return replace(message, cause="inner-differs" if message.op == "matmul" else "not-broadcastable")
+    if message.cause == "bad-axis" and message.op == "transpose":
+        return replace(message, cause="bad-perm")
+    target = _resolve_zeros(message)
+    if message.cause in ("counts", "asked", "infer-with-empty") and (
+        message.target is not None or message.target_elements is not None
+    ):
+        cause = cause_from_counts(message.input, message.elements, target, message.target_elements)
+        return (
+            message if message.cause == "infer-with-empty" and cause != "two-infer" else replace(message, cause=cause)
+        )
+    if message.cause == "indivisible" and target and 0 in (volume_without_infer(target), message.elements):
+        return replace(message, cause="infer-with-empty")
+    if message.cause in ("counts", "asked"):
+        return replace(message, cause="count-mismatch" if message.cause == "counts" else "unspecified")
+    return message
+
+
+def _resolve_zeros(message: ParsedMessage) -> PrintedSizes | None:
+    """Return the target with its zeros replaced by the input's dims, if 0 copies."""
+    if message.target is None or message.input is None or not message.traits.zero_copies:
+        return message.target
+    dims = message.input
+    return tuple(dims[axis] if size == 0 and axis < len(dims) else size for axis, size in enumerate(message.target))
+
+
+def _restore_hidden_infer(message: ParsedMessage) -> ParsedMessage:
+    """Restore the leading -1 that NumPy omits, if the code or the counts prove it."""
+    if message.target is None or -1 in message.target:
+        return message
+    arguments = message.line.arguments if message.line else ()
+    is_in_code = arguments[:1] == ("-1",) and len(arguments) == len(message.target) + 1
+    would_resolve = message.elements is not None and volume_without_infer(message.target) == message.elements
+    return replace(message, target=(-1, *message.target)) if is_in_code or would_resolve else message
+
+
+def cause_from_counts(
+    input: PrintedSizes | None, elements: int | None, target: PrintedSizes | None, target_elements: int | None
+) -> str:
+    """Return the cause for which a reshape with these shapes or counts is refused.
+
+    >>> cause_from_counts((8, 255, 52, 52), None, (1, 3, 85, 52, 52), None)
+    'hard-coded-batch'
+    >>> cause_from_counts(None, 1600, (8, 3, -1), None), cause_from_counts(None, 0, (0, -1), None)
+    ('indivisible', 'infer-with-empty')
+    """
+    if target is not None:
+        negative = [size for size in target if isinstance(size, int) and size < 0]
+        if any(size < -1 for size in negative):
+            return "bad-value"
+        if len(negative) > 1:
+            return "two-infer"
+    count = volume_of_sizes(input) if elements is None else elements
+    requested = volume_without_infer(target) if target_elements is None else target_elements
+    infers = target is not None and -1 in target
+    if target is not None and requested == 0 and count not in (0, None):
+        return "zero-literal"
+    if infers and (requested == 0 or (count == 0 and 0 in (target or ()))):
+        return "infer-with-empty"
+    if count == 0:
+        return "empty-input"
+    if infers:
+        return "indivisible"
+    return "hard-coded-batch" if has_other_batch(as_dims(input or ()), as_dims(target or ())) else "count-mismatch"
+
+
+def as_dims(sizes: PrintedSizes) -> Shape:
+    """Convert sizes to dims; a name becomes a symbol."""
+    return tuple(size if isinstance(size, int) else named_dim(size) for size in sizes)
+
+
+def volume_of_sizes(sizes: PrintedSizes | None) -> int | None:
+    """Return the product of sizes; None if one is not a number."""
+    if sizes is None:
+        return None
+    numbers = [size for size in sizes if isinstance(size, int) and size >= 0]
+    return prod(numbers) if len(numbers) == len(sizes) else None
+
+
+def volume_without_infer(sizes: PrintedSizes | None) -> int | None:
+    """Return the product of sizes except -1; None if another is not a number."""
+    return None if sizes is None else volume_of_sizes(tuple(size for size in sizes if size != -1))

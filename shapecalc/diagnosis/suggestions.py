@@ -1,0 +1,354 @@
+"""Suggestions for refused requests, from their numbers and the line of code.
+
+These are candidates only: `report` resolves each suggested fix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import isqrt, prod
+
+from shapecalc.core.dims import Shape
+from shapecalc.diagnosis.match import PrintedSizes, format_sizes
+from shapecalc.diagnosis.reading import ParsedMessage, as_dims, volume_without_infer
+from shapecalc.reasoning.fixing import Fix, divisors_near, find_differing_dims
+from shapecalc.reasoning.operand_mismatch import (
+    MAX_CHANNELS,
+    MIN_ROUNDED_SIZE,
+    PATCH_GRID_SIDES,
+    drop_one,
+    insert_ones,
+    move_channels,
+    swap_last_axes,
+)
+
+NumericSizes = tuple[int, ...]
+CHANNEL_REMEDIES = {
+    (4, 3): "drop the alpha channel of the image: image.convert('RGB'), or x[..., :3]",
+    (1, 3): "the image is grey: convert it to RGB, or repeat its channel 3 times",
+    (3, 1): "the image has colours: convert it to grey, or let the first layer take 3 channels",
+}
+"""The remedy for an image, by its channels and the expected ones."""
+ENCODER_FEATURES = frozenset({640, 768, 1024, 1152, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 8192})
+"""The feature counts of well-known encoders."""
+INSERT_DIM_REMEDY = (
+    "insert the dim that is missing: a batch in front, x[None], or the channels of grey images, x[..., None]"
+)
+DROP_DIM_REMEDY = "drop a dim of 1 that is one too many, x.squeeze(0)"
+PAD_IMAGE_REMEDY = "pad the image until all strides divide it, often to a multiple of 32, or cut the larger by one"
+CLASS_TOKEN_REMEDY = (
+    "give the tensor of {} the class token, too, as a pad of 1 in front does; or add it behind this line"
+)
+RESIZE_SAMPLES_REMEDY = (
+    "bring the samples to one size before they are stacked: resize, crop or pad them; or take batch_size=1"
+)
+COLOUR_CHANNELS = (3, 4)
+TOKEN_POSITIONS = (77, 512)
+"""The position counts of well-known text models."""
+SHAPE_CHANGES = (move_channels, drop_one, insert_ones, swap_last_axes)
+MIN_MAP_FEATURES = 64
+"""The fewest features that may be a flattened map."""
+MAX_LATENT_SIDE = 128
+"""The largest side for which four channels are latents rather than an image."""
+MAX_DECIMAL_COUNT = 10**12
+"""The largest count whose ratio to another is printed as a decimal."""
+FLOOR_DIVISION = re.compile(r"([A-Za-z_][\w.]*) ?// ?([\w.]+)")
+"""A floor division in a line of code."""
+CODE_NAME = re.compile(r"[A-Za-z_][\w.]*")
+"""A name in a line of code."""
+PAD_DIVISOR = 8
+"""The inverse of the largest fraction of a size that is added as padding."""
+
+
+def suggest_fixes(message: ParsedMessage, shape: Shape) -> Iterator[Fix]:
+    """Yield likely intentions of a refused request: a batch, a computed size, a pad."""
+    sizes, target = numeric_sizes(shape), numeric_sizes(message.target)
+    count, other = (
+        prod(sizes or (0,)),
+        numeric_sizes(message.operands[0]) if message.op == "matmul" and message.operands else (),
+    )
+    if message.op == "expand" and message.input and target:
+        for text, after in (change for way in SHAPE_CHANGES for change in way(shape, target)):
+            yield Fix("input", format_sizes(after), f"{text.format('the input')}: write {format_sizes(after)}")
+    elif message.op == "rearrange" and message.pair:
+        yield from _fix_pattern(message, sizes, *message.pair)
+    elif (
+        message.framework == "torch"  # prints operands with their first dims merged
+        and len(sizes) == 2 == len(other)
+        and count > 0 < other[0]
+        and other[0] % sizes[1] == 0 == count % other[0]
+    ):
+        rows = format_sizes((count // other[0], other[0]))
+        yield Fix("input", rows, f"flatten each sample before the layer, x.flatten(1), to {rows}")
+    elif message.op in ("reshape", "shuffle") and len(target) > 1 and count > 0 and volume_without_infer(target):
+        strategies = () if -1 in target else (_fix_batch, _fix_computed_size, _fix_one_size)
+        targets = next(filter(None, ([*strategy(message, count, target)] for strategy in strategies)), [])
+        name = "to" if message.op == "shuffle" else "target"
+        yield from (
+            Fix(name, format_sizes(value), f"write {format_sizes(value)}: {reason}") for value, reason in targets
+        )
+        yield from _pad_input(sizes, target) if message.input else ()
+
+
+def numeric_sizes(sizes: tuple[object, ...] | None) -> NumericSizes:
+    """Return sizes if all are integers; otherwise an empty tuple."""
+    integers = tuple([size for size in sizes or () if isinstance(size, int)])
+    return integers if len(integers) == len(sizes or ()) else ()
+
+
+def _fix_batch(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
+    """Yield targets with -1 for the batch, or with a batch inserted in front."""
+    first, sample = target[0], target[1:]
+    samples, remainder = divmod(count, prod(sample))
+    times = 0 if remainder or samples % first else samples // first
+    is_image = (
+        min(target) >= MIN_MAP_FEATURES
+        if len(target) == 2
+        else len(target) == 3 and first in (*COLOUR_CHANNELS, target[1])
+    )
+    if times == COLOUR_CHANNELS[0] and 1 in sample:  # a colour image instead of a grey one
+        return
+    if not remainder and not is_image and message.input is None and prod(sample) > 1:
+        yield (
+            (-1, *sample),
+            f"right for every batch: the input holds {samples} times {format_sizes(sample)}, not {first}",
+        )
+    if first > 1 < times and (message.input is None or times == message.input[0]):
+        yield (-1, *target), f"the input holds {times} of these, so a batch is missing in front"
+
+
+def _fix_computed_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
+    """Yield targets with another size for an expression in the line of code.
+
+    The batch in front is never changed. Attributes come first: they are settings, and other names usually come from a
+    shape.
+    """
+    texts = message.line.arguments if message.line is not None else ()
+    for text in sorted(dict.fromkeys(texts[1:] if len(texts) == len(target) else ()), key=lambda text: "." not in text):
+        axes = [axis for axis, other in enumerate(texts) if other == text]
+        quotient, remainder = divmod(count, prod(size for axis, size in enumerate(target) if axis not in axes))
+        size = isqrt(quotient) if len(axes) == 2 else quotient
+        is_shared = any({*CODE_NAME.findall(text)} & {*CODE_NAME.findall(other)} for other in {*texts} - {text})
+        if is_shared or remainder or text.isdigit() or axes[0] == 0 or size < 2 or size ** len(axes) != quotient:
+            continue
+        summand = re.fullmatch(r"(\d+) ?\+ ?([\w.]+)", text)
+        offset, name = (int(summand[1]), summand[2]) if summand else (0, text)
+        value = tuple(size if axis in axes else old for axis, old in enumerate(target))
+        yield value, f"{name} is {target[axes[0]] - offset} in that line, and {size - offset} would fit"
+
+
+def _fix_one_size(message: ParsedMessage, count: int, target: NumericSizes) -> Iterator[tuple[NumericSizes, str]]:
+    """Yield targets with one other size, near the old one or equal to a neighbour.
+
+    The batch is never changed.
+    """
+    for axis, size in enumerate(target if message.input is None else ()):
+        needed, remainder = divmod(count, prod((*target[:axis], *target[axis + 1 :])))
+        is_near, neighbours = abs(needed - size) * PAD_DIVISOR <= size, (*target[axis + 1 :][:1], *target[:axis][-1:])
+        if not remainder and needed > 1 and (axis or len(target) == 2) and (needed in neighbours or (axis and is_near)):
+            yield (*target[:axis], needed, *target[axis + 1 :]), f"{needed} in place of {size}"
+
+
+def _fix_pattern(message: ParsedMessage, shape: NumericSizes, actual: int, divisor: int) -> Iterator[Fix]:
+    """Yield inputs and lengths that may fit a pattern.
+
+    These are an inserted batch, a padded axis, and other lengths.
+    """
+    if actual == len(shape) == divisor - 1:
+        yield Fix("input", format_sizes((1, *shape)), "insert a batch in front, x[None]")
+    if divisor < 1 or -actual % divisor * PAD_DIVISOR >= actual or message.cause != "indivisible":
+        return
+    up, down = actual + -actual % divisor, actual - actual % divisor
+    padded = format_sizes([up if dim == actual else dim for dim in shape])
+    yield Fix(
+        "input", padded, f"pad that axis from {actual} to {up}, the next multiple of {divisor}, or cut it to {down}"
+    )
+    lengths = re.findall(r"'(\w+)': (\d{1,18})", message.quote)
+    names = [name for name, size in lengths if int(size) == divisor]
+    for size in sorted(divisors_near(actual, divisor), key=lambda size: abs(size - divisor)) if names else ():
+        value = ",".join(f"{name}={size if name in names else old}" for name, old in lengths)
+        if 1 < size < actual:
+            yield Fix("lengths", value, f"let {' and '.join(names)} be {size}, which divides {actual}")
+
+
+def _pad_input(shape: NumericSizes, target: NumericSizes) -> Iterator[Fix]:
+    """Yield inputs with an axis padded to a multiple of its group in the target.
+
+    >>> [fix.value for fix in _pad_input((8, 729, 16, 72), (8, -1, 4608))]
+    ['8,784,16,72']
+    >>> [fix.value for fix in _pad_input((3, 2000, 349), (3, 1000, 2, 174, 2))]
+    ['3,2000,348']
+    """
+    dims, target_dims = (numeric_sizes(sizes) for sizes in find_differing_dims(shape, target)[1:])
+    is_grouped = (len(dims), len(target_dims)) == (1, 2) and dims[0] // target_dims[1] == target_dims[0]
+    groups = [(shape.index(dims[0]), target_dims[1])] if is_grouped else []
+    for axis in range(1, len(shape)) if -1 in target else ():
+        inner = prod(shape[axis + 1 :])
+        groups += [(axis, dim // inner) for dim in target[1:] if dim % inner == 0]
+        groups += [(axis, dim) for dim in target[axis : axis + 1]]
+    for axis, group in groups:
+        size, side, edge = shape[axis], isqrt(shape[axis]), isqrt(max(group, 0))
+        if group < 2 or size % group == 0 or -size % group * PAD_DIVISOR > size:
+            continue
+        up, down = size + -size % group, size - size % group
+        text = f"pad axis {axis} of the input from {size} to {up}, the next multiple of {group}, or cut it to {down}"
+        if side**2 == size and edge**2 == group:
+            up = (side + -side % edge) ** 2
+            text = f"axis {axis} of the input is a {side}x{side} map: pad it to {isqrt(up)}x{isqrt(up)}"
+        yield Fix("input", format_sizes((*shape[:axis], up if -1 in target else down, *shape[axis + 1 :])), text)
+
+
+def suggest_shape_changes(actual: PrintedSizes, declared: PrintedSizes) -> Iterator[tuple[str, str]]:
+    """Yield a change of a shape that makes it the declared one, and the result.
+
+    A `?` in the declared shape is any size.
+
+    >>> [*suggest_shape_changes((400, 160), (160, 400))]
+    [('transpose the given shape: 160,400', '160,400')]
+    """
+    shape, target = as_dims(actual), as_dims(declared)
+    for way in SHAPE_CHANGES:
+        for text, after in way(shape, target):
+            if len(after) == len(target) and not unequal_axes(after, target):
+                yield f"{text.format('the given shape')}: {format_sizes(after)}", format_sizes(after)
+                return
+
+
+def unequal_axes(shape: Sequence[object], other: Sequence[object]) -> list[int]:
+    """Return the axes, from the left, at which two shapes differ; `?` is any size."""
+    pairs = enumerate(zip(shape, other, strict=False))
+    return [axis for axis, pair in pairs if pair[0] != pair[1] and "?" not in "".join(map(str, pair))]
+
+
+def explain_factors(count: int, target: NumericSizes) -> str:
+    """Return an element count as a product with the target dims that divide it.
+
+    The dims are taken from both ends; the remaining factor is compared with the product of the dims between them.
+
+    >>> explain_factors(1600, (8, 3, 64)), explain_factors(68992, (2, 77, -1, 128))
+    ('1600 = 8*200, where 3*64 = 192 is asked for', '68992 = 2*77*448, and 448 is 3.5 times 128')
+    """
+    first, between, rest, last = _divide_by_ends(count, target)
+    known = [size for size in between if size != -1]
+    requested = prod(known)
+    if max(*first, *last, 0, 1) == 1 or not known or requested <= 0:
+        return ""
+    equation = f"{count} = {'*'.join(map(str, [*first, rest, *last]))}"
+    text = "*".join(map(str, known)) + (f" = {requested}" if len(known) > 1 else "")
+    times = (
+        f"{rest / requested:g} times" if rest < MAX_DECIMAL_COUNT and rest * 100 % requested == 0 else "no multiple of"
+    )
+    return f"{equation}, and {rest} is {times} {text}" if -1 in between else f"{equation}, where {text} is asked for"
+
+
+def _divide_by_ends(count: int, target: NumericSizes) -> tuple[list[int], list[int], int, list[int]]:
+    """Divide a count by the dims at the ends of a target.
+
+    Return the leading dims that divide it, the dims between, the quotient, and the trailing dims.
+    """
+    between, rest = [*target], count
+    ends: tuple[list[int], list[int]] = [], []
+    for dims, end in zip(ends, (0, -1), strict=True):
+        while between and between[end] > 0 and rest % between[end] == 0:
+            rest //= between[end]
+            dims.append(between.pop(end))
+    return ends[0], between, rest, ends[1][::-1]
+
+
+def suggest_remedies(message: ParsedMessage, pair: tuple[int, int] | None) -> Iterator[str]:
+    """Yield likely remedies in words; `pair` are the sizes that mismatch."""
+    target = numeric_sizes(message.target)
+    floors = (
+        FLOOR_DIVISION.findall(" ".join(message.line.arguments))
+        if message.op == "reshape" and message.line is not None
+        else []
+    )
+    if floors and -1 not in target and (message.elements or prod(numeric_sizes(message.input))) > prod(target):
+        padded = " and ".join(dict.fromkeys(f"{size} to a multiple of {group}" for size, group in floors))
+        yield f"pad {padded}: here // rounds down"
+    elif message.op == "reshape" and message.elements and target[:1] == (-1,):
+        _, between, _, _ = _divide_by_ends(message.elements, target)
+        if between == [*target] and between[-1] >= MIN_MAP_FEATURES:
+            yield f"keep the batch, x.flatten(1), and let the next layer take what that gives in place of {between[-1]}"
+    elif message.op == "stack":
+        yield RESIZE_SAMPLES_REMEDY
+    elif message.op == "transpose":
+        yield from _perm_remedies(*rank_and_perm(message), message.input)
+    elif (
+        message.op == "squeeze"
+        and message.input
+        and len(message.input) == 4
+        and _has_map_side(message.input, message.axes or ())
+    ):
+        yield "the map is no 1x1: give the image the size that the network was made for, or pool it to 1x1"
+    elif message.cause == "bad-axis" and pair and pair[0] == pair[1]:
+        yield INSERT_DIM_REMEDY
+    elif message.cause == "ranks-differ" and message.op == "conv" and message.input:
+        yield DROP_DIM_REMEDY if message.input[0] == 1 and len(message.input) > 4 else INSERT_DIM_REMEDY
+    elif pair is not None:
+        yield from _size_remedies(message, *pair)
+
+
+def _has_map_side(shape: PrintedSizes, axes: PrintedSizes) -> bool:
+    """Return whether one of the axes is a side of a square map in NHWC or NCHW."""
+    return any(shape[axis] == shape[axis + 1] and {axis, axis + 1} & {*axes} for axis in (1, 2))
+
+
+def _size_remedies(message: ParsedMessage, actual: int, expected: int) -> Iterator[str]:
+    """Yield remedies for two sizes that typically mismatch."""
+    large, small = max(actual, expected), min(actual, expected)
+    # dims 0 and 1 are tokens or a batch, and no sides of an image
+    is_text = message.op == "broadcast" and re.search("dimension [01]$", message.quote)
+    is_layer = message.op == "linear"
+    has_images = all(
+        len(shape) != 2 for shape in (message.input, *(() if is_layer else message.operands or ())) if shape
+    )
+    is_square = large % small == 0 == large // small - isqrt(large // small) ** 2
+    pair = (actual, expected) if is_layer or message.op in ("conv", "expand") or small == 1 else (large, small)
+    has_positions = len(message.input or ()) == 2 and small in TOKEN_POSITIONS
+    is_latent = (
+        message.op == "conv"
+        and pair[0] == COLOUR_CHANNELS[1]
+        and max(numeric_sizes(message.input)[2:], default=0) <= MAX_LATENT_SIDE
+    )
+    is_image_op = message.op in ("conv", "linear", "broadcast", "expand")
+    if has_images and is_image_op and pair in CHANNEL_REMEDIES and not is_latent:
+        yield CHANNEL_REMEDIES[pair]
+    elif has_positions or (message.op == "broadcast" and "position" in message.near.lower()):
+        yield f"cut the tokens to {small}, as many as the model has positions for, or take one that has {large}"
+    elif has_images and not is_text and message.op in ("broadcast", "concat") and large == small + 1 > MIN_ROUNDED_SIZE:
+        yield (
+            CLASS_TOKEN_REMEDY.format(small)
+            if small in PATCH_GRID_SIDES and message.op == "broadcast"
+            else PAD_IMAGE_REMEDY
+        )
+    elif message.op == "matmul" and is_square and actual > expected > MIN_MAP_FEATURES:
+        side = isqrt(actual // expected)
+        yield f"pool each {side}x{side} map to 1x1 before it is flattened, as nn.AdaptiveAvgPool2d(1) does"
+    elif message.op == "matmul" and {actual, expected} <= ENCODER_FEATURES:
+        yield f"take the encoder of this model: this one gives {actual} features, and the weights take {expected}"
+    elif is_layer and small > MAX_CHANNELS and is_square:
+        longer = f"{'' if actual > expected else '1/'}{isqrt(large // small)} times as long"
+        yield f"give it images of the size that it was built for: here each side may be {longer}"
+    elif message.op == "matmul" and message.framework == "torch" and small > 1 and expected % actual:
+        yield f"make the second operand for {actual} features, or give it the {expected} that it is made for"
+
+
+def rank_and_perm(message: ParsedMessage) -> tuple[int | None, PrintedSizes]:
+    """Return the rank to permute, if known, and the permutation.
+
+    The permutation is from the message or from the line of code.
+    """
+    rank = message.pair[0] if message.pair else len(message.input) if message.input else None
+    return rank, message.perm or (message.line.sizes if message.line else None) or ()
+
+
+def _perm_remedies(rank: int | None, perm: PrintedSizes, shape: PrintedSizes | None) -> Iterator[str]:
+    """Yield remedies for a permutation with one axis more than the tensor."""
+    if {*perm} != {*range(len(perm))} or rank == len(perm):
+        return
+    if rank in (None, 2) and perm == (2, 0, 1):
+        yield "the image is grey: read it in colour, or give it a dim for its channels, x[..., None]"
+    elif rank == len(perm) - 1 and perm[:1] == (0,) and (shape is None or shape[0] != 1):
+        yield "insert a batch of 1 in front, x[None]: the permutation leaves the first axis where it is"

@@ -1,0 +1,194 @@
+"""Find chains for pairs of arrays, and prove each chain by running it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from shapecalc.core.answers import Chain, moves_of
+from shapecalc.core.dims import Shape, is_concrete, substitute
+from shapecalc.core.layout import input_index
+from shapecalc.core.moves import ravel, unravel
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import replace
+from shapecalc.engine.execute import MAX_DIMS, apply_moves, run
+from shapecalc.reading.commands import read_chain
+from shapecalc.reasoning.examples import example_sizes
+from shapecalc.reasoning.find import (
+    ArrayPair,
+    ChainSearch,
+    Rearrangement,
+    SizesAndStrides,
+    find_chains_for_pairs,
+    generalize_pairs,
+    search_chains,
+)
+from shapecalc.reasoning.fixing import answer_chain
+
+MAX_EXECUTED = 1 << 20
+"""The most elements on which a chain is executed to prove it."""
+SAMPLED_ELEMENTS = 20
+"""The number of elements that are traced through a chain of a larger tensor."""
+
+
+def find_chains(before: Shape, after: Shape) -> ChainSearch:
+    """Return the proved chains that lead from one shape to another.
+
+    Raises `ShapeError` if the dialect refuses the shapes, (usage) if names have no small example sizes.
+
+    >>> [way.build_chain for way in find_chains((2, 3), (3, 2)).ways]
+    ['2,3 | reshape 3,2', '2,3 | transpose 1,0']
+    """
+    found = search_chains(before, after)
+    for way in found.ways[:1]:
+        if (answer := answer_way(way, {})).problem:
+            raise ShapeError(answer.problem, answer)
+    return replace(found, ways=tuple(way for way in found.ways if is_proved(way)))
+
+
+def find_chains_for_arrays(arrays: Sequence[tuple[Any, Any]], shapes: tuple[Shape, Shape] | None = None) -> ChainSearch:
+    """Return the chains that turn the first array of every pair into the second.
+
+    Each chain is executed on all pairs. Without `shapes`, sizes that differ between pairs get names. Raises
+    `ShapeError` (usage) if a first array has equal elements, which are not distinguishable, and if an array does not
+    have the requested shape.
+
+    >>> x = np.arange(6).reshape(2, 3)
+    >>> [way.build_chain for way in find_chains_for_arrays([(x, x.T)]).ways]
+    ['2,3 | transpose 1,0']
+    """
+    arrays = [(np.asarray(before), np.asarray(after)) for before, after in arrays]
+    pairs = [pair_from_arrays(before, after) for before, after in arrays]
+    valid = [pair for pair in pairs if pair is not None]
+    if len(valid) < len(pairs):
+        return ChainSearch((), 0)
+    fitting = find_chains_for_pairs(valid, *shapes) if shapes else generalize_pairs(valid)
+    samples = list(zip(fitting.sizes, arrays, strict=False))
+    solutions = [way for way in fitting.search.ways if all(is_solution(way, sizes, *pair) for sizes, pair in samples)]
+    return ChainSearch(tuple(solutions), len(solutions))
+
+
+def pair_from_arrays(before: Any, after: Any) -> ArrayPair | None:
+    """Return the shapes of two arrays and the atoms that lead from one to the other.
+
+    Returns None if no split, transpose and merge does. Raises `ShapeError` (usage) if elements of the first array are
+    equal.
+    """
+    if before.size != after.size:
+        return None
+    positions = _source_positions(*_element_keys(before, after))
+    atoms = None if positions is None else atoms_from_positions(positions)
+    return None if atoms is None else ArrayPair(before.shape, after.shape, atoms)
+
+
+def _element_keys(before: Any, after: Any) -> tuple[Any, Any]:
+    """Return an integer for each element of two arrays, equal where the elements are."""
+    if before.dtype != after.dtype:
+        common = np.result_type(before.dtype, after.dtype)
+        before, after = before.astype(common), after.astype(common)
+    flat = [np.ascontiguousarray(array).reshape(-1) for array in (before, after)]
+    size = before.dtype.itemsize
+    if size in (1, 2, 4, 8):
+        return flat[0].view(f"u{size}"), flat[1].view(f"u{size}")
+    rows = np.concatenate(flat).view("u1").reshape(-1, size)
+    numbers = np.unique(rows, axis=0, return_inverse=True)[1].reshape(2, -1)
+    return numbers[0], numbers[1]
+
+
+def _source_positions(before: Any, after: Any) -> Any:
+    """Return the position in `before` of each element of `after`.
+
+    Returns None if an element is not in `before`; raises `ShapeError` (usage) if elements of `before` are equal.
+    """
+    order = np.argsort(before, kind="stable")
+    ordered = before[order]
+    if (ordered[1:] == ordered[:-1]).any():
+        raise usage_error(
+            "elements of the first array are equal, so nothing tells them apart",
+            "give an array of positions: 0, 1, 2 ...",
+        )
+    ranks = np.minimum(np.searchsorted(ordered, after), max(len(ordered) - 1, 0))
+    return order[ranks] if (ordered[ranks] == after).all() else None
+
+
+def atoms_from_positions(positions: Any) -> SizesAndStrides | None:
+    """Return the sizes and strides of positions, the outermost first.
+
+    Returns None if the positions are not those of a split and transposed tensor.
+
+    >>> atoms_from_positions(np.arange(6).reshape(2, 3).T.ravel())
+    ((3, 1), (2, 3))
+    """
+    atoms: list[tuple[int, int]] = []
+    while len(positions) > 1:
+        steps = np.diff(positions)
+        size = int(np.argmax(steps != steps[0])) + 1 if (steps != steps[0]).any() else len(positions)
+        if len(positions) % size:
+            return None
+        rows = positions.reshape(-1, size)
+        if (np.diff(rows, axis=1) != steps[0]).any():
+            return None
+        atoms.insert(0, (size, int(steps[0])))
+        positions = rows[:, 0]
+    ordered = sorted(atoms, key=lambda atom: atom[1])
+    expected = [prod(size for size, _ in ordered[:number]) for number in range(len(ordered))]
+    return tuple(atoms) if expected == [stride for _, stride in ordered] else None
+
+
+def answer_way(way: Rearrangement, sizes: Mapping[str, int]) -> Chain:
+    """Return the answer to the chain of a way, with sizes substituted for names.
+
+    >>> answer_way(Rearrangement((2, 3), (2, 3), (1, 0), (6,)), {}).output
+    (6,)
+    """
+    return answer_chain(*read_chain(way.chain), sizes)
+
+
+def is_proved(way: Rearrangement) -> bool:
+    """Return whether the chain of a way moves elements as its split and order say.
+
+    Of more than `MAX_EXECUTED` elements, a sample is checked. Raises `ShapeError` (usage) if names have no small
+    example sizes.
+    """
+    answer = answer_way(way, {})
+    if answer.output != way.after:
+        return False
+    sizes = {} if answer.is_concrete else example_sizes(answer, smallest=False)
+    split, output = _substitute_sizes(way.split, sizes), _substitute_sizes(way.after, sizes)
+    moves, count = moves_of(answer).rewrite(sizes), prod(output)
+    if count > MAX_EXECUTED or max(len(split), len(output), len(way.before)) > MAX_DIMS:
+        sampled = [Random(seed).randrange(count) for seed in range(SAMPLED_ELEMENTS)]
+        return all(input_index(moves, sample) == _expected_position(split, way.perm, sample) for sample in sampled)
+    positions = np.arange(count)
+    result = apply_moves(moves.moves, positions.reshape(moves.input))
+    return np.array_equal(result.ravel(), _expected_position(split, way.perm, positions) + 0 * positions)
+
+
+def is_solution(way: Rearrangement, sizes: Mapping[str, int], before: Any, after: Any) -> bool:
+    """Return whether the chain of a way turns one array into another.
+
+    `sizes` are substituted for names.
+    """
+    answer = answer_way(way, sizes)
+    result = run(answer, before).array if answer.output == after.shape and answer.input == before.shape else None
+    return result is not None and _to_bytes(result) == _to_bytes(after.astype(result.dtype))
+
+
+def _to_bytes(array: Any) -> bytes:
+    return bytes(np.ascontiguousarray(array).tobytes())
+
+
+def _substitute_sizes(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    known = tuple(substitute(dim, sizes) for dim in shape)
+    assert is_concrete(known)
+    return known  # type: ignore[return-value]
+
+
+def _expected_position(split: tuple[int, ...], perm: tuple[int, ...], position: Any) -> Any:
+    """Return the input position of the element at an output position, by arithmetic."""
+    index = dict(zip(perm, unravel(position, [split[axis] for axis in perm]), strict=True))
+    return ravel([index[axis] for axis in range(len(split))], split)

@@ -1,0 +1,459 @@
+"""Jobs on stores: plan a chain, execute it into a part, rename and verify it.
+
+An incomplete output is `OUT.part`, a folder with the array, a manifest, and a log with a line per finished task. Only
+its owner can resume it, and only one process at a time, because the manifest is locked. To verify an output, the source
+index of each element is computed from the moves alone, and the elements at both indices are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+import shapecalc
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.moves import index_before_move
+from shapecalc.core.record import Record
+from shapecalc.core.text import split_file_argument
+from shapecalc.engine.arrays import FileError
+from shapecalc.engine.atomic_files import (
+    PARTIAL_SUFFIX,
+    lock_or_raise,
+    replace_folder,
+    restore_backup,
+    sync_folders,
+    write_atomically,
+)
+from shapecalc.engine.copying import c_order_tile
+from shapecalc.engine.headers import error_reason
+from shapecalc.engine.plan import concrete_moves
+from shapecalc.engine.processes import SignalGuard
+from shapecalc.engine.stores import store_io
+from shapecalc.engine.stores.axis_map import AxisMap, MoveError, Sizes, split_into_axis_maps
+from shapecalc.engine.stores.plan import Pass, PlanError, StorePlan, plan_store
+from shapecalc.engine.stores.regions import iter_grid
+from shapecalc.engine.stores.workers import PassJob, TaskRunner
+from shapecalc.reasoning.examples import stage_moves
+
+METADATA_FILES = ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata")
+"""The files of an array that are not chunks."""
+MANIFEST_FILE, LOG_FILE, ARRAY_SUFFIX, BACKUP_FOLDER = "manifest.json", "done", "array.zarr", "replaced.zarr"
+LOG_VERSION = 2
+"""The version of the lines in the log."""
+WORKER_OVERHEAD = 24 << 20
+"""The bytes that libraries and the allocator keep per worker, as measured."""
+COMPARE_BATCH = 1 << 18
+"""The most elements that are compared at once."""
+SAMPLE_SIZE = 64
+"""The number of random elements in a sample; the first and the last are added."""
+IndexArrays = tuple[Any, ...]
+"""An index array for each axis."""
+
+
+class StoreJob(Record):
+    """A chain to execute on a store: its source, plan, and threads per worker."""
+
+    source: str
+    """An absolute path, because workers have other working directories."""
+    source_state: str
+    """The digest of the source, taken before it was opened."""
+    store: store_io.Store
+    plan: StorePlan
+    threads: int
+
+    @property
+    def worker_memory(self) -> int:
+        """The most bytes that a worker allocates for the job."""
+        return self.plan.task_memory * self.threads + WORKER_OVERHEAD
+
+
+class ElementDifference(Record):
+    """An element of the output that differs: its index, its value, the right value."""
+
+    index: tuple[int, ...]
+    actual: str
+    expected: str
+
+
+class PartialOutput:
+    """A part that is locked by this process."""
+
+    def __init__(self, folder: Path, log: IO[str]) -> None:
+        """Read the log."""
+        self.folder, self._log = folder, log
+        self.finished_tasks = _read_log(folder / LOG_FILE)
+
+    def array_folder(self, pass_number: int) -> Path:
+        """Return the folder of the array that a pass writes."""
+        return self.folder / f"{pass_number}.{ARRAY_SUFFIX}"
+
+    def log_task(self, pass_number: int, task: int, summary: store_io.WriteSummary) -> None:
+        """Log a finished task of a pass."""
+        self.finished_tasks[pass_number, task] = summary
+        self._log.write(f"{pass_number} {task} {summary.checksum} {summary.file_count} {summary.byte_count}\n")
+        self._log.flush()
+
+    def drop_changed_tasks(self, pass_number: int, store_pass: Pass) -> bool:
+        """Drop tasks of a pass whose files changed; return whether all tasks are done."""
+        array = self.array_folder(pass_number)
+        chunks = store_io.open_chunks(str(array)) if is_array_folder(array) else None
+        logged = {task: done for (own_number, task), done in self.finished_tasks.items() if own_number == pass_number}
+        for task, done in logged.items():
+            if (
+                chunks is None
+                or task >= store_pass.task_count
+                or chunks.summarize_files(store_pass.task_region(task)) != done
+            ):
+                del self.finished_tasks[pass_number, task]
+        return (
+            chunks is not None
+            and sum(own_number == pass_number for own_number, _ in self.finished_tasks) == store_pass.task_count
+        )
+
+    def check_files(self, pass_number: int) -> None:
+        """Raise `FileError` if files of a pass are missing; remove incomplete files."""
+        logged = [done for (own_number, _), done in self.finished_tasks.items() if own_number == pass_number]
+        expected = sum([done.file_count for done in logged]), sum([done.byte_count for done in logged])
+        count = size = 0
+        for folder, _, names in os.walk(self.array_folder(pass_number)):
+            for name in names:
+                if name.endswith(PARTIAL_SUFFIX):
+                    Path(folder, name).unlink()
+                elif name not in METADATA_FILES:
+                    count, size = count + 1, size + Path(folder, name).stat().st_size
+        if (count, size) != expected:
+            message = f"{expected[0]} files of {expected[1]} bytes were written, and {count} of {size} are there"
+            raise FileError(f"{self.folder}: {message}; --resume goes on")
+
+
+class _ChunkReader:
+    """A reader of elements by whole chunks, which caches up to `memory` bytes of them."""
+
+    def __init__(self, store: store_io.Store, memory: int) -> None:
+        self.store = store
+        most = memory // max(1, prod(store.chunks) * store.array.dtype.itemsize)
+        self.read_chunk = lru_cache(max(1, most))(self._read_chunk)
+
+    def read_elements(self, index: IndexArrays, count: int) -> Any:
+        """Return the elements at index arrays of `count` elements."""
+        array, chunks = self.store.array, self.store.chunks
+        if not array.shape:
+            return self.store.reader[()].reshape(1).repeat(count)
+        index = tuple([np.broadcast_to(axis_index, count) for axis_index in index])
+        grid = [-(-size // step) for size, step in zip(array.shape, chunks, strict=True)]
+        chunk_numbers = np.ravel_multi_index(
+            [axis_index // step for axis_index, step in zip(index, chunks, strict=True)], grid
+        )
+        result = np.empty(len(chunk_numbers), array.dtype)
+        for chunk_number in np.unique(chunk_numbers):
+            in_chunk = chunk_numbers == chunk_number
+            corner = tuple(
+                [
+                    int(chunk_index) * step
+                    for chunk_index, step in zip(np.unravel_index(chunk_number, grid), chunks, strict=True)
+                ]
+            )
+            result[in_chunk] = self.read_chunk(corner)[
+                tuple([axis_index[in_chunk] - start for axis_index, start in zip(index, corner, strict=True)])
+            ]
+        return result
+
+    def _read_chunk(self, corner: Sizes) -> Any:
+        axes = zip(corner, self.store.chunks, self.store.array.shape, strict=True)
+        return self.store.reader[[slice(start, min(start + step, size)) for start, step, size in axes]]
+
+
+def part_folder(output_path: Path) -> Path:
+    """Return the folder of an incomplete output."""
+    return output_path.with_name(f"{output_path.name}.part")
+
+
+@contextmanager
+def lock_part(output_path: Path, manifest: dict[str, Any], *, resume: bool) -> Iterator[PartialOutput]:
+    """Lock the part of an output and yield it.
+
+    It is a new part, or with `resume` an existing one. Raises `FileError` if there is a part without `resume`, if it is
+    of another request, source or owner, or if another process has locked it; `OSError` if it cannot be written.
+    """
+    folder = part_folder(output_path)
+    if os.path.lexists(folder):
+        _check_owner(folder)
+    else:
+        folder.mkdir()
+    if any(folder.iterdir()):
+        if not resume:
+            raise FileError(f"{folder}: it is there already; --resume goes on with it, or remove it: rm -r {folder}")
+        _check_manifest(folder, manifest)
+    else:
+        write_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=1).encode())
+    with (folder / MANIFEST_FILE).open("rb") as manifest_file, (folder / LOG_FILE).open("a", encoding="ascii") as log:
+        try:
+            lock_or_raise(manifest_file)
+        except BlockingIOError:
+            raise FileError(f"{folder}: another process writes it") from None
+        yield PartialOutput(folder, log)
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise `FileError` if a part is of another request or source."""
+    try:
+        stored = json.loads((folder / MANIFEST_FILE).read_text("utf-8"))
+    except (OSError, ValueError):
+        raise FileError(f"{folder}: its manifest cannot be read; remove it: rm -r {folder}") from None
+    for name, expected in manifest.items():
+        if not isinstance(stored, dict) or stored.get(name) != expected:
+            raise FileError(f"{folder}: its {name} is another than that of this run; remove it: rm -r {folder}")
+
+
+def _check_owner(folder: Path) -> None:
+    """Raise `FileError` if a part is not a folder of this user."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise FileError(f"{folder}: it is no folder of its own")
+    if hasattr(os, "geteuid") and folder.stat().st_uid != os.geteuid():
+        raise FileError(f"{folder}: it is of another owner")
+
+
+def _read_log(path: Path) -> dict[tuple[int, int], store_io.WriteSummary]:
+    """Return the finished tasks of a log; remove a last line that is incomplete."""
+    lines = path.read_text("ascii", "replace").splitlines(keepends=True)
+    rows = [line.split() for line in lines if line.endswith("\n")]
+    if lines and not lines[-1].endswith("\n"):
+        write_atomically(path, "".join(lines[:-1]).encode(), force=True)
+    records = [[*map(int, row)] for row in rows if len(row) == 5 and all(word.isdigit() for word in row)]
+    return {(number, task): store_io.WriteSummary(*done) for number, task, *done in records}
+
+
+def check_output_path(output_path: Path, source_path: Path, *, force: bool) -> None:
+    """Raise `FileError` if the output path is not usable.
+
+    It must not be the source, contain it or be in it, and must not exist, unless with `force` it is a Zarr array.
+    """
+    if not output_path.parent.is_dir():
+        raise FileError(f"{output_path}: there is no folder {output_path.parent}")
+    real_output, real_source = output_path.parent.resolve() / output_path.name, source_path.resolve()
+    if real_output == real_source or real_output in real_source.parents or real_source in real_output.parents:
+        raise FileError(f"{output_path}: the output is the input, or around or inside it")
+    if not os.path.lexists(output_path):
+        return
+    if not force:
+        raise FileError(f"{output_path}: it exists; --force writes over it, --verify compares it")
+    if output_path.is_symlink() or not output_path.is_dir() or not is_array_folder(output_path):
+        raise FileError(f"{output_path}: it is no folder of a Zarr array, so it is not replaced")
+
+
+def is_array_folder(folder: Path) -> bool:
+    """Return whether a folder is a Zarr array, not a group."""
+    try:
+        metadata = store_io.read_metadata(folder)
+    except (OSError, ValueError):
+        return False
+    return metadata.version == 2 or bool(metadata.document.get("node_type") == "array")
+
+
+def finish_output(partial: PartialOutput, pass_number: int, output_path: Path) -> None:
+    """Rename the array of the last pass to the output, and remove the part.
+
+    An array that is replaced is moved into the part first.
+    """
+    partial.check_files(pass_number)
+    replace_folder(partial.array_folder(pass_number), output_path, partial.folder / BACKUP_FOLDER)
+    sync_folders([output_path], output_path.parent)
+    _remove_part(partial.folder)
+
+
+def recover_interrupted_rename(output_path: Path) -> None:
+    """Complete or roll back a rename that was interrupted."""
+    folder = part_folder(output_path)
+    if not (folder / BACKUP_FOLDER).is_dir():
+        return
+    _check_owner(folder)
+    try:
+        with (folder / MANIFEST_FILE).open("rb") as manifest_file:
+            lock_or_raise(manifest_file)
+            if output_path.exists() and not [*folder.glob(f"*.{ARRAY_SUFFIX}")]:
+                _remove_part(folder)
+            else:
+                restore_backup(output_path, folder / BACKUP_FOLDER)
+    except BlockingIOError:
+        return
+    except OSError as error:
+        raise FileError(f"{folder}: {error_reason(error)}") from None
+
+
+def _remove_part(folder: Path) -> None:
+    """Remove a part, beginning with the replaced array, whose removal takes longest."""
+    shutil.rmtree(folder / BACKUP_FOLDER, ignore_errors=True)
+    shutil.rmtree(folder)
+
+
+def plan_job(answer: Trace | Chain, source: str, memory: int, threads: int, chunks: Sizes | None = None) -> StoreJob:
+    """Plan an answer on a store, with fewer threads per worker if the memory is small.
+
+    Raises `FileError` if the store cannot be used, or if the chain or the memory does not allow a plan; `ShapeError`
+    (usage) if the answer is refused or has names.
+    """
+    path = os.path.join(Path.cwd(), source)  # noqa: PTH118 - a Path would normalize the name of the array
+    state = store_io.source_state(path)
+    moves, store = concrete_moves(answer), store_io.open_store(path)
+    shape: Sizes = answer.output  # type: ignore[assignment]  # all of them are numbers
+    if chunks is not None and (len(chunks) != len(shape) or min(chunks, default=1) < 1):
+        raise FileError(f"{source}: --chunks needs {len(shape)} sizes above 0, one for each axis of the output")
+    itemsize = store.array.dtype.itemsize
+    if 0 in store.array.shape or 0 in shape:
+        zeros = (0,) * len(store.array.shape)
+        empty = AxisMap(store.array.shape, shape, (), zeros, zeros)
+        steps = chunks or tuple([max(1, size) for size in shape])
+        return StoreJob(path, state, store, StorePlan((Pass(empty, itemsize, store.chunks, steps, steps),)), threads)
+    try:
+        maps = split_into_axis_maps(store.array.shape, moves)
+        for count in range(threads, 0, -1):
+            try:
+                plan = plan_store(maps, itemsize, store.chunks, max(0, memory - WORKER_OVERHEAD) // count, chunks)
+                return StoreJob(path, state, store, plan, count)
+            except PlanError as error:
+                needed = error.needed_bytes + WORKER_OVERHEAD
+    except MoveError as error:
+        raise FileError(f"{source}: {error}") from None
+    raise FileError(f"{source}: a worker needs --memory {-(-needed >> 20)}MiB at least")
+
+
+def run_job(
+    job: StoreJob, output_path: Path, run_tasks: TaskRunner, tick: Callable[[int], object], *, force: bool, resume: bool
+) -> None:
+    """Execute a job; call `tick` with the output bytes of each finished task.
+
+    Raises `FileError` if the output cannot be written, or exists without `force`, or if there is a part without
+    `resume` or of another job. `KeyboardInterrupt`, also by a signal, leaves the part.
+    """
+    output_path = output_path.absolute()
+    source = Path(split_file_argument(job.source)[0])
+    check_output_path(output_path, source, force=force)
+    manifest = {
+        "format of records": LOG_VERSION,
+        "request": [
+            [repr(store_pass.axis_map), [*store_pass.chunks], [*store_pass.task_shape]]
+            for store_pass in job.plan.passes
+        ],
+        "source": [job.source, job.source_state],
+        "shapecalc": shapecalc.__version__,
+    }
+    with SignalGuard():
+        try:
+            with lock_part(output_path, manifest, resume=resume) as partial:
+                _run_passes(job, partial, run_tasks, tick)
+                check_output_path(output_path, source, force=force)
+                finish_output(partial, len(job.plan.passes) - 1, output_path)
+        except FileError:
+            raise
+        except Exception as error:
+            how = "; mend it and go on with --resume" if part_folder(output_path).is_dir() else ""
+            raise FileError(f"{output_path}: {error_reason(error)}{how}") from error
+
+
+def _run_passes(job: StoreJob, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]) -> None:
+    """Run the remaining passes.
+
+    The intermediate array that a pass read is removed when the output of the pass is complete.
+    """
+    passes = job.plan.passes
+    complete = (number for number in reversed(range(len(passes))) if partial.drop_changed_tasks(number, passes[number]))
+    first = next(complete, -1) + 1
+    tick(sum([plan.bytes_written for plan in passes[:first]]))
+    for number, plan in enumerate(passes[first:], first):
+        source, array = str(partial.array_folder(number - 1)) if number else job.source, partial.array_folder(number)
+        if not is_array_folder(array):
+            store_io.create_store(
+                array, store_io.open_store(source) if number else job.store, plan.axis_map, plan.chunks
+            )
+        work = PassJob(plan, source, str(array), store_io.source_state(source) if number else job.source_state)
+        _run_pass(work, number, partial, run_tasks, tick)
+        partial.check_files(number)
+        if store_io.source_state(source) != work.source_state:
+            raise FileError(f"{source}: it was changed while it was read; begin anew: rm -r {partial.folder}")
+        if number:
+            shutil.rmtree(source, ignore_errors=True)
+
+
+def _run_pass(
+    pass_job: PassJob, pass_number: int, partial: PartialOutput, run_tasks: TaskRunner, tick: Callable[[int], object]
+) -> None:
+    """Run the remaining tasks of a pass, and log each."""
+    task_bytes = pass_job.store_pass.bytes_written // max(1, pass_job.store_pass.task_count)
+    numbers = [
+        task for task in range(pass_job.store_pass.task_count) if (pass_number, task) not in partial.finished_tasks
+    ]
+    tick(task_bytes * (pass_job.store_pass.task_count - len(numbers)))
+    results = run_tasks(pass_job, numbers)
+    try:
+        for task, done in results:
+            partial.log_task(pass_number, task, done)
+            tick(task_bytes)
+    finally:
+        results.close()  # type: ignore[attr-defined]  # it is a generator
+
+
+def find_first_difference(
+    answer: Trace | Chain, source: str, output: str, mode: str, memory: int, tick: Callable[[int], object]
+) -> ElementDifference | None:
+    """Return the first element of an output that differs from the answer.
+
+    `mode` is `all`, or `sample` for a few elements. Up to `memory` bytes of decoded chunks are cached. An output of
+    another shape or type differs at its first element. Returns None if there is no difference. Raises `FileError` if an
+    array cannot be opened; `OSError`, `UnreadableError` if it is damaged.
+    """
+    before, after = store_io.open_store(source), store_io.open_store(output)
+    if after.array.shape != answer.output or after.array.dtype != before.array.dtype:
+        return ElementDifference(
+            (), f"{after.array.shape} {after.array.dtype}", f"{answer.output} {before.array.dtype}"
+        )
+    expected_reader, actual_reader = _ChunkReader(before, memory // 2), _ChunkReader(after, memory // 2)
+    for index, count in _iter_all_indices(after) if mode == "all" else _iter_sampled_indices(after):
+        origin: Any = index
+        for _, shape, move in reversed(stage_moves(answer)):
+            origin = index_before_move(origin, shape, move)
+        with store_io.codec_loop():
+            expected, actual = expected_reader.read_elements(origin, count), actual_reader.read_elements(index, count)
+        differs = (_view_as_bytes(expected) != _view_as_bytes(actual)).any(axis=1)
+        if differs.any():
+            position = int(np.argmax(differs))
+            return ElementDifference(
+                tuple([int(axis_index[position]) for axis_index in index]),
+                str(actual[position]),
+                str(expected[position]),
+            )
+        tick(len(actual) * actual.itemsize)
+    return None
+
+
+def _view_as_bytes(elements: Any) -> Any:
+    return np.ascontiguousarray(elements).view(np.uint8).reshape(len(elements), -1)
+
+
+def _iter_all_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
+    """Yield the index arrays of all elements, up to a chunk at a time, and their count."""
+    shape = store.array.shape
+    steps = c_order_tile([*map(min, shape, store.chunks)], COMPARE_BATCH)
+    for region in iter_grid(shape, steps) if prod(shape) else ():
+        counts = [stop - start for start, stop in region]
+        indices = np.indices(counts).reshape(len(counts), prod(counts))
+        yield tuple([axis_index + start for axis_index, (start, _) in zip(indices, region, strict=True)]), prod(counts)
+
+
+def _iter_sampled_indices(store: store_io.Store) -> Iterator[tuple[IndexArrays, int]]:
+    """Yield the index arrays of a random sample, and its count.
+
+    The sample includes the first and the last element.
+    """
+    shape, rng = store.array.shape, np.random.default_rng()
+    if prod(shape):
+        indices = [np.concatenate(([0, size - 1], rng.integers(0, size, SAMPLE_SIZE))) for size in shape]
+        yield tuple(indices), SAMPLE_SIZE + 2

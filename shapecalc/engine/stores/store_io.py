@@ -1,0 +1,490 @@
+"""Arrays in stores: Zarr arrays, and as inputs also arrays of HDF5 and .npy files.
+
+All metadata of a Zarr array that a chain does not change are copied: element type, codecs, fill value, attributes,
+order, separators. Writing through Zarr's arrays costs copies, comparisons and an event loop, which take longer than
+many codecs. Whole chunks are therefore encoded by the array's own codecs and written here, and each is flushed to the
+disk before it counts.
+
+Source: Zarr storage specification version 2; Zarr core specification version 3, with the codecs sharding and transpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import islice
+from itertools import product as every
+from math import gcd, prod
+from pathlib import Path
+from threading import local
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from shapecalc.core.limits import MAX_ZARR_METADATA_BYTES
+from shapecalc.core.packages import missing_package_message
+from shapecalc.core.record import Record
+from shapecalc.core.text import split_file_argument
+from shapecalc.engine.arrays import FileError, open_array, raise_file_errors
+from shapecalc.engine.atomic_files import sync_folders, write_atomically, write_files
+from shapecalc.engine.headers import (
+    LIBRARY_ERRORS,
+    UnreadableError,
+    error_reason,
+    file_stamp,
+    parse_json_object,
+    raise_unreadable_on,
+    read_first_bytes,
+)
+from shapecalc.engine.stores.axis_map import AxisMap, Sizes
+from shapecalc.engine.stores.plan import READ_BLOCK_BYTES, choose_row_chunks
+from shapecalc.engine.stores.regions import Region
+
+ChunkIndex = tuple[int, ...]
+"""The index of a chunk on each axis."""
+_thread_state = local()
+XARRAY_DIMS = "_ARRAY_DIMENSIONS"
+"""The attribute in which xarray stores the names of dims in version 2."""
+SHARDING_CODEC = "sharding_indexed"
+BLOSC_LENGTH = slice(12, 16)
+"""The bytes of a Blosc chunk that state its compressed length.
+
+Source: README_CHUNK_FORMAT.rst of Blosc/c-blosc.
+"""
+
+
+class ArrayMetadata(Record):
+    """The metadata files of an array, parsed."""
+
+    version: int
+    files: Mapping[str, Any]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The metadata that state the shape."""
+        document: dict[str, Any] = self.files["zarr.json" if self.version == 3 else ".zarray"]
+        return document
+
+    @property
+    def chunks(self) -> Sizes:
+        """The shape of the chunks in files; of a sharded array, the shards."""
+        grid = self.document.get("chunk_grid", {}).get("configuration", {}).get("chunk_shape")
+        return tuple(grid if self.version == 3 else self.document["chunks"])
+
+    @property
+    def inner_chunks(self) -> Sizes | None:
+        """The shape of the chunks in a shard; None if the array is not sharded."""
+        for codec in self.document.get("codecs", ()):
+            if codec["name"] == SHARDING_CODEC:
+                return tuple(codec["configuration"]["chunk_shape"])
+        return None
+
+
+class Store(Record):
+    """An open array in a store."""
+
+    array: Any
+    """The array of its library."""
+    reader: Any
+    """The reader of slices that are within one block."""
+    chunks: Sizes
+    """The shape that is decoded at once."""
+    block: Sizes
+    """The shape that is read at once."""
+    metadata: ArrayMetadata | None
+    """The metadata of a Zarr array."""
+    scratch_bytes: int = 0
+    """The bytes of the scratch file to which the array is unpacked while it is open."""
+
+
+def source_state(text: str) -> str:
+    """Return a digest of the names, sizes and times of the files of a source.
+
+    It differs between sources, and after a change. Raises `FileError` if the files cannot be listed.
+    """
+    digest = hashlib.sha256()
+    try:
+        for name, status in _iter_files(store_path(text)):
+            digest.update(os.fsencode(f"{name}\0{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}\n"))
+    except OSError as error:
+        raise FileError(f"{text}: {error_reason(error)}") from None
+    return digest.hexdigest()[:32]
+
+
+def _iter_files(root: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files of an array in a fixed order.
+
+    A folder that is linked several times is listed once.
+    """
+    if not root.is_dir():
+        yield str(root), root.stat()
+        return
+    folders, linked = [str(root)], set[str]()
+    while folders:
+        with os.scandir(folders.pop()) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        for entry in entries:
+            if not entry.is_dir():
+                yield entry.path, entry.stat()
+            elif not entry.is_symlink() or (real := os.path.realpath(entry.path)) not in linked:
+                folders.append(entry.path)
+                linked |= {real} if entry.is_symlink() else set()
+
+
+def open_store(text: str) -> Store:
+    """Open the store of a text: `x.zarr:group/array`, `x.h5:/data`, `x.npy`.
+
+    An open store is cached. Raises `FileError` if it cannot be used.
+    """
+    return _open_store(text, _store_stamp(store_path(text)))
+
+
+def store_path(text: str) -> Path:
+    """Return the folder of the array that a text names, or its file."""
+    path, member = split_file_argument(text)
+    return Path(path, *member.split("/")) if path.endswith(".zarr") else Path(path)
+
+
+def _store_stamp(path: Path) -> tuple[int, ...]:
+    """Return the stamp of a file, or of the metadata of an array.
+
+    Returns an empty tuple if neither exists.
+    """
+    return next(filter(None, map(file_stamp, (path / "zarr.json", path / ".zarray", path))), ())
+
+
+@lru_cache(maxsize=8)
+def _open_store(text: str, _: tuple[int, ...]) -> Store:
+    path, member = split_file_argument(text)
+    try:
+        with raise_file_errors(text):
+            if path.endswith(".zarr"):
+                return _open_zarr(store_path(text))
+            if path.endswith((".h5", ".hdf5")):
+                return _open_hdf5(path, member)
+        source = open_array(text)
+    except ImportError as error:
+        problem = missing_package_message(error.name or "zarr", "h5py" if error.name == "h5py" else "zarr")
+        raise FileError(f"{text}: {problem}") from None
+    scratch = source.array.nbytes if source.mapped_file is None else 0
+    return _make_block_store(
+        source.array, text, choose_row_chunks(source.shape, source.numpy_dtype.itemsize), None, scratch
+    )
+
+
+def _open_zarr(folder: Path) -> Store:
+    array = _open_zarr_array(str(folder), "r")
+    if array.dtype.hasobject:
+        raise UnreadableError("it holds objects, which are not moved")
+    metadata = read_metadata(folder)
+    if 0 in metadata.chunks and 0 not in array.shape:
+        raise UnreadableError("its metadata give chunks that hold nothing")
+    if metadata.inner_chunks is not None:
+        return _make_block_store(array, str(folder), metadata.inner_chunks, metadata)
+    return Store(array, make_chunks(array, folder), metadata.chunks, metadata.chunks, metadata)
+
+
+def _open_hdf5(path: str, member: str) -> Store:
+    import h5py
+
+    with raise_unreadable_on(LIBRARY_ERRORS):
+        data = h5py.File(path, "r")[member]
+        chunks = data.chunks or choose_row_chunks(data.shape, data.dtype.itemsize)
+    return _make_block_store(data, path, chunks, None)
+
+
+def _make_block_store(array: Any, path: str, chunks: Sizes, metadata: ArrayMetadata | None, scratch: int = 0) -> Store:
+    """Return a store whose library reads several small chunks at once."""
+    block = block_shape(chunks, array.shape, array.dtype.itemsize)
+    return Store(array, SliceReader(array, path), chunks, block, metadata, scratch)
+
+
+def block_shape(chunks: Sequence[int], shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return the shape that is read at once: whole chunks, up to `READ_BLOCK_BYTES`.
+
+    >>> block_shape((1, 512), (100, 4096), 4)
+    (100, 4096)
+    """
+    block = list(chunks)
+    for axis in reversed(range(len(block))):
+        room = READ_BLOCK_BYTES // max(1, prod(block) * itemsize)
+        block[axis] = min(block[axis] * max(1, room), -(-shape[axis] // block[axis]) * block[axis])
+    return tuple(block)
+
+
+def create_store(folder: Path, source: Store, axis_map: AxisMap, chunks: Sizes) -> None:
+    """Create the output array of a map, without chunks.
+
+    Raises `OSError` if it cannot be written.
+    """
+    chunks = tuple([max(1, chunk) for chunk in chunks])
+    if source.metadata is not None:
+        write_metadata(folder, output_metadata(source.metadata, axis_map, chunks))
+        return
+    import zarr
+
+    zarr.create_array(str(folder), shape=axis_map.output_shape, dtype=source.array.dtype, chunks=chunks)
+
+
+def open_chunks(folder: str) -> ZarrChunks:
+    """Open the chunks of a Zarr array for writing; an open array is cached."""
+    return _open_chunks(folder, _store_stamp(Path(folder)))
+
+
+@lru_cache(maxsize=8)
+def _open_chunks(folder: str, _: tuple[int, ...]) -> ZarrChunks:
+    return make_chunks(_open_zarr_array(folder, "r+"), Path(folder))
+
+
+def _open_zarr_array(folder: str, mode: str) -> Any:
+    """Open a Zarr array, without the library's warnings about rare element types."""
+    import zarr
+
+    with warnings.catch_warnings(), raise_unreadable_on(LIBRARY_ERRORS):
+        warnings.simplefilter("ignore")
+        return zarr.open_array(folder, mode=mode)
+
+
+def read_metadata(folder: Path) -> ArrayMetadata:
+    """Read the metadata of an array; raise `OSError` or `ValueError`."""
+    names, version = (["zarr.json"], 3) if (folder / "zarr.json").exists() else ([".zarray", ".zattrs"], 2)
+    files = {}
+    for name in names:
+        if name != ".zattrs" or (folder / name).exists():
+            files[name] = parse_json_object(read_first_bytes(str(folder / name), MAX_ZARR_METADATA_BYTES)[0])
+    return ArrayMetadata(version, files)
+
+
+def write_metadata(folder: Path, metadata: ArrayMetadata) -> None:
+    """Write the metadata of an array into its folder; raise `OSError` if that fails.
+
+    The file that states the shape is written last: if it exists, all of them do.
+    """
+    folder.mkdir(exist_ok=True)
+    for name in sorted(metadata.files, reverse=True):
+        write_atomically(folder / name, json.dumps(metadata.files[name], indent=2).encode(), force=True)
+
+
+def output_metadata(source: ArrayMetadata, axis_map: AxisMap, chunks: Sizes) -> ArrayMetadata:
+    """Return the metadata of the output of a map, with the given chunks or shards."""
+    main = {**source.document, "shape": [*axis_map.output_shape]}
+    files: dict[str, Any] = {**source.files}
+    if source.version == 2:
+        files[".zarray"] = main | {"chunks": [*chunks]}
+        if XARRAY_DIMS in files.get(".zattrs", {}):
+            names = _output_axis_names(files[".zattrs"][XARRAY_DIMS], axis_map)
+            all_names = [name or f"dim_{axis}" for axis, name in enumerate(names)]
+            files[".zattrs"] = {**files[".zattrs"], XARRAY_DIMS: all_names}
+        return ArrayMetadata(2, files)
+    main["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": [*chunks]}}
+    main["codecs"] = [
+        _output_codec(codec, chunks, source.chunks) for codec in main["codecs"] if _supports_rank(codec, len(chunks))
+    ]
+    if main.get("dimension_names"):
+        main["dimension_names"] = _output_axis_names(main["dimension_names"], axis_map)
+    return ArrayMetadata(3, {"zarr.json": main})
+
+
+def _supports_rank(codec: Mapping[str, Any], rank: int) -> bool:
+    """Return whether a codec supports a rank; a transpose supports one rank only."""
+    return bool(codec["name"] != "transpose" or len(codec["configuration"]["order"]) == rank)
+
+
+def _output_codec(codec: Mapping[str, Any], shards: Sizes, source_shards: Sizes) -> Mapping[str, Any]:
+    """Return a codec for the output.
+
+    Output shards have about as many chunks as those of the source.
+    """
+    if codec["name"] != SHARDING_CODEC:
+        return codec
+    configuration = codec["configuration"]
+    inner = divide_shape(shards, max(1, prod(source_shards) // prod(configuration["chunk_shape"])))
+    codecs = [inner_codec for inner_codec in configuration["codecs"] if _supports_rank(inner_codec, len(shards))]
+    return {**codec, "configuration": {**configuration, "chunk_shape": [*inner], "codecs": codecs}}
+
+
+def divide_shape(shape: Sizes, count: int) -> Sizes:
+    """Divide a shape into at most `count` equal parts, from the first axis on.
+
+    >>> divide_shape((6, 4), 12), divide_shape((7, 4), 4)
+    ((1, 2), (7, 1))
+    """
+    parts = []
+    for size in shape:
+        divisor = next(divisor for divisor in range(min(size, count), 0, -1) if gcd(divisor, size) == divisor)
+        count //= divisor
+        parts.append(size // divisor)
+    return tuple(parts)
+
+
+def _output_axis_names(names: Sequence[str | None], axis_map: AxisMap) -> list[str | None]:
+    """Return the names of output axes that are whole source axes; None for others."""
+    names_out: list[str | None] = [None] * len(axis_map.output_shape)
+    for run in axis_map.groups:
+        (source, *more), output = run.sources, run.outputs[0]
+        if (
+            not more
+            and source.size == axis_map.source_shape[source.axis]
+            and output.size == axis_map.output_shape[output.axis]
+        ):
+            names_out[output.axis] = names[source.axis]
+    return names_out
+
+
+class WriteSummary(Record):
+    """A summary of written files: CRC-32, number, bytes."""
+
+    checksum: int = 0
+    file_count: int = 0
+    byte_count: int = 0
+
+    def with_file(self, data: Any) -> WriteSummary:
+        """Return the summary with one more file."""
+        return WriteSummary(crc32(data, self.checksum), self.file_count + 1, self.byte_count + memoryview(data).nbytes)
+
+
+class SliceReader(Record):
+    """An array that its library reads by slices."""
+
+    array: Any
+    path: str
+
+    def __getitem__(self, slices: Sequence[slice]) -> Any:
+        """Read a part; raise `UnreadableError` if it is damaged."""
+        with raise_unreadable_on(LIBRARY_ERRORS, path=self.path):
+            return np.asarray(self.array[(*slices, ...)], self.dtype)
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.array.dtype
+
+
+class ZarrChunks(Record):
+    """The chunks of a Zarr array; of a sharded array, the shards."""
+
+    array: Any
+    folder: Path
+    spec: Any
+    """The description of a chunk for the codecs."""
+
+    def chunk_path(self, index: ChunkIndex) -> Path:
+        """Return the path of a chunk."""
+        return Path(self.folder, self.array.metadata.encode_chunk_key(index))
+
+    def chunk_indices(self, region: Region) -> Iterator[ChunkIndex]:
+        """Yield the indices of the chunks that a region overlaps."""
+        steps = zip(region, self.spec.shape, strict=True)
+        yield from every(*[range(start // step, -(-stop // step)) for (start, stop), step in steps])
+
+    def __getitem__(self, slices: Sequence[slice]) -> Any:
+        """Read a part of one chunk; raise `UnreadableError` if it is damaged."""
+        index = tuple([part.start // step for part, step in zip(slices, self.spec.shape, strict=True)])
+        try:
+            packed = np.fromfile(self.chunk_path(index), "B")
+        except FileNotFoundError:
+            return SliceReader(self.array, str(self.folder))[slices]  # only fill values
+        # Blosc reads past the end of a truncated chunk
+        is_blosc = type((None, *self.array.compressors)[-1]).__name__.startswith("Blosc")
+        with raise_unreadable_on(LIBRARY_ERRORS, path=str(self.chunk_path(index))):
+            if is_blosc and (length := int.from_bytes(packed[BLOSC_LENGTH], "little")) != len(packed):
+                raise ValueError(f"it holds {len(packed)} bytes, and Blosc packed it to {length}")
+            buffer = self.spec.prototype.buffer.from_array_like(packed)
+            (whole,) = _run_coroutine(self._codecs.decode([(buffer, self.spec)]))
+        starts = [number * step for number, step in zip(index, self.spec.shape, strict=True)]
+        inside = [slice(part.start - start, part.stop - start) for part, start in zip(slices, starts, strict=True)]
+        return whole.as_numpy_array()[(*inside, ...)]
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.array.dtype
+
+    @property
+    def _codecs(self) -> Any:
+        return self.array._async_array.codec_pipeline
+
+    def _encode(self, part: Any) -> Any:
+        """Encode a chunk; return None if it only has fill values."""
+        fill = self.array.fill_value
+        if fill is not None and part.size and _is_filled_with(part, np.asarray(fill, part.dtype)):
+            return None
+        if part.shape != self.spec.shape:
+            whole = np.zeros(self.spec.shape, part.dtype)
+            if fill is not None:
+                whole[...] = fill
+            whole[tuple([slice(size) for size in part.shape])] = part
+            part = whole
+        buffer = self.spec.prototype.nd_buffer.from_numpy_array(np.ascontiguousarray(part).reshape(self.spec.shape))
+        (packed,) = _run_coroutine(self._codecs.encode([(buffer, self.spec)]))
+        return None if packed is None else packed.as_buffer_like()
+
+    def write(self, parts: Iterable[tuple[ChunkIndex, Any]]) -> WriteSummary:
+        """Write chunks atomically, and return a summary of their files.
+
+        Every file is on the disk when it has its name. Raises `OSError` if a file cannot be written.
+        """
+        written = WriteSummary()
+
+        def files() -> Iterator[tuple[Path, Any]]:
+            nonlocal written
+            for index, part in parts:
+                data = self._encode(part)
+                if data is not None:
+                    written = written.with_file(data)
+                    yield self.chunk_path(index), data
+
+        pending = files()
+        while paths := write_files(islice(pending, 64)):  # bounds the number of open files
+            sync_folders(paths, self.folder)
+        return written
+
+    def summarize_files(self, region: Region) -> WriteSummary:
+        """Return a summary of the existing files of a region."""
+        summary = WriteSummary()
+        for index in self.chunk_indices(region):
+            with suppress(FileNotFoundError):
+                summary = summary.with_file(self.chunk_path(index).read_bytes())
+        return summary
+
+
+def make_chunks(array: Any, folder: Path) -> ZarrChunks:
+    """Return the chunks of a Zarr array in a folder."""
+    from zarr.core.array_spec import ArrayConfig
+    from zarr.core.buffer import default_buffer_prototype
+
+    config = ArrayConfig(order=array.order, write_empty_chunks=False)
+    return ZarrChunks(array, folder, array.metadata.get_chunk_spec((), config, default_buffer_prototype()))
+
+
+def _is_filled_with(part: Any, value: Any) -> bool:
+    """Return whether every element of an array equals a value, byte for byte."""
+    first = part[(slice(1),) * part.ndim]
+    if first.tobytes() != value.tobytes():
+        return False
+    stored, width = np.ascontiguousarray(part).reshape(-1).view(np.uint8), part.itemsize
+    return bool((stored[width:] == stored[:-width]).all())
+
+
+@contextmanager
+def codec_loop() -> Iterator[None]:
+    """Run an event loop for the codecs on this thread, inside a block.
+
+    `asyncio.run` is not usable: it starts a thread at its end, which fails if the memory is used up.
+    """
+    _thread_state.loop = asyncio.new_event_loop()
+    try:
+        yield
+    finally:
+        _thread_state.loop.close()
+
+
+def _run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return _thread_state.loop.run_until_complete(coroutine)

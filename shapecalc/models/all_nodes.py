@@ -1,0 +1,283 @@
+"""Describe every node of a model: symbolic shapes, element counts and bytes.
+
+A dim is fitted to its sizes in the lanes of the walk. The candidates are, in this order: a dim that was fitted before,
+a product or sum of the model's named sizes, one of the names that the node reads, the sum of its inputs' dims, and a
+floor of a multiple of a name. For a floor, the nodes that compute the tensor are walked at consecutive sizes until a
+single floor fits. Sums and floors get names of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from math import gcd, prod
+
+from shapecalc.core import dims as core
+from shapecalc.core.dims import Dim
+from shapecalc.core.record import FrozenDict, replace
+from shapecalc.core.results import NameAllocator, NameRequest, size_or_name_request
+from shapecalc.models.batch_axis import ConcreteShape, LaneShapes
+from shapecalc.models.file import ABSENT, Node, NodeGraph, iter_nodes
+from shapecalc.models.free_dims import MAX_NAMES, DimFitter, DimSum, Lane, sizes_by_axis
+from shapecalc.models.propagate import BatchTracker
+from shapecalc.models.queries import NodeVisit
+from shapecalc.models.report import AllNodes, NodeOutput, NodeSummary
+from shapecalc.models.walk import Walker, walk_model
+from shapecalc.models.walk_state import WalkState, is_same_in_all_lanes
+
+ObservedSizes = tuple[int | None, ...]
+"""The size of a dim in each lane with a batch above 0; None where it is unknown."""
+FLOOR_SIZES = 34
+"""The number of consecutive sizes that nodes are walked at to fit a floor; its divisor is smaller."""
+MAX_NODES_PER_DIM = 48
+"""The largest number of nodes that are walked for one dim."""
+MAX_WALKED_NODES = 4000
+"""The largest number of nodes that are walked for all dims together."""
+MAX_LARGEST_TENSORS = 5
+UNIT_LANE = Lane(1, FrozenDict(), judged=False)
+
+
+class _PassiveTracker(BatchTracker):
+    """A tracker that leaves failing nodes as they are."""
+
+    def judge_node(self, visit: NodeVisit) -> LaneShapes:
+        return visit.outputs
+
+
+class _SymbolicDims:
+    """The symbolic dims of tensors, resolved in the order of the walk."""
+
+    def __init__(self, walk: WalkState, tracker: BatchTracker, declared_lane: Lane) -> None:
+        self._walk, self._tracker = walk, tracker
+        self._lane_indices = [place for place, lane in enumerate(walk.lanes) if lane.batch]
+        self._lanes = [walk.lanes[place] for place in self._lane_indices]
+        self._declared_index = self._lanes.index(declared_lane)
+        self._sizes: dict[str, ObservedSizes] = {
+            name: tuple([lane.sizes[name] for lane in self._lanes]) for name in declared_lane.sizes
+        }
+        """The sizes of each name in the lanes, names of results included."""
+        self.naming = NameAllocator(self._sizes, {})
+        self._fitters: dict[tuple[str, ...], tuple[list[int], DimFitter]] = {
+            (): ([*range(len(self._lanes))], DimFitter(walk.lanes, walk.batch))
+        }
+        """By a tuple of names (empty for the model's own), the lanes where they are known and their fitter."""
+        self._dims: dict[ObservedSizes, Dim | None] = {}
+        self._searched: set[object] = set()
+        self._shapes: dict[LaneShapes, tuple[Dim | None, ...] | None] = {}
+        self._node_budget = MAX_WALKED_NODES
+        small = WalkState(
+            replace(walk.model, inputs=()), replace(walk.choice, inputs=(), lanes=(UNIT_LANE,) * FLOOR_SIZES)
+        )
+        self._walker = Walker(small, _PassiveTracker())
+        self._walker.tracker.start_walk(small)
+
+    def shape(self, number: int) -> tuple[Dim | None, ...] | None:
+        """Return the symbolic shape of a tensor; None for an unresolved dim."""
+        shapes = self._walk.shapes_of(number)
+        if shapes not in self._shapes:
+            seen = self._observed_sizes(shapes)
+            self._shapes[shapes] = None if seen is None else tuple(map(self._look_up_dim, seen))
+        return self._shapes[shapes]
+
+    def resolve_dims(self, node: Node, number: int) -> None:
+        """Resolve the dims of an output of a node."""
+        if None not in (self.shape(number) or ()):
+            return
+        shapes = self._walk.shapes_of(number)
+        for axis, seen in enumerate(self._observed_sizes(shapes) or ()):
+            if self._look_up_dim(seen) is None and seen.count(None) < len(seen) - 2:
+                self._search_dim(node, number, axis, seen)
+        del self._shapes[shapes]
+
+    def _observed_sizes(self, shapes: LaneShapes) -> list[ObservedSizes] | None:
+        """Return the dims of a tensor in the lanes; None if its rank differs."""
+        return sizes_by_axis([shapes[place] for place in self._lane_indices])
+
+    def _look_up_dim(self, sizes: ObservedSizes) -> Dim | None:
+        """Return a dim that was resolved before or that the model's own names fit.
+
+        None for a dim whose size is known in only one lane.
+        """
+        if sizes not in self._dims:
+            known_in_one = sizes.count(None) == len(sizes) - 1 > 0
+            self._store_dim(sizes, None if known_in_one else self._fit_dim(sizes, ()))
+        return self._dims[sizes]
+
+    def _store_dim(self, sizes: ObservedSizes, dim: Dim | NameRequest | None) -> Dim | None:
+        """Store a dim and return it; a sum or a floor gets a name first."""
+        if isinstance(dim, NameRequest):
+            self.naming.assign_name(dim)
+            dim = dim.dim
+            self._sizes[str(dim)] = sizes
+        self._dims[sizes] = dim
+        return dim
+
+    def _fit_dim(self, sizes_seen: ObservedSizes, names: tuple[str, ...]) -> Dim | NameRequest | None:
+        """Return the product or the sum of some names that equals a dim in all lanes."""
+        if names not in self._fitters:
+            sizes = [{name: self._sizes[name][lane] or 0 for name in names} for lane in range(len(self._lanes))]
+            known = [lane for lane, by_name in enumerate(sizes) if min(by_name.values()) > 0]
+            lanes = [replace(self._lanes[lane], sizes=FrozenDict(sizes[lane])) for lane in known]
+            self._fitters[names] = known, DimFitter(lanes, names[0])
+        known, namer = self._fitters[names]
+        dim = namer.fit_dim(tuple([sizes_seen[lane] for lane in known]))
+        return size_or_name_request(dim.terms) if isinstance(dim, DimSum) else dim
+
+    def _search_dim(self, node: Node, number: int, axis: int, sizes: ObservedSizes) -> None:
+        """Search for a dim among expressions of the names that its node reads."""
+        nodes, read = self._unresolved_above(node)
+        dims = [dim for tensor in read for dim in self.shape(tensor) or () if dim is not None]
+        names = core.dim_names(dims)[:MAX_NAMES]
+        if (names, sizes) in self._searched:
+            return
+        self._searched.add((names, sizes))
+        dim = self._fit_dim(sizes, names) if not {*names}.isdisjoint(self.naming.results) else None
+        dim = self._sum_of_inputs(node, axis, sizes) if dim is None else dim
+        for name in names:
+            dim = self._fit_floor(nodes, read, name, number, axis, sizes) if dim is None else dim
+        self._store_dim(sizes, dim)
+
+    def _unresolved_above(self, node: Node) -> tuple[list[Node], list[int]]:
+        """Return the unresolved nodes above a node, and the tensors that they read.
+
+        Both are in the order of the walk; the tensors are resolved.
+        """
+        nodes = sorted(
+            islice(self._tracker.iter_above([node], self._is_unresolved), MAX_NODES_PER_DIM),
+            key=lambda above: above.outputs,
+        )
+        computed = {number for above in nodes for number in above.outputs}
+        return nodes, sorted({number for above in nodes for number in above.inputs} - computed - {ABSENT})
+
+    def _is_unresolved(self, number: int) -> bool:
+        """Return whether a tensor is unresolved and its producer can be walked alone."""
+        maker, shape, values = (
+            self._tracker.producer_of(number),
+            self.shape(number),
+            self._walk.values.get(number, (0,)),
+        )
+        is_resolved = shape is not None and None not in shape and is_same_in_all_lanes(values)
+        return not is_resolved and maker is not None and not maker.bodies
+
+    def _sum_of_inputs(self, node: Node, axis: int, sizes: ObservedSizes) -> Dim | NameRequest | None:
+        """Return the sum of the inputs' dims on the same axis, if it fits."""
+        shapes = [self.shape(number) or () for number in node.inputs]
+        dims = [dim for shape in shapes for dim in shape[axis : axis + 1] if dim is not None]
+        if len(dims) < len(shapes):
+            return None
+        inputs = [self._observed_sizes(self._walk.shapes_of(number)) or () for number in node.inputs]
+        lanes = zip(sizes, *[axes[axis] for axes in inputs], strict=True)
+        return size_or_name_request(dims) if all(None in lane or sum(lane[1:]) == lane[0] for lane in lanes) else None
+
+    def _fit_floor(
+        self,
+        nodes: Sequence[Node],
+        read_tensors: Sequence[int],
+        name: str,
+        number: int,
+        axis: int,
+        sizes: ObservedSizes,
+    ) -> Dim | NameRequest | None:
+        """Return the floor of a multiple of a name that fits a dim.
+
+        It must fit in the lanes and at the consecutive sizes that the nodes are walked at.
+        """
+        first, lanes = self._sizes[name][self._declared_index] or 0, zip(self._sizes[name], sizes, strict=True)
+        pairs = [(x, y) for x, y in lanes if x is not None and y is not None and x >= first]
+        if self._node_budget < len(nodes) or fit_floor(pairs, unique=False) is None:
+            return None
+        self._node_budget -= len(nodes)
+        shapes = self._walk_at_sizes(nodes, read_tensors, name, range(first, first + FLOOR_SIZES), number)
+        pairs += [(x, shape[axis]) for x, shape in zip(range(first, first + FLOOR_SIZES), shapes, strict=True) if shape]
+        fit = fit_floor(pairs)
+        if fit is None:
+            return None
+        times, more, by, scale, rest = fit
+        floor = size_or_name_request([core.product((times, core.named_dim(name))), more], by)
+        if scale > 1:
+            part = self._store_dim(tuple([None if size is None else (size - rest) // scale for size in sizes]), floor)
+            floor = size_or_name_request([core.product((scale, part or 0)), rest])
+        return floor
+
+    def _walk_at_sizes(
+        self, nodes: Sequence[Node], read_tensors: Sequence[int], name: str, sizes: range, output: int
+    ) -> LaneShapes:
+        """Return the shape of a tensor with one name at each of these sizes."""
+        walk, home = (
+            self._walker.walk,
+            {other: lanes[self._declared_index] or 0 for other, lanes in self._sizes.items()},
+        )
+        walk.values.clear()
+        for number in read_tensors:
+            walk.set_shape(
+                number, tuple(self._shapes_at_sizes(number, home, name, sizes)) or None, self._walk.dtypes[number]
+            )
+            if is_same_in_all_lanes(known := self._walk.values.get(number, (None,))):
+                walk.values[number] = known[:1] * FLOOR_SIZES
+        self._walker.visit_graph(NodeGraph("", (), (), tuple(nodes), ()))
+        return walk.shapes_of(output)
+
+    def _shapes_at_sizes(
+        self, number: int, other_sizes: Mapping[str, int], name: str, sizes: range
+    ) -> Iterator[ConcreteShape | None]:
+        """Yield the shape of a tensor with a name at each of these sizes.
+
+        None where a dim is not integral.
+        """
+        shape = self.shape(number)
+        for size in sizes if shape is not None and None not in shape else ():
+            dims = [core.substitute(dim, {**other_sizes, name: size}) for dim in shape or () if dim is not None]
+            yield tuple([dim for dim in dims if isinstance(dim, int)]) if core.is_concrete(dims) else None
+
+
+def describe_all_nodes(walk: WalkState, tracker: BatchTracker) -> AllNodes:
+    """Return all nodes of a walked model."""
+    from onnx import helper
+
+    if walk.choice.extra_lanes:
+        tracker = BatchTracker()
+        walk = walk_model(walk.model, replace(walk.choice, lanes=(*walk.lanes, *walk.choice.extra_lanes)), tracker)
+    declared_lane = next(index for index, lane in enumerate(walk.lanes) if lane.batch == tracker.declared_batch)
+    kinds = {dtype: helper.tensor_dtype_to_np_dtype(dtype) for dtype in helper.get_all_tensor_dtypes()}
+    dims_of_walk, nodes = _SymbolicDims(walk, tracker, walk.lanes[declared_lane]), []
+    for node in iter_nodes((walk.model.graph,)):
+        outputs = []
+        for number in filter(None, node.outputs):
+            dims_of_walk.resolve_dims(node, number)
+            shape, kind = walk.shapes_of(number)[declared_lane], kinds.get(walk.dtypes[number])
+            count = None if shape is None else prod(shape)
+            size = None if count is None or kind is None or kind.hasobject else count * kind.itemsize
+            outputs.append(
+                NodeOutput(walk.model.names[number], kind and str(kind), dims_of_walk.shape(number), count, size)
+            )
+        nodes.append(NodeSummary(node, dims_of_walk.shape(node.inputs[0]) if node.inputs else None, tuple(outputs)))
+    tensors = [(summary.node, tensor) for summary in nodes for tensor in summary.outputs]
+    dims = [dim for _, tensor in tensors for dim in tensor.shape or ()]
+    return AllNodes(
+        tuple(nodes),
+        FrozenDict({name: str(result) for name, result in dims_of_walk.naming.results.items()}),
+        FrozenDict({name: size for name, size in walk.lanes[declared_lane].sizes.items() if name}),
+        dims.count(None),
+        sum(tensor.shape is None for _, tensor in tensors),
+        tuple(sorted(tensors, key=lambda pair: -(pair[1].bytes or 0))[:MAX_LARGEST_TENSORS]),
+    )
+
+
+def fit_floor(pairs: Sequence[tuple[int, int]], *, unique: bool = True) -> tuple[int, int, int, int, int] | None:
+    """Return the floor formula that fits pairs `(x, y)`; None if there is none.
+
+    The formula is `y = scale * ((times*x + more)//by) + rest`. If `unique`, exactly one `more` must fit. The result is
+    (times, more, by, scale, rest).
+
+    >>> fit_floor([(x, 7 * ((x + 6) // 7)) for x in range(8, 40)])
+    (1, 6, 7, 7, 0)
+    """
+    (low, first), (high, last) = min(pairs, default=(0, 0)), max(pairs, default=(0, 0))
+    for scale in dict.fromkeys((1, gcd(*[y - first for _, y in pairs]))) if high > low and last > first else ():
+        for by in range(1, FLOOR_SIZES):
+            times = round((last - first) * by / (scale * (high - low)))
+            bounds = [y // scale * by - times * x for x, y in pairs]
+            least, most = max(bounds), min(bounds) + by - 1
+            if times > 0 and gcd(times, by) == 1 and (least == most or (least < most and not unique)):
+                return times, least, by, scale, first % scale
+    return None

@@ -1,0 +1,1 @@
+"""Readers that turn text, code and case lines into requests."""

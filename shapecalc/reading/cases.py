@@ -1,0 +1,741 @@
+"""Case files: syntax, verdicts, rewriting, and golden cases.
+
+    case        = question ["=>" expectation] ["#" comment] | JSON object
+    question    = op input {value | option} | input "|" stage {"|" stage}
+    default     = "@default" {name "=" value}       for the lines below
+    expectation = "error" [rule] | "same as" chain
+                | pattern ["when" condition {"and" condition}] ["with" definition {"and" definition}]
+    condition   = dim "%" dim "==" "0" | dim "==" dim | dim "!=" dim    | dim ">=" dim
+                | dim "divides" dim    | dim "is" dim | dim "is not" dim | dim "is at least" dim
+    definition  = name "==" expression
+
+A line is JSON if it starts with `{` and continues as an object. A dim after `%` may have parentheses: every answer that
+shapecalc prints, as code or in words, is a valid expectation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.conditions import (
+    RELATIONS,
+    Conditions,
+    Unsatisfiable,
+    require_at_least,
+    require_different,
+    require_divisible,
+    require_equal,
+    simplify_conditions,
+)
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import SINCE_25, Dialect
+from shapecalc.core.dims import Dim, to_json
+from shapecalc.core.limits import MAX_WHEN_CONDITIONS
+from shapecalc.core.ops import OPS, all_rules, operators_of, params_of, refusal_rules
+from shapecalc.core.ops.op import Op, operator_types
+from shapecalc.core.problem import USAGE, ShapeError, usage_error
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.requests import apply_defaults, common_option_names, lookup_dialect, make_request
+from shapecalc.core.resolve import resolve
+from shapecalc.core.results import result_texts
+from shapecalc.core.text import (
+    MAX_QUOTED_SHAPE_LENGTH,
+    escape_unprintable,
+    lookup,
+    parse_dims,
+    shape_text,
+    split_unbracketed,
+    suggestion,
+    truncate,
+)
+from shapecalc.core.values import describe_value, parse_integer
+from shapecalc.reading.commands import Option, read_chain, read_stage, resolve_aliases, rule_options
+from shapecalc.reading.pattern import (
+    ShapePattern,
+    names_with_sizes,
+    pattern_from_sequence,
+    pattern_mismatch,
+    read_pattern,
+)
+from shapecalc.reasoning.fixing import answer_chain, answer_request
+
+ERROR_KEYWORD = "error"
+"""The keyword of an expected refusal."""
+SAME_AS = "same as"
+"""The keyword of an expected equivalent chain."""
+SAME_VERDICT = "same"
+"""The prefix of a verdict on two equal chains."""
+
+
+class Expectation(Record):
+    """An expected answer: an output shape, a refusal or a chain."""
+
+    output: ShapePattern | None
+    """The output shape or a pattern of it; None for a refusal or a chain."""
+    conditions: frozenset[str] | None = None
+    """The conditions as shapecalc prints them; None if any are allowed."""
+    rule: str | None = None
+    """The rule that must refuse; None for any."""
+    same_as: str | None = None
+    """The chain that must be equivalent; None if none is named."""
+    options: Mapping[str, object] = EMPTY_DICT
+    """The default options of that chain's stages."""
+    results: Mapping[str, str] = EMPTY_DICT
+    """The definitions of named results; others are not checked."""
+    fixed_names: frozenset[str] = frozenset()
+    """The names that the case assigns sizes to.
+
+    In a pattern they match only themselves.
+    """
+
+    def __str__(self) -> str:
+        if self.same_as is not None:
+            return f"{SAME_AS} {self.same_as}"
+        if self.output is None:
+            return f"{ERROR_KEYWORD} {self.rule}" if self.rule else ERROR_KEYWORD
+        return _format_expectation(str(self.output), sorted(self.conditions or ()), self.results)
+
+
+def read_expectation(text: str, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
+    """Parse an expectation; `options` are the defaults for the stages of a chain.
+
+    Raises `ShapeError` (usage) if it is invalid.
+
+    >>> print(read_expectation("[2, 6]  when N == 3"))
+    2,6 when N == 3
+    >>> read_expectation("error indivisible").check
+    'indivisible'
+    """
+    words = text.split()
+    if words[:1] == [ERROR_KEYWORD]:
+        return _read_refusal(words[1:])
+    if words[:2] == SAME_AS.split():
+        return _read_same_as(" ".join(words[2:]), options)
+    stated, _, definitions = " ".join(words).partition(" with ")
+    shape, when, conditions = stated.partition(" when ")
+    results = dict(map(_read_definition, definitions.split(" and "))) if definitions else EMPTY_DICT
+    named = _normalize_conditions(conditions.split(" and ")) if when else None
+    return Expectation(read_pattern(shape, "expect"), named, results=FrozenDict(results))
+
+
+def read_expectation_for(text: str, stage_options: Iterable[Mapping[str, object]]) -> Expectation:
+    """Parse an expectation of a question whose stages have these options.
+
+    Raises `ShapeError` (usage) if it is invalid.
+
+    >>> sorted(read_expectation_for("N,3", [{"where": "N=2"}]).fixed_names)
+    ['N']
+    """
+    return replace(read_expectation(text), fixed_names=frozenset(names_with_sizes(stage_options)))
+
+
+def _read_definition(text: object) -> tuple[str, str]:
+    """Parse the definition of a named result.
+
+    Raises `ShapeError` (usage) if it is invalid.
+    """
+    name, there, definition = str(text).partition("==")
+    if not there or not name.strip().isidentifier():
+        shown = escape_unprintable(truncate(str(text)))
+        raise usage_error(f"'{shown}' defines no name", "write H1 == (H - 1)//2 + 1", argument="expect")
+    return name.strip(), " ".join(definition.split())
+
+
+def expectation_from_json(value: object, options: Mapping[str, object] = EMPTY_DICT) -> Expectation:
+    """Return the expectation of a JSON case.
+
+    Raises `ShapeError` (usage) if it is invalid.
+
+    A valid value is a list of dims, `{"error": RULE}`, `{"same_as": CHAIN}`, `{"output": DIMS, "conditions": LIST}`,
+    the last optionally with `"results"`, or text as in a plain line.
+
+    >>> print(expectation_from_json({"output": [2, 6], "conditions": ["N == 3"]}))
+    2,6 when N == 3
+    """
+    match value:
+        case str():
+            return read_expectation(value, options)
+        case list():
+            return Expectation(pattern_from_sequence(value, "expect"))
+        case {"error": str(rule), **rest} if not rest:
+            return _read_refusal([rule])
+        case {"same_as": str(chain), **rest} if not rest:
+            return _read_same_as(chain, options)
+        case {"output": list(output), "conditions": list(conditions), **rest} if rest.keys() <= {"results"}:
+            results = rest.get("results", {})
+            if isinstance(results, dict):
+                definitions = FrozenDict(
+                    [_read_definition(f"{name} == {definition}") for name, definition in results.items()]
+                )
+                return Expectation(
+                    pattern_from_sequence(output, "expect"), _normalize_conditions(conditions), results=definitions
+                )
+    hint = 'write [2, 12], "error", {"error": RULE} or {"output": [2, 6], "conditions": ["N == 3"]}'
+    raise usage_error(f"{describe_value(value)} is not an expectation", hint, argument="expect")
+
+
+def _read_refusal(words: list[str]) -> Expectation:
+    if len(words) > 1:
+        raise usage_error(f"'{escape_unprintable(truncate(' '.join(words)))}' is not one rule", argument="expect")
+    for rule in words:
+        lookup(rule, refusal_rules(), "rule", list_command="shapecalc why")
+    return Expectation(None, None, words[0] if words else None)
+
+
+def _read_same_as(chain: str, options: Mapping[str, object]) -> Expectation:
+    from shapecalc.reasoning.equiv import parse_chain_request  # imported late: few case files name a chain
+
+    if not chain.strip():
+        raise usage_error(f"a chain is missing after {SAME_AS}", "write | OP ... or INPUT | OP ...", argument="expect")
+    parse_chain_request(chain, ())
+    return Expectation(None, None, None, chain, FrozenDict(options))
+
+
+def _normalize_conditions(texts: Sequence[object]) -> frozenset[str]:
+    if len(texts) > MAX_WHEN_CONDITIONS:
+        raise MAX_WHEN_CONDITIONS.error(f"{len(texts)} conditions")
+    return frozenset(map(str, read_conditions(str(text) for text in texts)))
+
+
+def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
+    """Return the texts of conditions with the sides of each equality sorted."""
+    return frozenset(
+        [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
+    )
+
+
+RELATION_WORDS: dict[str, Callable[[Dim, Dim], Conditions]] = {
+    " is at least ": require_at_least,
+    " divides ": lambda by, dim: require_divisible(dim, by),
+    " is not ": require_different,
+    " is ": require_equal,
+}
+"""The relations in words, tried in this order after those of code."""
+
+
+def read_conditions(texts: Iterable[str]) -> Conditions:
+    """Parse conditions; combine them and drop those that are always true.
+
+    Raises `ShapeError` (usage) if one is invalid or can never be true.
+
+    >>> [str(condition) for condition in read_conditions(["C*H*W % 64 == 0", "2*N == 6"])]
+    ['C*H*W % 64 == 0', 'N == 3']
+    """
+    stated: Conditions = ()
+    text = ""
+    try:
+        for text in texts:
+            stated += _read_condition(text)
+    except (Unsatisfiable, ZeroDivisionError):
+        raise usage_error(f"'{escape_unprintable(truncate(text))}' can never be true", argument="expect") from None
+    try:
+        return simplify_conditions(stated)
+    except Unsatisfiable:
+        raise usage_error("the conditions can never be true together", argument="expect") from None
+
+
+def _read_condition(text: str) -> Conditions:
+    for sign, relation in (RELATIONS | RELATION_WORDS).items():
+        left, there, right = text.partition(sign)
+        if sign == "%" and there:
+            right, there, zero = right.partition("==")
+            there = there if zero.strip() == "0" else ""
+        if there:
+            return relation(_read_dim(left, text), _read_dim(right, text))
+    hint = "write N == 3, C*H % 64 == 0, N != 1 or H >= 7, or N is 3, 64 divides C*H or N is not 1"
+    raise usage_error(f"'{escape_unprintable(truncate(text))}' is not a condition", hint, argument="expect")
+
+
+def _read_dim(text: str, condition: str) -> Dim:
+    dims = parse_dims(text, "expect")
+    if len(dims) != 1:
+        message = f"'{escape_unprintable(truncate(condition))}' is not a condition"
+        raise usage_error(message, "it has one dim on each side", argument="expect")
+    return dims[0]
+
+
+def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+    """Return whether an answer meets an expectation.
+
+    With `strict`, conditions that are not named are refused.
+    """
+    if answer.problem:
+        any_refusal = expected.output is None and expected.same_as is None
+        return any_refusal and expected.rule in (None, answer.problem.rule)
+    if expected.same_as is not None:
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return verdict == SAME_VERDICT or (not strict and verdict.startswith(f"{SAME_VERDICT} when"))
+    if expected.output is None:
+        return False
+    expected_conditions = frozenset() if strict and expected.conditions is None else expected.conditions
+    if expected_conditions is not None and _sort_equalities(expected_conditions) != _sort_equalities(
+        map(str, answer.conditions)
+    ):
+        return False
+    return output_mismatch(expected, answer) is None and _has_results(answer, expected)
+
+
+def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
+    """Return whether the named results have the expected definitions.
+
+    Their names may differ.
+    """
+    if not expected.results:
+        return True
+    from re import sub  # imported late: few cases define names
+
+    matching = dict(zip(expected.results, result_texts(answer.results).items(), strict=False))
+    names = {name: expression for name, (expression, _) in matching.items()}
+    return len(matching) == len(expected.results) and all(
+        sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
+        == "".join(text.split())
+        for name, (_, text) in matching.items()
+    )
+
+
+def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
+    """Return the reason why an output is not the expected one, or None.
+
+    Any output matches an expectation without one.
+    """
+    return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
+
+
+def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+    """Return the verdict on the equivalence of an answer and a chain, in words.
+
+    `options` are the defaults for the stages of the chain, whose input is the answer's if it starts with `|`.
+
+    >>> import shapecalc as sc
+    >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    'different (the outputs are 3,2 and 2,3)'
+    """
+    from shapecalc.reasoning.equiv import check_equivalence, parse_chain_request
+
+    request = parse_chain_request(chain, answer.input)
+    stages = tuple([(op, apply_defaults(op, options, stage_options)) for op, stage_options in request.stages])
+    try:
+        verdict = check_equivalence(answer, answer_chain(request.input, stages, {}))
+    except ShapeError as error:
+        return str(error.problem)
+    return str(verdict) if verdict.counterexample is None else f"{verdict} ({verdict.counterexample})"
+
+
+def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+    """Return an answer as the text of an expectation that it meets.
+
+    >>> import shapecalc as sc
+    >>> expectation_text(sc.reshape("N,4", "2,6"))
+    '2,6 when N == 3'
+    """
+    if answer.output is None:
+        return f"{ERROR_KEYWORD} {answer.problem.rule}" if answer.problem else ERROR_KEYWORD
+    listed = map(str, answer.conditions) if conditions else ()
+    return _format_expectation(
+        shape_text(answer.output), listed, result_texts(answer.results) if conditions else EMPTY_DICT
+    )
+
+
+def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
+    """Format the expected and the actual answer with a reason.
+
+    >>> import shapecalc as sc
+    >>> describe_mismatch(read_expectation("error"), sc.reshape("2,3", "6"))
+    'expected error, got 6'
+    """
+    if expected.same_as is not None and answer.problem is None:
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {verdict}"
+    mismatch = output_mismatch(expected, answer) if answer.output is not None else None
+    if mismatch:
+        return mismatch
+    with_conditions = answer.conditions and (
+        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
+    )
+    actual = truncate(expectation_text(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
+    return (
+        f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
+    )
+
+
+def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return the reason of the first dim that differs, or of a refusal."""
+    if answer.problem:
+        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
+    if expected.output is None or answer.output is None:
+        return ""
+    expected_dims = str(expected.output).split(",")
+    differing = [axis for axis, dim in enumerate(answer.output) if expected_dims[axis : axis + 1] != [str(dim)]]
+    steps = [step for trace in answer.traces[-1:] for step in trace.steps]
+    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
+    return f" ({why[-1]})" if why else ""
+
+
+def _format_expectation(output: str, conditions: Iterable[str], results: Mapping[str, str]) -> str:
+    condition_text = " and ".join(conditions)
+    output = f"[{output}]" if output == ERROR_KEYWORD else output  # a dim called `error`
+    output = f"{output} when {condition_text}" if condition_text else output
+    definition_text = " and ".join([f"{name} == {definition}" for name, definition in results.items()])
+    return f"{output} with {definition_text}" if definition_text else output
+
+
+PARAMETER_NAMES = [param.name for op in OPS.values() for param in params_of(op)]
+CASE_KEYS = dict.fromkeys(["op", "input", *PARAMETER_NAMES, *common_option_names(), "expect", "id", "source"])
+"""The keys of a JSON case; `source` is a note for readers."""
+NON_OPTION_KEYS = frozenset(("op", "input", "expect", "id", "source"))
+"""The keys that are not options of the op."""
+ARROW, COMMENT_MARK, DEFAULT_DIRECTIVE = "=>", "#", "@default"
+StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
+
+
+class Case(Record):
+    """A parsed case: the question and its expectation."""
+
+    input: object
+    stages: StageRequests
+    is_chain: bool
+    expected: Expectation | None
+    id: object = None
+
+    def answer(self, *, with_fixes: bool = True) -> Trace | Chain:
+        """Return the answer to the question, with fix hints if `with_fixes`.
+
+        Raises `ShapeError` (usage) if the question is invalid.
+        """
+        if self.is_chain:
+            return answer_chain(self.input, self.stages, {})  # type: ignore[arg-type]
+        op, options = self.stages[0]
+        try:
+            request = make_request(op, self.input, options)  # type: ignore[arg-type]
+        except ShapeError as error:
+            if error.problem.rule == USAGE:
+                raise
+            return Trace(Request(op, ()), problem=error.problem)  # a size that a dim cannot have
+        return answer_request(request) if with_fixes else resolve(request)
+
+
+def read_case(text: str, defaults: Mapping[str, object]) -> Case:
+    """Parse a case; raise `ShapeError` (usage) if it is invalid.
+
+    >>> case = read_case("reshape N,4 2,6 => 2,6 when N == 3  # a hard-coded batch", {})
+    >>> print(case.answer(), "|", case.expected)
+    2,6 when N == 3 | 2,6 when N == 3
+    """
+    return (
+        case_from_json(read_json_object(text), defaults) if is_json_object(text) else _read_plain_case(text, defaults)
+    )
+
+
+def is_json_object(text: str) -> bool:
+    """Return whether a line is meant as a JSON object; `{2,3} | flatten` is a chain.
+
+    >>> is_json_object('{ "op": "reshape"'), is_json_object("{2,3} | flatten")
+    (True, False)
+    """
+    return text.startswith("{") and ("|" not in text or text[1:].lstrip()[:1] in ('"', "}"))
+
+
+def request_text(text: str) -> str:
+    """Return the question of a plain line, without its expectation and comment."""
+    return text.partition(COMMENT_MARK)[0].partition(ARROW)[0].strip()
+
+
+def _read_plain_case(text: str, defaults: Mapping[str, object]) -> Case:
+    request, arrow, expect = text.partition(COMMENT_MARK)[0].partition(ARROW)
+    if arrow and not expect.strip():
+        raise usage_error(
+            "an expectation is missing after =>", "write a shape, error, or error RULE", argument="expect"
+        )
+    expected = read_expectation(expect.strip(), defaults) if arrow else None
+    words = [] if "|" in request else resolve_aliases(split_unbracketed(request))
+    is_chain_command = words[:1] == ["chain"] and len(words) == 2
+    request = words[1] if is_chain_command else request
+    is_chain = is_chain_command or "|" in request
+    if is_chain:
+        shape, parsed = read_chain(request)
+    else:
+        stage = read_stage(words, with_input=True)
+        if stage.input is None:
+            raise usage_error(f"{stage.op} needs an input", f"as in {OPS[stage.op].examples[0]}", argument="input")
+        shape, parsed = stage.input, [(stage.op, stage.options)]
+    stages = tuple([(op, apply_defaults(op, defaults, options)) for op, options in parsed])
+    return Case(shape, stages, is_chain, _add_fixed_names(expected, stages))
+
+
+def _add_fixed_names(expected: Expectation | None, stages: StageRequests) -> Expectation | None:
+    """Return the expectation with the names that the case's stages assign sizes to."""
+    with_sizes = [options for _, options in stages if "where" in options]
+    return (
+        replace(expected, fixed_names=frozenset(names_with_sizes(with_sizes))) if expected and with_sizes else expected
+    )
+
+
+def case_from_json(fields: Mapping[str, Any], defaults: Mapping[str, object]) -> Case:
+    """Return the case of a JSON object; raise `ShapeError` (usage) if it is invalid."""
+    if not fields.keys() <= CASE_KEYS.keys():
+        name = next(name for name in fields if name not in CASE_KEYS)
+        raise usage_error(
+            f"a case has no '{escape_unprintable(truncate(name))}'", suggestion(name, CASE_KEYS), argument=name
+        )
+    op, shape, expect = fields.get("op"), fields.get("input"), fields.get("expect")
+    if not isinstance(op, str):
+        raise usage_error("a case needs an op", f"the operations are {', '.join(OPS)}", argument="op")
+    if op not in OPS.names:
+        lookup(op, OPS, "operation", list_command="shapecalc -h")
+    if shape is None:
+        raise usage_error(f"{op} needs an input", 'add "input": [2, 3, 4]', argument="input")
+    expected = None if expect is None else expectation_from_json(expect, defaults)
+    options = {name: value for name, value in fields.items() if name not in NON_OPTION_KEYS}
+    stages = ((op, apply_defaults(op, defaults, options)),)
+    return Case(shape, stages, False, _add_fixed_names(expected, stages), fields.get("id"))
+
+
+def read_defaults(text: str, defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults after an `@default` line; without options it resets all.
+
+    Raises `ShapeError` (usage) for an unknown or incomplete option.
+
+    >>> read_defaults("@default dialect=onnx opset=13", {"dialect": "numpy", "dtype": "float"})
+    {'dialect': 'onnx', 'dtype': 'float', 'opset': 13}
+    """
+    words = text.partition(COMMENT_MARK)[0].split()[1:]
+    options = {option.name: option for option in rule_options() if option.name != "where"}
+    result: dict[str, object] = {}
+    for word in words:
+        name, _, value = word.removeprefix("--").partition("=")
+        option = options.get(name.replace("-", "_"))
+        if option is None:
+            raise usage_error(f"there is no default '{escape_unprintable(truncate(word))}'", suggestion(name, options))
+        if not value:
+            raise usage_error(f"the default {option.name} needs a value", f"write {option.name}=VALUE")
+        result[option.name] = _read_default_value(option, value)
+    return {**defaults, **result} if words else {}
+
+
+def _read_default_value(option: Option, value: str) -> object:
+    if option.name == "dialect":
+        return lookup_dialect(value).name
+    return parse_integer(value, option.name) if option.name == "opset" else option.parse_value(value)
+
+
+def read_json_object(text: str) -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Raises `ShapeError` (usage) for other texts and for repeated keys.
+
+    >>> read_json_object('{"op": "shape", "input": [2.5]}')
+    {'op': 'shape', 'input': [2.5]}
+    """
+    try:
+        case = _STRICT_DECODER.decode(text)
+    except JSONDecodeError as error:
+        raise usage_error(f"it is not JSON: {error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise usage_error("it is nested too deeply") from None
+    except ShapeError:
+        raise
+    except ValueError:
+        raise usage_error("it has a number with too many digits") from None
+    if not isinstance(case, dict):
+        raise usage_error("a case is a JSON object")
+    return case
+
+
+def _reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise usage_error(f"the key '{escape_unprintable(truncate(twice))}' is there twice", argument=twice)
+    return result
+
+
+def _parse_finite_float(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise usage_error(f"{escape_unprintable(truncate(text))} is larger than any float")
+    return number
+
+
+def _reject_constant(text: str) -> None:
+    raise usage_error(f"it is not JSON: {text} is not a number")
+
+
+_STRICT_DECODER = JSONDecoder(
+    object_pairs_hook=_reject_repeated_keys, parse_float=_parse_finite_float, parse_constant=_reject_constant
+)
+
+
+_DECODER = JSONDecoder()
+BLANKS = " \t\n\r\v\f"
+
+
+def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
+    """Replace the expectation in a case's line by the actual answer.
+
+    Conditions are written if the expectation names them, or with `strict`.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.reading.cases import read_expectation
+    >>> rewrite_expectation("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
+    'reshape 6 2,-1  => 2,3  # why'
+    """
+    with_conditions = strict or expected.conditions is not None
+    if not is_json_object(line.lstrip("\ufeff" + BLANKS)):
+        start = line.index(ARROW) + len(ARROW)
+        end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
+        text = expectation_text(answer, conditions=with_conditions)
+        return line[:start] + _keep_blanks(line[start:end], text) + line[end:]
+    start, end = _expect_span(line)
+    return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
+
+
+def _keep_blanks(old: str, new: str) -> str:
+    """Return `new` with the blanks that surround `old`."""
+    return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
+
+
+def _expect_span(line: str) -> tuple[int, int]:
+    """Return the span of the value of the key `expect` in a JSON object."""
+    position = line.index("{") + 1
+    while True:
+        name, position = _DECODER.raw_decode(line, len(line) - len(line[position:].lstrip(BLANKS + ",")))
+        start = len(line) - len(line[position:].lstrip(BLANKS + ":"))
+        _, position = _DECODER.raw_decode(line, start)
+        if name == "expect":
+            return start, position
+
+
+def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool) -> str:
+    """Return the answer as JSON, with the type and separators of the old value."""
+    separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
+    as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
+    value = (
+        expectation_text(answer, conditions=with_conditions)
+        if as_text
+        else expectation_value(answer, conditions=with_conditions)
+    )
+    return json.dumps(value, separators=separators)
+
+
+def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+    """Return an answer as the `expect` of a JSON case that it meets."""
+    if answer.problem:
+        return {ERROR_KEYWORD: str(answer.problem.rule)}
+    if conditions and (answer.conditions or answer.results):
+        value = {"output": to_json(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+        return value | ({"results": result_texts(answer.results)} if answer.results else {})
+    return to_json(answer.output)
+
+
+class VectorSetup(Record):
+    """The dialect, op, opset and switch of a group of golden cases."""
+
+    dialect: Dialect
+    op: Op
+    opset: int | None
+    switch: bool | None
+
+    def __str__(self) -> str:
+        version = "" if self.opset is None else f"-{self.opset}"
+        name = self.dialect.switch.name if self.dialect.switch else ""
+        return f"{self.dialect.name}/{self.op.name}{version}" + (
+            "" if self.switch is None else f"/{name}={self.switch:d}"
+        )
+
+
+def golden_cases(dialects: Iterable[str] = ()) -> Iterator[dict[str, object]]:
+    """Yield the golden cases of the named dialects, or of all.
+
+    They are JSON cases with `id` and `source`. Their requests are chosen so that every rule applies; importers of other
+    projects can be tested against them.
+
+    >>> first = next(golden_cases(["numpy"]))
+    >>> first["id"], first["input"], first["target"], first["expect"]
+    ('numpy/reshape/1', [2, 3, 4], [0, -1], {'error': 'zero-volume-infer'})
+    """
+    chosen = list(dialects) or list(DIALECTS)
+    for name in chosen:
+        for setup in _vector_setups(DIALECTS[name]):
+            requests = [*_vector_requests(setup), *_dtype_requests(setup)]
+            for number, request in enumerate(requests, 1):
+                yield golden_case(f"{setup}/{number}", request)
+    for rule, request in _rule_examples():
+        if request.dialect in chosen:
+            yield golden_case(f"rule/{rule}", request)
+
+
+def _vector_setups(dialect: Dialect) -> Iterator[VectorSetup]:
+    for name, operator in operators_of(dialect).items():
+        op = OPS[name]
+        for opset in operator.versions or [None]:
+            yield VectorSetup(dialect, op, opset, None)
+            has_switch = (
+                op.uses_switch and dialect.switch is not None and (opset is None or opset >= dialect.switch.since)
+            )
+            for switch in (False, True) if has_switch else ():
+                yield VectorSetup(dialect, op, opset, switch)
+
+
+def _vector_requests(setup: VectorSetup) -> Iterator[Request]:
+    """Yield the op's requests that the operator accepts.
+
+    Those with a parameter that the dialect lacks are omitted.
+    """
+    for shape, arguments in setup.op.vectors:
+        try:
+            request = make_request(setup.op.name, shape, {**arguments, "dialect": setup.dialect.name})
+        except ShapeError:
+            continue
+        if arguments.keys() <= request.arguments.keys():
+            yield replace(request, opset=setup.opset, switch=setup.switch)
+
+
+def _dtype_requests(setup: VectorSetup) -> Iterator[Request]:
+    """Yield one request for each ONNX element type.
+
+    The type can be accepted or refused; there is one such set for each version.
+    """
+    row, op = setup.dialect, setup.op
+    required = row.switch is not None and row.switch.default is None and op.uses_switch
+    if (setup.switch is None) is required:
+        return
+    accepted = operator_types(op, row, setup.opset)
+    first = next(_vector_requests(setup))
+    for dtype in sorted(SINCE_25 | accepted):
+        yield replace(first, dtype=dtype)
+
+
+def _rule_examples() -> Iterator[tuple[str, Request]]:
+    """Yield the example of each rule that is a single valid request."""
+    for rule in all_rules().values():
+        words = split_unbracketed(rule.example)[1:]
+        try:
+            stage = read_stage(words, with_input=True)
+            yield rule, make_request(stage.op, stage.input or "", stage.options)
+        except ShapeError:
+            continue
+
+
+def golden_case(name: str, request: Request) -> dict[str, object]:
+    """Return a request and its answer as a JSON case."""
+    trace, switch = resolve(request), DIALECTS[request.dialect].switch
+    case = {"id": name, "source": _rule_sources(trace), "op": request.op, "dialect": request.dialect}
+    arguments = {"opset": request.opset, "dtype": request.dtype, "input": to_json(request.input)}
+    arguments |= {argument: to_json(value) for argument, value in request.arguments.items()}
+    arguments |= {switch.name: int(request.switch)} if switch and request.switch is not None else {}
+    return (
+        case
+        | {name: value for name, value in arguments.items() if value is not None}
+        | {"expect": expectation_value(trace)}
+    )
+
+
+def _rule_sources(trace: Trace) -> str:
+    """Return the sources of the dialect and of the answer's rules."""
+    rules = [trace.problem.rule] if trace.problem else [step.rule for step in trace.steps]
+    return "; ".join(dict.fromkeys([DIALECTS[trace.dialect].source, *(rule.source for rule in rules)]))

@@ -1,0 +1,1609 @@
+"""Abstract interpretation of PyTorch, NumPy, TensorFlow and JAX code as chains.
+
+The code is parsed and never run: each expression gets a value with shapes instead of data.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import operator
+import re
+import tokenize
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from math import isqrt, nan
+from textwrap import dedent
+from types import EllipsisType
+from typing import TypeAlias, TypeGuard
+
+from shapecalc.core.answers import CHAIN_TENSOR, EMPTY_DICT, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Dim, Monomial, Shape, dim_names, named_dim, product, quotient, substitute
+from shapecalc.core.limits import MAX_CODE_LENGTH, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIMS, MAX_STATEMENTS
+from shapecalc.core.ops.rearrange import RearrangePlan, axis_lengths, plan_rearrange
+from shapecalc.core.ops.split import part_count
+from shapecalc.core.ops.view import STRIDE_INCOMPATIBLE, strides_after_traces
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.requests import check_size_names, lookup_dialect, make_request
+from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.text import SIZE_BOUND, escape_unprintable, parse_dims, shape_text, truncate
+from shapecalc.reading.commands import COMPOSITE_OPS, expand_composite, read_stage
+from shapecalc.reading.layers import LAYERS, MULTI_OPERAND_FUNCTIONS
+from shapecalc.reading.pattern import Matcher, ShapePattern, read_pattern
+
+Stage: TypeAlias = tuple[str, Mapping[str, object]]
+CodeValue: TypeAlias = "Dim | float | str | slice | EllipsisType | TracedTensor | TensorChunks | LayerInstance | tuple[CodeValue, ...] | None"
+"""The value of an expression; nan is an unknown number or truth value."""
+ErrorFactory: TypeAlias = Callable[..., ShapeError]
+"""Builds the error for the current expression from a message and a hint."""
+
+MAX_EXPONENT = 64
+OPERATOR_SYMBOLS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mult": "*",
+    "Div": "/",
+    "FloorDiv": "//",
+    "Mod": "%",
+    "Pow": "**",
+    "MatMult": "@",
+}
+"""The symbols of operators by the names of their syntax tree nodes."""
+INTEGER_OPERATORS = {"+": operator.add, "-": operator.sub, "//": operator.floordiv, "%": operator.mod}
+"""The operators that are defined on integers only."""
+
+
+class StageRefused(Exception):
+    """Signals that a rule refuses an op.
+
+    Its arguments are the input shape and the stages up to the refused one.
+    """
+
+
+class TracedTensor(Record):
+    """A traced tensor: its shape and the stages that led to it, without data."""
+
+    shape: Shape
+    stages: tuple[Stage, ...]
+    dialect: str
+    traces: tuple[Trace, ...] = ()
+    """The answers to its stages."""
+    copied_after: int = 0
+    """The number of stages before the last `contiguous`, which is not a stage itself."""
+    input_shape: Shape = ()
+    """Its shape before all stages."""
+    is_main: bool = False
+    """Whether it derives from the first input."""
+    size: Dim | None = None
+    """The size that its name denotes in arithmetic; None if the rank is not 1."""
+
+    @property
+    def rank(self) -> int:
+        """The number of dims."""
+        return len(self.shape)
+
+    def apply(self, op: str, **options: object) -> TracedTensor:
+        """Return the tensor after an op.
+
+        Raises `StageRefused` if a rule refuses the op, and `ShapeError` if its options are invalid.
+        """
+        request_options = {name: value for name, value in options.items() if value is not None} | {
+            "dialect": self.dialect
+        }
+        stages = (*self.stages, (op, request_options))
+        trace = resolve(make_request(op, self.shape, request_options))
+        if trace.output is None:
+            raise StageRefused(self.input_shape, stages)
+        return replace(self, shape=trace.output, stages=stages, traces=(*self.traces, trace), size=None)
+
+    def reshape(self, *target: Dim) -> TracedTensor:
+        """Return the tensor after a reshape."""
+        return self.apply("reshape", target=target)
+
+    def insert_axes(self, axes: Sequence[int]) -> TracedTensor:
+        """Return the tensor with dims of 1 at these output axes, in ascending order."""
+        groups = [(axis,) for axis in axes] if DIALECTS[self.dialect].inserts_one else [tuple(axes)]
+        tensor = self
+        for group in groups:
+            tensor = tensor.apply("unsqueeze", axes=group)
+        return tensor
+
+    def permute(self, perm: Sequence[int]) -> TracedTensor:
+        """Return the tensor after a transpose."""
+        return self.apply("transpose", perm=tuple(perm))
+
+    def reverse_axes(self) -> TracedTensor:
+        """Return the tensor with its axes in reverse order."""
+        return self.permute(range(self.rank)[::-1])
+
+    def view(self, target: Shape) -> TracedTensor:
+        """Return the tensor after PyTorch's `view`.
+
+        The strides come from the chain, except after `contiguous`: they then start at the copy.
+        """
+        strides = strides_after_traces(self.traces[self.copied_after :]) if self.copied_after else None
+        if self.copied_after and strides is None:
+            return self.reshape(*target)
+        return self.apply("view", target=target, strides=strides)
+
+    def verify_views(self) -> TracedTensor:
+        """Return the tensor, unless one of its views has incompatible strides.
+
+        Raises `StageRefused` otherwise.
+        """
+        problem = resolve_chain([trace.request for trace in self.traces]).problem if self.traces else None
+        if problem and problem.rule == STRIDE_INCOMPATIBLE:
+            raise StageRefused(self.input_shape, self.stages)
+        return self
+
+
+class TensorChunks(Record):
+    """The parts of a tensor that was split or unbound, before one of them is chosen."""
+
+    tensor: TracedTensor
+    axis: int
+    count: int | None
+    """The number of parts; None if unknown."""
+    split_options: Mapping[str, object] | None = None
+    """The options of `split`; None for an unbind, which drops the axis."""
+
+    def chunk(self, index: int) -> TracedTensor:
+        """Return the part at an index."""
+        if self.split_options is None:
+            return self.tensor.apply("select", axis=self.axis, index=index)
+        return self.tensor.apply("split", axis=self.axis, part=index, **self.split_options)
+
+    @property
+    def all_chunks(self) -> TracedTensor | None:
+        """The tensor after a split that keeps all parts; None for an unbind."""
+        return (
+            None
+            if self.split_options is None
+            else self.tensor.apply("split", axis=self.axis, all=True, **self.split_options)
+        )
+
+
+class LayerInstance(Record):
+    """An instantiated layer, before it is called: `nn.Conv2d(3, 64, 7)`."""
+
+    name: str
+    positional: tuple[CodeValue, ...]
+    keywords: Mapping[str, CodeValue]
+
+
+class Call(Record):
+    """A call in code: the function's name and its arguments without the tensor."""
+
+    name: str
+    """The name of the function, method or layer."""
+    positional: tuple[CodeValue, ...]
+    keywords: Mapping[str, CodeValue]
+    error: ErrorFactory
+
+    def bind_arguments(self, *names: str) -> list[CodeValue]:
+        """Return the arguments in the order of these names; None for an omitted one.
+
+        A name may have aliases behind slashes: `dim/axis`. Raises `ShapeError` (usage) for an argument of another name.
+        """
+        known = {alias: position for position, name in enumerate(names) for alias in name.split("/")}
+        if len(self.positional) > len(names):
+            raise self.error(f"{self.name} takes at most {len(names)} arguments")
+        arguments: list[CodeValue] = [*self.positional, *[None] * (len(names) - len(self.positional))]
+        for name, value in self.keywords.items():
+            if name not in known:
+                raise self.error(f"the argument {escape_unprintable(truncate(name))} of {self.name} is not supported")
+            arguments[known[name]] = value
+        return arguments
+
+    def sequence_argument(self, *names: str) -> tuple[CodeValue, ...]:
+        """Return the single sequence argument.
+
+        It is a tuple, a keyword, or several positional arguments.
+        """
+        keyword_values = [value for name, value in self.keywords.items() if name in names]
+        if len(keyword_values) < len(self.keywords):
+            raise self.error(f"only {' or '.join(names)} of {self.name} can be given by name")
+        arguments = (*self.positional, *keyword_values)
+        return arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
+
+    def dims_argument(self, *names: str) -> Shape:
+        """Return the requested shape.
+
+        Raises `ShapeError` (usage) if an item is not a size.
+        """
+        return tuple([self.to_dim(dim) for dim in self.sequence_argument(*names)])
+
+    def axes_argument(self, *names: str) -> tuple[int, ...]:
+        """Return the sequence of axes.
+
+        Raises `ShapeError` (usage) if an item is not an integer.
+        """
+        return tuple([self.to_integer(axis) for axis in self.sequence_argument(*names)])
+
+    def to_integer(self, value: CodeValue, default: int | None = None) -> int:
+        """Return an integer; raise `ShapeError` (usage) for anything else."""
+        value = unwrap_size(value)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(f"{self.name} needs whole numbers here")
+        return value
+
+    def to_size(self, value: CodeValue) -> int | Shape:
+        """Return an integer or a tuple of sizes.
+
+        Raises `ShapeError` (usage) for any other value.
+        """
+        return tuple(map(self.to_dim, value)) if isinstance(value, tuple) else self.to_integer(value)
+
+    def to_dim(self, value: CodeValue) -> Dim:
+        """Return a size; raise `ShapeError` (usage) for anything else."""
+        value = unwrap_size(value)
+        if not is_dim(value):
+            raise self.error(f"{self.name} needs sizes here")
+        return value
+
+    def to_axis(self, tensor: TracedTensor, value: CodeValue, default: int | None = None) -> int:
+        """Return an axis of the tensor as a non-negative index.
+
+        Raises `ShapeError` (usage) if out of range.
+        """
+        axis, rank = self.to_integer(value, default), tensor.rank
+        if not -rank <= axis < rank:
+            raise self.error(f"there is no axis {axis} among {rank}")
+        return axis % rank
+
+
+def is_number(value: CodeValue) -> TypeGuard[Dim | float]:
+    """Return whether a value is a size or another number."""
+    return isinstance(value, int | float | Monomial)
+
+
+def is_dim(value: CodeValue) -> TypeGuard[Dim]:
+    """Return whether a value is a size: an integer or a product of names."""
+    return isinstance(value, int | Monomial) and not isinstance(value, bool)
+
+
+def apply_unary(value: CodeValue, op: ast.unaryop, error: ErrorFactory) -> CodeValue:
+    """Apply `-`, `+`, `~` or `not`; raise `ShapeError` (usage) for a named size."""
+    if isinstance(op, ast.Not):
+        return not value if value is None or isinstance(value, int) else nan
+    if isinstance(value, int | float):
+        return -value
+    if isinstance(value, TracedTensor):
+        return value
+    raise error("a minus sign is allowed before numbers only, not before sizes")
+
+
+def apply_binary(left: CodeValue, symbol: str, right: CodeValue, error: ErrorFactory) -> CodeValue:
+    """Apply a binary operator to two sizes, or concatenate two tuples.
+
+    Raises `ShapeError` (usage) if the result is not a size: a sum with names, a division by 0, a number too large.
+    """
+    if isinstance(left, tuple) and isinstance(right, tuple) and symbol == "+":
+        if len(left) + len(right) > MAX_SHAPE_DIMS:
+            raise error(MAX_SHAPE_DIMS.message(f"{len(left) + len(right)} dims"))
+        return left + right
+    if not (is_number(left) and is_number(right)):
+        raise error(f"{symbol} works between sizes only")
+    if symbol == "**" and right == 0.5:
+        return square_root(left)
+    if symbol == "*":
+        left, right = [
+            int(operand) if isinstance(operand, float) and operand.is_integer() else operand
+            for operand in (left, right)
+        ]
+    if isinstance(left, float) or isinstance(right, float):
+        return nan
+    result = _apply_to_dims(left, symbol, right, error)
+    if isinstance(result, int) and abs(result) >= SIZE_BOUND:
+        raise error("the number has more digits than any size")
+    return result
+
+
+def _apply_to_dims(left: Dim, symbol: str, right: Dim, error: ErrorFactory) -> Dim:
+    if symbol == "*":
+        return product((left, right))
+    if symbol in ("/", "//", "%") and right == 0:
+        raise error("a division by 0")
+    if symbol in INTEGER_OPERATORS and isinstance(left, int) and isinstance(right, int):
+        return int(INTEGER_OPERATORS[symbol](left, right))
+    if symbol in ("/", "//"):
+        ratio = quotient(left, right)
+        if isinstance(ratio, Monomial) and not ratio.powers:
+            raise error(f"{ratio} is not a whole number", "// divides and rounds down")
+        return ratio
+    if symbol == "**" and isinstance(right, int) and 0 <= right <= MAX_EXPONENT:
+        return product([left] * right)
+    raise error("a dim is a number or a product of names, never a sum", "give sizes with --where")
+
+
+def square_root(value: CodeValue) -> int | float:
+    """Return the square root of a square number; nan for anything else."""
+    return isqrt(value) if isinstance(value, int) and value >= 0 and isqrt(value) ** 2 == value else nan
+
+
+def get_item(value: CodeValue, key: CodeValue, error: ErrorFactory) -> CodeValue:
+    """Return an item or slice of a tuple, or a part of a tensor.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
+    if isinstance(value, tuple):
+        try:
+            return value[key]  # type: ignore[index]  # an invalid key raises
+        except (TypeError, IndexError, ValueError):
+            raise error(f"there is no such element among {len(value)}") from None
+    if isinstance(value, TensorChunks) and isinstance(key, int):
+        if value.count is not None and not -value.count <= key < value.count:
+            raise error(f"there is no such part among {value.count}")
+        return value.chunk(key if value.count is None else key % value.count)
+    raise error("only a shape, a tensor or its parts can be indexed")
+
+
+def unwrap_size(value: CodeValue) -> CodeValue:
+    """Return the size that a tensor value denotes; return other values unchanged."""
+    return value if not isinstance(value, TracedTensor) or value.size is None else value.size
+
+
+def start_tensor(dims: Shape, dialect: str) -> TracedTensor:
+    """Return a tensor without stages, at which a chain starts."""
+    return TracedTensor(dims, (), dialect, input_shape=dims)
+
+
+def split_tensor(tensor: TracedTensor, axis: int, **options: object) -> TensorChunks:
+    """Split a tensor into chunks; raise `StageRefused` if a rule refuses the split."""
+    trace = tensor.apply("split", axis=axis, **options).traces[-1]
+    (runs,) = [step.facts["runs"] for step in trace.steps if "runs" in step.facts]
+    return TensorChunks(tensor, axis, part_count(runs), options)
+
+
+def unbind_first_axis(tensor: TracedTensor, error: ErrorFactory) -> TensorChunks:
+    """Unbind a tensor along its first axis.
+
+    Raises `ShapeError` (usage) if its size is unknown.
+    """
+    if not tensor.shape or not isinstance(tensor.shape[0], int):
+        raise error("how many values there are is not known", "give sizes with --where")
+    return TensorChunks(tensor, 0, tensor.shape[0])
+
+
+TENSOR_ATTRIBUTES: dict[str, Callable[[TracedTensor], CodeValue]] = {
+    "shape": lambda tensor: tensor.shape,
+    "size": lambda tensor: product(tensor.shape),
+    "ndim": lambda tensor: tensor.rank,
+    "T": TracedTensor.reverse_axes,
+    "mT": lambda tensor: tensor.permute([*range(tensor.rank)[:-2], tensor.rank - 1, tensor.rank - 2]),
+    "data": lambda tensor: tensor,
+}
+"""The values of a tensor's attributes."""
+
+
+def index_tensor(tensor: TracedTensor, key: CodeValue, error: ErrorFactory) -> TracedTensor:
+    """Return the tensor after an index expression.
+
+    An integer selects a position, a slice keeps a range, and None inserts a dim of 1.
+
+    Raises `ShapeError` (usage) for other indices.
+    """
+    items = _expand_index(key if isinstance(key, tuple) else (key,), tensor.rank, error)
+    axes = [item for item in items if item is not None]
+    slices = [item if isinstance(item, slice) else slice(None) for item in axes]
+    if any(part != slice(None) for part in slices):
+        ends = [end for part in slices for end in (part.start, part.stop, part.step)]
+        if not all(end is None or isinstance(end, int) for end in ends):
+            raise error("a slice takes whole numbers", "give sizes with --where")
+        tensor = tensor.apply("slice", slices=tuple(slices))
+    for axis in reversed(range(len(axes))):
+        if isinstance(axes[axis], int):
+            tensor = tensor.apply("select", axis=axis, index=axes[axis])
+    kept = [item for item in items if item is None or isinstance(item, slice)]
+    new = tuple([position for position, item in enumerate(kept) if item is None])
+    return tensor.insert_axes(new) if new else tensor
+
+
+def _expand_index(items: tuple[CodeValue, ...], rank: int, error: ErrorFactory) -> list[CodeValue]:
+    """Return the index with its `...` expanded and omitted axes filled in."""
+    for item in items:
+        is_integer = isinstance(item, int) and not isinstance(item, bool)
+        if not (item is None or item is Ellipsis or isinstance(item, slice) or is_integer):
+            raise error("an index is a whole number, a slice, None or ...")
+    count = sum(item is not None and item is not Ellipsis for item in items)
+    if count > rank or items.count(Ellipsis) > 1:
+        raise error(f"{count} indices for {rank} dims" if count > rank else "two ... in one index")
+    rest = [slice(None)] * (rank - count)
+    gap = items.index(Ellipsis) if Ellipsis in items else len(items)
+    return [*items[:gap], *rest, *items[gap + 1 :]]
+
+
+TENSOR_KEYWORDS = ("input", "x", "a", "tensor", "array", "arr")
+"""The keywords under which functions take the tensor."""
+OPERAND_KEYWORDS = ("tensors", "arrays", "values", "input", "x", "other", "y")
+"""The keywords under which functions take several tensors."""
+
+
+def _read_shape(value: CodeValue, call: Call) -> CodeValue:
+    if not isinstance(value, TracedTensor):
+        raise call.error(f"{call.name} works on the tensor only")
+    (axis,) = call.bind_arguments("dim/axis")
+    return value.shape if axis is None else value.shape[call.to_axis(value, axis)]
+
+
+def _require_dims(value: CodeValue, call: Call) -> Shape:
+    dims = value.shape if isinstance(value, TracedTensor) else value
+    if not isinstance(dims, tuple) or not all(map(is_dim, dims)):
+        raise call.error(f"{call.name} works on a shape or on the tensor only")
+    return dims  # type: ignore[return-value]
+
+
+def _require_size(value: CodeValue, call: Call) -> CodeValue:
+    if isinstance(value, tuple) or is_dim(value):
+        return value
+    not_square = "a root needs a square number, and a size is whole"
+    raise call.error(not_square if isinstance(value, float) else f"{call.name} works on sizes only")
+
+
+SIZE_FUNCTIONS: dict[str, Callable[[CodeValue, Call], CodeValue]] = {
+    **dict.fromkeys(("size", "shape", "get_shape"), _read_shape),
+    **dict.fromkeys(("as_list", "int", "tuple", "list", "Size", "TensorShape", "floor"), _require_size),
+    "len": lambda value, call: (
+        get_item(value.shape, 0, call.error) if isinstance(value, TracedTensor) else len(_require_dims(value, call))
+    ),
+    **dict.fromkeys(
+        ("sqrt", "isqrt"), lambda value, _: value if isinstance(value, TracedTensor) else square_root(value)
+    ),
+    **dict.fromkeys(("PRNGKey", "default_rng", "Generator", "device"), lambda *_: nan),
+    **dict.fromkeys(("dim", "ndimension", "rank"), lambda value, call: len(_require_dims(value, call))),
+    **dict.fromkeys(("numel", "prod", "nelement"), lambda value, call: product(_require_dims(value, call))),
+}
+"""The functions that return sizes of a tensor or a shape."""
+
+
+def _requested_shape(call: Call) -> Shape:
+    """Return the requested shape: a tuple, a keyword, or one size an argument."""
+    named = [call.keywords[name] for name in ("size", "shape") if name in call.keywords]
+    requested = next((value for value in (*named, *call.positional) if isinstance(value, tuple)), tuple(named))
+    if (
+        not requested
+        and call.name in ("full", "randint", "integers", "normal", "uniform")
+        and () not in call.positional
+    ):
+        raise call.error(f"{call.name} needs the shape in a tuple")
+    return tuple([call.to_dim(dim) for dim in requested or call.positional])
+
+
+def _arange_shape(call: Call) -> Shape:
+    start, stop = call.bind_arguments("start/end/stop", "stop/end")
+    return (call.to_dim(start if stop is None else apply_binary(stop, "-", start, call.error)),)
+
+
+CREATION_FUNCTIONS: dict[str, Callable[[Call], Shape]] = {
+    **dict.fromkeys(
+        ("zeros", "ones", "empty", "full", "rand", "randn", "random", "randint", "normal"), _requested_shape
+    ),
+    "arange": _arange_shape,
+}
+"""The functions that create a tensor from a shape."""
+
+
+def is_known_function(name: str) -> bool:
+    """Return whether a method, function or layer of this name is supported."""
+    return any(
+        name in known
+        for known in (
+            SHAPE_CHANGING_FUNCTIONS,
+            SHAPE_PRESERVING_FUNCTIONS,
+            SIZE_FUNCTIONS,
+            LAYERS,
+            MULTI_OPERAND_FUNCTIONS,
+            CREATION_FUNCTIONS,
+        )
+    )
+
+
+def call_function(
+    name: str, values: Sequence[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
+) -> CodeValue:
+    """Return the value of a function call.
+
+    The tensor is the first value or a keyword.
+
+    Raises `ShapeError` (usage) for an unknown function or one without an op, and `StageRefused` if a rule refuses the
+    op.
+    """
+    keywords = dict(keywords)
+    if name in MULTI_OPERAND_FUNCTIONS:
+        return _call_multi_operand(Call(name, tuple(values), keywords, error))
+    first = next(
+        (keywords.pop(keyword) for keyword in TENSOR_KEYWORDS if isinstance(keywords.get(keyword), TracedTensor)), None
+    )
+    if first is None and values:
+        first, values = values[0], values[1:]
+    call = Call(name, tuple(values), keywords, error)
+    if name in SIZE_FUNCTIONS:
+        return SIZE_FUNCTIONS[name](first, call)
+    if not is_known_function(name) or name in CREATION_FUNCTIONS:
+        raise error(f"{escape_unprintable(truncate(name))} is not known here")
+    if name in SHAPE_PRESERVING_FUNCTIONS and (is_number(first) or isinstance(first, str)):
+        return nan
+    if not isinstance(first, TracedTensor):
+        raise error(f"{name} works on the tensor only")
+    if name in LAYERS:
+        return _apply_layer(first, call)
+    return first if name in SHAPE_PRESERVING_FUNCTIONS else SHAPE_CHANGING_FUNCTIONS[name](first, call)
+
+
+def _apply_layer(tensor: TracedTensor, call: Call) -> TracedTensor:
+    layer = LAYERS[call.name]
+    names = [name.partition("/")[0] for name in layer.parameters]
+    arguments = dict(zip(names, call.bind_arguments(*layer.parameters), strict=True))
+    shapes = {name: value.shape if isinstance(value, TracedTensor) else value for name, value in arguments.items()}
+    try:
+        options = layer.build_options(tensor.shape, shapes)
+    except (TypeError, ValueError, IndexError):  # an argument that is not a size
+        options = {"weight": None}
+    weight = options.get("weight", ())
+    if not isinstance(weight, tuple) or not all(map(is_dim, weight)):
+        raise call.error(f"{call.name} needs sizes or a tensor's shape for {', '.join(names[:3])}")
+    return tensor.apply(layer.op, **options)
+
+
+def _call_multi_operand(call: Call) -> TracedTensor:
+    op, keywords = MULTI_OPERAND_FUNCTIONS[call.name], dict(call.keywords)
+    values = [*call.positional, *[keywords.pop(name) for name in OPERAND_KEYWORDS if name in keywords]]
+    axes = [keywords.pop(name) for name in ("dim", "axis") if name in keywords]
+    options: dict[str, object] = {}
+    if op == "einsum":
+        options["pattern"] = values.pop(0) if values else None
+    if values and isinstance(values[0], tuple):
+        values, axes = [*values[0]], [*values[1:], *axes]
+    if op in ("concat", "stack"):
+        options["axis"] = call.to_integer(axes.pop() if axes else None, 0)
+    elif op == "broadcast":
+        values = [value for value in values if not is_number(value)]
+    if op == "einsum" and len(values) == 1 and isinstance(values[0], TracedTensor):
+        spaced = re.sub(r"([A-Za-z]|\.\.\.)", r"\1 ", str(options["pattern"]))
+        return values[0].apply("rearrange", pattern=spaced)
+    for name in {*keywords} - {"alpha"} or ("dim" for _ in axes):
+        raise call.error(f"the argument {escape_unprintable(truncate(name))} of {call.name} is not supported")
+    return apply_multi_operand(op, values, call.error, **options)
+
+
+def apply_multi_operand(op: str, values: Sequence[CodeValue], error: ErrorFactory, **options: object) -> TracedTensor:
+    """Apply an op of several tensors; the traced one continues the chain."""
+    tensors = [part for part in values if isinstance(part, TracedTensor)]
+    if len(tensors) < len(values) or not tensors:
+        raise error("another tensor's shape is not known", "give all shapes: --input 'x=N,C w=C,D'")
+    main = next(
+        (tensor for tensor in sorted(tensors, key=lambda candidate: not candidate.stages) if tensor.is_main), tensors[0]
+    )
+    if len(tensors) == 1 and op == "broadcast":
+        return main
+    main_index = next(index for index, tensor in enumerate(tensors) if tensor is main)
+    operands = tuple(
+        [CHAIN_TENSOR if index == main_index else tensor.verify_views().shape for index, tensor in enumerate(tensors)]
+    )
+    return main.apply(op, operands=operands[1:] if main_index == 0 else operands, **options)
+
+
+def _view(tensor: TracedTensor, call: Call) -> TracedTensor:
+    target = call.dims_argument("size", "shape")
+    return tensor.view(target) if tensor.dialect == "torch" else tensor.reshape(*target)
+
+
+def _transpose(tensor: TracedTensor, call: Call) -> TracedTensor:
+    if tensor.dialect == "torch":
+        return _swap_axes(tensor, call, "dim0/axis0", "dim1/axis1")
+    axes = call.axes_argument("axes", "perm")
+    return tensor.permute(axes) if axes else tensor.reverse_axes()
+
+
+def _swap_axes(tensor: TracedTensor, call: Call, *names: str) -> TracedTensor:
+    axes = list(range(tensor.rank))
+    one, other = [call.to_axis(tensor, value) for value in call.bind_arguments(*names)]
+    axes[one], axes[other] = other, one
+    return tensor.permute(axes)
+
+
+def _moveaxis(tensor: TracedTensor, call: Call) -> TracedTensor:
+    lists = [value if isinstance(value, tuple) else (value,) for value in call.bind_arguments("source", "destination")]
+    sources, destinations = ([call.to_axis(tensor, axis) for axis in group] for group in lists)
+    if len({len(sources), len(destinations), len({*sources}), len({*destinations})}) > 1:
+        raise call.error("each axis moves to one place")
+    order = [axis for axis in range(tensor.rank) if axis not in sources]
+    for destination, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(destination, axis)
+    return tensor.permute(order)
+
+
+def _flatten(tensor: TracedTensor, call: Call, start: int = 0) -> TracedTensor:
+    first, last = call.bind_arguments("start_dim", "end_dim")
+    if tensor.dialect != "torch":
+        return tensor.reshape(-1)
+    return tensor.apply("flatten", start_dim=call.to_integer(first, start), end_dim=call.to_integer(last, -1))
+
+
+def _squeeze(tensor: TracedTensor, call: Call) -> TracedTensor:
+    axes = call.sequence_argument("dim", "axis")
+    return tensor.apply("squeeze", axes=call.axes_argument("dim", "axis") if axes not in ((), (None,)) else None)
+
+
+def _tile(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Apply `tile`.
+
+    NumPy aligns the repeats with the last dims; TensorFlow needs one repeat for each dim.
+    """
+    counts = call.dims_argument("repeats", "reps", "dims", "multiples", "sizes")
+    missing = tensor.rank - len(counts) if call.name == "tile" else 0
+    return tensor.apply("tile", repeats=(*(1,) * missing, *counts))
+
+
+def _repeat(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Apply `repeat` of PyTorch, einops or NumPy.
+
+    PyTorch tiles, einops follows a pattern, and NumPy repeats element by element.
+    """
+    if call.positional and isinstance(call.positional[0], str):
+        return _rearrange(tensor, call)
+    return _tile(tensor, call) if tensor.dialect == "torch" else _repeat_elements(tensor, call)
+
+
+def _repeat_elements(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Repeat each element along one axis.
+
+    Without an axis, the tensor is flattened first.
+    """
+    count, axis = call.bind_arguments("repeats", "dim/axis")
+    if axis is None:
+        tensor, axis = tensor.reshape(-1), 0
+    index = call.to_axis(tensor, axis)
+    dims, repeats = tensor.shape, call.to_dim(count)
+    tensor = tensor.apply("unsqueeze", axes=(index + 1,))
+    tensor = tensor.apply("expand", target=(*dims[: index + 1], repeats, *dims[index + 1 :]))
+    return tensor.reshape(*dims[:index], product((dims[index], repeats)), *dims[index + 1 :])
+
+
+def _rearrange(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Apply einops' `rearrange` or `repeat`.
+
+    With a named length, the pattern is expanded into its stages.
+    """
+    if len(call.positional) != 1 or not isinstance(call.positional[0], str):
+        raise call.error(f"{call.name} of einops takes a pattern")
+    lengths = {name: call.to_dim(value) for name, value in call.keywords.items()}
+    lengths_text = ",".join(f"{name}={length}" for name, length in lengths.items()) or None
+    if not any(isinstance(length, Monomial) for length in lengths.values()):
+        return tensor.apply("rearrange", pattern=call.positional[0], lengths=lengths_text)
+    placeholder = ",".join(f"{name}=2" for name in lengths)
+    return _apply_plan(tensor, plan_rearrange(tensor.rank, call.positional[0], placeholder), lengths)
+
+
+def _apply_plan(tensor: TracedTensor, plan: RearrangePlan, lengths: Mapping[str, Dim]) -> TracedTensor:
+    """Apply the stages of a pattern with these axis lengths."""
+    sizes = axis_lengths(tensor.shape, replace(plan, lengths={**plan.lengths, **lengths}))
+    split_shape = tuple([sizes[axis] for axis in plan.axes])
+    tensor = tensor if split_shape == tensor.shape else tensor.reshape(*split_shape)
+    tensor = tensor if plan.order == tuple(range(tensor.rank)) else tensor.permute(plan.order)
+    if plan.new_axes:
+        tensor = tensor.insert_axes(tuple(plan.new_axes))
+        tensor = tensor.apply("expand", target=tuple([sizes[axis] for names in plan.right for axis in names]))
+    target = tuple([product([sizes[axis] for axis in names]) for names in plan.right])
+    return tensor if target == tensor.shape else tensor.reshape(*target)
+
+
+def _chunk(tensor: TracedTensor, call: Call) -> TensorChunks:
+    """Split by a count, by cut positions (NumPy) or by sizes (TensorFlow, Paddle)."""
+    count, axis = call.bind_arguments(
+        "chunks/indices_or_sections/num_or_size_splits/num_or_indices/indices", "dim/axis"
+    )
+    split_axis = call.to_axis(tensor, axis, 0)
+    if not isinstance(count, tuple):
+        uneven = call.name in ("array_split", "tensor_split") or None
+        return split_tensor(tensor, split_axis, parts=call.to_integer(count), uneven=uneven)
+    sizes = [call.to_dim(size) for size in count]
+    are_positions = call.name != "split" or tensor.dialect in ("numpy", "jax")
+    return split_tensor(
+        tensor, split_axis, sizes=_part_sizes(tensor.shape[split_axis], sizes, call) if are_positions else tuple(sizes)
+    )
+
+
+def _part_sizes(dim: Dim, positions: Sequence[Dim], call: Call) -> Shape:
+    """Return the sizes of the parts between cut positions.
+
+    Raises `ShapeError` (usage) if the positions are unknown or do not ascend.
+    """
+    if isinstance(dim, int):
+        cuts = [position if isinstance(position, int) else dim + 1 for position in positions]
+        ranges = [slice(*ends).indices(dim)[:2] for ends in pairwise((0, *cuts, dim))]
+        if max(cuts, default=0) <= dim and all(start <= stop for start, stop in ranges):
+            return tuple([stop - start for start, stop in ranges])
+    raise call.error("the places of the cuts do not ascend, or are not known", "give sizes with --where")
+
+
+def _split(tensor: TracedTensor, call: Call) -> TensorChunks:
+    """Apply PyTorch's `split`.
+
+    Its argument is the size of a part, or the list of all sizes.
+    """
+    if tensor.dialect != "torch":
+        return _chunk(tensor, call)
+    size, axis = call.bind_arguments("split_size/split_size_or_sections/split_sizes", "dim")
+    split_axis = call.to_axis(tensor, axis, 0)
+    if isinstance(size, tuple):
+        return split_tensor(tensor, split_axis, sizes=tuple(map(call.to_dim, size)))
+    count = quotient(tensor.shape[split_axis], call.to_dim(size)) if size != 0 else 0
+    return split_tensor(
+        tensor,
+        split_axis,
+        **({"parts": count} if isinstance(count, int) and count else {"size": call.to_integer(size)}),
+    )
+
+
+def _unbind(tensor: TracedTensor, call: Call) -> TensorChunks:
+    (axis,) = call.bind_arguments("dim/axis")
+    split_axis = call.to_axis(tensor, axis, 0)
+    dim = tensor.shape[split_axis]
+    return TensorChunks(tensor, split_axis, dim if isinstance(dim, int) else None)
+
+
+def _apply_composite(tensor: TracedTensor, call: Call) -> TracedTensor:
+    """Apply a function that is composed of a few stages, such as `narrow`."""
+    parameters = [parameter.rstrip("?") for parameter in COMPOSITE_OPS[call.name][2]]
+    arguments = [
+        value if value is None or isinstance(value, tuple) else (value,) for value in call.bind_arguments(*parameters)
+    ]
+    texts = [",".join([str(call.to_integer(item)) for item in value]) for value in arguments if value is not None]
+    for words in expand_composite(call.name, tensor.shape, texts):
+        stage = read_stage(words, with_input=False)
+        tensor = tensor.apply(stage.op, **stage.options)
+    return tensor
+
+
+def _single_op(op: str, **arguments: str) -> Callable[[TracedTensor, Call], TracedTensor]:
+    """Return a function that applies one op.
+
+    `arguments` maps the op's options to the argument names of the call.
+    """
+
+    def apply_op(tensor: TracedTensor, call: Call) -> TracedTensor:
+        pairs = zip(arguments, call.bind_arguments(*arguments.values()), strict=True)
+        return tensor.apply(op, **{name: value if value is None else call.to_size(value) for name, value in pairs})
+
+    return apply_op
+
+
+def _reduce(tensor: TracedTensor, call: Call) -> CodeValue:
+    """Return the tensor after a reduction, at which a new chain starts.
+
+    No op of a chain reduces an axis. `max` and `min` of PyTorch return a pair.
+    """
+    power = ("p/ord",) if call.name == "norm" else ()
+    *_, axes, keepdims = call.bind_arguments(*power, "dim/axis", "keepdim/keepdims")
+    requested = range(tensor.rank) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    reduced = [call.to_axis(tensor, axis) for axis in requested]
+    dims = [
+        1 if index in reduced else dim for index, dim in enumerate(tensor.shape) if keepdims or index not in reduced
+    ]
+    result = start_tensor(tuple(dims), tensor.verify_views().dialect)
+    returns_pair = tensor.dialect == "torch" and call.name in ("max", "min") and axes is not None
+    return (result, result) if returns_pair else result
+
+
+REDUCTION_FUNCTIONS = (
+    "mean",
+    "sum",
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "norm",
+    "std",
+    "var",
+)
+SHAPE_CHANGING_FUNCTIONS: dict[str, Callable[[TracedTensor, Call], CodeValue]] = {
+    name: change
+    for listed, change in {
+        "contiguous ascontiguousarray": lambda tensor, _: replace(tensor, copied_after=len(tensor.traces)),
+        "reshape": lambda tensor, call: tensor.reshape(
+            *call.dims_argument("shape", "newshape", "new_shape", "target_shape")
+        ),
+        "view": _view,
+        "permute permute_dims permute_dimensions": lambda tensor, call: tensor.permute(
+            call.axes_argument("dims", "perm", "axes", "pattern")
+        ),
+        "transpose": _transpose,
+        "swapaxes swapdims": lambda tensor, call: _swap_axes(tensor, call, "dim0/axis0/axis1", "dim1/axis2"),
+        "t": lambda tensor, call: tensor.permute(
+            call.axes_argument() or ((1, 0) if tensor.rank > 1 else range(tensor.rank))
+        ),
+        "moveaxis movedim": _moveaxis,
+        "flatten ravel": _flatten,
+        "Flatten": lambda tensor, call: _flatten(tensor, call, start=1),
+        "select": _single_op("select", axis="dim", index="index"),
+        "unflatten Unflatten": _single_op("unflatten", axis="dim", sizes="sizes/unflattened_size"),
+        "squeeze": _squeeze,
+        "unsqueeze expand_dims": lambda tensor, call: tensor.apply("unsqueeze", axes=call.axes_argument("dim", "axis")),
+        "expand broadcast_to": lambda tensor, call: tensor.apply("expand", target=call.dims_argument("size", "shape")),
+        "tile tf.tile tensorflow.tile": _tile,
+        "repeat": _repeat,
+        "repeat_interleave": _repeat_elements,
+        "rearrange Rearrange": _rearrange,
+        "pixel_shuffle PixelShuffle": _single_op("depth_to_space", block="upscale_factor"),
+        "pixel_unshuffle PixelUnshuffle": _single_op("space_to_depth", block="downscale_factor"),
+        "chunk array_split tensor_split": _chunk,
+        " ".join(COMPOSITE_OPS): _apply_composite,
+        "split": _split,
+        "unbind unstack": _unbind,
+        "flip": lambda tensor, call: tensor.apply("flip", axes=call.axes_argument("dims", "axis")),
+        "roll": _single_op("roll", shift="shifts/shift", axis="dims/axis"),
+        " ".join(REDUCTION_FUNCTIONS): _reduce,
+    }.items()
+    for name in listed.split()
+}
+"""The functions that change a shape."""
+SHAPE_PRESERVING_NAMES = (
+    "clone detach to float half double bfloat16 cpu cuda type type_as numpy copy astype requires_grad_ long "
+    "asarray array tensor constant convert_to_tensor cast identity from_numpy as_tensor bool eval stop_gradient "
+    "normalize layer_norm batch_norm group_norm rms_norm relu leaky_relu gelu silu elu sigmoid tanh softmax "
+    "log_softmax softplus dropout exp log abs sin cos neg square pow rsqrt round clamp clip sign logical_not "
+    "masked_fill masked_fill_ tril triu cumsum zeros_like ones_like randn_like rand_like empty_like full_like"
+)
+SHAPE_PRESERVING_FUNCTIONS = {*SHAPE_PRESERVING_NAMES.split()}
+"""The functions that preserve a shape."""
+
+
+MODULE_DIALECTS = {
+    **dict.fromkeys(("torch", "F", "nn", "functional"), "torch"),
+    **dict.fromkeys(("np", "numpy"), "numpy"),
+    **dict.fromkeys(("jnp", "jax", "lax"), "jax"),
+    **dict.fromkeys(("tf", "tensorflow", "keras", "K"), "tensorflow"),
+    "paddle": "paddle",
+}
+"""The dialects of modules by their usual import names."""
+TORCH_ONLY_METHODS = {"view", "permute", "unsqueeze", "contiguous"}
+"""Methods that PyTorch tensors have, and NumPy arrays lack or define otherwise."""
+MODULE_NAMES = {*MODULE_DIALECTS, "einops", "math", "ops", "layers"}
+PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:) ?")
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+PASTE_HINT = "paste the lines that end with one tensor, or their function"
+ENTRY_METHODS = ("forward", "call", "__call__")
+PRESERVING_LAYER_WORDS = "drop(out|path)?|(batch|layer|group|instance|rms)?_?norm|bn|ln|act(ivation)?|[a-z]{0,5}e?lu"
+PRESERVING_LAYER = re.compile(
+    rf"(?i)(.+_)?({PRESERVING_LAYER_WORDS}|(log_?)?softmax|sigmoid|tanh|identity|(hard)?swish)_?\d*d?"
+)
+"""The names of layers that preserve a shape."""
+DIM_REGEX = r"(?:\d+|[A-Z]\w{0,3}|[a-z]{1,2}\d?|\w+[*/][\w*/]+|\?|\.\.\.)"
+MAX_COMMENT_LENGTH = 200
+SHAPE_COMMENT = re.compile(
+    r"#+\s*(?:[\w .]*[:=])?\s*(?:[\w ]*shape\s)?(?:.*->\s*)?"
+    rf"(?:(?:torch\.Size)?[(\[]+([^()\[\]]*,[^()\[\]]*)[)\]]+|({DIM_REGEX}(?:\s*,\s*{DIM_REGEX})+)\s*$)"
+)
+"""A comment that begins or ends with a shape.
+
+Examples are `# (B, T, C) after the split`, `# shape: B,T,C` and `# x -> [B, T]`.
+"""
+
+
+def normalize_pasted_code(text: str) -> str:
+    r"""Strip prompts, printed output and indentation from pasted code.
+
+    >>> normalize_pasted_code(">>> x.T\n(3, 2)"), normalize_pasted_code("x = x.T\n    x[0]")
+    ('x.T', 'x = x.T\nx[0]')
+    """
+    if PROMPT.match(text):
+        text = "\n".join([PROMPT.sub("", line, 1) for line in text.splitlines() if PROMPT.match(line)])
+    text = dedent(text).strip()
+    first, _, rest = text.partition("\n")
+    is_indented = rest[:1].isspace() and not first.partition("#")[0].rstrip().endswith((*":([{,\\",))
+    return f"{first}\n{dedent(rest)}" if is_indented else text
+
+
+def parse_code(text: str) -> ast.Module:
+    """Parse code; raise `ShapeError` (usage) if it is not valid Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        before = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
+        start = min(len("".join(before)) + max(0, (error.offset or 1) - 1), max(0, len(text) - 1))
+        hint = "shapecalc doctor reads errors" if re.search(r"Traceback|Error\b|File \"", text) else ""
+        raise usage_error(f"this is not Python: {error.msg}", hint, argument="line", span=(start, start + 1)) from None
+    except (RecursionError, MemoryError):
+        raise usage_error("the code is nested too deep", argument="line") from None
+    except ValueError as error:
+        raise usage_error(f"this is not Python: {escape_unprintable(str(error))}", argument="line") from None
+
+
+def normalize_tensor_name(name: str) -> str:
+    """Normalize the name of a tensor, or the call that creates it.
+
+    The result is the text that `ast.unparse` prints. Raises `ShapeError` (usage) for any other expression.
+    """
+    match parse_code(name).body:
+        case [ast.Expr(value=ast.Name() | ast.Attribute() | ast.Call() as node)]:
+            return ast.unparse(node)
+    raise usage_error(
+        f"'{escape_unprintable(truncate(name))}' is not a name for a tensor",
+        "write --input x=N,C,H,W",
+        argument="input",
+    )
+
+
+def detect_dialect(tree: ast.AST) -> str:
+    """Guess the dialect from imported module names and methods; PyTorch by default."""
+    markers = set[str | None]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in MODULE_DIALECTS:
+            return MODULE_DIALECTS[node.id]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            # PyTorch's transpose takes two axes, NumPy's takes all.
+            takes_all_axes = node.func.attr == "transpose" and len([*node.args, *node.keywords]) != 2
+            markers |= {"all axes" if takes_all_axes else node.func.attr, *[keyword.arg for keyword in node.keywords]}
+    is_numpy = markers & {"all axes", "astype", "ravel"} or ("axis" in markers and not markers & TORCH_ONLY_METHODS)
+    return "numpy" if is_numpy else "torch"
+
+
+def select_statements(statements: Sequence[ast.stmt]) -> tuple[list[ast.stmt], str]:
+    """Return the statements to interpret and the name of their tensor.
+
+    The name is empty unless the function has a single parameter.
+
+    If the module defines only functions and classes, the statements are the body of the last function, or of the
+    class's `__init__` and `forward`.
+    """
+    defined = [node for node in statements if isinstance(node, DEFINITIONS)]
+    lines = [node for node in statements if not isinstance(node, DEFINITIONS)]
+    if not defined or has_tensor_operation(lines):
+        return lines, ""
+    candidates = defined[-1].body if isinstance(defined[-1], ast.ClassDef) else defined
+    methods = {node.name: node for node in candidates if isinstance(node, ast.FunctionDef)}
+    entry = next((methods[name] for name in (*ENTRY_METHODS, *reversed(methods)) if name in methods), None)
+    parameters = list[str]()
+    for function in filter(None, (methods.get("__init__"), entry)):
+        argument_names, defaults = [node.arg for node in function.args.args], function.args.defaults
+        parameters = [
+            name for name in argument_names[: len(argument_names) - len(defaults)] if name not in ("self", "cls")
+        ]
+        for name, default in zip(argument_names[::-1], defaults[::-1], strict=False):
+            lines.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], default), default))
+        lines += function.body
+    return lines, parameters[0] if len(parameters) == 1 else ""
+
+
+def first_variable(statements: Iterable[ast.stmt]) -> str:
+    """Return the first variable that is not a module or function.
+
+    Returns `x` if there is none.
+    """
+    nodes = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    loaded = [
+        node
+        for node in nodes
+        if isinstance(node.ctx, ast.Load) and not (node.id in MODULE_NAMES or is_known_function(node.id))
+    ]
+    return min(loaded, key=lambda node: (node.lineno, node.col_offset)).id if loaded else "x"
+
+
+def has_tensor_operation(statements: Iterable[ast.AST]) -> bool:
+    """Return whether the statements hold a supported call or an index."""
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    called = [getattr(node.func, "attr", full_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    return any(map(is_known_function, called)) or any(isinstance(node, ast.Subscript) for node in nodes)
+
+
+def names_in_statement(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
+    """Return the names that a statement loads or stores."""
+    return {full_name(node) for node in ast.walk(statement) if isinstance(getattr(node, "ctx", None), context)}
+
+
+def is_preserving_layer(layer_name: str) -> bool:
+    """Return whether a layer preserves the shape by its name: `self.attn_drop`."""
+    base, _, name = layer_name.rpartition(".")
+    return base in ("", "self") and PRESERVING_LAYER.fullmatch(name) is not None
+
+
+def full_name(node: ast.AST) -> str:
+    """Return a dotted name as it is written; empty for any other expression."""
+    text = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    return text if text.replace(".", "").isidentifier() else ""
+
+
+def _char_offset(text: str, line: int, column: int) -> int:
+    """Return the offset of a character.
+
+    Python counts lines from 1 and columns in UTF-8 bytes.
+    """
+    lines = text.splitlines(keepends=True)
+    before = lines[line - 1].encode("utf-8", "surrogatepass")[:column]
+    return len("".join(lines[: line - 1])) + len(before.decode("utf-8", "surrogatepass"))
+
+
+def source_span(text: str, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Return the span of an expression in code."""
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return _char_offset(text, node.lineno, node.col_offset), _char_offset(text, end_line, end_column)
+
+
+def shapes_in_comments(text: str) -> Iterator[tuple[int, ShapePattern]]:
+    """Yield the shapes that comments declare, each with its line number."""
+    with suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            match = SHAPE_COMMENT.match(token.string[:MAX_COMMENT_LENGTH]) if token.type == tokenize.COMMENT else None
+            with suppress(ShapeError):  # a comment that only looks like a shape
+                if match:
+                    yield token.start[0], read_pattern((match[1] or match[2]).strip(" ,"), "line")
+
+
+FEATURE_LAYER = re.compile("(?i)proj|fc|linear|dense|mlp|att|head|classif|embed|qkv")
+"""The names of layers whose input is a feature vector, not an image."""
+IGNORED_ARGUMENTS = {
+    "dtype",
+    "device",
+    "out",
+    "requires_grad",
+    "name",
+    "copy",
+    "memory_format",
+    "inplace",
+    "non_blocking",
+}
+"""Arguments that do not affect shapes."""
+SIZE_LIST_NAME = re.compile(r"(.*_)?(shape|sizes|dims|perm|axes)")
+COMPARISON_SIGNS = {ast.Eq: (0,), ast.NotEq: (-1, 1), ast.Lt: (-1,), ast.LtE: (-1, 0), ast.Gt: (1,), ast.GtE: (0, 1)}
+"""The signs of `left - right` for which a comparison is true."""
+
+
+class CodeChain(Record):
+    """The chain that code describes, with notes on its interpretation."""
+
+    input_shape: Shape
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+    is_main: bool
+    """Whether the chain starts at the first input."""
+
+
+class UnnamedInputFound(Exception):
+    """Signals which tensor the unnamed input shape belongs to.
+
+    Its argument is the name.
+    """
+
+
+def read_code(
+    text: str, inputs: Mapping[str, Shape], dialect: str | None = None, sizes: Mapping[str, int | Shape] = EMPTY_DICT
+) -> CodeChain:
+    """Return the chain that code applies to the first of its input tensors.
+
+    `inputs` maps names of tensors to shapes; the shape under the empty name belongs to the tensor that the code starts
+    with. `sizes` are substituted for names. Raises `ShapeError` (usage) with a span for code that is not supported.
+
+    >>> from shapecalc.core.text import parse_dims
+    >>> read_code("x.transpose(1, 2)", {"x": parse_dims("B,T,C")}).stages
+    (('transpose', {'perm': (0, 2, 1), 'dialect': 'torch'}),)
+    >>> read_code("torch.zeros(2, 3).view(-1)", {}).shape
+    (2, 3)
+    """
+    if len(text) > MAX_CODE_LENGTH:
+        raise MAX_CODE_LENGTH.error(f"{len(text)} characters of code", PASTE_HINT, argument="line")
+    tree = parse_code(text)
+    try:
+        dialect_name = lookup_dialect(dialect).name if dialect else detect_dialect(tree)
+        lines, name = select_statements(tree.body)
+        try:
+            return CodeReader(text, dialect_name, sizes).read(
+                lines, {input_name or name: dims for input_name, dims in inputs.items()}
+            )
+        except UnnamedInputFound as claimed:
+            return CodeReader(text, dialect_name, sizes).read(
+                lines, {input_name or claimed.args[0]: dims for input_name, dims in inputs.items()}
+            )
+    except RecursionError:
+        raise usage_error("the code is nested too deep", argument="line") from None
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is Python with a supported call or index.
+
+    A shape is not code.
+
+    >>> is_code("x.view(2, -1)"), is_code("x[:, None]"), is_code("torch.Size([2, 3])"), is_code("3*H*W")
+    (True, True, False, False)
+    """
+    if len(text) > MAX_CODE_LENGTH:
+        return False
+    with suppress(ShapeError):
+        parse_dims(text)
+        return False
+    with suppress(ShapeError):
+        return has_tensor_operation([parse_code(normalize_pasted_code(text))])
+    return False
+
+
+class CodeReader:
+    """An interpreter of a syntax tree over sizes, tuples and traced tensors.
+
+    The error of an unsupported statement becomes the value of the names that it assigns, and is raised where they are
+    used, so a line that the answer does not need does not fail.
+    """
+
+    def __init__(self, text: str, dialect: str, sizes: Mapping[str, int | Shape]) -> None:
+        """Create an interpreter without variables."""
+        self.text, self.dialect, self.sizes, self.line = text, dialect, sizes, 1
+        self.inputs: dict[str, TracedTensor] = {}
+        self.has_unnamed_input = False
+        """Whether an input shape has no name and is not yet assigned to a tensor."""
+        self.variables: dict[str, CodeValue | ShapeError] = {}
+        self.last_result: CodeValue | ShapeError = None
+        """The last tensor of a statement, or the error that prevented it."""
+        self.skipped: dict[ShapeError, None] = {}
+        """The errors of skipped statements, in order."""
+        self.shape_by_line: dict[int, Shape] = {}
+        """The shapes by the last line of the statement that returned or assigned them."""
+        self.notes: dict[str, None] = {}
+        self.sizes_read: set[str] = set()
+        """The names of sizes that were read."""
+        self.statement_count = 0
+        """The number of interpreted statements."""
+        self.has_returned = False
+        """Whether the code has returned."""
+        self.in_shape_argument = False
+        """Whether a shape argument is being evaluated.
+
+        A tensor of one dim then denotes a size.
+        """
+
+    def read(self, statements: Sequence[ast.stmt], inputs: Mapping[str, Shape]) -> CodeChain:
+        """Interpret statements.
+
+        Raises `UnnamedInputFound` if the input shape has no name yet.
+        """
+        numbers = {name: size for name, size in self.sizes.items() if isinstance(size, int)}
+        self.has_unnamed_input = "" in inputs
+        for name, dims in inputs.items() if not self.has_unnamed_input else ():
+            tensor = start_tensor(tuple([substitute(dim, numbers) for dim in dims]), self.dialect)
+            size = tensor.shape[0] if tensor.rank == 1 else None
+            self.inputs[normalize_tensor_name(name)] = replace(tensor, is_main=not self.inputs, size=size)
+        self.variables.update(self.inputs)
+        known = dim_names([dim for dims in inputs.values() for dim in dims])
+        try:
+            self.read_body(statements)
+        except StageRefused as refused:
+            if "\n" in self.text.strip():
+                source_line = self.text.splitlines()[self.line - 1].strip()
+                self.notes[escape_unprintable(f"refused in line {self.line}: {truncate(source_line)}")] = None
+            return CodeChain(refused.args[0], refused.args[1], self.collect_notes(known), True)
+        if self.has_unnamed_input:
+            raise UnnamedInputFound(first_variable(statements))
+        if isinstance(self.last_result, ShapeError):
+            raise self.last_result
+        check_size_names(dict.fromkeys(self.sizes, 0), [*known, *sorted(self.sizes_read)])
+        return self.build_chain(self.last_result, known)
+
+    def build_chain(self, value: CodeValue, known_names: Sequence[str]) -> CodeChain:
+        """Return the chain that led to a value.
+
+        Raises `ShapeError` (usage) if the value is not a tensor, or a tensor without stages.
+        """
+        if isinstance(value, tuple):
+            value = next((part for part in value if isinstance(part, TracedTensor)), value)
+        value = (value.all_chunks or value) if isinstance(value, TensorChunks) else value
+        if isinstance(value, TensorChunks):
+            hint = f"take one of them, as [0] does, or write the stage: select {value.axis} 0"
+            raise usage_error(f"the code ends with {value.count} parts, not with one tensor", hint, argument="line")
+        if not isinstance(value, TracedTensor):
+            raise usage_error("the code does not end with a tensor", PASTE_HINT, argument="line")
+        if not value.stages:
+            shown = truncate(shape_text(value.shape))
+            hint = "give what comes before it, or the class that makes it"
+            raise usage_error(f"the code ends with a tensor as it was given or made, {shown}", hint, argument="line")
+        return CodeChain(value.input_shape, value.stages, self.collect_notes(known_names), value.is_main)
+
+    def collect_notes(self, known_names: Sequence[str]) -> tuple[str, ...]:
+        """Return the notes on the interpretation.
+
+        They are assumptions, skipped statements, and comments whose shapes differ.
+        """
+        notes = [*self.notes, *[f"passed over: {error.problem.message}" for error in self.skipped]]
+        sizes = {
+            name: size for name, size in self.variables.items() if isinstance(size, Dim) and name not in known_names
+        }
+        for line, pattern in shapes_in_comments(self.text) if self.shape_by_line else ():
+            matcher = Matcher(pattern, sizes, known_names)
+            problem = matcher.find_problem(self.shape_by_line[line]) if line in self.shape_by_line else None
+            sizes = matcher.sizes if problem is None else sizes
+            notes += [f"line {line}, the comment: {problem.message}"] if problem else []
+        return tuple(notes)
+
+    def read_body(self, statements: Sequence[ast.stmt]) -> None:
+        """Interpret statements.
+
+        The error of a failing statement is stored under the names that it assigns, except names of inputs.
+        """
+        for statement in statements:
+            self.statement_count += 1
+            if self.statement_count > MAX_STATEMENTS:
+                raise MAX_STATEMENTS.error(f"{self.statement_count} statements of code", PASTE_HINT, argument="line")
+            self.line, self.in_shape_argument = statement.lineno, False
+            try:
+                self.read_statement(statement)
+            except ShapeError as error:
+                stored = names_in_statement(statement, ast.Store)
+                if not stored or stored - (self.inputs.keys() - names_in_statement(statement, ast.Load)):
+                    self.last_result = error
+                    self.skipped.update(dict.fromkeys([error] if stored else []))
+                    self.variables.update(dict.fromkeys(stored, error))
+            self.has_returned = self.has_returned or isinstance(statement, ast.Return | ast.Raise)
+            if self.has_returned:
+                return
+
+    def read_statement(self, node: ast.stmt) -> None:
+        """Interpret one statement and record its tensor."""
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Assert() | ast.Global() | ast.Delete():
+                return
+            case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Name(id="print"))) | ast.Raise():
+                return
+            case ast.If(test=test, body=body, orelse=orelse):
+                self.read_body({True: body, False: orelse, None: ()}[self.evaluate_condition(test, node)])
+                return
+            case ast.With(body=body):
+                self.read_body(body)
+                return
+            case ast.Expr(value=ast.Attribute(value=inner, attr="shape") | inner) | ast.Return(value=inner) if inner:
+                value = self.evaluate(inner)
+            case ast.Assign(value=inner) | ast.AnnAssign(value=ast.expr() as inner):
+                value = self.read_assignment(node, inner)
+            case ast.AugAssign(target=target, op=sign, value=inner):
+                value = self.apply_operator(
+                    node, self.evaluate(target), OPERATOR_SYMBOLS.get(type(sign).__name__, "&"), self.evaluate(inner)
+                )
+                self.assign(target, value)
+            case _:
+                raise self.error(node, "this statement is not supported", PASTE_HINT)
+        part = value.chunk(0) if isinstance(value, TensorChunks) and value.count != 0 else value
+        shape = part.shape if isinstance(part, TracedTensor) else part
+        if isinstance(shape, tuple):
+            self.shape_by_line[node.end_lineno or 0] = tuple(filter(is_dim, shape))
+        tensors = value if isinstance(value, tuple) else (value,)
+        if isinstance(node, ast.Return) or any(isinstance(item, TracedTensor | TensorChunks) for item in tensors):
+            self.last_result = value
+
+    def read_assignment(self, node: ast.Assign | ast.AnnAssign, value_node: ast.expr) -> CodeValue:
+        """Bind the targets of an assignment and return the value.
+
+        The given shape of a target replaces a constant or created tensor.
+        """
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        name, is_created = (
+            full_name(targets[0]),
+            isinstance(value_node, ast.Call) and getattr(value_node.func, "attr", "") in CREATION_FUNCTIONS,
+        )
+        value: CodeValue = self.inputs.get(name) if is_created or isinstance(value_node, ast.Constant) else None
+        if value is None and isinstance(value_node, ast.Constant) and name in self.sizes:
+            value = self.lookup_size(value_node, name)
+        elif value is None:
+            self.check_shape_known(value_node, targets[0])
+            value = self.evaluate(value_node)
+        if hasattr(targets[0], "elts"):
+            self.check_tensors_known([value_node])
+        for target in targets:
+            self.assign(target, value)
+        return value
+
+    def check_shape_known(self, value_node: ast.expr, target: ast.expr) -> None:
+        """Raise the missing-shape error for `B, T, C = x.shape` with an unknown `x`."""
+        name, dims = full_name(value_node), ",".join(filter(None, map(full_name, getattr(target, "elts", ()))))
+        if dims and name.endswith(".shape") and not (self.is_assigned(name) or {name, "shape"} & self.sizes.keys()):
+            assert isinstance(value_node, ast.Attribute)
+            raise self.missing_shape_error(value_node.value, dims)
+
+    def assign(self, target: ast.expr, value: CodeValue) -> None:
+        """Bind an assignment target; unpack tuples and starred targets."""
+        name, parts = full_name(target), getattr(target, "elts", None)
+        if name:
+            self.variables[name] = value
+            return
+        if parts is None and isinstance(target, ast.Subscript):
+            return
+        value = unbind_first_axis(value, self.error_at(target)) if isinstance(value, TracedTensor) else value
+        if parts is None or not isinstance(value, tuple | TensorChunks):
+            raise self.error(target, "nothing can be assigned to this here")
+        star = next((index for index, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
+        if star is not None and isinstance(value, tuple):
+            end = star + max(len(value) - len(parts) + 1, 0)
+            value = (*value[:star], value[star:end], *value[end:])
+            parts = [*parts[:star], parts[star].value, *parts[star + 1 :]]
+        count = value.count if isinstance(value, TensorChunks) else len(value)
+        if count is not None and count != len(parts):
+            raise self.error(target, f"{len(parts)} names for {count} values")
+        for position, part in enumerate(parts):
+            self.assign(part, get_item(value, position, self.error_at(part)))
+
+    def evaluate_condition(self, test: ast.expr, node: ast.If) -> bool | None:
+        """Return the truth of a condition.
+
+        Returns None if it is unknown and the branches assign nothing. Raises `ShapeError` (usage) if it is unknown and
+        a branch assigns a name.
+        """
+        value: CodeValue = nan
+        with suppress(ShapeError):
+            value = self.evaluate(test)
+        if value is None or isinstance(value, int):
+            return bool(value)
+        if names_in_statement(node, ast.Store):
+            hint = f"paste the lines of one, or give it: --where {truncate(self.source_text(test))}=0"
+            raise self.error(node, "which branch is taken is not known", hint)
+        return None
+
+    def apply_layer(
+        self, layer: LayerInstance, values: list[CodeValue], keywords: Mapping[str, CodeValue], error: ErrorFactory
+    ) -> CodeValue:
+        """Apply a layer to a tensor."""
+        if layer.name == "Sequential" and values:
+            for inner in layer.positional:
+                if not isinstance(inner, LayerInstance):
+                    raise error("this is no layer")
+                values = [self.apply_layer(inner, values, {}, error)]
+            return values[0]
+        if is_preserving_layer(layer.name) and values:
+            return values[0]
+        return call_function(layer.name, [*values, *layer.positional], {**keywords, **layer.keywords}, error)
+
+    def evaluate(self, node: ast.expr) -> CodeValue:
+        """Return the value of an expression.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
+        match node:
+            case ast.Constant(value=None | bool() | int() | float() | str() | EllipsisType() as constant):
+                return constant
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(self.evaluate_all(parts))
+            case ast.Name() | ast.Attribute():
+                return self.evaluate_name(node)
+            case ast.UnaryOp(op=sign, operand=operand):
+                return apply_unary(self.evaluate(operand), sign, self.error_at(node))
+            case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]):
+                return self.evaluate_operator(node, self.evaluate(left), sign, self.evaluate(right))
+            case ast.Subscript(value=inner, slice=index):
+                return self.evaluate_subscript(node, inner, index)
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                return slice(
+                    *[None if end is None else unwrap_size(self.evaluate(end)) for end in (lower, upper, step)]
+                )
+            case ast.Call():
+                return self.evaluate_call(node)
+        raise self.error(node, "this is not supported here")
+
+    def evaluate_all(self, nodes: Sequence[ast.expr]) -> Iterator[CodeValue]:
+        """Yield the values of expressions; unpack starred ones."""
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                value = self.evaluate(node.value)
+                if not isinstance(value, tuple):
+                    raise (
+                        self.size_list_error(node.value)
+                        if is_dim(value)
+                        else self.error(node, "only a shape can be unpacked")
+                    )
+                yield from value
+            else:
+                yield self.evaluate(node)
+
+    def evaluate_name(self, node: ast.expr) -> CodeValue:
+        """Return the value of a name or attribute.
+
+        It is a variable, an attribute of a tensor, or a size.
+        """
+        name = full_name(node)
+        if isinstance(value := self.variables.get(name), ShapeError):
+            raise value
+        if name in self.variables:
+            return value
+        if isinstance(node, ast.Attribute) and name not in self.sizes:
+            if node.attr == "newaxis":
+                return None
+            if not name or self.is_assigned(name):
+                base = self.evaluate(node.value)
+                if (
+                    isinstance(base, TracedTensor)
+                    and node.attr in TENSOR_ATTRIBUTES
+                    and (node.attr != "mT" or base.rank > 1)
+                ):
+                    return TENSOR_ATTRIBUTES[node.attr](base)
+                raise self.error(node, f".{truncate(node.attr)} of this is not supported")
+            if node.attr == "shape" and not self.has_unnamed_input:
+                raise self.size_list_error(node)
+            if node.attr in ("shape", "T", "mT"):
+                raise self.missing_shape_error(node.value)
+        return self.lookup_size(node, name)
+
+    def is_assigned(self, name: str) -> bool:
+        """Return whether a dotted name or one of its prefixes is a variable."""
+        return any(name == variable or name.startswith(f"{variable}.") for variable in self.variables)
+
+    def lookup_size(self, node: ast.expr, name: str) -> CodeValue:
+        """Return the size or sizes of a name; an attribute is looked up by its last part."""
+        last = name.rpartition(".")[2]
+        if not name.isascii() or len(name) > MAX_DIM_TEXT_LENGTH:
+            raise self.error(node, "a size has a name of plain letters")
+        self.sizes_read |= {name, last}
+        tensor = self.inputs.get(last)
+        value = self.sizes.get(name, self.sizes.get(last, tensor.size if tensor else None))
+        if value is None and SIZE_LIST_NAME.fullmatch(last):
+            raise self.size_list_error(node)
+        return named_dim(last) if value is None else value
+
+    def size_list_error(self, node: ast.expr) -> ShapeError:
+        """Return the error for an unknown list of sizes."""
+        return self.error(
+            node, "this is a list of sizes", f"--where {truncate(self.source_text(node))}=2,3,32,32 gives them"
+        )
+
+    def evaluate_operator(
+        self, node: ast.expr, left: CodeValue, op: ast.operator | ast.cmpop, right: CodeValue
+    ) -> CodeValue:
+        """Apply an operator or comparison; an unknown truth value is nan."""
+        if isinstance(op, ast.operator) or isinstance(left, TracedTensor) or isinstance(right, TracedTensor):
+            return self.apply_operator(node, left, OPERATOR_SYMBOLS.get(type(op).__name__, "&"), right)
+        if isinstance(op, ast.Is | ast.IsNot) and right is None:
+            return nan if isinstance(left, Monomial) else (left is None) == isinstance(op, ast.Is)
+        if isinstance(left, int) and isinstance(right, int) and type(op) in COMPARISON_SIGNS:
+            return (left > right) - (left < right) in COMPARISON_SIGNS[type(op)]
+        return nan
+
+    def apply_operator(
+        self, node: ast.expr | ast.AugAssign, left: CodeValue, symbol: str, right: CodeValue
+    ) -> CodeValue:
+        """Apply a binary operator to sizes, tuples or tensors."""
+        if symbol in ("//", "%") or self.in_shape_argument:
+            left, right = unwrap_size(left), unwrap_size(right)
+        if symbol == "@" and isinstance(node, ast.BinOp):
+            self.check_tensors_known([node.left, node.right])
+        if symbol == "@" or (isinstance(left, TracedTensor) and isinstance(right, TracedTensor)):
+            return apply_multi_operand("matmul" if symbol == "@" else "broadcast", (left, right), self.error_at(node))
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, TracedTensor):
+                if is_number(other):
+                    return replace(one, size=None)
+                tuple_hint = ", and this is a tuple: take a part of it, as [0] does" if isinstance(other, tuple) else ""
+                raise self.error(node, f"{symbol} is read between tensors and numbers only{tuple_hint}")
+        result = apply_binary(left, symbol, right, self.error_at(node))
+        if symbol == "//" and isinstance(result, Monomial):
+            self.notes[
+                f"{truncate(self.source_text(node))} is read as {truncate(str(result))}: other sizes are left out"
+            ] = None
+        return result
+
+    def evaluate_subscript(self, node: ast.Subscript, base_node: ast.expr, index: ast.expr) -> CodeValue:
+        """Return an item of a tuple or the tensor after an index."""
+        if ast.List in map(type, (index, *getattr(index, "elts", ()))):
+            raise self.error(node, "a list of positions has no op here")
+        name, key = full_name(base_node), self.evaluate(index)
+        if isinstance(key, str) and name and key.isidentifier():
+            return self.lookup_size(node, key)
+        known = name in self.sizes or self.is_assigned(name)
+        if name and isinstance(key, int) and key >= 0 and not known and not name.endswith(".shape"):
+            return self.lookup_size(node, f"{name.rpartition('.')[2]}_{key}")
+        base = self.evaluate(base_node)
+        if name and isinstance(base, Monomial):
+            raise self.missing_shape_error(base_node)
+        if isinstance(base, TracedTensor):
+            return index_tensor(base, key, self.error_at(node))
+        return get_item(base, key, self.error_at(node))
+
+    def evaluate_call(self, node: ast.Call) -> CodeValue:
+        """Return the value of a call of a method, a function or a layer."""
+        function, path = node.func, full_name(node.func)
+        if any("(" in name for name in self.inputs) and ast.unparse(node) in self.inputs:
+            return self.inputs[ast.unparse(node)]
+        name = path if is_known_function(path) else getattr(function, "attr", path)
+        callee = self.evaluate(function) if isinstance(function, ast.Call) or path in self.variables else None
+        if isinstance(callee, LayerInstance):
+            if not (callee.name == "Sequential" or is_preserving_layer(callee.name) or is_known_function(callee.name)):
+                raise self.unknown_function_error(node)
+            self.check_tensors_known(node.args[:1])
+            return self.apply_layer(callee, *self.evaluate_arguments(node, node.args), self.error_at(node))
+        base = path.rpartition(".")[0]
+        if is_preserving_layer(path) and node.args and (base or not is_known_function(name)):
+            self.notes[f"{truncate(self.source_text(node))} is read as keeping the shape"] = None
+            return self.evaluate(node.args[0])
+        return self.evaluate_function_call(node, function, base, name)
+
+    def evaluate_function_call(self, node: ast.Call, function: ast.expr, base_name: str, name: str) -> CodeValue:
+        """Return the value of a call of a method or function, or instantiate a layer."""
+        is_class = name[:1].isupper() and name not in SIZE_FUNCTIONS
+        if (base_name == "self" and not self.is_assigned("self")) or not (is_class or is_known_function(name)):
+            raise self.unknown_function_error(node)
+        is_method = (
+            isinstance(function, ast.Attribute) and base_name.partition(".")[0] not in MODULE_NAMES - self.inputs.keys()
+        )
+        is_method = is_method and not is_class and (name not in CREATION_FUNCTIONS or self.is_assigned(base_name))
+        operands = [function.value, *node.args] if is_method else node.args  # type: ignore[attr-defined]
+        first = [*self.evaluate_all(operands[: name not in CREATION_FUNCTIONS])]
+        self.in_shape_argument, outer = (
+            name in SHAPE_CHANGING_FUNCTIONS or name in CREATION_FUNCTIONS,
+            self.in_shape_argument,
+        )
+        others, keywords = self.evaluate_arguments(
+            node, [] if name in SHAPE_PRESERVING_FUNCTIONS else operands[name not in CREATION_FUNCTIONS :]
+        )
+        self.in_shape_argument, values = outer, [*first, *others]
+        if is_class and not any(isinstance(value, TracedTensor) for value in values):
+            return LayerInstance(name, tuple(values), keywords)
+        if is_method or (
+            name not in (SIZE_FUNCTIONS | CREATION_FUNCTIONS)
+            and (isinstance(function, ast.Attribute) or name not in SHAPE_PRESERVING_FUNCTIONS)
+        ):
+            tensors = [item for operand in operands for item in getattr(operand, "elts", [operand])]
+            self.check_tensors_known(
+                tensors if MULTI_OPERAND_FUNCTIONS.get(name, "broadcast") != "broadcast" else operands[:1]
+            )
+        if not is_known_function(name):
+            raise self.unknown_function_error(node)
+        if name in CREATION_FUNCTIONS and not is_method:
+            return start_tensor(
+                CREATION_FUNCTIONS[name](Call(name, tuple(values), keywords, self.error_at(node))), self.dialect
+            )
+        value = call_function(name, values, keywords, self.error_at(node))
+        if name in REDUCTION_FUNCTIONS and isinstance(value, TracedTensor):
+            self.notes[f"the chain begins with what {truncate(self.source_text(node))} returns"] = None
+        return value
+
+    def check_tensors_known(self, nodes: Iterable[ast.expr]) -> None:
+        """Raise `ShapeError` (usage) for the first name of unknown shape."""
+        for node in nodes:
+            if full_name(node) and isinstance(self.evaluate(node), Monomial):
+                raise self.missing_shape_error(node)
+
+    def evaluate_arguments(
+        self, node: ast.Call, operands: Sequence[ast.expr]
+    ) -> tuple[list[CodeValue], dict[str, CodeValue]]:
+        """Return the values of a call's positional and keyword arguments."""
+        named = {word.arg or "**": word.value for word in node.keywords if word.arg not in IGNORED_ARGUMENTS}
+        return [*self.evaluate_all(operands)], {name: self.evaluate(argument) for name, argument in named.items()}
+
+    def unknown_function_error(self, node: ast.Call) -> ShapeError:
+        """Return the error for an unknown function, with a hint."""
+        callee = getattr(node.func, "attr", "") or full_name(node.func) or "this layer"
+        if self.has_unnamed_input and full_name(node.func) in (callee, f"self.{callee}"):
+            raise UnnamedInputFound(ast.unparse(node))
+        example = "B,T,C" if FEATURE_LAYER.search(callee) else "B,256,H,W"
+        hint_input, is_attribute = self.input_hint(node, example), full_name(node.func).startswith("self.")
+        hint = f"paste its class, too, with __init__; or {hint_input}" if is_attribute else hint_input
+        return self.error(node, f"{truncate(callee)} is not known here", hint)
+
+    def missing_shape_error(self, node: ast.expr, example: str = "N,C,H,W") -> ShapeError:
+        """Return the error for a tensor of unknown shape, with a hint."""
+        if self.has_unnamed_input:
+            raise UnnamedInputFound(ast.unparse(node))
+        return self.error(node, "the shape of this tensor is not known", self.input_hint(node, example))
+
+    def input_hint(self, node: ast.expr, example: str) -> str:
+        """Return the `--input` option that declares the shape of an expression."""
+        inputs = " ".join([f"{name}={shape_text(tensor.shape)} " for name, tensor in self.inputs.items()])
+        return f"give its shape: --input '{truncate(inputs)}{truncate(self.source_text(node))}={example}'"
+
+    def error_at(self, node: ast.expr | ast.stmt) -> ErrorFactory:
+        """Return a function that builds errors for an expression."""
+        return lambda message, hint="": self.error(node, message, hint)
+
+    def source_text(self, node: ast.expr | ast.stmt) -> str:
+        """Return the source text of an expression on one line."""
+        start, end = source_span(self.text, node)
+        return escape_unprintable(" ".join(self.text[start:end].split()))
+
+    def error(self, node: ast.expr | ast.stmt, message: str, hint: str = "") -> ShapeError:
+        """Return a usage error for an expression, with its span."""
+        return usage_error(
+            f"'{truncate(self.source_text(node))}': {message}", hint, argument="line", span=source_span(self.text, node)
+        )

@@ -1,0 +1,900 @@
+"""Parsing and formatting of command lines and chains.
+
+An example of a line is `reshape 2,3,4 0,-1 --allowzero`.
+
+    chain = input "|" stage {"|" stage}
+    stage = op {value | option | option ("=" | blank) value}
+
+Every entry point parses its lines here, from the same tables of options. Blanks inside brackets or quotes do not
+separate words.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, takewhile
+
+from shapecalc.core.answers import Request
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import ALL_TYPES, ParamKind
+from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.ops.op import Op
+from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
+from shapecalc.core.record import Choice, Record, replace
+from shapecalc.core.requests import DEFAULT_OPSET, operand_texts, parse_flag, switch_meanings, switch_name
+from shapecalc.core.resolve import make_chain_requests, resolve_chain
+from shapecalc.core.rules import AXIS_OUT_OF_RANGE
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    lookup,
+    parse_axes,
+    parse_shape,
+    rank_text,
+    shape_text,
+    split_unbracketed,
+    suggestion,
+    truncate,
+)
+from shapecalc.core.values import parse_axis_pattern, parse_integer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.answers import Chain, Trace
+    from shapecalc.core.dialects.base import Param
+    from shapecalc.core.dims import Shape
+
+    SpelledOption = tuple["Option", int | None]
+    """An option and the value that a spelling sets; None if a value follows."""
+
+
+class OptionKind(Choice):
+    """The kinds of options by the value that they take."""
+
+    FLAG = "nothing: it is there or not"
+    FLAG_OR_ALL = "nothing, or =all, which asks for everything"
+    SWITCH = "nothing: it is on, or off as --no-..."
+    TEXT = "a text"
+    TEXTS = "a text each time that it is written"
+    NUMBER = "a whole number"
+
+
+VALUE_KINDS = (OptionKind.TEXT, OptionKind.TEXTS, OptionKind.NUMBER)
+ALL_SUFFIX = "=all"
+"""The suffix of an option's name that selects everything."""
+MAX_DIGITS = 9
+"""The maximum number of digits of an option's number."""
+
+
+class Option(Record):
+    """An option of a command."""
+
+    name: str
+    help: str
+    kind: OptionKind = OptionKind.TEXT
+    metavar: str = "NAME"
+    """The placeholder of its value in the help."""
+    long: str = ""
+    """Its long spelling, if it is not `--` and the name."""
+    short: str = ""
+    default: Any = None
+    completions: Callable[[], Iterable[str]] | None = None
+    """Returns the values that a shell completes."""
+    lists_completions: bool = False
+    """Whether the help lists the completions."""
+    shows_default: bool = False
+    """Whether the help shows the default."""
+    minimum: int = 0
+    maximum: int = 0
+    """The range of its number, with `minimum`."""
+
+    @property
+    def spelling(self) -> str:
+        """The long spelling.
+
+        >>> Option("follow_out", "...").spelling
+        '--follow-out'
+        """
+        return self.long or f"--{_to_dashes(self.name)}"
+
+    def spellings(self) -> dict[str, int | None]:
+        """Return all spellings with the value that each sets; None if a value follows.
+
+        >>> Option("explain", "...", OptionKind.FLAG_OR_ALL, short="-e").spellings()
+        {'--explain': 1, '-e': 1, '--explain=all': 2}
+        """
+        value = None if self.kind in VALUE_KINDS else 1 if self.kind is OptionKind.FLAG_OR_ALL else True
+        result: dict[str, int | None] = dict.fromkeys(filter(None, (self.spelling, self.short)), value)
+        if self.kind is OptionKind.FLAG_OR_ALL:
+            result[f"{self.spelling}{ALL_SUFFIX}"] = 2
+        if self.kind is OptionKind.SWITCH:
+            result[f"--no-{self.spelling.removeprefix('--')}"] = False
+        return result
+
+    def parse_value(self, text: str) -> Any:
+        """Parse a value; raise `ShapeError` (usage) for an invalid number or switch.
+
+        >>> jobs = Option("jobs", "...", OptionKind.NUMBER, minimum=1, maximum=256)
+        >>> jobs.value("4"), Option("where", "...").value(" -1,4")
+        (4, '-1,4')
+        """
+        if self.kind is OptionKind.SWITCH:
+            return parse_flag(text, self.name)
+        if self.kind is not OptionKind.NUMBER:
+            return strip_padding(text)
+        word = text.strip()
+        if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and self.minimum <= int(word) <= self.maximum:
+            return int(word)
+        quoted = escape_unprintable(truncate(word))
+        raise usage_error(f"{self.spelling} is a whole number from {self.minimum} to {self.maximum}, not '{quoted}'")
+
+
+HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h")
+
+
+class ParsedStage(Record):
+    """A parsed stage: its op, its options as texts, and its input if given."""
+
+    op: str
+    options: Mapping[str, object]
+    input: str | None = None
+
+
+class ExtraWordError(ShapeError):
+    """Raised when a line has more values than the op has positional arguments."""
+
+
+AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
+"""Spellings of the axes of an op in different frameworks.
+
+They are one option here.
+"""
+SHUFFLE_SPELLINGS = {
+    "--first-transpose": "--first",
+    "--reshape": "--to",
+    "--reshape-dims": "--to",
+    "--second-transpose": "--second",
+}
+"""TensorRT's names for the parts of a Shuffle."""
+
+
+class OptionLookup:
+    """A lazy lookup of options by spelling.
+
+    An option is created when no earlier one has the spelling: the last options need every dialect, whose import takes
+    longer than most answers.
+    """
+
+    def __init__(self, options: Iterable[Option]) -> None:
+        """Create a lookup without consuming the options."""
+        self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
+
+    def find(self, spelling: str) -> SpelledOption | None:
+        """Return the option of a spelling and the value that it sets, or None."""
+        while spelling not in self._known:
+            option = next(self._pending, None)
+            if option is None:
+                return self._find_alias(spelling)
+            self._known |= {name: (option, setting) for name, setting in option.spellings().items()}
+        return self._known[spelling]
+
+    def _find_alias(self, spelling: str) -> SpelledOption | None:
+        """Return the option of an alias, or None.
+
+        An alias has other dashes, or another framework's word for an axis.
+        """
+        spelling = f"--{_to_dashes(spelling[2:])}"
+        aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (SHUFFLE_SPELLINGS.get(spelling, spelling),)
+        return next((self._known[alias] for alias in aliases if alias in self._known), None)
+
+    def unknown_option_error(self, word: str, owner: str) -> ShapeError:
+        """Return the usage error for an unknown option."""
+        self.find("")
+        names = dict.fromkeys(option.spelling for option, _ in self._known.values())
+        return usage_error(
+            f"{owner} has no option '{escape_unprintable(word[:40])}'", suggestion(word.partition("=")[0], names)
+        )
+
+
+def is_value(word: str) -> bool:
+    """Return whether a word is a value and not an option.
+
+    `-`, a shape such as `-1,4` and a pattern such as `-> n` are values.
+
+    >>> is_value("-1,4"), is_value("-"), is_value("-> n"), is_value("--json"), is_value("-q")
+    (True, True, True, False, False)
+    """
+    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] in " >"
+
+
+def strip_padding(text: str) -> str:
+    """Strip the leading blank of a negative number.
+
+    Some shells and programs need it so that the number is not taken as an option.
+
+    >>> strip_padding(" -1,4"), strip_padding(" -> n")
+    ('-1,4', ' -> n')
+    """
+    return text[1:] if text[:2] == " -" and text[2:3].isdigit() else text
+
+
+def parse_words(
+    words: Iterable[str], options: OptionLookup, owner: str, *, allow_unknown: bool = False, allow_named: bool = False
+) -> tuple[list[str], dict[str, Any]]:
+    """Split words into positional values and options by name.
+
+    After `--` every word is a value. With `allow_unknown`, an unknown option is a value; otherwise raises `ShapeError`
+    (usage). With `allow_named`, a word such as `axis=1` is an option, as in Python.
+
+    >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
+    (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
+    """
+    values: list[str] = []
+    result: dict[str, Any] = {}
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            values += waiting
+        elif is_value(word):
+            if not (allow_named and "=" in word and _read_option(f"--{word}", waiting, options, result)):
+                values.append(strip_padding(word))
+        elif not _read_option(word, waiting, options, result):
+            if not allow_unknown:
+                raise options.unknown_option_error(word, owner)
+            values.append(word)
+    return values, result
+
+
+def _read_option(word: str, remaining_words: Iterator[str], options: OptionLookup, result: dict[str, Any]) -> bool:
+    """Store an option with its value in `result`.
+
+    Returns False if there is no such option.
+    """
+    spelling, equals, text = word.partition("=")
+    if equals + text == ALL_SUFFIX and options.find(word):
+        spelling, equals, text = word, "", ""
+    elif word[:2] != "--" and len(word) > 2:  # several short options, or one with its value
+        spelling, equals, text = word[:2], "", word[2:]
+    match = options.find(spelling)
+    if match is None:
+        return False
+    option, setting = match
+    if setting is None or (equals and setting and option.kind is OptionKind.SWITCH):
+        value = text if equals or text else next(remaining_words, None)
+        if value is None:
+            raise usage_error(f"{spelling} needs a value")
+        parsed = option.parse_value(value)
+        result[option.name] = [*result.get(option.name, ()), parsed] if option.kind is OptionKind.TEXTS else parsed
+        return True
+    if equals:
+        raise usage_error(f"{spelling} takes no value")
+    result[option.name] = setting if isinstance(setting, bool) else result.get(option.name, 0) + setting
+    return not text or _read_option(f"-{text}", remaining_words, options, result)
+
+
+def assign_positional(
+    values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], owner: str
+) -> dict[str, Any]:
+    """Return the options with the positional values under their names.
+
+    Raises `ShapeError` (usage) for an extra value, or one that is also set by name.
+    """
+    if len(values) > len(names):
+        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
+    arguments = dict(zip(names, values, strict=False))
+    for name in arguments.keys() & options.keys():
+        raise usage_error(f"{name} is given twice, by its place and by its name", argument=name)
+    return {**options, **arguments}
+
+
+def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
+    """Raise `ShapeError` (usage) if a required argument is missing.
+
+    `required` maps names to the metavars of the message.
+    """
+    for name, metavar in required.items():
+        if name not in arguments:
+            raise usage_error(f"missing argument '{metavar}'", argument=name)
+
+
+def options_by_name(*options: Option) -> dict[str, Option]:
+    """Return options by name, in order."""
+    return {option.name: option for option in options}
+
+
+def _opset_numbers() -> list[str]:
+    """Return the ONNX opsets that some dialect supports."""
+    return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
+
+
+RULE_OPTIONS = options_by_name(
+    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
+    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opset_numbers),
+    Option(
+        "dtype",
+        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
+        completions=lambda: sorted(ALL_TYPES),
+    ),
+    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
+)
+"""The options that select the rules and the sizes of names."""
+SWITCH_HELP = {
+    "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
+    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
+    "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
+}
+METAVARS = {
+    **dict.fromkeys((ParamKind.AXES, ParamKind.PERM), "AXES"),
+    **dict.fromkeys((ParamKind.PATTERN, ParamKind.SUBSCRIPTS), "PATTERN"),
+    **dict.fromkeys((ParamKind.TARGET, ParamKind.SHAPE), "SHAPE"),
+    **{holds: holds.name for holds in (ParamKind.SLICES, ParamKind.LENGTHS, ParamKind.SIZES)},
+    ParamKind.INT: "I",
+}
+"""The metavars of options that are parameters, by what the parameter holds."""
+
+
+_option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
+"""The option lookups of ops, by op name."""
+
+
+def switch_options(op: Op | None = None) -> list[Option]:
+    """Return the switches of all dialects as options.
+
+    For an op, only those that apply to it.
+    """
+    all_switches = switch_meanings()
+    names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
+    options = []
+    for name in sorted(all_switches.keys() & names):
+        dialects = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
+        description = SWITCH_HELP.get(name) or f"{', '.join(dialects)}: 0 {all_switches[name].value}."
+        options.append(Option(name, description, OptionKind.SWITCH))
+    return options
+
+
+def rule_options(op: Op | None = None) -> list[Option]:
+    """Return the options that select the rules of an op or chain."""
+    return [*RULE_OPTIONS.values(), *switch_options(op)]
+
+
+def op_options(op: Op) -> Iterator[Option]:
+    """Yield the options of an op's line.
+
+    Its arguments are first; options that need every dialect come last.
+    """
+    yield from map(option_from_param, op.params)
+    yield from RULE_OPTIONS.values()
+    yield from map(option_from_param, params_of(op)[len(op.params) :])
+    yield from switch_options(op)
+
+
+def op_option_lookup(op: Op) -> OptionLookup:
+    """Return the option lookup of an op, which all its lines share."""
+    if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
+        _option_lookups[op.name] = op, OptionLookup(op_options(op))
+    return _option_lookups[op.name][1]
+
+
+def option_from_param(param: Param) -> Option:
+    """Return the option of a parameter: a switch for a flag, otherwise a text."""
+    words, description = param.choices, f"{param.help[:1].upper()}{param.help[1:]}."
+    if param.kind is ParamKind.FLAG:
+        return Option(param.name, description, OptionKind.SWITCH)
+    metavar = METAVARS.get(param.kind) or "|".join(words)
+    return Option(param.name, description, metavar=metavar, completions=(lambda: words) if words else None)
+
+
+def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
+    """Parse the words of an op's line into arguments by name.
+
+    `extra_options` are allowed besides its own, and so is `--help`. Raises `ShapeError` (usage) for an unknown option,
+    an extra value or a missing argument.
+
+    >>> read_op_words(OPS["reshape"], ["2,3,4", "-1,4", "-d", "onnx", "--no-allowzero"])
+    {'dialect': 'onnx', 'allowzero': False, 'input': '2,3,4', 'target': '-1,4'}
+    """
+    known = OptionLookup(chain(extra_options, [HELP], op_options(op)))
+    values, arguments = parse_words(words, known, op.name, allow_named="lengths" not in op.positional_or_named)
+    if HELP.name in arguments:
+        return arguments
+    places = ("input", *op.positional_or_named)
+    arguments = assign_positional(order_values(values, places), places, arguments, op.name)
+    check_required(
+        arguments, {"input": "INPUT"} | {param.name: param.name.upper() for param in op.params if param.required}
+    )
+    return arguments
+
+
+def order_values(values: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the values in the order of the parameter names.
+
+    Operands and lengths are joined. A pattern and a shape may have either order, since a pattern has an arrow. The
+    pattern of einsum may have none; it is then the first value.
+
+    >>> order_values(["a b -> b a", "2,3"], ("input", "pattern"))
+    ['2,3', 'a b -> b a']
+    """
+    values = [*values]
+    if "pattern" in names:
+        index = names.index("pattern")
+        pattern_index = next(
+            (position for position, value in enumerate(values) if "->" in value), 0 if "operands" in names else index
+        )
+        if pattern_index < len(values) > index:
+            values.insert(index, values.pop(pattern_index))
+    if [*names[-1:]] == ["lengths"] and len(values) > len(names):
+        values[len(names) - 1 :] = [",".join(values[len(names) - 1 :])]
+    if "operands" in names:
+        index = names.index("operands")
+        values[index:] = [" ".join(values[index:])] if len(values) > index else []
+    return values
+
+
+OP_ALIASES = {"permute": ("transpose", "torch"), "movedim": ("moveaxis", "torch"), "swapdims": ("swapaxes", "torch")}
+"""Aliases of ops: the op, and the dialect that uses the alias."""
+UNSUPPORTED_OPS = {
+    "reshape_as": ("it needs the shape of another tensor", "write that shape: reshape INPUT TARGET"),
+    "view_as": ("it needs the shape of another tensor", "write that shape: view INPUT TARGET"),
+    "expand_as": ("it needs the shape of another tensor", "write that shape: expand INPUT TARGET"),
+    "repeat": (
+        "it can mean three things",
+        "PyTorch repeats the whole: tile 2,3 2,1; NumPy repeats each element: rearrange 2,3 'a b -> (a r) b' r=2; "
+        "einops follows a pattern: rearrange 2,3 'a b -> r a b' r=2",
+    ),
+}
+"""Unsupported op names: the reason, and the alternative to write."""
+
+
+def resolve_aliases(words: Sequence[str]) -> list[str]:
+    """Replace a framework's op name by shapecalc's, and add its dialect.
+
+    A composite op of several stages becomes a chain. Raises `ShapeError` if it refuses its input, or if the input is a
+    file.
+
+    >>> resolve_aliases(["permute", "2,3,4", "2,0,1"]), resolve_aliases(["permute", "2,3", "1,0", "-d", "numpy"])[-1]
+    (['transpose', '2,3,4', '2,0,1', '--dialect', 'torch'], 'numpy')
+    >>> resolve_aliases(["rot90", "2,3", "--json"])
+    ['chain', '2,3 | flip 1 --dialect numpy | swapaxes 0 1 --dialect numpy', '--json']
+    """
+    if words and words[0] == "repeat" and any("->" in word for word in words):
+        return ["rearrange", *words[1:]]
+    if not words or words[0] not in OP_ALIASES.keys() | COMPOSITE_OPS.keys():
+        return [*words]
+    op, dialect = OP_ALIASES.get(words[0]) or COMPOSITE_OPS[words[0]][:2]
+    values = list(takewhile(is_value, words[1:]))
+    if words[0] in OP_ALIASES or not values:
+        return [op, *_add_dialect(words[1:], dialect)]
+    stages, option_words = expand_composite(words[0], _read_input_shape(words), values[1:]), words[1 + len(values) :]
+    if len(stages) == 1:
+        return [stages[0][0], values[0], *stages[0][1:], *_add_dialect(option_words, dialect)]
+    dialect_words = _add_dialect(option_words, dialect)[len(option_words) :]
+    return [
+        "chain",
+        " | ".join([values[0], *[_quote_words([*stage, *dialect_words]) for stage in stages]]),
+        *option_words,
+    ]
+
+
+def _quote_words(words: Iterable[str]) -> str:
+    """Join the words of a stage; quote those with blanks."""
+    return " ".join([f'"{word}"' if " " in word else word for word in words])
+
+
+def _add_dialect(words: Sequence[str], dialect: str) -> list[str]:
+    """Return the words with a `--dialect` option, unless they have one."""
+    has_dialect = any(word in ("-d", "--dialect") or word.startswith("--dialect=") for word in words)
+    return [*words, *([] if has_dialect else ["--dialect", dialect])]
+
+
+def _read_input_shape(words: Sequence[str]) -> Shape:
+    """Return the input shape of a composite op.
+
+    Raises `ShapeError` (usage) if the input is data.
+    """
+    if words[1] == "-" or is_file_argument(words[1]):
+        raise usage_error(
+            f"{words[0]} needs a shape that is written here", f"write {COMPOSITE_OPS[words[0]][0]} for data"
+        )
+    return parse_shape(words[1])
+
+
+def expand_composite(name: str, shape: Shape, values: Sequence[str]) -> list[list[str]]:
+    """Return the stages of a composite op as words.
+
+    Raises `ShapeError` if it refuses the shape.
+
+    >>> expand_composite("narrow", (2, 8), ["1", "-3", "2"]), expand_composite("rollaxis", (2, 3, 4), ["2"])
+    ([['slice', ':,5:7']], [['moveaxis', '2', '0']])
+    """
+    _, _, places, make = COMPOSITE_OPS[name]
+    names = [specification.partition("/")[0].rstrip("?") for specification in places]
+    texts = assign_positional(order_values(values, names), names, {}, name)
+    check_required(
+        texts,
+        {
+            parameter: parameter.upper()
+            for parameter, specification in zip(names, places, strict=True)
+            if specification[-1] != "?"
+        },
+    )
+    readers = {"axes": parse_axes, **dict.fromkeys(("pattern", "lengths"), lambda text, _: text)}
+    arguments = {parameter: readers.get(parameter, parse_integer)(text, parameter) for parameter, text in texts.items()}
+    stages: list[list[str]] = make(shape, **arguments)
+    return stages
+
+
+def _narrow(shape: Shape, axis: int, start: int, length: int) -> list[list[str]]:
+    """Return the slice for `torch.narrow`, which refuses out-of-range positions."""
+    index = _normalize_axis(axis, len(shape), len(shape))
+    dim, first = shape[index], start
+    if not isinstance(dim, int):
+        raise usage_error(f"narrow needs the size of dim {index}, {dim}", "write slice, or the size")
+    first += dim if first < 0 else 0
+    if not 0 <= first <= first + length <= dim:
+        from shapecalc.core.ops.slice import SLICE_OUT_OF_BOUNDS  # imported late: few lines contain `narrow`
+
+        message = f"dim {index} is {truncate(str(dim))}, and has no {length} positions from {start} on"
+        raise rule_error(SLICE_OUT_OF_BOUNDS, message)
+    return [["slice", ",".join([*[":"] * index, f"{first}:{first + length}"])]]
+
+
+def _rot90(shape: Shape, k: int = 1, axes: Sequence[int] = (0, 1)) -> list[list[str]]:
+    """Return the flips and swap for `numpy.rot90`."""
+    indices = [_normalize_axis(axis, len(shape), len(shape)) for axis in axes]
+    if len({*indices}) != 2 or len(indices) != 2:
+        raise usage_error("rot90 turns two different axes", argument="axes")
+    first, second = map(str, indices)
+    flip, swap = ["flip", second], ["swapaxes", first, second]
+    return [[["flip", "[]"]], [flip, swap], [["flip", f"{first},{second}"]], [swap, flip]][k % 4]
+
+
+def _rollaxis(shape: Shape, axis: int, start: int = 0) -> list[list[str]]:
+    """Return the `moveaxis` for `numpy.rollaxis`.
+
+    The axis moves before the one that is at `start`.
+    """
+    rank = len(shape)
+    source, destination = _normalize_axis(axis, rank, rank), _normalize_axis(start, rank, rank + 1)
+    return [["moveaxis", str(source), str(destination - (source < destination))]]
+
+
+EINSUM_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+EINOPS_REDUCTIONS = ("any", "all", "max", "mean", "min", "prod", "sum")
+"""The reductions of einops, none of which affects the shape."""
+
+
+def _reduce(shape: Shape, pattern: str, lengths: str = "") -> list[list[str]]:
+    """Return the split, sum and merge for `einops.reduce`."""
+    left, _, right = pattern.partition("->")
+    dims = parse_axis_pattern(f"{left}->{left}" if "->" in pattern else pattern).left
+    others = " ".join([f"e{number}" for number in range(len(shape) - len(dims) + 1)])
+    left, right = (side.replace("...", others).strip() for side in (left, right))
+    axes, output_axes = (side.translate({40: " ", 41: " "}).split() for side in (left, right))
+    axes = [axis for axis in axes if axis != "1"]
+    kept = [axis for axis in axes if axis in output_axes]
+    sizes = ",".join([word for word in lengths.split(",") if word not in ("", *EINOPS_REDUCTIONS)])
+    stages = [["rearrange", f"{left} -> {' '.join(axes)}", *([sizes] if sizes else [])]]
+    if left.split() == axes and not sizes:
+        stages = []
+    if kept != axes:
+        if len(axes) > len(EINSUM_LETTERS):
+            raise usage_error(f"reduce knows {len(EINSUM_LETTERS)} axes at most", argument="pattern")
+        letters = dict(zip(axes, EINSUM_LETTERS, strict=False))
+        stages.append(["einsum", f"{''.join(letters.values())}->{''.join([letters[axis] for axis in kept])}"])
+    if right.split() != kept or not stages:
+        stages.append(["rearrange", f"{' '.join(kept)} -> {right}"])
+    return stages
+
+
+def _normalize_axis(axis: int, rank: int, limit: int) -> int:
+    """Return an axis or insertion index (one of `count`) as a non-negative index.
+
+    Raises `ShapeError` (axis-out-of-range).
+    """
+    if not -rank <= axis < limit:
+        raise rule_error(AXIS_OUT_OF_RANGE, f"axis {axis} does not exist: the input has {rank_text(rank)}")
+    return axis % rank if axis < 0 else axis
+
+
+COMPOSITE_OPS: dict[str, tuple[str, str, tuple[str, ...], Any]] = {
+    "narrow": ("slice", "torch", ("axis/dim", "start", "length"), _narrow),
+    "rot90": ("flip", "numpy", ("k?", "axes/dims?"), _rot90),
+    "rollaxis": ("moveaxis", "numpy", ("axis", "start?"), _rollaxis),
+    "reduce": ("rearrange", "numpy", ("pattern", "lengths?"), _reduce),
+}
+"""Composite ops by name.
+
+A row has a similar op, the dialect that defines it, its parameters (`?` if optional), and the function that expands it.
+"""
+
+
+def expand_composites(text: str) -> str:
+    """Replace the composite ops of a chain, such as `rot90`, by their stages.
+
+    Raises `ShapeError` for a composite op after a refused stage, or one that refuses its input.
+
+    >>> expand_composites("2,3,4 | transpose 2,0,1 | narrow 0 1 2")
+    '2,3,4 | transpose 2,0,1 | slice 1:3 --dialect torch'
+    """
+    if not any(word in text for word in COMPOSITE_OPS):
+        return text
+    shape, *stages = split_unbracketed(text, "|")
+    for index, stage in enumerate(stages):
+        words = split_unbracketed(stage)
+        if words and words[0] in COMPOSITE_OPS:
+            values = list(takewhile(is_value, words[1:]))
+            option_words = _add_dialect(words[1 + len(values) :], COMPOSITE_OPS[words[0]][1])
+            expanded = expand_composite(words[0], _chain_output("|".join([shape, *stages[:index]])), values)
+            stages[index] = (
+                f" {' | '.join([_quote_words([*expanded_stage, *option_words]) for expanded_stage in expanded])} "
+            )
+    return "|".join([shape, *stages]).rstrip()
+
+
+def _chain_output(text: str) -> Shape:
+    """Return the output of a chain with any number of stages.
+
+    Raises `ShapeError` if it is refused.
+    """
+    shape, stages = read_chain(text)
+    if not stages:
+        return parse_shape(shape)
+    answer = resolve_chain(make_chain_requests(shape, stages, {}))
+    if answer.problem is not None:
+        raise ShapeError(answer.problem)
+    return answer.output or ()
+
+
+def unsupported_op_error(name: str) -> ShapeError | None:
+    """Return the usage error for an unsupported op name; None for any other name."""
+    if name not in UNSUPPORTED_OPS:
+        return None
+    why, instead = UNSUPPORTED_OPS[name]
+    return usage_error(f"there is no {name} here: {why}", instead)
+
+
+def find_op(name: str) -> Op:
+    """Return the op of a name; raise `ShapeError` (usage) if there is none."""
+    if "," in name or name[:1].isdigit():
+        shown = escape_unprintable(truncate(name))
+        raise usage_error(
+            f"'{shown}' stands where an op is expected", f"write reshape {shown} ..., or {shown} | OP ..."
+        )
+    return lookup(name, OPS, "operation", other_names=OP_ALIASES, list_command="shapecalc -h")
+
+
+def read_stage(words: Sequence[str], *, with_input: bool) -> ParsedStage:
+    """Parse the words of a stage, or of a line with an input.
+
+    Raises `ShapeError` (usage) for invalid words.
+
+    >>> read_stage(["reshape", "0,-1", "--opset", "13"], with_input=False).options
+    {'opset': '13', 'target': '0,-1'}
+    """
+    if not words:
+        raise usage_error("an operation is missing", f"the operations are {', '.join(OPS)}")
+    words = resolve_aliases(words)
+    unsupported = unsupported_op_error(words[0])
+    if unsupported is not None:
+        raise unsupported
+    op = find_op(words[0])
+    values, options = parse_words(
+        words[1:], op_option_lookup(op), op.name, allow_named="lengths" not in op.positional_or_named
+    )
+    if with_input and values:
+        values = order_values(values, ("input", *op.positional_or_named))
+    shape = values.pop(0) if with_input and values else None
+    try:
+        return ParsedStage(
+            op.name,
+            assign_positional(order_values(values, op.positional_or_named), op.positional_or_named, options, op.name),
+            shape,
+        )
+    except ExtraWordError as error:
+        raise usage_error(error.problem.message, usage_hint(op, with_input=with_input)) from None
+
+
+def read_values(words: Sequence[str]) -> list[str]:
+    """Return the positional values of a stage, in order.
+
+    >>> read_values(["squeeze", "1,3,1", "--axes", "0"])
+    ['1,3,1']
+    """
+    op = find_op(words[0])
+    return parse_words(words[1:], op_option_lookup(op), op.name)[0]
+
+
+def usage_hint(op: Op, *, with_input: bool = True) -> str:
+    """Return a hint with the syntax of an op.
+
+    >>> usage_hint(OPS["transpose"])
+    'write transpose INPUT [PERM]'
+    """
+    slots = [(param.name.upper(), param.required) for param in op.params if param.positional]
+    words = [name if required else f"[{name}]" for name, required in slots]
+    options = [param for param in params_of(op) if not param.positional]
+    words += [f"[--{_to_dashes(param.name)}{'' if param.kind is ParamKind.FLAG else ' ...'}]" for param in options]
+    return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
+
+
+def _to_dashes(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
+    """Return the input and the stages of a chain.
+
+    Raises `ShapeError` (usage) if it is invalid.
+
+    >>> read_chain("2,3,4 | transpose 1,0,2 | reshape 2,-1,3")
+    ('2,3,4', [('transpose', {'perm': '1,0,2'}), ('reshape', {'target': '2,-1,3'})])
+    """
+    shape, *stages = split_unbracketed(expand_composites(text), "|")
+    words = [split_unbracketed(stage) for stage in stages]
+    if [] in words:
+        hint = "write INPUT | OP ..., such as 2,3 | flatten, or the input alone"
+        raise usage_error("an operation is missing after |", hint)
+    parsed = [read_stage(stage_words, with_input=False) for stage_words in words]
+    return " ".join(split_unbracketed(shape)), [(stage.op, stage.options) for stage in parsed]
+
+
+def read_chain_words(words: Sequence[str]) -> tuple[str, dict[str, object]]:
+    """Return the text and the options of `'INPUT | OP ...' [--where SIZES]`.
+
+    Raises `ShapeError` (usage) for other words.
+
+    >>> read_chain_words(["N,3 | flatten", "--where", "N=2"])
+    ('N,3 | flatten', {'where': 'N=2'})
+    """
+    match list(words):
+        case [text]:
+            return text, {}
+        case [text, "--where", sizes]:
+            return text, {"where": sizes}
+    message = "a chain is one text in quotes, and the only option here is --where"
+    raise usage_error(message, "write 'INPUT | OP ... | OP ...'")
+
+
+def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | None, str]]:
+    """Return the pieces of a command line with their argument names.
+
+    The name is None for the op and for options.
+
+    >>> command_pieces("reshape", {"input": "2,3,4", "target": "0,-1", "allowzero": True})
+    [(None, 'reshape'), ('input', '2,3,4'), ('target', '0,-1'), (None, '--allowzero')]
+    """
+    flags = {param.name for param in params_of(OPS[op]) if param.kind is ParamKind.FLAG} if op in OPS else set()
+    slots = ("input", *[name for name in (OPS[op].positional_names if op in OPS else texts) if name != "input"])
+    pieces: list[tuple[str | None, str]] = [(None, op)]
+    pieces += [(name, str(texts[name])) for name in slots if texts.get(name) is not None]
+    for name, value in texts.items():
+        if name in slots or value is None:
+            continue
+        if isinstance(value, bool) or (name in flags and value in ("0", "1")):
+            pieces.append((None, f"--{'' if value in (True, '1') else 'no-'}{_to_dashes(name)}"))
+        else:
+            pieces += [(None, f"--{_to_dashes(name)}"), (name, str(value))]
+    return pieces
+
+
+def argument_texts(request: Request) -> dict[str, object]:
+    """Return the arguments of a request as texts.
+
+    They are as typed, or else as shapecalc formats them.
+    """
+    values = {"input": request.input, **request.arguments}
+    texts: dict[str, object] = {
+        name: request.written.get(name) or (shape_text(value) if isinstance(value, tuple) else value)
+        for name, value in values.items()
+        if name != "operands"
+    }
+    if "operands" in values:
+        texts["operands"] = " ".join(operand_texts(request))
+    if request.dialect != OPS[request.op].default_dialect:
+        texts["dialect"] = request.dialect
+    switch = DIALECTS[request.dialect].switch
+    if switch and request.switch is not None:
+        texts[switch.name] = request.switch
+    return texts | {"opset": request.opset, "dtype": request.dtype}
+
+
+def command_line(answer: Trace | Chain) -> str:
+    """Return the shell command of an answer's request, with normalized shapes.
+
+    A refused chain ends with the refused stage.
+
+    >>> import shapecalc as sc
+    >>> print(command_line(sc.add_shuffle((3, 4), first=(1, 0), to=(0, -1))))
+    shapecalc shuffle 3,4 --first 1,0 --to 0,-1
+    >>> print(command_line(sc.build_chain((2, 3), "transpose", "reshape 1,-1")))
+    shapecalc chain '2,3 | transpose | reshape 1,-1'
+    """
+    from shlex import join
+
+    if answer.op == "chain":
+        return join(["shapecalc", "chain", chain_text(answer)])
+    (request,) = _requests_without_texts(answer)
+    return join(["shapecalc", *_command_words(request.op, argument_texts(request))])
+
+
+def chain_text(answer: Trace | Chain) -> str:
+    """Return a chain as text, with normalized shapes.
+
+    >>> import shapecalc as sc
+    >>> chain_text(sc.build_chain((2, 3), "transpose", "reshape [1, -1]"))
+    '2,3 | transpose | reshape 1,-1'
+    """
+    return " | ".join([shape_text(answer.input), *map(stage_line, _requests_without_texts(answer))])
+
+
+def stage_line(request: Request) -> str:
+    """Return a request as a stage of a chain, without its input.
+
+    >>> import shapecalc as sc
+    >>> stage_line(sc.reshape((2, 3), (0, -1)).request)
+    'reshape 0,-1'
+    """
+    return stage_text(request.op, {**argument_texts(request), "input": None})
+
+
+def stage_text(op: str, options: Mapping[str, object]) -> str:
+    """Return a stage of a chain as text; words with blanks are quoted.
+
+    >>> stage_text("rearrange", {"pattern": "b c -> c b"})
+    'rearrange "b c -> c b"'
+    """
+    return _quote_words(_command_words(op, options))
+
+
+def _requests_without_texts(answer: Trace | Chain) -> list[Request]:
+    return [replace(trace.request, written={}) for trace in answer.traces]
+
+
+def _command_words(op: str, texts: Mapping[str, object]) -> list[str]:
+    pieces = command_pieces(op, texts)
+    return [word for name, text in pieces for word in (split_unbracketed(text) if name == "operands" else [text])]
+
+
+def find_unreadable_stage(stages: str) -> int | None:
+    """Return the index of the first invalid stage, or None.
+
+    Each stage is parsed by itself.
+
+    >>> find_unreadable_stage("transpose 1,0 | reshap -1 | flatten")
+    1
+    """
+    for index, stage in enumerate(split_unbracketed(stages, "|")):
+        try:
+            parsed = read_stage(split_unbracketed(stage), with_input=False)
+            make_chain_requests((), [(parsed.op, parsed.options)], {})
+        except ShapeError:
+            return index
+    return None
+
+
+def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
+    """Return the span of the token that a stage's problem points at.
+
+    It is the span of the whole stage if the token is unknown.
+
+    >>> from shapecalc.core.rules import INDIVISIBLE
+    >>> from shapecalc.core.problem import Problem
+    >>> token_span("transpose | reshape 5,-1", 1, Problem(INDIVISIBLE, "", argument="target", span=(2, 4)))
+    (22, 24)
+    """
+    pieces = split_unbracketed(stages, "|")
+    start = sum(len(piece) + 1 for piece in pieces[:index])
+    piece = pieces[index]
+    try:
+        value = read_stage(split_unbracketed(piece), with_input=False).options.get(problem.argument or "")
+    except ShapeError:
+        value = None
+    import re  # imported late: only a problem in a chain is located
+
+    matches = [*re.finditer(rf"(?<![^\s'\"=]){re.escape(str(value))}(?![^\s'\"])", piece)]
+    if problem.span is None or len(matches) != 1:
+        return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+    value_start = start + matches[0].start()
+    return value_start + problem.span[0], value_start + problem.span[1]

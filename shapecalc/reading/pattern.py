@@ -1,0 +1,391 @@
+"""Shape patterns and their matching against shapes.
+
+    pattern = type "[" dims "]" | dims        dims as in a shape; one of them may be "..."
+
+`?` matches any dim, `...` any number of dims. A name is bound to the first size that it matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
+from typing import TypeAlias
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.conditions import Conditions, Unsatisfiable, require_equal, simplify_conditions
+from shapecalc.core.dialects.base import ALL_TYPES, parse_element_type
+from shapecalc.core.dialects.numpy import NUMPY
+from shapecalc.core.dims import (
+    Dim,
+    Monomial,
+    Shape,
+    dim_names,
+    is_always_integral,
+    monomial,
+    named_dim,
+    quotient,
+    substitute_dims,
+)
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import DIFFERS, Problem, usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import (
+    Token,
+    dim_text,
+    escape_unprintable,
+    parse_dim,
+    parse_dims,
+    rank_text,
+    shape_text,
+    suggestion,
+    tokenize_shape,
+    truncate,
+)
+from shapecalc.core.values import parse_sizes, to_dims, to_elements
+
+ANY_DIMS = "..."
+"""The token for any number of dims."""
+
+
+ExpectedDim: TypeAlias = int | str | Monomial | None
+"""An expected dim.
+
+It is an integer or a product to solve, a name to bind, or None for any dim.
+"""
+DimMismatch: TypeAlias = tuple[int | None, str]
+"""The index of the dim that differs, None for the whole shape, and the reason."""
+
+
+class ShapePattern(Record):
+    """A pattern of dims, some of which may be names, and an optional element type."""
+
+    dims: Shape
+    ellipsis_index: int | None = None
+    """The number of dims before `...`; None without `...`."""
+    dtype: str | None = None
+
+    def __str__(self) -> str:
+        texts = list(map(str, self.dims))
+        if self.ellipsis_index is not None:
+            texts.insert(self.ellipsis_index, ANY_DIMS)
+        text = ",".join(texts)
+        return f"{self.dtype}[{text}]" if self.dtype else text or "[]"
+
+    def is_open(self, fixed_names: Collection[str]) -> bool:
+        """Return whether the pattern matches more than one shape.
+
+        `fixed_names` match only themselves.
+        """
+        return (
+            self.ellipsis_index is not None
+            or self.dtype is not None
+            or any(name not in fixed_names for name in dim_names(self.dims))
+        )
+
+
+def to_pattern(value: object) -> ShapePattern:
+    """Return the pattern of arrays that a text or a Python sequence describes.
+
+    Raises `ShapeError` (usage) for an invalid pattern and for a negative size.
+
+    >>> print(to_pattern(("N", 3, ...)), to_pattern("float32[N,3,?]"))
+    N,3,... float32[N,3,?]
+    """
+    pattern = read_pattern(value, "pattern") if isinstance(value, str) else pattern_from_sequence(value, "pattern")
+    for dim in pattern.dims:
+        if isinstance(dim, int) and dim < 0:
+            raise usage_error(f"{dim} is not the size of a dim", "write ? for any size, or a name", argument="pattern")
+    return pattern
+
+
+def read_pattern(text: str, argument: str) -> ShapePattern:
+    """Parse a pattern; raise `ShapeError` (usage) if it is invalid.
+
+    >>> read_pattern("float32[N, ..., 3]", "pattern")
+    ShapePattern(dims=(N, 3), gap=1, dtype='float32')
+    """
+    dtype, start = _read_element_type(text, argument)
+    text = " " * start + text[start:]  # keeps the spans of the dims
+    if ANY_DIMS not in text:
+        return ShapePattern(parse_dims(text, argument), None, dtype)
+    dim_tokens = tokenize_shape(text, argument)
+    ellipses = [index for index, token in enumerate(dim_tokens) if token.text == ANY_DIMS]
+    _check_single_ellipsis([dim_tokens[index] for index in ellipses], argument)
+    unknowns = count()
+    dims_written = [(index, token) for index, token in enumerate(dim_tokens) if index not in ellipses]
+    dims = tuple(parse_dim(token, unknowns, argument, index) for index, token in dims_written)
+    return ShapePattern(dims, ellipses[0] if ellipses else None, dtype)
+
+
+def pattern_from_sequence(value: object, argument: str) -> ShapePattern:
+    """Return the pattern of a Python sequence.
+
+    `...` and "..." match any number of dims. Raises `ShapeError` (usage) for an invalid sequence.
+    """
+    elements = to_elements(value, argument)
+    if ... not in elements and ANY_DIMS not in elements:
+        return ShapePattern(to_dims(elements, argument))
+    ellipses = [index for index, item in enumerate(elements) if item is ... or item == ANY_DIMS]
+    _check_single_ellipsis(ellipses, argument)
+    dims = to_dims(tuple(item for position, item in enumerate(elements) if position not in ellipses), argument)
+    return ShapePattern(dims, ellipses[0])
+
+
+def _read_element_type(text: str, argument: str) -> tuple[str | None, int]:
+    """Return the element type before a bracket, if any, and the index of the bracket."""
+    word, bracket, _ = text.partition("[")
+    name = word.strip()
+    if not bracket or not name.isidentifier():
+        return None, 0
+    dtype = parse_element_type(name, NUMPY)
+    if dtype is None:
+        start = text.index(name)
+        message = f"there is no element type '{escape_unprintable(truncate(name))}'"
+        raise usage_error(
+            message, suggestion(name, sorted(ALL_TYPES)), argument=argument, span=(start, start + len(name))
+        )
+    return dtype, len(word)
+
+
+def _check_single_ellipsis(ellipses: list[Token] | list[int], argument: str) -> None:
+    if len(ellipses) > 1:
+        span = ellipses[1].span if isinstance(ellipses[1], Token) else None
+        raise usage_error("... means any number of dims, so it can be written only once", argument=argument, span=span)
+
+
+class Matcher:
+    """A pattern that is matched against several shapes.
+
+    Names keep the size of their first match.
+    """
+
+    def __init__(
+        self, pattern: ShapePattern, sizes: Mapping[str, Dim] | None = None, fixed_names: Collection[str] = ()
+    ):
+        """Start with these sizes; names in `fixed_names` match only themselves."""
+        self.pattern = pattern
+        self.sizes: dict[str, Dim] = dict(sizes or {})
+        """The sizes of names bound so far."""
+        self.first_seen: dict[str, str] = dict.fromkeys(self.sizes, "as given")
+        """The location at which each name was bound."""
+        self._fixed_names = frozenset(fixed_names)
+        self._expected = tuple([self._compile_dim(dim) for dim in pattern.dims])
+        self._last_match: tuple[Shape, str | None] | None = None
+        """The last shape that matched: it still matches, since names keep their sizes."""
+
+    def find_problem(self, shape: Shape, dtype: str | None = None, location: str = "") -> Problem | None:
+        """Match a shape and bind its names.
+
+        Return a problem if it differs, and bind nothing.
+
+        `location` appears in the messages of later problems.
+
+        >>> from shapecalc.reading.pattern import to_pattern
+        >>> matcher = Matcher(to_pattern("N,2*H,..."))
+        >>> matcher.find_problem((8, 6, 1), place="a.npy"), matcher.fixed_sizes
+        (None, {'N': 8, 'H': 3})
+        >>> matcher.find_problem((8, 8)).message
+        '8,8 is not N,2*H,...: dim 1 is 8, and 2*H is 6 (H is 3: a.npy, dim 1)'
+        """
+        if (shape, dtype) == self._last_match:
+            return None
+        expected = self._expand_ellipsis(len(shape))
+        if expected is None:
+            difference: DimMismatch | None = None, f"it has {rank_text(len(shape))}"
+        elif self.pattern.dtype not in (None, dtype):
+            difference = None, f"its element type is {dtype or 'not known'}"
+        else:
+            difference = self._bind(expected, shape, location)
+        if difference is None:
+            self._last_match = shape, dtype
+            return None
+        shown = ShapePattern(shape, None, dtype if self.pattern.dtype else None)
+        message = f"{truncate(str(shown))} is not {truncate(str(self.pattern))}: {difference[1]}"
+        return Problem(DIFFERS, message, "", "input", difference[0])
+
+    def _compile_dim(self, dim: Dim) -> ExpectedDim:
+        """Return the dim in the form that is fastest to compare.
+
+        It is None for any dim, and a text for a name to bind.
+        """
+        if isinstance(dim, int) or len(dim.powers) != 1:
+            return dim
+        ((name, _),) = dim.powers
+        if name in self._fixed_names or dim != named_dim(name):
+            return dim
+        return None if name.startswith("?") else name
+
+    def _expand_ellipsis(self, rank: int) -> tuple[ExpectedDim, ...] | None:
+        """Return the expected dim of each axis; None if the rank differs."""
+        gap, extra = self.pattern.ellipsis_index, rank - len(self._expected)
+        if gap is None or extra < 0:
+            return None if extra else self._expected
+        return (*self._expected[:gap], *[None] * extra, *self._expected[gap:])
+
+    def _bind(self, expected_dims: tuple[ExpectedDim, ...], shape: Shape, location: str) -> DimMismatch | None:
+        """Bind names to their sizes; on a mismatch return it and bind nothing."""
+        sizes, seen_at, products = self.sizes.copy(), dict[str, int](), list[int]()
+        for index, (expected, size) in enumerate(zip(expected_dims, shape, strict=True)):
+            if expected is None or (type(expected) is int and expected == size):
+                continue
+            if type(expected) is not str:
+                products.append(index)
+            elif expected not in sizes:
+                sizes[expected], seen_at[expected] = size, index
+            elif sizes[expected] != size:
+                return index, self._explain_mismatch(index, size, named_dim(expected), sizes, seen_at)
+        if products:
+            dims = {
+                index: expected
+                for index, expected in enumerate(expected_dims)
+                if index in products and not isinstance(expected, str)
+            }
+            failing = self._solve(dims, shape, sizes, seen_at)
+            if failing is not None:
+                return failing, self._explain_mismatch(failing, shape[failing], dims[failing] or 0, sizes, seen_at)
+        if seen_at:
+            prefix = f"{location}, " if location else ""
+            self.sizes = {name: size for name, size in sizes.items() if name[0] != "?"}
+            self.first_seen |= {name: f"{prefix}dim {index}" for name, index in seen_at.items()}
+        return None
+
+    def _solve(
+        self, dims: Mapping[int, Dim | None], shape: Shape, sizes: dict[str, Dim], seen_at: dict[str, int]
+    ) -> int | None:
+        """Bind the names of products, starting with one free name each.
+
+        Returns the first axis that cannot match, or None.
+        """
+        pending = {axis: monomial(dim) for axis, dim in dims.items() if dim is not None}
+        while ready := [axis for axis, dim in pending.items() if len(self._free_names(dim, sizes)) < 2]:
+            for axis in ready:
+                dim = pending.pop(axis)
+                free = self._free_names(dim, sizes)
+                value = _solve_name(dim, shape[axis], sizes, *free)
+                if value is None:
+                    return axis
+                sizes |= dict.fromkeys(free, value)
+                seen_at |= dict.fromkeys(free, axis)
+        return _find_unsatisfiable(pending, shape, sizes)
+
+    def _free_names(self, dim: Monomial, sizes: Mapping[str, Dim]) -> list[str]:
+        """Return the names of a product that are not bound."""
+        return [name for name, _ in dim.powers if name not in sizes and name not in self._fixed_names]
+
+    def _explain_mismatch(
+        self, axis: int, size: Dim, expected: Dim, sizes: Mapping[str, Dim], seen_at: Mapping[str, int]
+    ) -> str:
+        """Return the reason why a size does not match."""
+        shown = f"dim {axis} is {dim_text(size)}"
+        if isinstance(expected, int):
+            return f"{shown}, not {dim_text(expected)}"
+        origins = self.first_seen | {name: f"dim {at}" for name, at in seen_at.items()}
+        known = [name for name, _ in expected.powers if name in sizes and name[0] != "?"]
+        if len(known) < len(expected.powers):
+            own = any(name in self._fixed_names for name, _ in expected.powers)
+            return f"{shown}, and {expected} {'stands for itself' if own else 'cannot be that'}"
+        if expected == named_dim(known[0]):
+            return f"{shown}, and {expected} is {dim_text(sizes[known[0]])} ({origins[known[0]]})"
+        known_sizes = ", ".join(f"{name} is {dim_text(sizes[name])}: {origins[name]}" for name in known)
+        return f"{shown}, and {expected} is {_format_dim(expected, sizes)} ({known_sizes})"
+
+
+def element_type_of(array: object) -> str | None:
+    """Return the name of an array's element type in any framework.
+
+    Returns None if it has no known one.
+
+    >>> class Tensor: dtype = "torch.float32"
+    >>> element_type_of(Tensor()), element_type_of((2, 3))
+    ('float32', None)
+    """
+    dtype = getattr(array, "dtype", None)
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    kind = {"U": "string", "S": "bytes"}.get(str(getattr(dtype, "kind", "")))
+    return kind or parse_element_type(str(name).rpartition(".")[2], NUMPY)
+
+
+def _format_dim(dim: Dim, sizes: Mapping[str, Dim]) -> str:
+    try:
+        return dim_text(substitute_dims(dim, sizes))
+    except ZeroDivisionError:
+        return "nothing"
+
+
+def _solve_name(dim: Monomial, size: Dim, sizes: Mapping[str, Dim], name: str = "") -> Dim | None:
+    """Solve `dim == size` for the one free name, or check it if there is none.
+
+    Returns None if there is no solution.
+    """
+    try:
+        dim = monomial(substitute_dims(dim, sizes))
+        power = dict(dim.powers).get(name)
+        if power is None:
+            return size if dim == monomial(size) else None
+        if size == 0:
+            return 0 if power > 0 else None
+        if abs(power) > 1:
+            return require_equal(dim, size)[0].right
+        rest = quotient(dim, named_dim(name)) if power == 1 else quotient(dim, quotient(1, named_dim(name)))
+        value = quotient(size, rest) if power == 1 else quotient(rest, size)
+    except (ZeroDivisionError, Unsatisfiable):
+        return None
+    return value if is_always_integral(value) else None
+
+
+def _find_unsatisfiable(dims: Mapping[int, Monomial], shape: Shape, sizes: Mapping[str, Dim]) -> int | None:
+    """Return an axis whose product of several free names has no solution.
+
+    Returns None if all products may have one.
+    """
+    stated: Conditions = ()
+    for axis, dim in dims.items():
+        try:
+            if shape[axis] != 0:
+                stated = simplify_conditions((*stated, *require_equal(substitute_dims(dim, sizes), shape[axis])))
+        except (Unsatisfiable, ZeroDivisionError):
+            return axis
+    return None
+
+
+def pattern_mismatch(expected: ShapePattern, answer: Trace | Chain, fixed_names: Iterable[str] = ()) -> str | None:
+    """Return the reason why an answer does not match, or None.
+
+    The reason is empty for a plain shape. Names of the question, and those in `fixed_names` to which it assigned sizes,
+    match only themselves; other names are free.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.reading.pattern import read_pattern
+    >>> answer = sc.reshape("N,C,H,W", "0,-1,64")
+    >>> pattern_mismatch(read_pattern("N,B,64", "expect"), answer)
+    >>> pattern_mismatch(read_pattern("N,C,64", "expect"), answer), pattern_mismatch(read_pattern("1,?,...", "expect"), answer)
+    ('', 'differs: N,C*H*W/64,64 is not 1,?,...: dim 0 is N, not 1')
+    """
+    output = answer.output or ()
+    if expected.dims == output and expected.ellipsis_index is None and expected.dtype is None:
+        return None
+    own = {name for trace in answer.traces for name in dim_names(trace.request.dims) if name[0] != "?"}.union(
+        fixed_names
+    )
+    if expected.is_open(own):
+        problem = Matcher(expected, fixed_names=own).find_problem(output, _element_type(answer))
+        return None if problem is None else str(problem)
+    return None if str(expected) == shape_text(output) else ""
+
+
+def names_with_sizes(stage_options: Iterable[Mapping[str, object]]) -> set[str]:
+    """Return the names that the options of stages assign sizes to.
+
+    >>> sorted(names_with_sizes([{"where": "N=8,C=3"}, {"target": "0,-1"}]))
+    ['C', 'N']
+    """
+    return {
+        name for options in stage_options if options.get("where") is not None for name in parse_sizes(options["where"])
+    }
+
+
+def _element_type(answer: Trace | Chain) -> str | None:
+    """Return the element type of an output; None if the question names none."""
+    if any(OPS[trace.op].ends_chain for trace in answer.traces):
+        return "int64"
+    return next((trace.request.dtype for trace in reversed(answer.traces) if trace.request.dtype), None)

@@ -1,0 +1,502 @@
+"""Detection of the command for an input without a command name.
+
+The input is a file, shapes, an error message, a chain or code. The readers run in the order of `READERS`; the first one
+that recognizes the input wins.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from shlex import join, quote
+from textwrap import dedent
+
+from shapecalc.core.limits import MAX_CODE_LENGTH
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import (
+    escape_unprintable,
+    is_file_argument,
+    parse_target,
+    shape_text,
+    split_unbracketed,
+    truncate,
+)
+from shapecalc.reading.cases import read_case
+from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES
+
+SHAPE_STARTS = ("-", "?", "[", "(", "{")
+"""The first characters of a shape that starts with neither a digit nor a name."""
+CHAIN_ARROW = re.compile(" ?(?:->|=>|→) ?")
+SHAPE_SEPARATOR = re.compile(" ?(?:->|=>|→) ?| (?:to|into) ")
+INFIX_OPS = {"@": "matmul", **dict.fromkeys("+-*/", "broadcast")}
+"""The ops of infix operators between two shapes."""
+NAMED_SHAPE = re.compile(r"[A-Za-z_][\w.]*\s*=\s*(.+)", re.DOTALL)
+"""The name and shape of a tensor, as they follow code."""
+MAX_WORD_LENGTH = 200
+"""The maximum length of a word that is printed again, and of a file name."""
+MAX_PRINTED_WORDS = 20
+"""The maximum number of words that are printed again."""
+MAX_INSPECTED = 1 << 20
+"""The maximum number of characters that are inspected."""
+
+
+class UserInput(Record):
+    """The words of a command line without a command.
+
+    `is_error_message` recognizes messages of runtimes.
+    """
+
+    arguments: tuple[str, ...]
+    words: tuple[str, ...]
+    """The words that are not options."""
+    is_error_message: Callable[[str], bool]
+
+    @property
+    def text(self) -> str:
+        """The words joined by blanks."""
+        return " ".join(self.words)
+
+    @property
+    def line(self) -> str:
+        """The text with single blanks; empty if it is too long to be code."""
+        return " ".join(self.text.split()) if len(self.text) <= MAX_CODE_LENGTH else ""
+
+
+def read_user_input(user_input: UserInput, options: Sequence[str] = ()) -> list[str] | None:
+    """Return the command line for an input, or None.
+
+    A word `-` in it refers to the input's text.
+
+    >>> read_user_input(UserInput((), ("2,3,4", "to", "6,4"), lambda text: False), ["--json"])
+    ['reshape', '2,3,4', '6,4', '--json']
+    >>> read_user_input(UserInput((), ("(2,3,4).reshape(6,4)",), lambda text: False))
+    ['code', 'x.reshape(6,4)', '--input', 'x=2,3,4']
+    """
+    line = _read_file(user_input)
+    if line is not None:
+        return line
+    line = next((line for read in READERS if (line := read(user_input)) is not None), None)
+    return None if line is None else [*line, *options]
+
+
+COMMAND_ALIASES = {
+    **dict.fromkeys(("same", "diff", "prove"), "equiv"),
+    "shorten": "simplify",
+    "convert": "chain",
+    "draw": "film",
+    "numel": "size",
+    "cat": "concat",
+    "lint": "model --lint",
+    "version": "--version",
+}
+"""Names that other programs use for commands of shapecalc."""
+
+
+def resolve_command_alias(words: Sequence[str]) -> list[str] | None:
+    """Replace another program's command name by shapecalc's own.
+
+    Returns None if the words do not start with one. Raises `ShapeError` (usage) for `convert` without a target.
+
+    >>> resolve_command_alias(["lint", "yolo.onnx"]), resolve_command_alias(["reshape", "2,3", "6"])
+    (['model', '--lint', 'yolo.onnx'], None)
+    """
+    command = COMMAND_ALIASES.get(words[0]) if words else None
+    if words[:1] == ["convert"] and not any(word.startswith("--as") for word in words):
+        raise usage_error("convert needs what to write", "add --as torch, onnx, tensorrt ...")
+    return None if command is None else [*command.split(), *words[1:]]
+
+
+def is_shape(text: str) -> bool:
+    """Return whether a text is a shape and not a word.
+
+    A shape starts like one, or it has a comma.
+
+    >>> is_shape("2x3"), is_shape("N,-1"), is_shape("(4)"), is_shape("foo"), is_shape("x.view(2,3)")
+    (True, True, True, False, False)
+    """
+    text = text.strip()
+    if not (text[:1] in SHAPE_STARTS or text[:1].isdigit() or "," in text):
+        return False
+    try:
+        parse_target(text)
+    except ShapeError:
+        return False
+    return True
+
+
+def describe_reading(line: Iterable[str]) -> str:
+    r"""Format the line that reports the command of an input.
+
+    A long or multi-line word prints as `-`.
+
+    >>> describe_reading(["code", "two\nlines"]), describe_reading(["reshape", "2,3", "6"])
+    ('read as: shapecalc code -', 'read as: shapecalc reshape 2,3 6')
+    >>> describe_reading(["size", "7" * 200]), len(describe_reading(["size", "7" * 199])) - len(describe_reading(["size", ""]))
+    ('read as: shapecalc size -', 197)
+    """
+    words = [word if "\n" not in word and len(word) < MAX_WORD_LENGTH else "-" for word in line]
+    rest = f" ... and {len(words) - MAX_PRINTED_WORDS} more" if len(words) > MAX_PRINTED_WORDS else ""
+    return escape_unprintable(f"read as: shapecalc {' '.join(map(_quote_word, words[:MAX_PRINTED_WORDS]))}{rest}")
+
+
+def _quote_word(word: str) -> str:
+    """Return a word quoted for a shell, in double quotes if it has a single quote."""
+    return f'"{word}"' if "'" in word and not {*word} & {*'"$`!\\'} else quote(word)
+
+
+def suggest_line(words: Sequence[str]) -> str:
+    """Return a hint for words that no reader recognizes.
+
+    It is for two shapes in a sentence, or a shape that a shell split; it is empty otherwise.
+
+    >>> suggest_line(["how", "to", "reshape", "2x3x4", "to", "6x4"])
+    'write shapecalc 2x3x4 6x4'
+    """
+    if len(words) > 1 and is_shape(" ".join(words)):
+        return f'in quotes it stays whole: shapecalc "{shape_text(parse_target(" ".join(words)))}"'
+    if len(words) in (3, 4) and all(map(is_shape, words)):
+        if sorted(words[1].strip("()[]").split(",")) != [str(axis) for axis in range(words[1].count(",") + 1)]:
+            return (
+                f"write shapecalc {escape_unprintable(join(words[:2]))} --expect {escape_unprintable(join(words[2:3]))}"
+            )
+        return f"write shapecalc shuffle {escape_unprintable(join(words))}"
+    sentence = [word for text in words if len(text) < MAX_WORD_LENGTH for word in text.split()][:MAX_PRINTED_WORDS]
+    for first, preposition, second in zip(sentence, sentence[1:], sentence[2:], strict=False):
+        if preposition in ("to", "into") and is_shape(first) and is_shape(second):
+            return f"write shapecalc {escape_unprintable(join([first, second]))}"
+    return ""
+
+
+ARRAY_SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
+MAX_FOLDER_NAMES = 50_000
+"""The maximum number of names in a folder."""
+SUFFIX_COMMANDS = {".onnx": "model", ".py": "code"}
+"""The commands that read files, by suffix."""
+
+
+def _read_file(user_input: UserInput) -> list[str] | None:
+    """Read an existing file.
+
+    It holds arrays, which may have a pattern, a model, code, cases or an error message.
+    """
+    name, *others = user_input.words
+    if not name or all(map(is_shape, user_input.words)):
+        return None
+    arrays = [word for word in user_input.words if is_file_argument(word) or _is_folder(word)]
+    patterns = [word for word in user_input.words if word not in arrays]
+    if len(arrays) > 1 or (arrays and (_is_folder(arrays[0]) or patterns[:1] == [name])):
+        if len(patterns) > 1:
+            return None
+        paths = [array for word in arrays for array in (_find_arrays(Path(word)) if _is_folder(word) else [word])]
+        return [
+            "match",
+            *(patterns or ["..."]),
+            *paths,
+            *[word for word in user_input.arguments if word not in user_input.words],
+        ]
+    if arrays:
+        return None if others else ["shape", *user_input.arguments]
+    command = SUFFIX_COMMANDS.get(Path(name).suffix)
+    if len(name) > MAX_WORD_LENGTH or "\n" in name or not (Path(name).exists() or (command and " " not in name)):
+        return None
+    if command == "model" and (Path(name).is_file() or not Path(name).exists()):
+        return [command, *user_input.arguments]
+    beginning, options = (
+        _read_beginning(Path(name)),
+        [word for word in user_input.arguments if word not in user_input.words],
+    )
+    if layers := _read_shuffles(replace(user_input, words=(beginning, *others))):
+        return [*layers, *options]
+    if command == "code":
+        return ["code", name, *options, *(["--input", " ".join(others)] if others else [])]
+    return ["check" if _is_case(beginning) else "doctor", *user_input.arguments]
+
+
+def _is_folder(word: str) -> bool:
+    return 0 < len(word) <= MAX_WORD_LENGTH and not is_file_argument(word) and Path(word).is_dir()
+
+
+def _find_arrays(folder: Path) -> list[str]:
+    """Return the paths of all arrays below a folder.
+
+    Raises `ShapeError` (usage) if there is none.
+    """
+    entries, folder_name = (
+        list(islice(folder.rglob("*"), MAX_FOLDER_NAMES + 1)),
+        escape_unprintable(truncate(str(folder))),
+    )
+    if len(entries) > MAX_FOLDER_NAMES:
+        raise usage_error(f"{folder_name} holds more than {MAX_FOLDER_NAMES} names", "name the arrays")
+    arrays = {path for path in entries if path.suffix in ARRAY_SUFFIXES}
+    paths = sorted(f"./{path}" if str(path)[0] == "-" else str(path) for path in arrays if not arrays & {*path.parents})
+    if not paths:
+        hint = f"arrays end in {', '.join(ARRAY_SUFFIXES)}; for cases: shapecalc check FOLDER"
+        raise usage_error(f"there is no array in {folder_name}", hint)
+    return paths
+
+
+def _read_beginning(path: Path) -> str:
+    """Return the beginning of a text file.
+
+    Returns an empty text if it cannot be opened, since the command reports the reason. Raises `ShapeError`: usage if it
+    is not a text, file if it does not exist.
+    """
+    path_name = escape_unprintable(truncate(str(path)))
+    if not path.exists():
+        raise ShapeError(Problem(FILE, f"{path_name}: No such file or directory"))
+    if not path.is_file():
+        raise usage_error(f"{path_name} is no regular file", f"write shapecalc < {path_name}")
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_INSPECTED).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    if "\0" in text:
+        raise usage_error(
+            f"{path_name} is no text", f"texts are read, and {', '.join([*SUFFIX_COMMANDS, *ARRAY_SUFFIXES])}"
+        )
+    return text
+
+
+def _is_case(text: str) -> bool:
+    """Return whether a text starts with a case of `shapecalc check`.
+
+    Comments before it are skipped.
+    """
+    lines = (line.strip() for line in text.removeprefix("\ufeff")[:MAX_INSPECTED].splitlines())
+    first = next((line for line in lines if line and line[0] != "#"), "")
+    if "=>" not in first and first[:1] != "{" and first.partition(" ")[0] not in OPS:
+        return False
+    try:
+        read_case(first, {})
+    except ShapeError:
+        return False
+    return True
+
+
+def _read_cases(user_input: UserInput) -> list[str] | None:
+    """Read lines of cases.
+
+    A single line without an expectation is read as the command itself.
+    """
+    text = user_input.text
+    if (
+        "\n" not in text
+        and "=>" not in text
+        and len(user_input.words) == 1
+        and text.partition(" ")[0] in OPS
+        and " " in text
+    ):
+        return split_unbracketed(text)
+    return ["check", "-"] if _is_case(text) else None
+
+
+def _read_shapes(user_input: UserInput) -> list[str] | None:
+    """Read two shapes as a reshape.
+
+    Raises `ShapeError` (usage) if the shell took the `>` of an arrow as a redirection.
+    """
+    if len(user_input.words) == 2 and user_input.words[1] == "-" and is_shape(user_input.words[0]):
+        hint = f"quote the arrow: shapecalc '{escape_unprintable(truncate(user_input.words[0]))} -> ...'"
+        raise usage_error("the shell has taken > and the word behind it for a file to write", hint)
+    for pieces in (user_input.words, SHAPE_SEPARATOR.split(user_input.line), user_input.line.split(" ")):
+        if len(pieces) == 2 and all(is_file_argument(piece) or is_shape(piece) for piece in pieces):
+            return ["reshape", *map(str.strip, pieces)]
+    return None
+
+
+def _read_operands(user_input: UserInput) -> list[str] | None:
+    """Read two shapes with an infix operator between them."""
+    match re.split(" ([@+*/-]) ", user_input.line):
+        case [first, sign, second] if is_shape(first) and is_shape(second):
+            return [INFIX_OPS[sign], first.strip(), second.strip()]
+    return None
+
+
+def _read_one_shape(user_input: UserInput) -> list[str] | None:
+    return ["size", user_input.text.strip()] if len(user_input.words) == 1 and is_shape(user_input.text) else None
+
+
+SHUFFLE_PARTS = {
+    "first": r"first[_ ]?transpose",
+    "to": r"reshape(?:[_ ]?dim(?:ension)?s|(?=\s?[:=]))",
+    "second": r"second[_ ]?transpose",
+}
+"""Patterns of the parts of a TensorRT Shuffle by option.
+
+They match the names in C++, Python and logs.
+"""
+PART_NUMBERS = r"(?:\W|[A-Za-z]\w{0,20}(?=[({.:])|\d(?=, ?\{)){0,20}?((?:-?\d{1,20} ?, ?){0,20}-?\d{1,20})(?!\d|, ?\{)"
+"""The numbers of a part, after brackets and type names."""
+SHUFFLE_PART = re.compile(
+    r"(?:\b(\w{1,40})(?:\.|->)(?:set)?|\b(\w{1,40}) ?= ?[\w.>-]{0,40})?"
+    rf"(?:{'|'.join(f'(?P<{part}>{name}{PART_NUMBERS})' for part, name in SHUFFLE_PARTS.items())}"
+    r"|(?P<made>add_?shuffle)|(?P<literal>zero_?is_?placeholder\W{1,5}(?:false|0)))",
+    re.IGNORECASE,
+)
+"""A part of a Shuffle, or the call that adds one, with the variable of the layer."""
+OTHER_LAYER = re.compile(r"set_?input|network(?:\.|->)add(?!_?shuffle)", re.IGNORECASE)
+"""A computed shape, or a layer of another kind."""
+PRINTED_SHAPE = re.compile(r"# \w+: (\S+) -> |(?<![\w,])(\d+(?:\s?[,x]\s?\d+)+)")
+"""The input shape in a comment printed by `--as`, or another list of numbers."""
+
+
+def _read_shuffles(user_input: UserInput) -> list[str] | None:
+    """Read TensorRT's Shuffles by the names of their parts.
+
+    Another shape is the input. Error messages are not read. Raises `ShapeError` (usage) for more than Shuffles of
+    numbers.
+    """
+    layers = _parse_shuffles(user_input.line)
+    part_words = [word for word in user_input.words if re.search("|".join(SHUFFLE_PARTS.values()), word, re.IGNORECASE)]
+    other_words = [word.rpartition("=")[2] for word in user_input.words if word not in part_words]
+    printed = _find_shapes(" ".join(part_words))
+    shapes = [*filter(is_shape, other_words), *printed, *_find_shapes(user_input.line)]
+    if not layers or not shapes or _read_message(user_input):
+        return None
+    if OTHER_LAYER.search(user_input.line):
+        raise usage_error("this is more than Shuffles of numbers", "write chain 'INPUT | shuffle --first ... | ...'")
+    if len(layers) > 1 and len(printed) > 1:
+        raise usage_error("these layers have inputs of their own", "give one of them at a time")
+    shape = re.sub(r"\s", "", shapes[0])
+    if len(layers) > 1:
+        return ["chain", " | shuffle ".join([shape, *layers])]
+    return ["shuffle", shape, *layers[0].split()]
+
+
+def _find_shapes(text: str) -> list[str]:
+    """Return the shapes in a text that are not part of a Shuffle."""
+    return [named or numbers for named, numbers in PRINTED_SHAPE.findall(SHUFFLE_PART.sub(" ", " ".join(text.split())))]
+
+
+def _parse_shuffles(text: str) -> list[str]:
+    """Return the options of each Shuffle in a text.
+
+    A new one starts at a call that adds a layer, or at a part that cannot follow the previous one.
+
+    >>> _parse_shuffles("second_transpose: (1, 0) first_transpose: [1,0] l.reshape_dims = Dims{2, {3, -1}}")
+    ['--second 1,0', '--first 1,0', '--to 3,-1']
+    """
+    layers = list[tuple[str, dict[str, str]]]()
+    for match in SHUFFLE_PART.finditer(text):
+        part, owner = str(match.lastgroup), match[1] or match[2] or ""
+        last = next((parts for name, parts in reversed(layers) if name == owner), None)
+        later_parts = [*SHUFFLE_PARTS][[*SHUFFLE_PARTS, part].index(part) :]
+        if last is None or part in ("made", *last) or (not owner and not last.keys().isdisjoint(later_parts)):
+            last = {}
+            layers.append((owner, last))
+        if part != "made":
+            numbers = re.sub(r"\s", "", match[match.lastindex + 1]) if part in SHUFFLE_PARTS else ""  # type: ignore[operator]
+            last[part] = f"--{part} {numbers}" if numbers else "--no-zero-is-placeholder"
+    return [" ".join(parts.values()) for _, parts in layers if parts]
+
+
+def _read_message(user_input: UserInput) -> list[str] | None:
+    """Read an error message of a runtime."""
+    text = user_input.text
+    is_known = "Traceback" in text or "Error" in text or (" " in text and user_input.is_error_message(text))
+    return ["doctor", "-"] if is_known else None
+
+
+def _read_chain(user_input: UserInput) -> list[str] | None:
+    """Read ops separated by bars or arrows; as code if they are written as calls."""
+    for stages in (_split_stages(user_input.text), CHAIN_ARROW.split(user_input.line)):
+        first, *others = map(str.strip, stages)
+        op_names = {re.split(r"[\s(]", stage)[0] for stage in others}
+        if (
+            not others
+            or not (is_shape(first) or is_file_argument(first))
+            or not op_names <= {*OPS, *OP_ALIASES, *COMPOSITE_OPS}
+        ):
+            continue
+        if any(re.fullmatch(r"\w+\(.*\)", stage, re.DOTALL) for stage in others):
+            return ["code", ".".join(["x", *others]), "--input", f"x={first}"]
+        return ["chain", " | ".join([first, *others])]
+    return (
+        ["chain", user_input.text] if "|" in user_input.text and is_shape(user_input.text.partition("|")[0]) else None
+    )
+
+
+def _split_stages(text: str) -> list[str]:
+    """Split a text at bars; return it whole if a quote is open, as in a comment."""
+    try:
+        return split_unbracketed(text, "|")
+    except ShapeError:
+        return [text]
+
+
+def _read_pattern(user_input: UserInput) -> list[str] | None:
+    """Read a pattern and its shapes in any order; a pattern with a comma is einsum's."""
+    patterns = [word for word in user_input.words if "->" in word and not re.match(r"[\w.]+\(\w", word)]
+    others = [word for word in user_input.words if word not in patterns]
+    shapes = [word for word in others if is_shape(word)]
+    lengths = [word for word in others if re.fullmatch(r"\w+=\d+", word)]
+    if len(patterns) != 1 or not shapes or len(shapes) + len(lengths) < len(others):
+        return None
+    if "," in patterns[0]:
+        return ["einsum", patterns[0], *shapes]
+    return ["rearrange", *shapes, patterns[0], *lengths]
+
+
+LITERAL_TENSOR = re.compile(r"\s*([\[(][^\[\]()]*[\])])\s*(?=[.\[])")
+"""A shape in the position of a tensor, before a method or an index."""
+
+
+def _read_code(user_input: UserInput) -> list[str] | None:
+    """Read Python code on a tensor: a call, an index, an assignment or a function."""
+    code, *others = user_input.words
+    while others and not (NAMED_SHAPE.fullmatch(others[0]) or is_shape(others[0])):
+        code = f"{code} {others.pop(0)}"
+    tensor = LITERAL_TENSOR.match(code)
+    if tensor and is_shape(tensor[1]):
+        code, others = f"x{code[tensor.end() :]}", [f"x={tensor[1].strip('()[]')}"]
+    sums = ast.BinOp if others and "=" in others[0] else ast.MatMult
+    statement, name = _last_statement(code, sums), re.match(r"(\w+\.)*[A-Z]\w*(?=\()", code.strip())
+    if statement is None:
+        return None
+    makes_layer = isinstance(statement, ast.Call) and name and name.end() == statement.func.end_col_offset
+    return ["code", f"{code.strip()}(x)" if makes_layer else code, *(["--input", " ".join(others)] if others else [])]
+
+
+def _last_statement(text: str, operator_type: type[ast.AST]) -> ast.AST | None:
+    """Return the last statement of Python code on a tensor, or None.
+
+    An expression statement is returned as its expression.
+    """
+    try:
+        parsed = ast.parse(dedent(text[:MAX_INSPECTED]).strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    kinds = (ast.Call, ast.Subscript, ast.Assign, ast.FunctionDef, operator_type)
+    if is_shape(text) or not any(isinstance(node, kinds) for node in ast.walk(parsed)):
+        return None
+    last = parsed.body[-1]
+    return last.value if isinstance(last, ast.Expr) else last
+
+
+def _read_lines(user_input: UserInput) -> list[str] | None:
+    """Read any other text of several lines as an error message."""
+    return ["doctor", "-"] if "\n" in user_input.text.strip() else None
+
+
+READERS = (
+    _read_shapes,
+    _read_operands,
+    _read_shuffles,
+    _read_message,
+    _read_cases,
+    _read_chain,
+    _read_pattern,
+    _read_code,
+    _read_lines,
+    _read_one_shape,
+)
+"""The readers of inputs that are not files, in order.
+
+Each returns None for an input that it does not recognize.
+"""

@@ -1,0 +1,1 @@
+"""Questions about requests and chains: comparing, proving, shortening, searching and fixing."""

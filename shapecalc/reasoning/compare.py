@@ -1,0 +1,160 @@
+"""Comparisons of one request or chain under every dialect and switch setting."""
+
+from __future__ import annotations
+
+from _collections_abc import Iterable, Mapping, Sequence
+
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import Dialect
+from shapecalc.core.dims import Shape, to_json
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import FrozenDict, Record, replace
+from shapecalc.core.requests import Options, StageRequest, apply_chain_options, lookup_dialect, make_request
+from shapecalc.core.rules import DTYPE, NO_SUCH_VERSION
+from shapecalc.core.text import escape_unprintable, lookup, shape_text, truncate
+from shapecalc.core.values import parse_sizes, to_shape
+from shapecalc.reading.commands import stage_text
+from shapecalc.reasoning.fixing import answer_chain, answer_request
+
+
+class ComparisonRow(Record):
+    """One row of a comparison: a request or chain under one setting of one dialect."""
+
+    trace: Trace | Chain
+    default: bool
+    """Whether the setting is a default of the dialect and counts for agreement."""
+
+    @property
+    def dialect(self) -> str:
+        """The name of the dialect."""
+        return self.trace.traces[-1].dialect
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The settings in force, merged over the stages of a chain."""
+        return {name: value for trace in self.trace.traces for name, value in trace.options.items()}
+
+    @property
+    def verdict(self) -> str:
+        """The output shape with its conditions, or `refused`; equal verdicts agree."""
+        if self.trace.output is None:
+            return "refused"
+        return " when ".join([shape_text(self.trace.output), *sorted(map(str, self.trace.conditions))])
+
+
+class Comparison(Record):
+    """The answers to one request or chain under every dialect and setting."""
+
+    op: str
+    input: Shape
+    arguments: Mapping[str, object]
+    rows: tuple[ComparisonRow, ...]
+    unasked: Mapping[str, str] = EMPTY_DICT
+    """The dialects that lack the op or an argument, each with the reason."""
+
+    @property
+    def agree(self) -> bool:
+        """Whether all dialects agree at their defaults; refusals agree with each other."""
+        return len({row.verdict for row in self.rows if row.default}) <= 1
+
+    def as_json(self) -> dict[str, object]:
+        """Return the comparison as the JSON object that the manual documents."""
+        keys = ("output", "conditions", "assumes", "problem")
+        rows = []
+        for row in self.rows:
+            answered, version = row.trace.as_json(), getattr(row.trace, "version", None)
+            setting = {"dialect": row.dialect, "version": version, "options": row.options}
+            rows.append(setting | {key: answered[key] for key in keys} | {"default": row.default})
+        request = {name: to_json(value) for name, value in self.arguments.items()}
+        head = {"op": "compare", "of": self.op, "input": to_json(self.input), "request": request}
+        return {**head, "agree": self.agree, "rows": rows, "unasked": list(self.unasked)}
+
+
+def compare(
+    op: str, shape: str | Iterable[object], arguments: Options, dialects: Sequence[str], options: Options
+) -> Comparison:
+    """Return the answers to one request under every setting of dialects.
+
+    These are the named dialects, or all that have the op. Raises `ShapeError` (usage) if no dialect can parse the
+    request.
+
+    >>> compare("reshape", (2, 3, 4), {"target": (6, -1)}, [], {}).agree
+    True
+    """
+    shape = shape if isinstance(shape, str) else to_shape(shape)
+    values = {
+        name: tuple(value) if hasattr(value, "__iter__") and not isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+    if not isinstance(dialects, (list, tuple)):
+        raise usage_error(
+            f"dialects are a list of names, not {escape_unprintable(truncate(repr(dialects)))}", argument="dialect"
+        )
+    rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
+    spec = lookup(op, OPS, "operation")
+    for dialect in [lookup_dialect(name) for name in dialects] or dialects_with(spec):
+        try:
+            request = make_request(op, shape, {**values, "dialect": dialect.name, "where": options.get("where")})
+            if other := values.keys() - request.arguments.keys():
+                raise usage_error(f"{dialect.name} has another argument in place of {min(other)}")
+        except ShapeError as error:
+            errors[dialect.name] = error
+            continue
+        for setting in dialect.switch_settings() if spec.uses_switch else dialect.switch_settings()[:1]:
+            switch = setting if dialect.switch and spec.uses_switch and dialect.switch.default is not setting else None
+            limited = _apply_limits(replace(request, switch=switch), values, dialect, options)
+            default = setting in dialect.default_settings or not spec.uses_switch
+            rows.append(ComparisonRow(answer_request(limited) if isinstance(limited, Request) else limited, default))
+    if errors and (not rows or dialects or spec.name == "reshape"):
+        raise next(iter(errors.values()))
+    return Comparison(
+        op, rows[0].trace.input, rows[0].trace.traces[0].request.arguments, tuple(rows), _refusal_messages(errors)
+    )
+
+
+def _refusal_messages(errors: Mapping[str, ShapeError]) -> FrozenDict:
+    """Return the refusal message of each dialect."""
+    return FrozenDict((name, error.problem.message) for name, error in errors.items())
+
+
+def _apply_limits(request: Request, arguments: Options, dialect: Dialect, options: Options) -> Request | Trace:
+    """Return the request with the opset and element type of `options`.
+
+    If the dialect does not know them, return a refusal.
+    """
+    limits = {name: options.get(name) for name in ("opset", "dtype") if name == "dtype" or dialect.newest_opset}
+    try:
+        limited = make_request(request.op, request.input, {**arguments, **limits, "dialect": dialect.name})
+    except ShapeError as error:
+        rule = DTYPE if error.problem.argument == "dtype" else NO_SUCH_VERSION
+        return Trace(request, problem=replace(error.problem, rule=rule))
+    return replace(request, opset=limited.opset, dtype=limited.dtype)
+
+
+def compare_chain(shape: str, stages: Sequence[StageRequest], dialects: Sequence[str], options: Options) -> Comparison:
+    """Return the answers to one chain under every setting of dialects.
+
+    These are the named dialects, or all that have its ops. Raises `ShapeError` (usage) if no dialect can parse the
+    chain.
+    """
+    rows, errors = list[ComparisonRow](), dict[str, ShapeError]()
+    sizes = parse_sizes(options.get("where") or {})
+    has_switch = any(OPS[op].uses_switch for op, _ in stages)
+    for dialect in [lookup_dialect(name) for name in dialects] or DIALECTS.values():
+        switch = dialect.switch if has_switch else None
+        for setting in dialect.switch_settings() if has_switch else dialect.switch_settings()[:1]:
+            values = {"dialect": dialect.name, "dtype": options.get("dtype")}
+            values |= {"opset": options.get("opset")} if dialect.newest_opset else {}
+            values |= {switch.name: setting} if switch and switch.default is not setting else {}
+            try:
+                chain = answer_chain(shape, apply_chain_options(stages, values), sizes)
+            except ShapeError as error:
+                errors[dialect.name] = error
+            else:
+                rows.append(ComparisonRow(chain, setting in dialect.default_settings or not has_switch))
+    if errors and (not rows or dialects):
+        raise next(iter(errors.values()))
+    lines = [stage_text(op, arguments) for op, arguments in stages]
+    return Comparison("chain", rows[0].trace.input, {"stages": lines}, tuple(rows), _refusal_messages(errors))

@@ -1,0 +1,491 @@
+"""Equivalence of two chains, proved under conditions or disproved by an element.
+
+Two chains are the same function if the views of their outputs read the same elements of the input, and if both are
+defined for the same sizes. A proof holds for all sizes. Without one, small sizes are tried, and conditions that fit the
+results are assumed and proved in turn.
+
+Chains may be given as texts. The second may begin with `|`, and then has the input of the first. A chain without a
+stage returns its input.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import accumulate, combinations, islice
+from operator import mul
+
+from shapecalc.core import dims
+from shapecalc.core.answers import Chain, Trace, moves_of
+from shapecalc.core.conditions import (
+    Assumptions,
+    Condition,
+    Conditions,
+    Undecided,
+    Unsatisfiable,
+    can_hold,
+    require_divisible,
+    require_equal,
+    simplify_conditions,
+)
+from shapecalc.core.layout import MoveChain, View, apply_chain, input_index
+from shapecalc.core.limits import MAX_EQUIV_ELEMENTS
+from shapecalc.core.moves import Combine, Index, Roll, unravel
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import Choice, FrozenDict, Record, replace
+from shapecalc.core.requests import check_size_names
+from shapecalc.core.resolve import make_chain_requests
+from shapecalc.core.results import sizes_with_results, substitute_results
+from shapecalc.core.text import shape_text
+from shapecalc.reading.commands import read_chain
+from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
+from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
+
+StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
+
+BLOCK_SIZE = 4096
+"""The number of elements that are compared at once.
+
+Before all are computed, the first elements, one per block, are compared one by one.
+"""
+
+
+MAX_TRIALS = 24
+"""The most choices of sizes that are tried from one start."""
+
+MAX_SUBSTITUTED_DIMS = 4000
+"""The most dims into which sizes from one start are substituted."""
+
+MAX_PROOF_WORK = 20_000
+"""The most candidate conditions times squared dims; a proof takes quadratic time."""
+
+
+class EquivalenceVerdict(Choice):
+    """Whether two chains are the same function."""
+
+    SAME = "same"
+    SAME_WHEN = "same-when"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+class Counterexample(Record):
+    """Sizes at which two chains differ, and the first output element that differs."""
+
+    sizes: Mapping[str, int]
+    outputs: tuple[dims.Shape, dims.Shape]
+    """The output shapes of the two chains."""
+    index: Index | None = None
+    """The index in both outputs; None if their shapes differ."""
+    elements: tuple[int, int] | None = None
+    """The flat input index that each chain reads there; None if the shapes differ."""
+
+    def __str__(self) -> str:
+        sizes = ",".join(f"{name.replace('?', 'unknown ')}={size}" for name, size in self.sizes.items())
+        prefix = f"with {sizes}, " if sizes else ""
+        if self.index is None or self.elements is None:
+            return f"{prefix}the outputs are {' and '.join(map(shape_text, self.outputs))}"
+        one, other = self.elements
+        return f"{prefix}at [{shape_text(self.index)}] the first has input element {one}, the second has {other}"
+
+
+class Equivalence(Record):
+    """A verdict on whether two chains are the same function, with its reasons."""
+
+    verdict: EquivalenceVerdict
+    conditions: tuple[Conditions, ...] = ()
+    """Alternative lists of conditions under which they are the same.
+
+    Empty for other verdicts than `same-when`.
+    """
+    defined: tuple[Conditions, Conditions] = ((), ())
+    """The conditions under which each chain is defined."""
+    counterexample: Counterexample | None = None
+    """A difference; None if no sizes with a difference are known."""
+    tested: int = 0
+    """The number of choices of sizes that were tried."""
+    by_shape: bool = False
+    """Whether only shapes were compared, because a chain computes elements."""
+
+    def __str__(self) -> str:
+        """Return the verdict in words, with its conditions."""
+        if self.verdict is not EquivalenceVerdict.SAME_WHEN:
+            return str(self.verdict.value)
+        alternatives = [" and ".join(condition.phrase for condition in conditions) for conditions in self.conditions]
+        return f"same when {', or when '.join(alternatives)}"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Sentences on the domain of each chain, and on the difference or the tests."""
+        pairs = zip(("first", "second"), self.defined, strict=True)
+        reasons = [f"the {which} is defined when {each.phrase}" for which, conditions in pairs for each in conditions]
+        if self.counterexample:
+            reasons.append(str(self.counterexample))
+        elif self.verdict is EquivalenceVerdict.UNDECIDED and self.by_shape:
+            reasons.append("products, windows and joins are compared by their shapes alone, and these are the same")
+        elif self.verdict is EquivalenceVerdict.UNDECIDED:
+            sizes = "one choice of sizes" if self.tested == 1 else f"{self.tested} choices of sizes"
+            reasons.append(f"no difference at {sizes}" if self.tested else "too many elements to compare")
+        return tuple(reasons)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the equivalence as the JSON object that the manual documents."""
+        counterexample = self.counterexample
+        return {
+            "verdict": self.verdict.value,
+            "conditions": [[*map(str, conditions)] for conditions in self.conditions],
+            "defined": [[*map(str, conditions)] for conditions in self.defined],
+            "counterexample": counterexample
+            and {
+                name: dims.to_json(getattr(counterexample, name)) for name in ("sizes", "index", "elements", "outputs")
+            },
+            "tested": self.tested,
+            "problem": None,
+        }
+
+
+class ChainRequest(Record):
+    """A parsed chain without an answer: its input, and its stages with their options."""
+
+    input: str | Iterable[object]
+    stages: StageRequests
+
+
+def max_element_count(chain: MoveChain) -> int:
+    """Return the largest element count among the shapes of a numeric chain."""
+    return max(int(str(dims.product(shape))) for shape in chain.shapes)
+
+
+def find_counterexample(
+    first: MoveChain, second: MoveChain, sizes: Mapping[str, int], *, are_strided: bool
+) -> Counterexample | None:
+    """Return the first difference of two numeric chains; None if they are equal.
+
+    `are_strided` states that both views are strided: no axes mix or roll.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.reasoning.equiv import moves_of
+    >>> first, second = moves_of(sc.transpose((2, 2))), moves_of(sc.flip((2, 2), 0))
+    >>> print(find_counterexample(first, second, {}, are_strided=True))
+    at [0,0] the first has input element 0, the second has 2
+    """
+    outputs = first.output, second.output
+    if outputs[0] != outputs[1]:
+        return Counterexample(sizes, outputs)
+    with suppress(Undecided):
+        known = Assumptions()
+        ours, theirs = first.view(known), second.view(known)
+        if ours == theirs:
+            return None
+    for index, elements in (
+        _compare_corners(first, second, ours, theirs) if are_strided else _compare_blocks(first, second)
+    ):
+        if elements[0] != elements[1]:
+            return Counterexample(sizes, outputs, unravel(index, outputs[0]), elements)
+    return None
+
+
+def _compare_blocks(first: MoveChain, second: MoveChain) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield output indices with the input elements that both chains read there.
+
+    The first indices, as many as there are blocks, are followed by all indices of blocks that differ.
+    """
+    volumes = [int(str(dims.product(shape))) for shape in (first.input, first.output)]
+    for index in range(volumes[1] // BLOCK_SIZE):
+        yield index, (input_index(first, index), input_index(second, index))
+    elements = array("q", range(volumes[0]))
+    one, other = apply_chain(first, elements), apply_chain(second, elements)
+    for start in range(0, volumes[1], BLOCK_SIZE):
+        block, other_block = one[start : start + BLOCK_SIZE], other[start : start + BLOCK_SIZE]
+        if block != other_block:
+            yield from enumerate(zip(block, other_block, strict=True), start)
+
+
+def _compare_corners(
+    first: MoveChain, second: MoveChain, first_view: View, second_view: View
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield the output index at which each atom begins, with both input elements.
+
+    Strided views that differ at all differ at one of these. The first difference that is yielded is the first of all.
+    """
+    corners, inner = [0], 1
+    for size, *axes in zip(first.output[::-1], first_view.axes[::-1], second_view.axes[::-1], strict=True):
+        inner_sizes = [[int(str(atom.size)) for atom in axis[:0:-1]] for axis in axes if axis]
+        corners += sorted({inner * count for sizes in inner_sizes for count in accumulate(sizes, mul, initial=1)})
+        inner *= int(str(size))
+    for index in corners:
+        yield index, (input_index(first, index), input_index(second, index))
+
+
+def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
+    """Parse a chain; one that begins with `|` has the input `shape`.
+
+    Raises `ShapeError` (usage) if it cannot be parsed.
+
+    >>> parse_chain_request("| transpose 1,0", (2, 3))
+    Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
+    """
+    if not text.strip():
+        raise usage_error("a chain is missing", "write INPUT | OP ... or | OP ...")
+    input_text, stages = read_chain(text)
+    input_shape = input_text or shape
+    if not input_shape and input_shape != ():
+        raise usage_error("the first chain needs an input", "write INPUT | OP ...", argument="first")
+    return ChainRequest(input_shape, tuple(stages))  # type: ignore[arg-type]  # a shape, as a text or as dims
+
+
+def answer_pair(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+    """Return the answers to two chains, with sizes substituted for their names.
+
+    Raises `ShapeError` (usage) for a stage that cannot be parsed, and for a name that neither chain has.
+    """
+    known = [_chain_names(spec) if sizes else () for spec in (first, second)]
+    check_size_names(sizes, known[0] + known[1])
+    one, other = (
+        answer_chain(spec.input, spec.stages, {name: sizes[name] for name in sizes if name in names})
+        for spec, names in zip((first, second), known, strict=True)
+    )
+    return one, other
+
+
+def _chain_names(parsed: ChainRequest) -> tuple[str, ...]:
+    return dims.dim_names(
+        [
+            dim
+            for request in make_chain_requests(parsed.input, parsed.stages or IDENTITY_STAGES, {})
+            for dim in request.dims
+        ]
+    )
+
+
+def answer_both(first: str | Chain, second: str | Chain, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:
+    """Return two chains, answering those given as texts with `sizes` for their names.
+
+    Raises `ShapeError` (usage) as `parse_chain_spec` and `answer_pair` do.
+    """
+    one = parse_chain_request(first) if isinstance(first, str) else first
+    other = parse_chain_request(second, one.input) if isinstance(second, str) else second
+    specs = [chain for chain in (one, other) if isinstance(chain, ChainRequest)]
+    answers = iter(answer_pair(specs[0], specs[-1], sizes) if specs else ())
+    return tuple([next(answers) if isinstance(chain, ChainRequest) else chain for chain in (one, other)])  # type: ignore[return-value]
+
+
+def check_equivalence(
+    first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS
+) -> Equivalence:
+    """Decide whether two answers with one input are the same function of it.
+
+    At most `max_elements` elements are compared one by one.
+
+    Raises `ShapeError`: the problem of a chain that is refused; usage for different inputs, and for op `shape`.
+
+    >>> import shapecalc as sc
+    >>> shuffled = sc.build_chain("N,C,H", "transpose 0,2,1", "transpose 2,1,0", "transpose 1,2,0")
+    >>> print(check_equivalence(shuffled, sc.build_chain("N,C,H", "transpose 0,1,2")))
+    different
+    """
+    for which, answer in (("first", first), ("second", second)):
+        if answer.problem:
+            message = f"{which} chain, {answer.problem.message}"
+            raise ShapeError(replace(answer.problem, message=message, argument=which, span=None), answer)
+    if first.input != second.input:
+        inputs = f"{shape_text(first.input)} and {shape_text(second.input)}"
+        raise usage_error(
+            f"the chains have different inputs: {inputs}", "begin the second with | to give it the first's"
+        )
+    if any(isinstance(move, Combine) for move in (*first.moves, *second.moves)):
+        return _compare_shapes(first, second)
+    return _ChainPair(first, second, max_elements).decide()
+
+
+def _compare_shapes(first: Trace | Chain, second: Trace | Chain) -> Equivalence:
+    """Compare chains that compute elements, by their requests and output shapes.
+
+    Identical requests are the same, and different shapes at some sizes differ. Anything else is undecided.
+    """
+    defined = first.conditions, second.conditions
+    answers = first, second
+    requests = [[(trace.op, trace.dialect, trace.request.arguments) for trace in answer.traces] for answer in answers]
+    if requests[0] == requests[1]:
+        return Equivalence(EquivalenceVerdict.SAME, (), defined)
+    names = dims.dim_names(dim for answer in (first, second) for trace in answer.traces for dim in trace.request.dims)
+    for sizes in islice(ascending_sizes(names, 2), MAX_TRIALS) if names else ({},):
+        if can_hold(sum(defined, ()), sizes):
+            outputs = [substitute_results(answer.output or (), answer.results, sizes) for answer in (first, second)]
+            if outputs[0] != outputs[1] and dims.is_concrete(outputs[0] + outputs[1]):
+                counterexample = Counterexample(FrozenDict(sizes), (outputs[0], outputs[1]))
+                return Equivalence(EquivalenceVerdict.DIFFERENT, (), defined, counterexample, by_shape=True)
+    return Equivalence(EquivalenceVerdict.UNDECIDED, (), defined, by_shape=True)
+
+
+def can_replace(answer: Trace | Chain, other: Trace | Chain) -> bool:
+    """Return whether an answer provably equals another wherever the other is defined.
+
+    Both have the same input. Raises `ShapeError` (usage) as `check_equivalence` does.
+    """
+    pair = _ChainPair(other, answer)
+    return pair.prove(()) is not None and not pair.unimplied_conditions(1, 0, ())
+
+
+class _ChainPair:
+    """Two chains with the conditions under which each is defined."""
+
+    def __init__(self, first: Trace | Chain, second: Trace | Chain, max_elements: int = MAX_EQUIV_ELEMENTS) -> None:
+        self.chains, self.max_elements = (moves_of(first), moves_of(second)), max_elements
+        self.defined, self.results = (first.conditions, second.conditions), (first.results, second.results)
+        self.dims = tuple(dict.fromkeys(self.chains[0].dims + self.chains[1].dims))
+        all_dims = [*self.dims, *(side for each in sum(self.defined, ()) for side in (each.left, each.right))]
+        all_dims += [term for each in {**first.results, **second.results}.values() for term in each.terms + each.inside]
+        self.names = tuple(
+            [name for name in dims.dim_names(all_dims) if not any(name in each for each in self.results)]
+        )
+
+    def decide(self) -> Equivalence:
+        """Return the verdict on the two chains."""
+        needed = self.prove(())
+        if needed is not None:
+            verdict = EquivalenceVerdict.SAME_WHEN if needed else EquivalenceVerdict.SAME
+            return Equivalence(verdict, (needed,) if needed else (), self.defined)
+        trials = [*self._run_trials()]
+        counterexample = next((trial for trial in trials if isinstance(trial, Counterexample)), None)
+        if trials and not counterexample and not self.names:
+            return Equivalence(EquivalenceVerdict.SAME, (), self.defined, None, len(trials))
+        conditions = self._sufficient_conditions(trials)
+        verdict = (
+            EquivalenceVerdict.SAME_WHEN
+            if conditions
+            else EquivalenceVerdict.DIFFERENT
+            if counterexample
+            else EquivalenceVerdict.UNDECIDED
+        )
+        return Equivalence(verdict, conditions, self.defined, counterexample, len(trials))
+
+    def prove(self, assumptions: Conditions) -> Conditions | None:
+        """Return the conditions of a proof, with the `assumptions`, or None.
+
+        Chains whose named results differ are never proved the same.
+        """
+        if self.results[0] != self.results[1]:
+            return None
+        try:
+            known = Assumptions(self.dims, simplify_conditions((*self.defined[0], *self.defined[1], *assumptions)))
+            first, second = (chain.rewrite(known.values) for chain in self.chains)
+            if first.output != second.output or (first != second and first.view(known) != second.view(known)):
+                return None
+        except (Unsatisfiable, Undecided):
+            return None
+        missing = self.unimplied_conditions(0, 1, assumptions) + self.unimplied_conditions(1, 0, assumptions)
+        return simplify_conditions(assumptions + missing)
+
+    def unimplied_conditions(self, one: int, other: int, assumptions: Conditions) -> Conditions:
+        """Return the conditions of one chain that the other's do not imply.
+
+        The `assumptions` may help to imply them.
+        """
+        if self.defined[one] == self.defined[other]:
+            return ()
+        known = Assumptions(self.chains[other].dims, self.defined[other] + assumptions)
+        return tuple([condition for condition in self.defined[one] if not known.implies(condition)])
+
+    def _run_trials(self) -> Iterator[Counterexample | Mapping[str, int]]:
+        """Yield a counterexample for each choice of sizes, or the sizes without one.
+
+        It ends when too many elements were compared.
+        """
+        budget = self.max_elements
+        for sizes in self._trial_sizes():
+            pairs = zip(self.chains, self.results, strict=True)
+            first, second = (chain.rewrite(sizes_with_results(results, sizes)) for chain, results in pairs)
+            if not dims.is_concrete(first.dims + second.dims) or max_element_count(first) > dims.INT64_MAX:
+                continue
+            are_strided = False
+            with suppress(Undecided):
+                are_strided = first.view(Assumptions()).is_strided and second.view(Assumptions()).is_strided
+            budget -= 0 if are_strided else max(max_element_count(first), max_element_count(second))
+            if budget < 0:
+                return
+            yield find_counterexample(first, second, sizes, are_strided=are_strided) or sizes
+
+    def _trial_sizes(self) -> Iterator[Mapping[str, int]]:
+        """Yield sizes for which both are defined, the smallest without a 1 first."""
+        defined = self.defined[0] + self.defined[1]
+        if not self.names:
+            yield FrozenDict()
+            return
+        least = sizes_from_conditions(self.names, defined)
+        small = ascending_sizes(self.names, 1)
+        multiples = ({name: size * least[name] for name, size in sizes.items()} for sizes in small)
+        seen = set()
+        for choices in (ascending_sizes(self.names, 2), multiples, ascending_sizes(self.names, 1)):
+            tried = islice(choices, MAX_SUBSTITUTED_DIMS // len(self.dims))
+            valid = (sizes for sizes in tried if self._is_defined_at(sizes) and tuple(sizes.values()) not in seen)
+            for sizes in islice(valid, MAX_TRIALS):
+                seen.add(tuple(sizes.values()))
+                yield FrozenDict(sizes)
+
+    def _is_defined_at(self, sizes: Mapping[str, int]) -> bool:
+        pairs = zip(self.defined, self.results, strict=True)
+        return all(can_hold(conditions, sizes_with_results(results, sizes)) for conditions, results in pairs)
+
+    def _sufficient_conditions(self, trials: Iterable[Counterexample | Mapping[str, int]]) -> tuple[Conditions, ...]:
+        """Return proved conditions that make the chains the same.
+
+        These are single conditions, or else pairs of conditions that set no name to 1.
+        """
+        differing = [trial.sizes for trial in trials if isinstance(trial, Counterexample)]
+        agreeing = [trial for trial in trials if not isinstance(trial, Counterexample)]
+        most_proofs = MAX_PROOF_WORK // (1 + len(self.dims) ** 2)
+        candidates = [*islice(self._candidate_conditions(), most_proofs)] if agreeing and self.names else []
+        for_pairs = [condition for condition in candidates if condition.right != 1]
+        for assumptions in (combinations(candidates, 1), combinations(for_pairs, 2)):
+            proved: list[Conditions] = []
+            for assumed in assumptions:
+                is_refuted = any(can_hold(assumed, sizes) for sizes in differing)
+                fits = not is_refuted and any(can_hold(assumed, sizes) for sizes in agreeing)
+                needed = self.prove(assumed) if fits else None
+                if needed and not _implies_any(needed, proved):
+                    proved.append(needed)
+            if proved:
+                return tuple(proved)
+        return ()
+
+    def _candidate_conditions(self) -> Iterator[Condition]:
+        """Yield conditions that may make the chains the same, the weakest first."""
+        named_dims = [dims.named_dim(name) for name in self.names]
+        for divisor in _divisors(self.dims):
+            for dim in named_dims:
+                if divisor != dim:
+                    yield from require_divisible(dim, divisor)
+        yield from self._full_roll_conditions()
+        for one, other in combinations(named_dims, 2):
+            yield from require_equal(one, other)
+        for dim in named_dims:
+            yield from require_equal(dim, 1)
+
+    def _full_roll_conditions(self) -> Iterator[Condition]:
+        """Yield conditions under which a roll, or all rolls of one size, move nothing."""
+        shifts_by_size: dict[dims.Dim, list[int]] = {}
+        for chain, sign in zip(self.chains, (1, -1), strict=True):
+            for shape, move in zip(chain.shapes, chain.moves, strict=False):
+                if isinstance(move, Roll):
+                    shifts_by_size.setdefault(shape[move.axis], []).append(sign * move.shift)
+        for size, shifts in shifts_by_size.items():
+            for shift in dict.fromkeys((sum(shifts), *shifts)):
+                with suppress(Unsatisfiable):
+                    yield from require_divisible(abs(shift), size)
+
+
+def _implies_any(conditions: Conditions, lists: Iterable[Conditions]) -> bool:
+    """Return whether `conditions` imply one of the lists of conditions."""
+    known = Assumptions((), conditions)
+    return any(all(map(known.implies, implied)) for implied in lists)
+
+
+def _divisors(values: Iterable[dims.Dim]) -> tuple[dims.Dim, ...]:
+    """Return the numbers in dims, and the names that divide them, except 1."""
+    divisors: list[dims.Dim] = []
+    for dim in map(dims.monomial, values):
+        divisors += [dim.numerator, dim.denominator]
+        divisors += [dims.named_dim(name) for name, power in dim.powers if power < 0]
+    return tuple(dict.fromkeys(divisor for divisor in divisors if divisor not in (0, 1)))

@@ -1,0 +1,648 @@
+"""Chains of reshapes and transposes that lead from one shape to another.
+
+The axes of the input are split into factors that, in another order, merge into the axes of the output. An axis of the
+input and one of the output share at most one factor. A factor ends where one of the two axes ends, so every factor
+boundary is a cut of one of the shapes. Only the splits with the fewest factors are kept. Each factor uses up an axis on
+one side: axes that share factors in a cycle, as 6,10 and 4,15 do, are not split.
+
+A pair of arrays determines the rearrangement: it is described by its atoms, which are the sizes and strides, in
+elements of the first array, in the order of the second. They are split at the cuts of both shapes. Factors of different
+sizes in different pairs become named sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice, pairwise, permutations
+from itertools import product as every
+from math import factorial, prod
+from operator import attrgetter
+from string import ascii_uppercase
+from typing import Any
+
+from shapecalc.core.conditions import Assumptions, Conditions, Unsatisfiable, require_equal, simplify_conditions
+from shapecalc.core.dims import Dim, Shape, dim_names, is_concrete, named_dim, product, quotient, substitute
+from shapecalc.core.layout import Atom, split_atoms
+from shapecalc.core.limits import MAX_FIND_PAIRS
+from shapecalc.core.origins import AxisAtom, describe_reshape, mixed_dims, reshape_origins
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import parse_shape, pluralize, shape_text
+from shapecalc.core.values import to_shape
+from shapecalc.reading.pattern import Matcher, ShapePattern
+
+MAX_LISTED_CHAINS = 32
+"""The most chains that are listed."""
+
+MAX_ORDERS = 200
+"""The most chains that are generated, to list the shortest of them first."""
+
+NAMED_LAYOUTS = (
+    ("heads split", "heads joined", "b t nd", "b n t d"),
+    ("image to patches (ViT)", "patches to image (ViT)", "b c hp wp", "b hw ppc"),
+    ("image to patches, channels first", "patches to image, channels first", "b c hp wp", "b hw cpp"),
+    ("NHWC image to patches (ViT)", "patches to NHWC image (ViT)", "b hp wp c", "b hw ppc"),
+    ("image to windows (Swin)", "windows to image (Swin)", "b hp wp c", "bhw p p c"),
+    ("image to windows (Swin)", "windows to image (Swin)", "b hp wp c", "bhw pp c"),
+    ("pixel unshuffle", "pixel shuffle", "b c hr wr", "b crr h w"),
+    ("space to depth (DCR)", "depth to space (DCR)", "b c hr wr", "b rrc h w"),
+    ("NHWC space to depth", "NHWC depth to space", "b hr wr c", "b h w rrc"),
+    ("NCHW to NHWC", "NHWC to NCHW", "b c h w", "b h w c"),
+    ("image to tokens", "tokens to image", "b c h w", "b hw c"),
+    ("channels in groups", "groups of channels joined", "b gc h w", "b g c h w"),
+)
+"""Named layout changes: the name, its inverse's name, and both sides.
+
+A word is a dim, and each letter in it a factor.
+"""
+
+IntShape = tuple[int, ...]
+SizesAndStrides = tuple[tuple[int, int], ...]
+"""Sizes and strides, the outermost first."""
+
+FACTOR_SIDES = "source", "out"
+"""The attributes of a factor that name its axis on each side."""
+
+
+class SharedFactor(Record):
+    """The factor that an input axis and an output axis share."""
+
+    source: int
+    out: int
+    size: Dim
+
+    def __hash__(self) -> int:
+        return hash((self.source, self.out))
+
+
+SharedFactors = frozenset[SharedFactor]
+
+
+class FactorSplits(Record):
+    """The splits with the fewest factors; `complete` states that there are no others."""
+
+    candidates: tuple[SharedFactors, ...]
+    complete: bool
+
+
+class PartialSplit(Record):
+    """A partial split: the remaining input and output dims, and the factors so far."""
+
+    before: Shape
+    after: Shape
+    factors: SharedFactors
+
+    @property
+    def min_count(self) -> int:
+        """The fewest factors that a completion of this split can have."""
+        return len(self.factors) + max(len(_open_axes(self.before)), len(_open_axes(self.after)))
+
+
+FactorOrder = tuple[tuple[SharedFactor, ...], tuple[SharedFactor, ...]]
+"""The factors in input order, and in output order."""
+
+
+class Rearrangement(Record):
+    """A split, a permutation of its factors, and a merge: one function of the input."""
+
+    before: Shape
+    split: Shape
+    perm: tuple[int, ...]
+    after: Shape
+    layout: str = ""
+    """The name of a well-known layout change, or an empty text."""
+
+    @property
+    def canonical_form(self) -> tuple[Shape, tuple[int, ...]]:
+        """The canonical split and permutation: neighbours merged, and dims of 1 dropped.
+
+        Two rearrangements with equal values are the same function.
+        """
+        kept = [axis for axis, size in enumerate(self.split) if size != 1]
+        return merge_neighbours(
+            tuple(self.split[axis] for axis in kept), find_permutation(kept, [a for a in self.perm if a in kept])
+        )
+
+    @property
+    def moves(self) -> int:
+        """The number of transposes; moving a dim of 1 does not count."""
+        moving = [axis for axis in self.perm if self.split[axis] != 1]
+        return int(moving != sorted(moving))
+
+    @property
+    def transposed_shape(self) -> Shape:
+        """The factors in the order in which they are merged."""
+        return tuple(self.split[axis] for axis in self.perm)
+
+    @property
+    def length(self) -> int:
+        """The number of stages."""
+        return 1 + self.moves * ((self.split != self.before) + (self.transposed_shape != self.after))
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages of the chain, as text."""
+        if not self.moves:
+            return (_reshape_text(self.after),)
+        stages = [] if self.split == self.before else [_reshape_text(self.split)]
+        stages.append(f"transpose {','.join(map(str, self.perm))}")
+        return (*stages, *([] if self.transposed_shape == self.after else [_reshape_text(self.after)]))
+
+    @property
+    def chain(self) -> str:
+        """The chain with its input, as text."""
+        return " | ".join((shape_text(self.before), *self.stages))
+
+    @property
+    def why(self) -> str:
+        """A sentence that explains the rearrangement."""
+        name = f"{self.layout}: " if self.layout else ""
+        if not self.moves:
+            return f"{name}the elements stay in order: {describe_reshape(self.before, self.after)}"
+        split = "" if self.split == self.before else f"split into {shape_text(self.split)}, "
+        merge = "" if self.transposed_shape == self.after else f", merge into {shape_text(self.after)}"
+        return f"{name}{split}move to {shape_text(self.transposed_shape)}{merge}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the rearrangement as the JSON object that the manual documents."""
+        return {"chain": self.chain, "moves": self.moves, "why": self.why}
+
+
+class ChainSearch(Record):
+    """The chains from one shape to another, with the number of distinct functions."""
+
+    ways: tuple[Rearrangement, ...]
+    fits: int
+    complete: bool = True
+    """Whether no other chain exists within the bounds."""
+    bounds: str = "one split, one transpose and one merge"
+    """The bounds of the search, in words."""
+    other: Rearrangement | None = None
+    """A rearrangement within the bounds that the search did not list, if known."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the search result as the JSON object that the manual documents."""
+        search = {"fits": self.fits, "complete": self.complete, "bounds": self.bounds}
+        return {"chains": [way.as_json() for way in self.ways], **search}
+
+
+class ArrayPair(Record):
+    """The shapes of two arrays, and the first one's atoms in the second one's order."""
+
+    before: IntShape
+    after: IntShape
+    atoms: SizesAndStrides
+
+    @property
+    def order(self) -> tuple[Shape, tuple[int, ...]]:
+        """The atoms in the order of the first array, and their order in the second."""
+        ordered = sorted(self.atoms, key=lambda atom: -atom[1])
+        return tuple(size for size, _ in ordered), find_permutation(ordered, self.atoms)
+
+
+class PairFactor(Record):
+    """A factor inside one axis of each array, with its stride in each."""
+
+    source: int
+    out: int
+    size: int
+    stride: int
+    out_stride: int
+
+
+class PairSearch(Record):
+    """The rearrangements that fit every pair, and the sizes of names in each pair."""
+
+    search: ChainSearch
+    sizes: tuple[Mapping[str, int], ...] = ()
+
+
+def find_splits(before: Shape, after: Shape) -> FactorSplits:
+    """Split the axes of an input into factors that make up the axes of an output.
+
+    Both shapes have the same volume.
+
+    >>> [sorted((part.source, part.out_dim, part.size) for part in parts) for parts in find_splits((6, 4), (3, 8)).candidates]
+    [[(0, 0, 3), (0, 1, 2), (1, 1, 4)]]
+    """
+    known = Assumptions(before + after)
+    stack = [_match_unique_names(PartialSplit(before, after, frozenset()), known)]
+    seen, best = set[SharedFactors](), dict[SharedFactors, None]()
+    work = 0
+    while stack:
+        partial = stack[-1]
+        branches = len(_open_axes(partial.before)) * len(_open_axes(partial.after))
+        work += len(before) + len(after) + branches * (1 + (len(before) + len(after)) // 64)
+        if work > MAX_FIND_PAIRS:
+            break
+        stack.pop()
+        if partial.factors in seen or (best and partial.min_count > len(next(iter(best)))):
+            continue
+        seen.add(partial.factors)
+        if partial.min_count == len(partial.factors):
+            if best and partial.min_count < len(next(iter(best))):
+                best.clear()
+            best[partial.factors] = None
+        stack += sorted(
+            _next_splits(partial, known), key=lambda longer: (-longer.min_count, -_last_position(longer, partial))
+        )
+    return FactorSplits(tuple(best), not stack)
+
+
+def order_preserving_split(before: Shape, after: Shape) -> SharedFactors | None:
+    """Return the split that keeps the factors in order; None if the axes mix.
+
+    >>> sorted((part.source, part.out_dim, part.size) for part in order_preserving_split((2, 6), (4, 3)))
+    [(0, 0, 2), (1, 0, 2), (1, 1, 3)]
+    """
+    origins = reshape_origins(before, after)
+    atoms = [(atom, out) for out, origin in enumerate(origins) for atom in origin or () if isinstance(atom, AxisAtom)]
+    shared = [SharedFactor(atom.axis, out, atom.size) for atom, out in atoms if atom.size != 1]
+    return None if mixed_dims(origins) else frozenset(shared)
+
+
+def _open_axes(shape: Shape) -> list[int]:
+    """Return the axes with a remaining dim other than 1."""
+    return [axis for axis, dim in enumerate(shape) if dim != 1]
+
+
+def _last_position(split: PartialSplit, previous: PartialSplit) -> int:
+    (part,) = split.factors - previous.factors
+    return part.source * len(previous.after) + part.out
+
+
+def _exact_divisor(a: Dim, b: Dim, known: Assumptions) -> Dim | None:
+    """Return the dim that divides the other for all sizes; None if neither does."""
+    if a == b or known.divides(a, b):
+        return a
+    return b if known.divides(b, a) else None
+
+
+def _match_unique_names(split: PartialSplit, known: Assumptions) -> PartialSplit:
+    """Match the axes whose shared name occurs in one axis of each shape."""
+    sources, outs = (_axes_by_name(shape) for shape in (split.before, split.after))
+    for name in [name for name in sources if name in outs]:
+        if len(sources[name]) == len(outs[name]) == 1:
+            (source,), (out,) = sources[name], outs[name]
+            size = _exact_divisor(split.before[source], split.after[out], known)
+            if size is not None and size != 1 and name in dim_names((size,)):
+                split = _match_axes(split, source, out, size)
+    return split
+
+
+def _axes_by_name(shape: Shape) -> dict[str, list[int]]:
+    """Return the axes of each name."""
+    axes: dict[str, list[int]] = {}
+    for axis, dim in enumerate(shape):
+        for name in dim_names((dim,)):
+            axes.setdefault(name, []).append(axis)
+    return axes
+
+
+def _next_splits(split: PartialSplit, known: Assumptions) -> Iterator[PartialSplit]:
+    """Yield each partial split with one more factor."""
+    for source, out in every(_open_axes(split.before), _open_axes(split.after)):
+        size = _exact_divisor(split.before[source], split.after[out], known)
+        if size is not None:
+            yield _match_axes(split, source, out, size)
+
+
+def _match_axes(split: PartialSplit, source: int, out: int, size: Dim) -> PartialSplit:
+    """Return the partial split after a factor of `size` is taken from two axes."""
+    before, after = list(split.before), list(split.after)
+    before[source], after[out] = quotient(before[source], size), quotient(after[out], size)
+    return PartialSplit(tuple(before), tuple(after), split.factors | {SharedFactor(source, out, size)})
+
+
+def parse_named_shape(value: object, argument: str) -> Shape:
+    """Parse a shape, from a text or from dims, in which no dim is unknown.
+
+    Raises `ShapeError` (usage) for anything else; `argument` is the name of the argument in the error.
+    """
+    shape = parse_shape(value, argument) if isinstance(value, str) else to_shape(value, argument)
+    if any(name.startswith("?") for name in dim_names(shape)):
+        raise usage_error("? is an unknown size, so no chain can ask for it", "write a name", argument=argument)
+    return shape
+
+
+def search_chains(before: Shape, after: Shape) -> ChainSearch:
+    """Return the chains from one shape to another, the simplest first.
+
+    Candidates are the reshape alone, and every split into the fewest factors with one transpose and one merge. There
+    are none if the volumes differ.
+
+    >>> found = search_chains((2, 3, 4), (6, 4))
+    >>> found.fits, [way.build_chain for way in found.ways]
+    (2, ['2,3,4 | reshape 6,4', '2,3,4 | transpose 1,0,2 | reshape 6,4'])
+    """
+    if product(before) != product(after):
+        return ChainSearch((), 0)
+    if 0 in before:
+        return ChainSearch((_plain_reshape(before, after),), 1)
+    best = find_splits(before, after)
+    chains = list(_iterate_rearrangements(before, after, best))
+    fits = int(order_preserving_split(before, after) not in best.candidates)
+    for factors in best.candidates:
+        fits += prod(
+            factorial(len(group)) for group in (*_group_by_axis(factors, "source"), *_group_by_axis(factors, "out"))
+        )
+    fits = len(chains) if fits <= MAX_ORDERS else fits
+    functions = {way.canonical_form for way in chains}
+    tried = list(islice(_whole_axis_transposes(before, after), MAX_ORDERS + 1))
+    other = next((way for way in tried if way.canonical_form not in functions), None)
+    complete = best.complete and other is None and fits <= MAX_LISTED_CHAINS and len(tried) <= MAX_ORDERS
+    least = max([1, *map(len, best.candidates)])
+    bounds = f"a transpose and a reshape, known layouts, splits into {pluralize(least, 'part', 'parts')}"
+    return ChainSearch(tuple(chains[:MAX_LISTED_CHAINS]), fits, complete, bounds, other)
+
+
+def iterate_rearrangements(before: Shape, after: Shape) -> Iterator[Rearrangement]:
+    """Yield rearrangements from one shape to another, at most `MAX_ORDERS`.
+
+    There are none if the volumes differ.
+    """
+    if product(before) != product(after):
+        return iter(())
+    return _iterate_rearrangements(before, after, find_splits(before, after))
+
+
+def _plain_reshape(before: Shape, after: Shape) -> Rearrangement:
+    """Return the rearrangement that is a reshape alone."""
+    return Rearrangement(before, before, tuple(range(len(before))), after)
+
+
+def _iterate_rearrangements(before: Shape, after: Shape, splits: FactorSplits) -> Iterator[Rearrangement]:
+    """Yield the reshape alone, then named layouts and splits, the shortest first.
+
+    If the shapes differ, named layouts come first.
+    """
+    ones = _unit_factors(before, after)
+    orders = (order for factors in splits.candidates for order in _factor_orders(factors | ones))
+    from_splits = [
+        shortest_rearrangement(before, tuple(factor.size for factor in row), find_permutation(row, column), after)
+        for row, column in islice(orders, MAX_ORDERS)
+    ]
+    named = {way.canonical_form: way for way in find_named_layouts(before, after)}
+    unnamed = [
+        _plain_reshape(before, after),
+        *sorted((way for way in from_splits if way.moves), key=lambda way: way.length),
+    ]
+    result = [*named.values(), *(way for way in unnamed if way.canonical_form not in named)]
+    yield from sorted(result, key=lambda way: way.moves) if before == after else result
+
+
+def find_named_layouts(before: Shape, after: Shape) -> list[Rearrangement]:
+    """Return the well-known layout changes between two shapes, each function once.
+
+    >>> [(way.default_layout, way.build_chain) for way in find_named_layouts((2, 3, 8, 8), (2, 4, 48))][:1]
+    [('image to patches (ViT)', '2,3,8,8 | reshape 2,3,2,4,2,4 | transpose 0,2,4,3,5,1 | reshape 2,4,48')]
+    """
+    result: dict[object, Rearrangement] = {}
+    inverses = [(name, right, left) for _, name, left, right in NAMED_LAYOUTS]
+    for name, source, out in (*((name, left, right) for name, _, left, right in NAMED_LAYOUTS), *inverses):
+        row, column = (_count_letters(side) for side in (source, out))
+        dims = [product(named_dim(f"@{letter}") for letter in word) for word in f"{source} {out}".split()]
+        matcher = Matcher(ShapePattern(tuple(dims)))
+        fits = len(source.split()) == len(before) and not matcher.find_problem((*before, *after))
+        if fits and all(matcher.sizes.get(f"@{letter}") != 1 for letter in "hwprngtd"):
+            split = tuple(matcher.sizes[f"@{letter}"] for letter, _ in row)
+            way = replace(shortest_rearrangement(before, split, find_permutation(row, column), after), layout=name)
+            result.setdefault(way.canonical_form, way)
+    return list(result.values())
+
+
+def _count_letters(side: str) -> list[tuple[str, int]]:
+    """Return the letters of a layout with their occurrence counts so far."""
+    letters = side.replace(" ", "")
+    return [(letter, letters[:index].count(letter)) for index, letter in enumerate(letters)]
+
+
+def _whole_axis_transposes(before: Shape, after: Shape) -> Iterator[Rearrangement]:
+    """Yield rearrangements that transpose whole input axes, or whole output axes."""
+    yield from (Rearrangement(before, before, perm, after) for perm in permutations(range(len(before))))
+    for perm in permutations(range(len(after))):
+        yield Rearrangement(
+            before, tuple(after[axis] for axis in perm), find_permutation(perm, range(len(after))), after
+        )
+
+
+def find_permutation(source: Sequence[object], target: Iterable[object]) -> tuple[int, ...]:
+    """Return the permutation from `source` to `target`, as indices in `source`.
+
+    >>> find_permutation("abc", "cab")
+    (2, 0, 1)
+    """
+    index_of = {value: index for index, value in enumerate(source)}
+    return tuple(index_of[value] for value in target)
+
+
+def shortest_rearrangement(before: Shape, split: Shape, perm: tuple[int, ...], after: Shape) -> Rearrangement:
+    """Return the rearrangement of a split, with neighbours merged if that is shorter."""
+    fine, coarse = (
+        Rearrangement(before, split, perm, after),
+        Rearrangement(before, *merge_neighbours(split, perm), after),
+    )
+    return min((fine, coarse), key=lambda way: way.length)
+
+
+def merge_neighbours(split: Shape, perm: tuple[int, ...]) -> tuple[Shape, tuple[int, ...]]:
+    """Merge factors that stay neighbours under a permutation.
+
+    >>> merge_neighbours((2, 3, 4), (2, 0, 1))
+    ((6, 4), (1, 0))
+    """
+    starts = [axis for i, axis in enumerate(perm) if not i or perm[i - 1] + 1 != axis]
+    firsts = sorted(starts)
+    sizes = tuple(product(split[first:end]) for first, end in pairwise([*firsts, len(split)]))
+    return sizes, find_permutation(firsts, starts)
+
+
+def _reshape_text(shape: Shape) -> str:
+    return f"reshape {shape_text(shape)}{' --allowzero' * (0 in shape)}"
+
+
+def _unit_factors(before: Shape, after: Shape) -> SharedFactors:
+    """Pair the dims of 1 of two shapes as factors; none if the counts differ."""
+    sources, outs = ([axis for axis, dim in enumerate(shape) if dim == 1] for shape in (before, after))
+    if len(sources) != len(outs):
+        return frozenset()
+    return frozenset(SharedFactor(source, out, 1) for source, out in zip(sources, outs, strict=True))
+
+
+def _factor_orders(factors: SharedFactors) -> Iterator[FactorOrder]:
+    """Yield the factors in every order within their axes, the natural one first."""
+    yield from (
+        (row, column)
+        for row in _permute_groups(_group_by_axis(factors, "source"))
+        for column in _permute_groups(_group_by_axis(factors, "out"))
+    )
+
+
+def _permute_groups(groups: list[list[SharedFactor]]) -> Iterator[tuple[SharedFactor, ...]]:
+    """Yield the factors of all groups, each in at most `MAX_ORDERS` orders."""
+    for orders in every(*(islice(permutations(group), MAX_ORDERS) for group in groups)):
+        yield tuple(chain(*orders))
+
+
+def _group_by_axis(factors: SharedFactors, side: str) -> list[list[SharedFactor]]:
+    """Group factors by their axis on one side, in the order of the other side's axes."""
+    ordered = sorted(sorted(factors, key=lambda factor: (factor.source, factor.out)), key=attrgetter(side))
+    return [list(group) for _, group in groupby(ordered, key=attrgetter(side))]
+
+
+def find_chains_for_pairs(pairs: Sequence[ArrayPair], before: Shape, after: Shape) -> PairSearch:
+    """Return the rearrangements between two shapes that map the arrays of every pair.
+
+    Raises `ShapeError` (usage) if an array does not have the requested shape, or if no array determines the size of a
+    name.
+    """
+    sizes = tuple(sizes_of_pair(pair, before, after) for pair in pairs)
+    if is_concrete(before + after):
+        return generalize_pairs(pairs)
+    known = list(zip(pairs, sizes, strict=True))
+    fitting = [
+        way
+        for way in iterate_rearrangements(before, after)
+        if all(_is_consistent(pair, way, values) for pair, values in known)
+    ]
+    return PairSearch(ChainSearch(tuple(fitting), len(fitting)), sizes)
+
+
+def sizes_of_pair(pair: ArrayPair, before: Shape, after: Shape) -> Mapping[str, int]:
+    """Return the sizes that a pair gives to names.
+
+    Raises `ShapeError` (usage) if the arrays do not have the requested shapes.
+    """
+    stated: Conditions = ()
+    for actual, requested, argument in ((pair.before, before, "input"), (pair.after, after, "output")):
+        try:
+            equations = [each for size, dim in zip(actual, requested, strict=True) for each in require_equal(dim, size)]
+            stated += simplify_conditions(equations)
+        except ValueError:  # another rank, or `Never`
+            message = f"an array has shape {shape_text(actual)}, and {shape_text(requested)} is asked for"
+            raise usage_error(message, argument=argument) from None
+    try:
+        conditions = simplify_conditions(stated)
+    except Unsatisfiable:
+        pairs = (pair.before, pair.after), (before, after)
+        shapes, requests = (" and ".join(map(shape_text, both)) for both in pairs)
+        raise usage_error(f"arrays have shapes {shapes}, which {requests} are not", argument="input") from None
+    sizes = {str(condition.left): condition.right for condition in conditions if isinstance(condition.right, int)}
+    if missing := [name for name in dim_names(before + after) if name not in sizes]:
+        raise usage_error(f"the arrays do not say which size {missing[0]} has", argument="input")
+    return sizes
+
+
+def _is_consistent(pair: ArrayPair, rearrangement: Rearrangement, sizes: Mapping[str, int]) -> bool:
+    """Return whether a rearrangement, at these sizes, maps one array to the other."""
+    return (
+        replace(rearrangement, split=tuple(substitute(dim, sizes) for dim in rearrangement.split)).canonical_form
+        == pair.order
+    )
+
+
+def rearrangement_of_pair(pair: ArrayPair) -> Rearrangement:
+    """Return the rearrangement that maps the first array of a pair to the second.
+
+    >>> print(rearrangement_of_pair(ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3)))).build_chain)
+    2,3 | transpose 1,0
+    """
+    pieces = _split_pair(pair)
+    if pieces is None:
+        return shortest_rearrangement(pair.before, *pair.order, pair.after)
+    return _build_rearrangement(pair.before, pair.after, pieces, [piece.size for piece in pieces])
+
+
+def generalize_pairs(pairs: Sequence[ArrayPair]) -> PairSearch:
+    """Return the rearrangement that fits every pair, with names for differing sizes.
+
+    >>> pairs = ArrayPair((2, 3), (3, 2), ((3, 1), (2, 3))), ArrayPair((2, 5), (5, 2), ((5, 1), (2, 5)))
+    >>> [way.build_chain for way in generalize_pairs(pairs).found.ways]
+    ['2,A | transpose 1,0']
+    """
+    none = PairSearch(ChainSearch((), 0))
+    if len({*pairs}) == 1:
+        return PairSearch(ChainSearch((rearrangement_of_pair(pairs[0]),), 1), ({},) * len(pairs))
+    factors_of_pairs = [factors for pair in pairs if (factors := _split_pair(pair)) is not None]
+    ranks = {(len(pair.before), len(pair.after)) for pair in pairs}
+    if len(factors_of_pairs) < len(pairs) or len(ranks) > 1:
+        return none
+    model = max(factors_of_pairs, key=len)
+    sizes = [aligned for factors in factors_of_pairs if (aligned := _align_sizes(model, factors)) is not None]
+    if len(sizes) < len(factors_of_pairs):
+        return none
+    dims = _factor_dims(list(zip(*sizes, strict=True)), model)
+    before, after = (_multiply_by_axis(model, dims, *side) for side in zip(FACTOR_SIDES, *ranks, strict=True))
+    symbols = [(index, str(dim)) for index, dim in enumerate(dims) if not isinstance(dim, int)]
+    values = tuple({name: column[index] for index, name in symbols} for column in sizes)
+    return PairSearch(ChainSearch((_build_rearrangement(before, after, model, dims),), 1), values)
+
+
+def _multiply_by_axis(factors: Sequence[PairFactor], dims: Sequence[Dim], side: str, rank: int) -> Shape:
+    """Return the product of the factors of each axis of one side."""
+    rows = [*zip([getattr(factor, side) for factor in factors], dims, strict=True)]
+    return tuple(product([dim for position, dim in rows if position == axis]) for axis in range(rank))
+
+
+def _factor_dims(sizes: Sequence[IntShape], model: Sequence[PairFactor]) -> list[Dim]:
+    """Return a dim for each factor: its size, or a new name if the sizes differ."""
+    order = sorted(range(len(model)), key=lambda index: (model[index].source, -model[index].stride))
+    new_names = map(named_dim, chain(ascii_uppercase, (f"A{count}" for count in range(len(order)))))
+    dims = {index: sizes[index][0] if len({*sizes[index]}) == 1 else next(new_names) for index in order}
+    return [dims[index] for index in range(len(model))]
+
+
+def _align_sizes(model: Sequence[PairFactor], factors: Sequence[PairFactor]) -> IntShape | None:
+    """Return the sizes of `factors` aligned with `model`; None if they do not fit.
+
+    A factor that is missing has size 1.
+    """
+    remaining = list(factors)
+    sizes, present = [], []
+    for factor in model:
+        if remaining and (remaining[0].source, remaining[0].out) == (factor.source, factor.out):
+            present.append(factor)
+            sizes.append(remaining.pop(0).size)
+        else:
+            sizes.append(1)
+    return None if remaining or _stride_order(present) != _stride_order(factors) else tuple(sizes)
+
+
+def _stride_order(factors: Sequence[PairFactor]) -> list[int]:
+    """Return the indices of factors by their strides in the first array."""
+    return sorted(range(len(factors)), key=lambda index: factors[index].stride)
+
+
+def _build_rearrangement(
+    before: Shape, after: Shape, factors: Sequence[PairFactor], dims: Sequence[Dim]
+) -> Rearrangement:
+    """Return the rearrangement of these factors.
+
+    Dims of 1 stay in order if both shapes have equally many.
+    """
+    pairs = zip(factors, dims, strict=True)
+    rows = [(factor.source, -factor.stride, factor.out, -factor.out_stride, dim) for factor, dim in pairs]
+    rows += [(factor.source, 0, factor.out, 0, 1) for factor in _unit_factors(before, after)]
+    in_input_order = sorted(rows, key=lambda row: row[:2])
+    in_output_order = sorted(rows, key=lambda row: row[2:4])
+    perm = find_permutation(in_input_order, in_output_order)
+    return shortest_rearrangement(before, tuple(dim for *_, dim in in_input_order), perm, after)
+
+
+def _split_pair(pair: ArrayPair) -> list[PairFactor] | None:
+    """Return the factors of a pair in output order; None if a cut splits an atom."""
+    outs: Any = split_atoms([Atom(*atom) for atom in pair.atoms], pair.after, Assumptions())
+    parts = sorted(chain(*outs or ()), key=lambda atom: -atom.stride)
+    sources: Any = split_atoms(parts, pair.before, Assumptions())
+    if outs is None or sources is None:
+        return None
+    atom_by_end = {part.size * part.stride: (source, part) for source, axis in enumerate(sources) for part in axis}
+    factors, out_stride = list[PairFactor](), prod(pair.after)
+    for out, axis in enumerate(outs):
+        for atom in axis:
+            end = atom.size * atom.stride
+            while end != atom.stride:
+                source, part = atom_by_end[end]
+                end, out_stride = part.stride, out_stride // part.size
+                factors.append(PairFactor(source, out, part.size, part.stride, out_stride))
+    return factors

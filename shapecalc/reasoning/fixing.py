@@ -1,0 +1,887 @@
+"""Fixes and hints for refused requests, and answers to requests with hints.
+
+Every candidate change is resolved before it is offered, so each fix is right by definition. A fix changes one option:
+the argument at fault, the dialect's switch, or the opset. Hints describe fixes in words.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, chain, islice
+from math import isqrt, prod
+
+from shapecalc.core import rules
+from shapecalc.core.answers import Chain, Request, Stage, StageKind, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import InferMarker, ZeroMeaning
+from shapecalc.core.dims import Dim, Shape, dim_names, factorization_text, missing_factors_text, product, quotient
+from shapecalc.core.ops import OPS
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.problem import FILE, USAGE, Problem, Rule, ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.requests import DEFAULT_OPSET, make_request, switch_name
+from shapecalc.core.resolve import make_chain_requests, resolve, resolve_chain, resolve_with_sizes
+from shapecalc.core.text import shape_text, truncate
+from shapecalc.reasoning.operand_mismatch import (
+    SHAPE_FIXES,
+    ArgumentChange,
+    explain_mismatch,
+    keeps_batch,
+    propose_operand_changes,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from shapecalc.core.requests import StageRequest as Asked
+
+    CandidateValues = Iterator[Any]
+    ArgumentChanges = Iterator[ArgumentChange]
+    FixesWithAnswers = Iterator[tuple["Fix", Trace]]
+
+
+MAX_DIVISOR_DISTANCE = 20_000
+"""The largest distance at which the nearest divisor of a number is searched for."""
+
+
+COPY_ASSUMPTION, INFER_ASSUMPTION = "since 0 copies the input's first dim", "as long as the other sizes stay"
+"""The assumptions under which 0, or -1, as the first dim fits every batch size."""
+
+MAX_NEAR_AXES = 4
+"""The most axes near a wrong one that are tried."""
+
+OPERAND_ARGUMENTS = ("input", "operands", "weight", "kernel")
+"""The arguments at fault if operands do not fit."""
+
+MAX_TRIED_VALUES = 24
+"""The most values of the argument at fault that are tried."""
+
+MAX_SUCCESSIVE_CHANGES = 4
+"""The most successive changes to one argument in a fix."""
+
+MAX_REQUEST_DIMS = 256
+"""The most dims of a request for which fixes are searched."""
+
+RESHAPE_KINDS = (StageKind.RESHAPE, StageKind.VIEW)
+"""The kinds of stages that may move the batch axis."""
+
+OPSET_RULES = (rules.NO_SUCH_ATTRIBUTE, rules.NO_SUCH_VERSION, rules.NEGATIVE_AXIS, rules.DTYPE)
+"""The rules that a newer version of the operator may lift."""
+
+MAX_ZERO_NAMES = 8
+"""The most names for which 0 is tried."""
+
+MAX_BATCH_CHANGES = 3
+"""The most changes in a hint about the batch: 0, -1, and the batch itself."""
+
+MAX_LISTED_RANK = 64
+"""The maximum rank for which a hint lists axes."""
+
+IDENTITY_STAGES = (("flip", {"axes": (), "dialect": "torch"}),)
+"""A no-op on every input of any rank, which yields the input's own conditions."""
+
+
+class Fix(Record):
+    """An option of a refused request, with a value for which the request resolves."""
+
+    name: str
+    """The option: `target`, `perm`, `axis`, `allowzero`, `opset` ..."""
+    value: str | bool | None
+    """The value as text, a bool for a switch, None to omit the option."""
+    description: str
+    """A short description of the change."""
+    every_batch: str = ""
+    """The reason why the change fits every batch size; empty if unknown."""
+    moves: str = ""
+    """Where the change moves the batch; empty if it stays first, or if there is none."""
+    copies: bool = False
+    """Whether it writes out dims that zeros were meant to copy."""
+
+
+class RefusedRequest(Record):
+    """A refused request, and the argument at fault."""
+
+    trace: Trace
+    problem: Problem
+    kind: StageKind | None
+    """The kind of the stage that was refused; None if none was reached."""
+    value: Any
+    """The argument at fault: dims, axes, one axis, or None if it was omitted."""
+    shape: Shape
+    """The dims to which the argument is applied."""
+
+    @property
+    def index(self) -> int:
+        """The index of the token at fault."""
+        return self.problem.index or 0
+
+    @property
+    def rank(self) -> int:
+        """The number of axes that can be named."""
+        return len(self.shape) + (len(self.value or ()) if self.kind is StageKind.UNSQUEEZE else 0)
+
+    @property
+    def nearest(self) -> tuple[int, list[int]]:
+        """The index of the literal nearest to a fitting size, and the sizes that fit."""
+        if not isinstance(self.value, tuple):
+            return 0, []
+        return nearest_sizes(product(self.shape), self.value, self.resolved_target, self.infer_index)
+
+    @property
+    def resolved_target(self) -> Shape:
+        """The requested dims as resolved so far, with 1 for the others."""
+        return _resolve_target(self.trace.stages[-1:], self.value)
+
+    @property
+    def infer_index(self) -> int | None:
+        """The index of the first dim to infer."""
+        readings = DIALECTS[self.trace.dialect].reshape_semantics.values()
+        only = None if any(reading.infers is InferMarker.ANY_NEGATIVE for reading in readings) else -1
+        negative = (out for out, dim in enumerate(self.value) if isinstance(dim, int) and dim < 0)
+        return next((out for out in negative if only in (None, self.value[out])), None)
+
+    def replace_token(self, *dims: Any, index: int | None = None) -> Any:
+        """Return the argument with `dims` instead of one token: at an index, or at fault."""
+        position = self.index if index is None else index
+        if not isinstance(self.value, tuple):
+            return dims[0]
+        return (*self.value[:position], *dims, *self.value[position + 1 :])
+
+    def aligned_input_dim(self, out: int) -> Shape:
+        """Return the input dim that aligns with a requested one; empty if none does."""
+        axis = out + (len(self.shape) - len(self.value) if self.kind is StageKind.EXPAND else 0)
+        return self.shape[axis : axis + 1] if axis >= 0 else ()
+
+
+def nearest_sizes(volume: Dim, target: Shape, resolved_target: Shape, infer_index: int | None) -> tuple[int, list[int]]:
+    """Return the index of the literal nearest to a fitting size, and such sizes.
+
+    `resolved_target` is `target` with its zeros resolved and 1 instead of -1. The sizes are sorted by distance; they
+    are empty if none fits.
+
+    >>> nearest_sizes(24, (5, -1), (5, 1), 1), nearest_sizes(7, (0,), (2,), None)
+    ((0, [4, 6]), (0, []))
+    """
+    best: tuple[int, int, list[int]] = (0, 0, [])
+    target_volume = product(resolved_target)
+    if target_volume == 0:
+        return 0, []
+    for index, dim in enumerate(target):
+        if index == infer_index or not isinstance(dim, int) or dim <= 0:
+            continue
+        needed = _size_to_fit(volume, target_volume, dim)
+        fits = [] if needed is None else [needed] if infer_index is None else divisors_near(needed, dim)
+        gaps = sorted((abs(size - dim), size) for size in fits)
+        if gaps and (not best[2] or gaps[0][0] < best[0]):
+            best = gaps[0][0], index, [size for _, size in gaps]
+            if best[0] == 1:
+                break
+    return best[1:]
+
+
+def divisors_near(number: int, target: int) -> list[int]:
+    """Return the nearest divisors of `number` below and above `target`, if near.
+
+    >>> divisors_near(24, 5), divisors_near(24, 6), divisors_near(7, 3)
+    ([4, 6], [4, 8], [1, 7])
+    """
+    below = range(min(target - 1, number), max(0, target - MAX_DIVISOR_DISTANCE), -1)
+    above = range(target + 1, min(number, target + MAX_DIVISOR_DISTANCE) + 1)
+    nearest = [next((size for size in sizes if number % size == 0), None) for sizes in (below, above)]
+    return [size for size in nearest if size]
+
+
+def _size_to_fit(volume: Dim, target_volume: Dim, dim: int) -> int | None:
+    """Return the size at which the volumes agree; None if it is not an integer."""
+    size = quotient(product((volume, dim)), target_volume)
+    return size if isinstance(size, int) and size > 0 else None
+
+
+def find_image_replacements(shape: Shape, target: Shape) -> Iterator[tuple[int, Shape]]:
+    """Yield each index at which a target has another image, with the dims to write.
+
+    The image has other sides in the same ratio, is one dim with its pixels, or is another square.
+
+    >>> [*find_image_replacements((1, 27, 120, 120), (1, 3, 9, 30, 30))], [*find_image_replacements((1, 4, 256, 256), (1, 4, 1, 4096))]
+    ([(3, (120, 120))], [(3, (-1,))])
+    >>> [*find_image_replacements((8921088,), (16, 34, 34, 512))]
+    [(1, (33, 33))]
+    """
+    if product(shape) == 0 or product(target) == 0:
+        return
+    index, dims, target_dims = find_differing_dims(shape, target)
+    if product(dims) == product(shape):
+        yield from _find_square_replacements(shape, target, index, len(target_dims))
+    elif len(dims) == len(target_dims) > 1 and len({*map(quotient, dims, target_dims)}) == 1:
+        yield index, dims
+    else:
+        large = [axis for axis, dim in enumerate(target_dims) if dim != 1]
+        if len(large) == 1 and (len(dims) == 1 < len(target_dims) or _is_square_map(dims, target_dims[large[0]])):
+            yield index + large[0], (-1,)
+
+
+def _find_square_replacements(shape: Shape, target: Shape, start: int, count: int) -> Iterator[tuple[int, Shape]]:
+    """Yield the squares that fit instead of those among `count` dims of a target."""
+    for axis in range(start, start + count - 1):
+        side = target[axis]
+        pixels = quotient(product((*shape, side, side)), product(target))
+        if side == target[axis + 1] != 1 and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels > 0:
+            yield axis, (isqrt(pixels), isqrt(pixels))
+
+
+def _is_square_map(sides: Shape, pixels: Dim) -> bool:
+    """Return whether two sides are equal, and the pixel count is that of a square."""
+    return len(sides) == 2 and sides[0] == sides[1] and isinstance(pixels, int) and isqrt(pixels) ** 2 == pixels
+
+
+def find_differing_dims(shape: Shape, target: Shape) -> tuple[int, Shape, Shape]:
+    """Return where two shapes begin to differ, and the dims of both that differ.
+
+    The first result is the index in `target`. Before and after these dims, both have equal element counts.
+
+    >>> find_differing_dims((1, 27, 120, 120), (1, 3, 9, 30, 30))
+    (3, (120, 120), (30, 30))
+    """
+    i, j = _common_prefix(shape, target)
+    dims, target_dims = shape[i:], target[j:]
+    equal, target_equal = _common_prefix(dims[::-1], target_dims[::-1])
+    return j, dims[: len(dims) - equal], target_dims[: len(target_dims) - target_equal]
+
+
+def _common_prefix(shape: Shape, target: Shape) -> tuple[int, int]:
+    """Return the lengths of the longest prefixes with equal element counts."""
+    ends = {volume: length for length, volume in enumerate(_prefix_volumes(shape), 1)}
+    common = [(ends[volume], length) for length, volume in enumerate(_prefix_volumes(target), 1) if volume in ends]
+    return common[-1] if common else (0, 0)
+
+
+def _prefix_volumes(shape: Shape) -> Iterator[Dim]:
+    return accumulate(shape, lambda volume, dim: product((volume, dim)))
+
+
+def has_other_batch(shape: Shape, target: Shape) -> bool:
+    """Return whether two shapes are equal in volume except for differing first dims.
+
+    >>> has_other_batch((8, 255, 52), (1, 3, 85, 52)), has_other_batch((8, 255), (1, 3, 80)), has_other_batch((8,), (1,))
+    (True, False, False)
+    """
+    if len(shape) < 2 or len(target) < 2 or shape[0] == target[0]:
+        return False
+    rest = product(shape[1:])
+    return rest not in (0, 1) and rest == product(target[1:])
+
+
+def batch_independent_targets(shape: Shape, target: Shape, resolved_target: Shape) -> Iterator[tuple[Shape, str]]:
+    """Yield targets that fit every batch size, each with its assumption.
+
+    There are some if `target` states another batch size as a number. `resolved_target` is `target` with its zeros
+    resolved.
+
+    >>> [value for value, _ in batch_independent_targets((8, 6), (1, 2, 3), (1, 2, 3))]
+    [(0, 2, 3), (-1, 2, 3)]
+    """
+    if any(isinstance(dim, int) and dim < 0 for dim in target) or not isinstance(target[:1] and target[0], int):
+        return
+    if has_other_batch(shape, resolved_target):
+        yield (0, *target[1:]), COPY_ASSUMPTION
+        yield (-1, *target[1:]), INFER_ASSUMPTION
+
+
+def describe_batch_move(before: Shape, after: Shape) -> str:
+    """Describe where a reshape moves the batch if 1 becomes the first dim.
+
+    The text is empty if the batch stays.
+
+    >>> describe_batch_move((4, 197, 768), (1, 788, 12, 64)), describe_batch_move((4, 6), (1, 3, 8)), describe_batch_move((4, 6), (4, 3, 2))
+    ('takes the batch into axis 1', 'mixes the samples of the batch', '')
+    """
+    sizes = [dim for dim in (*before, *after) if isinstance(dim, int) and dim > 0]
+    if len(sizes) < len(before) + len(after) or len(before) < 2 or before[0] == 1 or after[:1] != (1,):
+        return ""
+    unit, below = prod(sizes[1 : len(before)]), 1
+    for axis in range(len(after) - 1, 0, -1):
+        above = below * sizes[len(before) + axis]
+        if unit % below == 0 and above % (unit * sizes[0]) == 0:
+            return "" if after[axis] == sizes[0] else f"takes the batch into axis {axis}"
+        below = above
+    return "mixes the samples of the batch"
+
+
+def batch_first_targets(before: Shape, after: Shape, target: Shape, value: Shape) -> Iterator[tuple[Shape, str]]:
+    """Yield targets that keep the batch first, each with its assumption.
+
+    `value` is a fix of a refused `target` that states the batch size, and `after` the shape that it gives.
+
+    >>> [value for value, _ in batch_first_targets((4, 6), (1, 24), (1, 9), (1, 24))]
+    [(0, -1), (-1, 6)]
+    >>> [value for value, _ in batch_first_targets((4, 6), (4, 6), (4, 9), (4, 6))]
+    [(0, 6)]
+    """
+    if len(before) < 2 or value[:1] != after[:1]:
+        return
+    batch = before[0]
+    if not isinstance(batch, int) or batch < 2:
+        return
+    if batch == after[0] and product(before[1:]) == product(after[1:]):
+        yield (0, *value[1:]), COPY_ASSUMPTION
+    changed = [axis for axis, (old, new) in enumerate(zip(target, value, strict=False)) if old != new]
+    axis = value.index(-1) if -1 in value else changed[0] if len(changed) == 1 else 0
+    if not axis or len(value) != len(target) or not describe_batch_move(before, after):
+        return
+    size = after[axis]
+    yield (0, *value[1:axis], -1, *value[axis + 1 :]), COPY_ASSUMPTION
+    if isinstance(size, int) and size % batch == 0:
+        yield (-1, *value[1:axis], size // batch, *value[axis + 1 :]), INFER_ASSUMPTION
+
+
+def _resolve_target(stages: Sequence[Stage], target: Shape) -> Shape:
+    """Return a target as resolved by the steps of stages, with 1 for the other dims."""
+    known = {step.out: step.dim for stage in stages for step in stage.steps if step.out is not None}
+    return tuple(known.get(out, 1) for out in range(len(target)))
+
+
+def locate_fault(trace: Trace, problem: Problem) -> RefusedRequest:
+    """Locate the argument at fault, and the dims it applies to."""
+    arguments, name = trace.request.arguments, problem.argument
+    stage = trace.stages[-1] if trace.stages else None
+    shape = stage.before if stage else trace.input
+    if name == "second" and stage and not stage.steps:  # a Shuffle checks it before its reshape
+        shape = arguments.get("to", shape)
+    return RefusedRequest(trace, problem, stage.kind if stage else None, arguments.get(str(name)), shape)
+
+
+def _fit_one_size(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target with one literal replaced by the nearest sizes that fit."""
+    index, sizes = refused.nearest
+    return (refused.replace_token(size, index=index) for size in sizes)
+
+
+def _fit_image(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target with its image replaced by the input's image."""
+    if isinstance(refused.value, tuple) and not any(isinstance(dim, int) and dim < 0 for dim in refused.value):
+        for index, dims in find_image_replacements(refused.shape, refused.resolved_target):
+            yield (*refused.value[:index], *dims, *refused.value[index + len(dims) :])
+
+
+def write_out_zeros(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target with input dims instead of zeros that were meant to copy them."""
+    asked = refused.trace.stages[-1].requested if refused.kind in (StageKind.RESHAPE, StageKind.VIEW) else None
+    if asked and asked == refused.value and 0 not in refused.shape and 0 in refused.resolved_target:
+        copied = refused.shape + refused.value[len(refused.shape) :]
+        yield tuple(copied[out] if dim == 0 else dim for out, dim in enumerate(refused.value))
+
+
+def _compute_inferred_dim(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target with the inferred dim computed from the nonzero dims."""
+    have, known = (product(dim for dim in dims if dim != 0) for dims in (refused.shape, refused.resolved_target))
+    yield refused.replace_token(quotient(have, known), index=refused.infer_index)
+
+
+def _use_input_dim(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target with the input's dim at the token at fault."""
+    return (refused.replace_token(dim) for dim in refused.aligned_input_dim(refused.index))
+
+
+def _replace_with(*dims: int) -> Callable[[RefusedRequest], CandidateValues]:
+    """Return the change that replaces the token at fault with `dims`."""
+    return lambda at: iter([at.replace_token(*dims)] if isinstance(at.value, tuple) else [])
+
+
+def _set_to(value: object) -> Callable[[RefusedRequest], CandidateValues]:
+    """Return the change that sets the argument to `value`."""
+    return lambda _: iter([value])
+
+
+def _cut_to_rank(refused: RefusedRequest) -> CandidateValues:
+    """Yield the target cut to the dialect's maximum rank, the last dim inferred.
+
+    For an unsqueeze, the new axes are cut.
+    """
+    if refused.kind is StageKind.UNSQUEEZE:
+        yield refused.value[: refused.index - len(refused.shape)]
+    elif isinstance(refused.value, tuple):
+        yield (
+            refused.value[-refused.index :]
+            if refused.kind is StageKind.EXPAND
+            else (*refused.value[: refused.index - 1], -1)
+        )
+
+
+def _complete_permutation(refused: RefusedRequest) -> CandidateValues:
+    """Yield the permutation with missing axes instead of wrong ones, or appended."""
+    perm, rank, valid = refused.value or (), refused.rank, dict[int, int]()
+    allows_negative = DIALECTS[refused.trace.dialect].negative_perm
+    for index, axis in enumerate(perm):
+        if -rank <= axis < rank and axis % rank not in valid:
+            valid[axis % rank] = index
+    kept = {index: perm[index] if allows_negative else axis for axis, index in valid.items()}
+    missing = iter([axis for axis in range(rank) if axis not in valid])
+    missing_count = max(0, rank - len(valid))
+    wrong = [index for index in range(max(rank, len(perm))) if index not in kept][:missing_count]
+    yield tuple(kept[index] if index in kept else next(missing) for index in sorted([*kept, *wrong]))
+
+
+def _count_from_zero(refused: RefusedRequest) -> CandidateValues:
+    """Yield the same axis counted from 0; the first axis if it is out of range."""
+    axis = refused.value[refused.index] if isinstance(refused.value, tuple) else refused.value
+    yield refused.replace_token(max(0, axis + refused.rank))
+
+
+def _use_near_axes(refused: RefusedRequest) -> CandidateValues:
+    """Yield the axes nearest to the wrong one; 1 is assumed if none was given."""
+    axis = (
+        refused.value[refused.index]
+        if isinstance(refused.value, tuple)
+        else 1
+        if refused.value is None
+        else refused.value
+    )
+    nearest = sorted(range(refused.rank + 1), key=lambda other: abs(other - axis))
+    return (refused.replace_token(other) for other in nearest[:MAX_NEAR_AXES])
+
+
+def _use_axes_of_one(refused: RefusedRequest) -> CandidateValues:
+    """Yield the nearest axes of size 1 instead of the only axis."""
+    axis = refused.value[0] if isinstance(refused.value, tuple) else refused.value
+    ones = [other for other, dim in enumerate(refused.shape) if dim == 1 and refused.value in (axis, (axis,))]
+    return (refused.replace_token(other) for other in sorted(ones, key=lambda other: abs(other - axis % refused.rank)))
+
+
+DROP_TOKEN, WRITE_INFER, WRITE_ONE = _replace_with(), _replace_with(-1), _replace_with(1)
+OMIT, FIRST_AXIS = _set_to(None), _set_to((0,))
+
+CHANGES_BY_RULE: Mapping[Rule, tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
+    rules.INDIVISIBLE: (_fit_one_size,),
+    rules.VOLUME_MISMATCH: (write_out_zeros, _fit_image, _fit_one_size),
+    rules.TWO_INFERS: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
+    rules.BELOW_MINUS_ONE: (WRITE_INFER, _use_input_dim, DROP_TOKEN),
+    rules.ZERO_OUT_OF_RANGE: (DROP_TOKEN, WRITE_INFER, WRITE_ONE),
+    rules.ZERO_BESIDE_INFER: (_compute_inferred_dim,),
+    rules.ZERO_VOLUME_INFER: (write_out_zeros, _compute_inferred_dim),
+    rules.INFER_LIMIT: (lambda at: (at.replace_token(dim, -1) for dim in at.aligned_input_dim(at.index)),),
+    rules.OVERFLOW: (_use_input_dim,),
+    rules.RANK_LIMIT: (_cut_to_rank,),
+    rules.NOT_A_PERMUTATION: (_complete_permutation, OMIT),
+    rules.MISSING_ARGUMENT: (lambda at: iter([tuple(range(at.rank))[::-1]]),),
+    rules.NEGATIVE_AXIS: (_count_from_zero,),
+    rules.AXIS_OUT_OF_RANGE: (_use_near_axes, DROP_TOKEN),
+    rules.REPEATED_AXIS: (DROP_TOKEN,),
+    rules.AXIS_NOT_ONE: (_use_axes_of_one, DROP_TOKEN),
+    rules.START_AFTER_END: (lambda at: iter([at.trace.request.arguments["end_dim"]]),),
+    rules.NOT_BROADCASTABLE: (
+        _use_input_dim,
+        WRITE_ONE,
+        lambda at: iter([(*at.shape[: len(at.shape) - len(at.value)], *at.value)]),
+    ),
+    rules.NEGATIVE_SIZE: (_use_input_dim, WRITE_ONE, DROP_TOKEN),
+    rules.NEEDS_SIZE: (_use_input_dim,),
+    rules.NO_SUCH_ATTRIBUTE: (OMIT,),
+}
+"""The changes to the argument at fault, in the order in which they are tried."""
+
+CHANGES_BY_RULE_AND_KIND: Mapping[tuple[Rule, StageKind], tuple[Callable[[RefusedRequest], CandidateValues], ...]] = {
+    (rules.NEGATIVE_AXIS, StageKind.PERMUTE): (_complete_permutation,),
+    (rules.MISSING_ARGUMENT, StageKind.UNSQUEEZE): (FIRST_AXIS,),
+    (rules.AXIS_OUT_OF_RANGE, StageKind.UNSQUEEZE): (_use_near_axes,),
+    (rules.REPEATED_AXIS, StageKind.UNSQUEEZE): (_use_near_axes,),
+}
+"""The changes for stages of one kind, which replace those above."""
+
+
+def propose_changes(trace: Trace, problem: Problem) -> ArgumentChanges:
+    """Yield changes of the op's own arguments, else of the argument at fault."""
+    op_changes = OPS[trace.op].fix_candidates.get(problem.rule)
+    if op_changes is not None:
+        yield from (ArgumentChange(name, value) for name, value in op_changes(trace.input, trace.request.arguments))
+        return
+    if _is_operand_mismatch(trace, problem):
+        yield from propose_operand_changes(trace.request)
+        return
+    if problem.rule is rules.VOLUME_MISMATCH:
+        yield from propose_batch_changes(trace)
+    at, name = locate_fault(trace, problem), str(problem.argument)
+    of_kind = CHANGES_BY_RULE_AND_KIND.get((problem.rule, at.kind)) if at.kind else None
+    for change in CHANGES_BY_RULE.get(problem.rule, ()) if of_kind is None else of_kind:
+        values = change(at) if name != "input" else ()  # the input is given, so only options change
+        yield from (ArgumentChange(name, value, copies=change is write_out_zeros) for value in values)
+
+
+def _is_operand_mismatch(trace: Trace, problem: Problem) -> bool:
+    """Return whether a request is refused because its operands do not fit."""
+    return trace.op in SHAPE_FIXES and problem.argument in OPERAND_ARGUMENTS
+
+
+def propose_batch_changes(trace: Trace) -> ArgumentChanges:
+    """Yield targets that fit every batch, if one states a batch that may be wrong."""
+    arguments = trace.request.arguments
+    for stage in trace.stages:
+        target = arguments.get(stage.argument)
+        if (
+            stage.kind in (StageKind.RESHAPE, StageKind.VIEW)
+            and isinstance(target, tuple)
+            and not arguments.get("reverse")
+        ):
+            for value, why in batch_independent_targets(stage.before, target, _resolve_target((stage,), target)):
+                yield ArgumentChange(stage.argument, value, why)
+
+
+def propose_last_resorts(trace: Trace, problem: Problem) -> ArgumentChanges:
+    """Yield targets with one token replaced by the input's dim or -1, or -1 appended.
+
+    The rightmost token comes first.
+    """
+    at = locate_fault(trace, problem)
+    if at.kind is not StageKind.RESHAPE or not OPS[trace.op].uses_switch or not isinstance(at.value, tuple):
+        return
+    name = str(problem.argument)
+    for index in range(len(at.value))[::-1]:
+        for dim in (*at.aligned_input_dim(index), -1):
+            yield ArgumentChange(name, at.replace_token(dim, index=index))
+    yield ArgumentChange(name, (*at.value, -1))
+
+
+def find_fixes(trace: Trace) -> tuple[Fix, ...]:
+    """Return the fixes of a refused request, those that fit every batch first.
+
+    For a request that resolves for one batch size only, they make it resolve for every batch size.
+
+    >>> [fix.said for fix in find_fixes(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))]
+    ['write 4,-1', 'write 6,-1']
+    """
+    if trace.problem is None:
+        return _batch_fixes(trace) if trace.conditions else ()
+    pairs = sorted(
+        _search_fixes(trace, trace.problem, MAX_SUCCESSIVE_CHANGES), key=lambda pair: bool(pair[1].conditions)
+    )
+    result: dict[object, Fix] = {}
+    for single, answer in pairs:
+        for fix in add_batch_fixes(trace, single, answer):
+            result.setdefault((fix.name, fix.value), fix)
+    return tuple(result.values())
+
+
+def add_batch_fixes(trace: Trace, fix: Fix, answer: Trace) -> list[Fix]:
+    """Return a fix of a target, preceded by those that keep any batch first.
+
+    `answer` results from the fix. A fix that moves the batch is described so, and comes last.
+    """
+    stage = next((stage for stage in answer.stages if stage.argument == fix.name and stage.kind in RESHAPE_KINDS), None)
+    old, new = (either.request.arguments.get(fix.name) for either in (trace, answer))
+    if fix.every_batch or stage is None or stage.after is None or answer.request.arguments.get("reverse"):
+        return [fix]
+    if not isinstance(old, tuple) or not isinstance(new, tuple):
+        return [fix]
+    move_text = describe_batch_move(stage.before, stage.after)
+    batch_first = batch_first_targets(stage.before, stage.after, old, new)
+    changed = (ArgumentChange(fix.name, value, reason) for value, reason in batch_first)
+    attempts = _try_fixes(trace.request, _describe_changes(trace.request, changed))
+    result = [batch_fix for batch_fix, fixed in attempts if fixed.output is not None]
+    return (
+        [*result, replace(fix, description=f"{fix.description}: {move_text}", moves=move_text)]
+        if move_text
+        else [fix, *result]
+    )
+
+
+def find_single_fixes(trace: Trace, problem: Problem, name: str | None = None) -> FixesWithAnswers:
+    """Yield fixes by a single change, lazily, with the answers.
+
+    `name` restricts them to one option. The first is that of `find_fixes`, found with fewer attempts.
+    """
+    attempts = ((fix, answer) for fix, answer in _try_changes(trace, problem) if name in (None, fix.name))
+    return ((fix, answer) for fix, answer in attempts if answer.output is not None)
+
+
+def _batch_fixes(trace: Trace) -> tuple[Fix, ...]:
+    """Return the fixes with which a conditional answer does not depend on the batch."""
+    attempts = _try_fixes(trace.request, _describe_changes(trace.request, propose_batch_changes(trace)))
+    limit = len(trace.conditions)
+    return tuple(fix for fix, answer in attempts if answer.output is not None and len(answer.conditions) < limit)
+
+
+def apply_fix(request: Request, fix: Fix) -> Request:
+    """Return the request with a fix applied.
+
+    Raises `ShapeError` (usage) if the option does not take the value.
+
+    >>> apply_fix(make_request("reshape", "2,3,4", {"target": "5,-1"}), Fix("target", "4,-1", "write 4,-1")).evaluate_arguments
+    {'target': (4, -1)}
+    """
+    switch = DIALECTS[request.dialect].switch
+    options: dict[str, Any] = {"input": request.input, "dialect": request.dialect, "opset": request.opset}
+    options |= {"dtype": request.dtype, **request.arguments}
+    if switch:
+        options[switch.name] = request.switch
+    options[fix.name] = fix.value
+    fixed = make_request(request.op, options.pop("input"), options)
+    texts = {name: text for name, text in request.written.items() if name != fix.name}
+    return replace(fixed, written={**texts, **fixed.written})
+
+
+def _search_fixes(trace: Trace, problem: Problem, depth: int) -> list[tuple[Fix, Trace]]:
+    """Return the fixes of a request with their answers; at most `depth` changes each."""
+    if problem.rule is rules.CONTRADICTION:
+        return []
+    attempts = [*_try_changes(trace, problem)]
+    if _is_operand_mismatch(trace, problem):
+        return _keep_resolving(attempts)
+    if not _keep_resolving(attempts):
+        attempts += _try_fixes(trace.request, _describe_changes(trace.request, propose_last_resorts(trace, problem)))
+    if _keep_resolving(attempts) or depth == 1:
+        return _keep_resolving(attempts)
+    for fix, answer in attempts:
+        if answer.problem and fix.name == problem.argument == answer.problem.argument:
+            deeper = _search_fixes(answer, answer.problem, depth - 1)
+            return [pair for pair in deeper if pair[0].name == fix.name]
+    return []
+
+
+def _keep_resolving(attempts: Iterable[tuple[Fix, Trace]]) -> list[tuple[Fix, Trace]]:
+    """Return the attempts that resolve, without duplicates."""
+    return [*dict(pair for pair in attempts if pair[1].output is not None).items()]
+
+
+def _try_changes(trace: Trace, problem: Problem) -> FixesWithAnswers:
+    """Yield candidate fixes by one change, with their answers."""
+    request = trace.request
+    if len(request.dims) > MAX_REQUEST_DIMS:
+        return
+    newer = _newer_opset_fix(request) if problem.rule in OPSET_RULES else iter(())
+    if problem.rule is rules.NO_SUCH_ATTRIBUTE:
+        yield from newer
+    attempts = _try_fixes(request, _describe_changes(request, propose_changes(trace, problem)))
+    is_single = not _is_operand_mismatch(trace, problem)
+    yield from ((fix, answer) for fix, answer in attempts if is_single or keeps_batch(request, answer))
+    yield from _try_fixes(request, _switch_fixes(request))
+    yield from newer  # exhausted if it came first
+
+
+def _try_fixes(request: Request, fixes: Iterable[Fix]) -> FixesWithAnswers:
+    """Yield each fix with the answer after it, if the request takes the value."""
+    for fix in fixes:
+        try:
+            yield fix, resolve(apply_fix(request, fix))
+        except ShapeError:
+            continue
+
+
+def _describe_changes(request: Request, changes: ArgumentChanges) -> Iterator[Fix]:
+    """Yield a fix with a description for each change; none for a too long request."""
+    for change in () if len(request.dims) > MAX_REQUEST_DIMS else islice(changes, MAX_TRIED_VALUES):
+        name, value = change.name, change.value
+        if isinstance(value, bool):
+            yield Fix(name, value, f"write --{name}")
+            continue
+        text = shape_text(value) if isinstance(value, tuple) else None if value is None else str(value)
+        prefix = "" if name in request.arguments or name == "input" else f"{name} "
+        reason = f": right for every batch, {change.every_batch}" if change.every_batch else ""
+        action = f"leave {name} out" if text is None else f"write {prefix}{truncate(text)}{reason}"
+        action = f"{change.description}: {action}" if change.description else action
+        yield Fix(name, text, action, change.every_batch, copies=change.copies)
+
+
+def _switch_fixes(request: Request) -> Iterator[Fix]:
+    """Yield the other settings of the dialect's switch, if the op has it."""
+    row = DIALECTS[request.dialect]
+    name = switch_name(OPS[request.op], row)
+    if name and row.switch:
+        current = row.switch.default if request.switch is None else request.switch
+        settings = [setting for setting in (True, False) if setting is not current]
+        yield from (Fix(name, setting, f"turn {name} {'on' if setting else 'off'}") for setting in settings)
+
+
+def _newer_opset_fix(request: Request) -> FixesWithAnswers:
+    """Yield the first newer opset in which the request resolves."""
+    row = DIALECTS[request.dialect]
+    operator = operator_of(OPS[request.op], row)
+    versions = operator.versions if operator and row.newest_opset else ()
+    newer = [version for version in versions if version > (request.opset or DEFAULT_OPSET)]
+    attempts = _try_fixes(request, (Fix("opset", str(version), f"use opset {version}") for version in newer))
+    yield from islice(((fix, answer) for fix, answer in attempts if answer.output is not None), 1)
+
+
+def build_hint(trace: Trace) -> str:
+    """Return a hint that helps to fix a refused request; empty if none is known.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> build_hint(resolve(make_request("reshape", "2,3,4", {"target": "5,-1"})))
+    '4 and 6 would divide: try 4,-1'
+    """
+    problem = trace.problem
+    if problem is None or problem.hint or problem.rule in (USAGE, FILE):
+        return problem.hint if problem else ""
+    request = trace.request
+    return "; ".join(
+        filter(None, (_argument_hint(trace, problem), _switch_hint(request, problem), _zero_size_hint(request)))
+    )
+
+
+def batch_hint(answer: Trace | Chain) -> str:
+    """Return how to make an answer hold for every batch, if it holds for one only.
+
+    The text is empty otherwise.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> batch_hint(resolve(make_request("reshape", "N,6", {"target": "1,2,3", "dialect": "numpy"})))
+    'for every batch try -1,2,3, as long as the other sizes stay'
+    """
+    if answer.problem is not None or not answer.conditions:
+        return ""
+    for number, trace in enumerate(answer.traces, 1):
+        text = _batch_fix_text(find_fixes(trace))
+        if text:
+            return text if len(answer.traces) == 1 else f"stage {number}, {trace.op}: {text}"
+    return ""
+
+
+def _batch_fix_text(fixes: Iterable[Fix]) -> str:
+    """Describe the fixes that fit every batch."""
+    texts = [f"{truncate(str(fix.value))}, {fix.every_batch}" for fix in fixes if fix.every_batch]
+    return f"for every batch try {'; or '.join(texts)}" if texts else ""
+
+
+def _argument_hint(trace: Trace, problem: Problem) -> str:
+    """Describe a fix of the argument at fault, or of the opset."""
+    at = locate_fault(trace, problem)
+    is_volume_problem = problem.rule in (rules.INDIVISIBLE, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
+    if is_volume_problem and (text := _target_hint(at)) is not None:
+        return text
+    if problem.rule is rules.NOT_A_PERMUTATION:
+        return _missing_axes_hint(at)
+    if problem.rule is rules.NEEDS_SIZE:
+        may_copy = trace.op == "view" and problem.argument == "strides"
+        return "give the sizes with --where" + (", or write reshape in place of view" if may_copy else "")
+    if problem.rule == "stride-incompatible":
+        from shapecalc.core.ops.view import COPY_FIRST_HINT  # no other op has it
+
+        return COPY_FIRST_HINT
+    switch = switch_name(OPS[trace.op], DIALECTS[trace.dialect])
+    fix, _ = next(find_single_fixes(trace, problem), (None, None))
+    action = fix.description if fix and fix.name != switch else ""
+    explanation = explain_mismatch(trace.request) if _is_operand_mismatch(trace, problem) else ""
+    return "; ".join(filter(None, (explanation if not action or "flattened" in explanation else "", action)))
+
+
+def _target_hint(refused: RefusedRequest) -> str | None:
+    """Describe a fix of the target; None if the problem is not in the target."""
+    trace, problem = refused.trace, refused.problem
+    attempts = find_single_fixes(trace, problem, problem.argument)
+    has_zeros = problem.rule is not rules.INDIVISIBLE and next(write_out_zeros(refused), None) is not None
+    has_batch = problem.rule is rules.VOLUME_MISMATCH and next(propose_batch_changes(trace), None) is not None
+    first = [*islice(attempts, MAX_BATCH_CHANGES)] if has_zeros or has_batch else []
+    batch_text = _batch_fix_text(fix for fix, _ in first)
+    zero_texts = [f"here 0 is a size and copies nothing: {fix.description}" for fix, _ in first if fix.copies]
+    if zero_texts:
+        return "; ".join(filter(None, (*zero_texts, batch_text)))
+    has_op_changes = problem.rule in OPS[trace.op].fix_candidates
+    if (
+        problem.rule is rules.ZERO_VOLUME_INFER
+        or has_op_changes
+        or not trace.stages
+        or not isinstance(refused.value, tuple)
+    ):
+        return None
+    if has_batch:
+        single_texts = [
+            f"for {refused.shape[0]} only {truncate(str(fix.value))}" for fix, _ in first if not fix.every_batch
+        ]
+        return "; ".join(filter(None, (batch_text, *single_texts[:1])))
+    return _size_hint(refused, *next(chain(first, attempts), (None, None)))
+
+
+def _size_hint(refused: RefusedRequest, fix: Fix | None, answer: Trace | None) -> str:
+    """Describe the sizes that fit instead of one literal of the target.
+
+    If none does, give the reason. `fix` is the first fix of the target, if there is one, and `answer` results from
+    it.
+    """
+    if fix is not None and answer is not None:
+        *batch_fixes, last = add_batch_fixes(refused.trace, fix, answer)
+        if last.moves:
+            return "; ".join(filter(None, (_batch_fix_text(batch_fixes), f"{truncate(str(last.value))} {last.moves}")))
+    index, sizes = refused.nearest
+    target = "" if fix is None else str(fix.value)
+    if not sizes or target != shape_text(refused.replace_token(sizes[0], index=index)):
+        image = f"try {truncate(target)}" if fix is not None and refused.infer_index is None else ""
+        return "; ".join(filter(None, ("" if sizes else _missing_factors_hint(refused), image)))
+    is_short = target == truncate(target)
+    action = (
+        f"try {target}" if is_short else f"write {sizes[0]} in place of the {refused.value[index]} at index {index}"
+    )
+    return action if refused.infer_index is None else f"{' and '.join(map(str, sorted(sizes)))} would divide: {action}"
+
+
+def _missing_factors_hint(refused: RefusedRequest) -> str:
+    """Return the factors of the target that the input lacks, if no single size fits."""
+    volume, requested = product(refused.shape), product(refused.resolved_target)
+    if not isinstance(volume, int) or not isinstance(requested, int) or not volume or not requested:
+        return ""
+    missing = missing_factors_text(volume, requested)
+    return f"no single size helps: {factorization_text(volume)} has {missing}" if missing else ""
+
+
+def _missing_axes_hint(refused: RefusedRequest) -> str:
+    """Return the axes that a permutation lacks."""
+    if refused.rank > MAX_LISTED_RANK:
+        return ""
+    absent = [
+        str(axis)
+        for axis in range(refused.rank)
+        if axis not in refused.value and axis - refused.rank not in refused.value
+    ]
+    return f"not named yet: {', '.join(absent)}" if absent else ""
+
+
+def _switch_hint(request: Request, problem: Problem) -> str:
+    """Describe the effect of the dialect's switch, if the answer depends on it."""
+    texts = []
+    for fix, answer in _try_fixes(request, _switch_fixes(request)):
+        copies = DIALECTS[request.dialect].reshape_semantics[bool(fix.value)].zero is ZeroMeaning.COPIES
+        meaning = "0 copies" if copies else "0 is a dim of size zero"
+        prefix = f"with {fix.name} {'on' if fix.value else 'off'} ({meaning})"
+        if answer.output is not None:
+            texts.append(f"{prefix} the answer is {truncate(shape_text(answer.output))}")
+        elif answer.problem and problem.rule is rules.MISSING_SWITCH:
+            texts.append(f"{prefix} it is refused: {answer.problem.rule}")
+    return "; ".join(texts)
+
+
+def _zero_size_hint(request: Request) -> str:
+    """Return the input names for which size 0 would let a symbolic reshape resolve."""
+    if not OPS[request.op].uses_switch:
+        return ""
+    known = dim_names(request.input)[:MAX_ZERO_NAMES]
+    fitting = [name for name in known if resolve_with_sizes(request, {name: 0}).output is not None]
+    return f"{' or '.join(fitting)} = 0 would resolve" if fitting else ""
+
+
+def answer_request(request: Request) -> Trace:
+    """Return the answer to a request, or its problem with a hint.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> answer_request(make_request("transpose", "2,3,4", {"perm": "1,0,1"})).find_problem.show_hint
+    'not named yet: 2'
+    """
+    trace = resolve(request)
+    if trace.problem is None:
+        return trace
+    return trace.with_problem(replace(trace.problem, hint=build_hint(trace)))
+
+
+def answer_chain(shape: str | Iterable[object], stages: Sequence[Asked], sizes: Mapping[str, int]) -> Chain:
+    """Return the answers to several ops, each applied to the output before.
+
+    Without stages, the input is returned unchanged. `stages` are op names with their options; `sizes` replace names in
+    all of them. Raises `ShapeError` (usage) for a stage that cannot be parsed.
+
+    >>> answer_chain("2,3,4", [("transpose", {"perm": "1,0,2"}), ("reshape", {"target": "2,-1,3"})], {}).output
+    (2, 4, 3)
+    >>> print(answer_chain("N/2,C", (), {}))
+    N/2,C when N % 2 == 0
+    """
+    result = resolve_chain(make_chain_requests(shape, stages or IDENTITY_STAGES, sizes), answer_request)
+    if stages:
+        return result
+    (trace,) = result.traces
+    return Chain(trace.input, (trace,) if trace.problem else (), trace.output, trace.problem, trace.conditions)

@@ -1,0 +1,216 @@
+"""Typical mistakes in predictions: wrong answers that fit another request.
+
+Each kind of mistake changes the request to the one that was read by mistake, and the resolver answers that request. To
+add a kind, add a function and its line in `MISTAKE_KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from shapecalc.core.answers import Chain, Request, Stage, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Dim, Shape
+from shapecalc.core.moves import Index, Permute
+from shapecalc.core.record import Record, replace
+from shapecalc.core.resolve import resolve, resolve_chain
+from shapecalc.core.rules import COPIED_ZERO
+from shapecalc.reasoning.examples import follow
+
+MisreadRequest: TypeAlias = tuple[Request, str]
+"""A request as it was misread, and a sentence that describes the mistake."""
+
+
+class Mistake(Record):
+    """A mistake, and the answer that it leads to."""
+
+    kind: str
+    sentence: str
+    """A sentence that describes the mistake."""
+    answer: Trace | Chain
+    """The right answer to the misread request."""
+
+
+def find_mistakes(answer: Trace | Chain) -> Iterator[Mistake]:
+    """Yield the mistakes that lead to another answer; none for a refused request.
+
+    >>> import shapecalc as sc
+    >>> [(mistake.numpy_dtype, mistake.answer.output) for mistake in find_mistakes(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))]
+    [('zero miscounted', (4, 3, 2)), ('switch', None)]
+    """
+    if answer.output is None:
+        return
+    for index, trace in enumerate(answer.traces):
+        for kind, misread in MISTAKE_KINDS.items():
+            for request, sentence in misread(trace):
+                other = _replace_request(answer, index, request)
+                if (other.output, other.moves) != (answer.output, answer.moves):
+                    yield Mistake(kind, sentence, other)
+
+
+def explain_prediction(answer: Trace | Chain, predicted: Sequence[Dim | None] | None) -> Mistake | None:
+    """Return the mistake that explains a predicted output shape.
+
+    None if the prediction is right or unexplained. In `predicted`, None is a dim without a prediction; as a whole, it
+    predicts a refusal.
+
+    >>> import shapecalc as sc
+    >>> explain_prediction(sc.transpose((2, 3, 4), (1, 2, 0)), (4, None, None)).numpy_dtype
+    'permutation the other way'
+    """
+    if predicted is None or answer.output is None or _matches(answer.output, predicted):
+        refused = (mistake for mistake in find_mistakes(answer) if mistake.answer.output is None)
+        return next(refused, None) if predicted is None else None
+    return next((mistake for mistake in find_mistakes(answer) if _matches(mistake.answer.output, predicted)), None)
+
+
+def find_same_shape_mistake(answer: Trace | Chain) -> Mistake | None:
+    """Return a mistake with the same output shape but other element positions.
+
+    None if there is no such mistake.
+
+    >>> import shapecalc as sc
+    >>> find_same_shape_mistake(sc.transpose((2, 3), (1, 0))).numpy_dtype
+    'reshape for transpose'
+    """
+    return next((mistake for mistake in find_mistakes(answer) if mistake.answer.output == answer.output), None)
+
+
+def explain_misplacement(answer: Trace | Chain, element: Index, predicted: Index) -> Mistake | None:
+    """Return the mistake that moves an input element to the predicted index, if any.
+
+    Raises `ShapeError` (usage) as `follow` does for the answer.
+
+    >>> import shapecalc as sc
+    >>> explain_misplacement(sc.reshape((2, 3), (3, 2)), (0, 2), (2, 0)).numpy_dtype
+    'transpose for reshape'
+    """
+    if follow(answer, element)[-1][1] == predicted:
+        return None
+    others = (mistake for mistake in find_mistakes(answer) if mistake.answer.output is not None)
+    return next((mistake for mistake in others if follow(mistake.answer, element)[-1][1] == predicted), None)
+
+
+def _matches(output: Shape | None, predicted: Sequence[Dim | None]) -> bool:
+    """Return whether a shape matches the predicted dims."""
+    same_rank = output is not None and len(output) == len(predicted)
+    return same_rank and all(dim in (None, actual) for actual, dim in zip(output or (), predicted, strict=True))
+
+
+def _replace_request(answer: Trace | Chain, index: int, request: Request) -> Trace | Chain:
+    """Return the answer after one request of the chain is replaced."""
+    if isinstance(answer, Trace):
+        return resolve(request)
+    requests = [trace.request for trace in answer.traces]
+    return resolve_chain([*requests[:index], request, *requests[index + 1 :]])
+
+
+def _replace_arguments(trace: Trace, **arguments: object) -> Request:
+    """Return the request of a trace with other arguments; None removes one."""
+    changed = {**trace.request.arguments, **arguments}
+    return replace(trace.request, arguments={name: value for name, value in changed.items() if value is not None})
+
+
+def _requested_stages(trace: Trace) -> Iterator[Stage]:
+    """Yield the stages whose dims or axes are those of an argument as written."""
+    for stage in trace.stages:
+        if stage.requested and trace.request.arguments.get(stage.argument) == stage.requested:
+            yield stage
+
+
+def _invert_permutations(trace: Trace) -> Iterator[MisreadRequest]:
+    for stage in _requested_stages(trace):
+        if isinstance(stage.move, Permute):
+            axes = stage.move.axes
+            inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+            sentence = "was read the other way: entry i names the dim that comes to place i, not where dim i goes"
+            yield _replace_arguments(trace, **{stage.argument: inverse}), f"{stage.argument} {sentence}"
+
+
+def _miscount_zeros(trace: Trace) -> Iterator[MisreadRequest]:
+    """Yield the request with each copied dim miscounted.
+
+    Several ways to miscount that lead to one request are named together.
+    """
+    for stage in _requested_stages(trace):
+        last, shift = len(stage.before) - 1, len(stage.before) - len(stage.requested)
+        ways = {"counted from 1": (1, 1), "counted from the right": (last, -1), "lined up at the right": (shift, 1)}
+        ways_by_target: dict[Shape, list[str]] = {}
+        for way, (start, by) in ways.items():
+            if target := _fill_zeros(stage, stage.before, start, by):
+                ways_by_target.setdefault(target, []).append(way)
+        for target, texts in ways_by_target.items():
+            sentence = f"the dims were {', or '.join(texts)}: a 0 at index i copies dim i, counted from 0 at the left"
+            yield _replace_arguments(trace, **{stage.argument: target}), sentence
+
+
+def _copy_zeros_from_input(trace: Trace) -> Iterator[MisreadRequest]:
+    for stage in _requested_stages(trace):
+        sentence = f"0 was taken from the input: it copies from the tensor that {stage.label} gets"
+        if stage.before != trace.input and (target := _fill_zeros(stage, trace.input)):
+            yield _replace_arguments(trace, **{stage.argument: target}), sentence
+
+
+def _fill_zeros(stage: Stage, shape: Shape, start: int = 0, increment: int = 1) -> Shape:
+    """Return the target with its zeros replaced by dims of `shape`.
+
+    The zero at index `out` copies the dim at `start + by * out`. The result is empty if there is no such dim.
+    """
+    outs = [step.out for step in stage.steps if step.rule == COPIED_ZERO and step.out is not None]
+    target = list(stage.requested)
+    for out in outs:
+        axis = start + increment * out
+        if not 0 <= axis < len(shape) or shape[axis] == 0:
+            return ()
+        target[out] = shape[axis]
+    return tuple(target) if outs else ()
+
+
+def _omit_transposes(trace: Trace) -> Iterator[MisreadRequest]:
+    stages = [*_requested_stages(trace)]
+    for stage in stages if len(stages) > 1 else ():
+        if isinstance(stage.move, Permute):
+            yield _replace_arguments(trace, **{stage.argument: None}), f"the transpose {stage.label} was left out"
+
+
+def _flip_switch(trace: Trace) -> Iterator[MisreadRequest]:
+    """Yield the request under the other setting of the dialect's switch."""
+    switch = DIALECTS[trace.dialect].switch
+    if switch is not None and switch.name in trace.options:
+        on = bool(trace.options[switch.name])
+        words = ("off", "on") if on else ("on", "off")
+        yield replace(trace.request, switch=not on), f"{switch.name} was taken to be {words[0]}: it is {words[1]}"
+
+
+def _transpose_instead_of_reshape(trace: Trace) -> Iterator[MisreadRequest]:
+    before, after = trace.input, trace.output
+    if trace.op == "reshape" and after is not None and sorted(map(str, before)) == sorted(map(str, after)):
+        remaining = [*range(len(before))]
+        perm = []
+        for dim in after:
+            axis = next(axis for axis in remaining if before[axis] == dim)
+            remaining.remove(axis)
+            perm.append(axis)
+        sentence = "the axes were swapped, as a transpose does: reshape keeps the reading order and moves only the cuts"
+        yield replace(trace.request, op="transpose", arguments={"perm": tuple(perm)}, switch=None), sentence
+
+
+def _reshape_instead_of_transpose(trace: Trace) -> Iterator[MisreadRequest]:
+    if trace.op == "transpose" and trace.output is not None and 0 not in trace.output:
+        sentence = (
+            "the elements were kept in their reading order, as a reshape does: transpose moves them with their axes"
+        )
+        yield replace(trace.request, op="reshape", arguments={"target": trace.output}), sentence
+
+
+MISTAKE_KINDS: Mapping[str, Callable[[Trace], Iterator[MisreadRequest]]] = {
+    "permutation the other way": _invert_permutations,
+    "zero of the input": _copy_zeros_from_input,
+    "zero miscounted": _miscount_zeros,
+    "transpose left out": _omit_transposes,
+    "switch": _flip_switch,
+    "transpose for reshape": _transpose_instead_of_reshape,
+    "reshape for transpose": _reshape_instead_of_transpose,
+}
+"""The misreadings of a trace, by kind of mistake."""

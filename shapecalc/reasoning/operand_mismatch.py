@@ -1,0 +1,313 @@
+"""Mismatched operands: explanations of their sizes, and changes that may fit.
+
+These are candidates only: `fixing` resolves each changed request, and ranks the candidates in the order in which they
+are yielded.
+"""
+
+from __future__ import annotations
+
+from _collections_abc import Callable, Iterator, Mapping, Sequence
+from math import isqrt
+
+from shapecalc.core.answers import CHAIN_TENSOR, Request, Trace
+from shapecalc.core.dims import Dim, Shape, product
+from shapecalc.core.record import Record
+from shapecalc.core.text import shape_text, truncate
+
+ShapeFix = Callable[[Shape, Shape], Iterator[tuple[str, Shape]]]
+"""A function that yields changed shapes, each with a description.
+
+The description has `{}` for the shape. Its arguments are the shape to change and the shape that it is combined with.
+"""
+
+MAX_CHANNELS = 4096
+"""The most channels of a feature map."""
+MAX_ASPECT_RATIO = 8
+"""The largest aspect ratio of an image."""
+
+
+PATCH_GRID_SIDES = {side * side: side for side in (7, 14, 21, 24, 27, 28, 37)}
+"""The sides of the patch grids of well-known image models, by patch count."""
+
+MIN_ROUNDED_SIZE = 4
+"""The size above which a difference of one is attributed to rounding."""
+
+MAX_MULTIPLE = 64
+"""The largest multiple of a size that is reported, unless the sizes are features."""
+
+
+class ArgumentChange(Record):
+    """An argument of a refused request with a new value that may fix it."""
+
+    name: str
+    value: object
+    every_batch: str = ""
+    """The reason why the value fits every batch size; empty if it may not."""
+    copies: bool = False
+    """Whether it writes out the dims that zeros were meant to copy."""
+    description: str = ""
+    """The description of the change to a tensor, if there are several operands."""
+
+
+def swap_last_axes(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with its last two dims swapped."""
+    if len(shape) > 1 and shape[-1] != shape[-2]:
+        yield "transpose {}", (*shape[:-2], shape[-1], shape[-2])
+
+
+def move_channels_first(shape: Shape, _: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with its last axis moved behind the batch axis.
+
+    The dims between them must be possible sides of an image.
+
+    >>> [*move_channels_first((1, 361, 424, 3), ())][0]
+    ('put the channels of {} first, NCHW for NHWC', (1, 3, 361, 424))
+    """
+    sides = [dim for dim in shape[1:-1] if isinstance(dim, int)]
+    if len(shape) > 2 and max(sides, default=1) <= MAX_ASPECT_RATIO * min(sides, default=1):
+        is_image = len(shape) == 4
+        text = (
+            "put the channels of {} first, NCHW for NHWC" if is_image else "move the last axis of {} behind the first"
+        )
+        yield text, (shape[0], shape[-1], *shape[1:-1])
+
+
+def move_channels(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with its channels moved from last to second, or the reverse."""
+    yield from move_channels_first(shape, other)
+    if len(shape) > 2:
+        last = "put the channels of {} last, NHWC for NCHW"
+        yield last if len(shape) == 4 else "move the second axis of {} to the end", (shape[0], *shape[2:], shape[1])
+
+
+def insert_ones(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with dims of 1 inserted."""
+    for count in range(1, len(other) - len(shape) + 1):
+        for axis in range(len(shape), -1, -1):
+            ones = "a dim of 1" if count == 1 else f"{count} dims of 1"
+            yield f"insert {ones} in {{}}", (*shape[:axis], *(1,) * count, *shape[axis:])
+
+
+def drop_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with one of its dims of 1 dropped."""
+    if len(shape) > len(other):
+        ones = [axis for axis, dim in enumerate(shape) if dim == 1]
+        yield from (("drop a 1 of {}", (*shape[:axis], *shape[axis + 1 :])) for axis in ones)
+
+
+def reshape_to_other(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the other shape, or its last dims, if the element counts are equal."""
+    for start in range(len(other) - 1):
+        if len(shape) < len(other) - start and product(shape) == product(other[start:]):
+            yield "reshape {}", other[start:]
+
+
+def flatten_last_axes(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with its last dims flattened, if `other` has their product."""
+    for start in range(1, len(shape) - 1):
+        if product(shape[start:]) in other:
+            yield f"flatten {{}} from axis {start} on", (*shape[:start], product(shape[start:]))
+
+
+def pool_map(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with a flattened square map pooled to its channels.
+
+    The other operand must take as many features as there are channels.
+    """
+    features = other[-2:][0] if other else 0
+    side = _map_side(shape[-1], features) if shape else 0
+    if side:
+        yield f"take the mean of each {side}x{side} map of {{}} before it is flattened", (*shape[:-1], features)
+
+
+def widen_weight(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield a weight that takes the features of a flattened square map."""
+    if len(shape) == 2 and other and _map_side(other[-1], shape[0]):
+        yield f"let {{}} take {other[-1]} features", (other[-1], shape[1])
+
+
+def fix_off_by_one(shape: Shape, other: Shape) -> Iterator[tuple[str, Shape]]:
+    """Yield the shape with sizes that differ by one made equal.
+
+    A count of patches gets the class token that it lacks; any other size loses the position that it has too many.
+    """
+    pairs = [*zip(shape, other, strict=False)]
+    longer = tuple([large if size in PATCH_GRID_SIDES and _is_one_more(large, size) else size for size, large in pairs])
+    shorter = tuple(
+        [small if small not in PATCH_GRID_SIDES and _is_one_more(size, small) else size for size, small in pairs]
+    )
+    for text, new in (
+        ("give {} the class token, as a pad of 1 in front does", longer),
+        ("cut {} where it is one too long, as by rounding", shorter),
+    ):
+        if len(shape) == len(other) and new != shape:
+            yield text, new
+
+
+def _map_side(large: Dim, small: Dim) -> int:
+    """Return the side of a square map that was flattened with its channels.
+
+    `large` counts features and `small` channels. The side is 0 if there is no such map.
+    """
+    if not isinstance(large, int) or not isinstance(small, int) or not 1 < small <= MAX_CHANNELS or large == small:
+        return 0
+    pixels, remainder = divmod(large, small)
+    return isqrt(pixels) if not remainder and isqrt(pixels) ** 2 == pixels else 0
+
+
+def _is_one_more(large: Dim, small: Dim) -> bool:
+    return isinstance(large, int) and isinstance(small, int) and large == small + 1 > 2
+
+
+def _for_both_sides(*shape_fixes: ShapeFix) -> tuple[tuple[str, ShapeFix], ...]:
+    return tuple([(name, way) for way in shape_fixes for name in ("operands", "input")])
+
+
+SHAPE_FIXES: Mapping[str, tuple[tuple[str, ShapeFix], ...]] = {
+    "broadcast": _for_both_sides(
+        reshape_to_other, insert_ones, drop_one, move_channels, swap_last_axes, fix_off_by_one
+    ),
+    "matmul": (
+        *(
+            ("operands", swap_last_axes),
+            ("input", swap_last_axes),
+            ("input", flatten_last_axes),
+            ("operands", insert_ones),
+        ),
+        *(("operands", widen_weight), ("input", pool_map)),
+    ),
+    "linear": (
+        *(("weight", swap_last_axes), ("input", flatten_last_axes), ("input", move_channels)),
+        *(("weight", widen_weight), ("input", pool_map)),
+    ),
+    "concat": _for_both_sides(insert_ones, fix_off_by_one, move_channels, swap_last_axes),
+    "stack": _for_both_sides(drop_one, insert_ones, move_channels, swap_last_axes),
+    "conv": (("input", move_channels_first), ("input", insert_ones)),
+}
+"""The candidate fixes of an op's arguments, in the order in which they are tried."""
+
+
+def propose_operand_changes(request: Request) -> Iterator[ArgumentChange]:
+    """Yield changes that may make the operands of a request fit.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> [(each.value, each.said) for each in propose_operand_changes(ask("matmul", "2,3", {"operands": "4,3"}))][0]
+    ('3,4', 'transpose the second operand')
+    """
+    weight, channels = request.arguments.get("weight"), request.input[1:2]
+    if weight and request.op == "conv" and weight[1:2] == (1,) != channels != ():
+        yield ArgumentChange("groups", channels[0], description="each channel has a filter of its own")
+    for name, way in SHAPE_FIXES.get(request.op, ()):
+        if name == "operands":
+            yield from _change_operands(request, way)
+        elif name == "weight" and weight:
+            for text, new in way(weight[::-1], request.input):
+                yield ArgumentChange(name, new[::-1], description=text.format("the weight"))
+        elif name == "input" and (other := weight or _highest_rank_operand(request.arguments.get("operands", ()))):
+            for text, new in way(request.input, other[::-1] if request.op == "linear" else other):
+                yield ArgumentChange(name, new, description=text.format("the input"))
+    if request.op == "concat":
+        yield from (
+            ArgumentChange("axis", axis, description="lay them along another axis")
+            for axis in range(len(request.input))[1:]
+        )
+
+
+def _change_operands(request: Request, shape_fix: ShapeFix) -> Iterator[ArgumentChange]:
+    operands = request.arguments.get("operands", ())
+    for index, shape in enumerate(operands):
+        if shape == CHAIN_TENSOR:
+            continue
+        number = index + (CHAIN_TENSOR not in operands)
+        name = "the second operand" if number == 1 else "the first operand" if not number else f"operand {number + 1}"
+        for text, new in shape_fix(shape, request.input):
+            shapes = [operand if isinstance(operand, str) else shape_text(operand) for operand in operands]
+            shapes[index] = shape_text(new)
+            yield ArgumentChange("operands", " ".join(shapes), description=text.format(name))
+
+
+def _highest_rank_operand(operands: Sequence[Shape | str]) -> Shape:
+    shapes = [operand for operand in operands if isinstance(operand, tuple)]
+    return max(shapes, key=len) if shapes else ()
+
+
+def keeps_batch(before: Request, after: Trace) -> bool:
+    """Return whether the output keeps the first dim of the highest-rank operand.
+
+    A new dim of 1 in front of the input is accepted, too. An answer with conditions does not keep it.
+    """
+    if after.conditions:
+        return False
+    widest = _highest_rank_operand((before.input, *before.arguments.get("operands", ())))
+    if len(widest) < 2 or (before.op in ("concat", "stack") and after.request.arguments.get("axis", 0) == 0):
+        return True
+    if after.output is None or (before.op == "broadcast" and len(after.output) > len(widest)):
+        return False
+    return after.output[0] == widest[0] or after.input == (1, *before.input)
+
+
+def find_size_mismatch(request: Request) -> tuple[int, int] | None:
+    """Return the actual and the expected size that mismatch; None if there are none.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> find_size_mismatch(ask("broadcast", "1,64,245", {"operands": "64,244"}))
+    (245, 244)
+    """
+    shape: Shape = request.input
+    weight: Shape = request.arguments.get("weight") or ()
+    others = [operand for operand in request.arguments.get("operands", ()) if isinstance(operand, tuple)]
+    other = others[0] if others else weight
+    pairs = [*zip(shape[::-1], other[::-1], strict=False)]
+    if request.op == "matmul":
+        pairs = [(shape[-1], other[-2:][0])] if shape and other else []
+    elif request.op == "linear":
+        pairs = pairs[:1]
+    elif request.op == "conv":
+        groups = request.arguments.get("groups") or 1
+        pairs = [(shape[1], product((weight[1], groups)))] if len(shape) > 1 < len(weight) else []
+    elif request.op == "concat" and len(shape) == len(other):
+        concat_axis = request.arguments.get("axis", 0) % len(shape) if shape else 0
+        pairs = [pair for axis, pair in enumerate(zip(shape, other, strict=True)) if axis != concat_axis]
+    for actual, expected in pairs:
+        if actual != expected and 1 not in (actual, expected) and isinstance(actual, int) and isinstance(expected, int):
+            return actual, expected
+    return None
+
+
+def explain_sizes(actual: int, expected: int, op: str | None) -> str:
+    """Explain how two sizes that should be equal differ; empty if unclear.
+
+    >>> explain_sizes(2304, 256, "matmul"), explain_sizes(245, 244, "broadcast")
+    ('2304 = 9*256: a 3x3 map was flattened', '245 is one more than 244, as by rounding')
+    """
+    large, small = max(actual, expected), min(actual, expected)
+    if _is_one_more(large, small) and small > MIN_ROUNDED_SIZE and op in ("broadcast", "concat", "stack"):
+        side = PATCH_GRID_SIDES.get(small)
+        grid = f"{side}*{side} = {small} patches and a class token" if side and op == "broadcast" else ""
+        return f"{large} is {grid or f'one more than {small}, as by rounding'}"
+    features = op in ("matmul", "linear")
+    if small < 2 or large % small or (large > small * MAX_MULTIPLE and not features):
+        return f"{large} is {large - small} more than {small}" if large < 2 * small else ""
+    side = _map_side(large, small) if features else 0
+    map_text = f": a {side}x{side} map {'was' if actual > expected else 'is to be'} flattened" if side else ""
+    return f"{large} = {large // small}*{small}{map_text}"
+
+
+def explain_mismatch(request: Request) -> str:
+    """Explain the sizes of a refused request of several operands; empty if unclear.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> explain_mismatch(ask("matmul", "14336,7", {"operands": "3136,10"}))
+    '14336*7 = 32*3136: 32 rows of 3136, so a flatten may be missing'
+    """
+    pair = find_size_mismatch(request)
+    if pair is None:
+        return ""
+    actual, expected = pair
+    rows = request.input[:-1] if request.op in ("matmul", "linear") else ()
+    if rows and expected > actual and len(rows) == 1 and isinstance(rows[0], int) and expected:
+        count, rest = divmod(rows[0] * actual, expected)
+        if count and not rest and expected % actual == 0 and actual > 1:
+            equation = truncate(f"{rows[0]}*{actual} = {count}*{expected}")
+            return f"{equation}: {count} rows of {expected}, so a flatten may be missing"
+    return explain_sizes(actual, expected, request.op)

@@ -1,0 +1,71 @@
+"""Code generation: answers as programs of a framework.
+
+The code reads `x` and assigns its result to `y`. If a request has another meaning in that framework, the code requests
+the same result, and a warning says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import lookup
+from shapecalc.reading.commands import command_line
+
+ARRAYS_MODULE, GRAPHS_MODULE, EINOPS_MODULE = (
+    f"shapecalc.render.code.{module}" for module in ("arrays", "graphs", "einops")
+)
+TARGETS = {
+    **dict.fromkeys(("numpy", "torch", "jax", "tensorflow", "paddle"), ARRAYS_MODULE),
+    **dict.fromkeys(("onnx", "openvino", "tensorrt"), GRAPHS_MODULE),
+    "einops": EINOPS_MODULE,
+    "command": "shapecalc.render.code",
+}
+"""The targets of code with the modules of their writers.
+
+A module is imported on first use.
+"""
+
+
+class Code(Record):
+    """Generated code, with warnings to read before its use."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def write_code(answer: Trace | Chain, target: str) -> Code:
+    """Return the code for `target` that computes an answer.
+
+    Raises `ShapeError` (usage) for an unknown target, a refused request, or an answer that the target cannot express.
+
+    >>> import shapecalc as sc
+    >>> print(write_code(sc.reshape("N,C,H,W", "0,-1"), "numpy").render)
+    # x: N,C,H,W -> y: N,C*H*W
+    y = x.reshape(x.shape[0], -1)
+    """
+    write = find_writer(target)
+    if answer.output is None:
+        raise usage_error("the request is refused, so there is no code")
+    return write(answer)
+
+
+def find_writer(target: str) -> Callable[..., Code]:
+    """Return the function that writes code for `target`.
+
+    Raises `ShapeError` (usage) if unknown.
+    """
+    writers: dict[str, Callable[..., Code]] = import_module(lookup(target, TARGETS, "kind of code")).WRITERS
+    return writers[target]
+
+
+def write_command(answer: Trace | Chain) -> Code:
+    """Return the command line of an answer."""
+    return Code(command_line(answer))
+
+
+WRITERS = {"command": write_command}
+"""The writers of the targets without a module of their own."""

@@ -1,0 +1,707 @@
+"""Calls, requested dims and size expressions for code writers.
+
+A call requests a dim as a number, as the product of axes of its tensor, or as -1, depending on the steps of the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from keyword import iskeyword
+from operator import gt
+from typing import ClassVar, TypeVar, assert_never
+
+from shapecalc.core.answers import Chain, Stage, StageKind, Step, Trace
+from shapecalc.core.conditions import Unsatisfiable, require_different
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import check_rank
+from shapecalc.core.dims import (
+    INT64_MAX,
+    Dim,
+    Monomial,
+    Shape,
+    dim_names,
+    is_concrete,
+    monomial,
+    named_dim,
+    product,
+    quotient,
+    substitute_dims,
+)
+from shapecalc.core.moves import Combine, Expand, Permute, Roll, ShapeVector, StridedSlice, Take
+from shapecalc.core.ops.split import SPLIT_AXIS
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.requests import make_request
+from shapecalc.core.resolve import resolve
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED, INFERRED_EMPTY, INSERTED_ONE, KEEPING_RULES, MERGED
+from shapecalc.core.text import shape_text, truncate
+from shapecalc.render.code import Code
+from shapecalc.render.code.operands import operand_expression, operand_names
+
+MoveType = TypeVar("MoveType", Permute, StridedSlice, Roll, Take, ShapeVector, Combine)
+INT32_MAX = 2**31 - 1
+RESERVED_NAMES = {
+    "x",
+    "y",
+    "np",
+    "math",
+    "torch",
+    "rearrange",
+    "repeat",
+    "jnp",
+    "tf",
+    "paddle",
+    "ops",
+    "trt",
+    "network",
+}
+"""Names that generated code uses itself."""
+RESERVED_NAMES |= {"layer", "helper", "TensorProto", "nodes", "graph", "model", "sizes"}
+NUMBERED_NAMES = {"axes", "ends", "index", "repeats", "shape", "size", "starts", "steps", "x"}
+"""Names that generated code uses with a number behind."""
+IMPORTS = {
+    "jnp": "import jax.numpy as jnp",
+    "math": "import math",
+    "np": "import numpy as np",
+    "paddle": "import paddle",
+    "tf": "import tensorflow as tf",
+    "trt": "import tensorrt as trt",
+    "torch": "import torch",
+}
+"""The modules of generated code with their import lines, in output order."""
+ORDER_PRESERVING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE, StageKind.SQUEEZE, StageKind.UNSQUEEZE)
+"""The kinds of stage that keep the elements in order."""
+WRITER_METHODS = {
+    StageKind.PERMUTE: "transpose",
+    **dict.fromkeys((StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE), "reshape"),
+    **dict.fromkeys((StageKind.SELECT, StageKind.SLICE, StageKind.FLIP), "pick"),
+    **{kind: kind.name.lower() for kind in (StageKind.SQUEEZE, StageKind.UNSQUEEZE, StageKind.EXPAND, StageKind.SPLIT)},
+    **{kind: kind.name.lower() for kind in (StageKind.TAKE, StageKind.ROLL, StageKind.SHAPE)},
+}
+"""The methods of a `CodeWriter` by kind of call.
+
+All other kinds use `combine`.
+"""
+
+
+class RequestedDim(Record):
+    """A dim of a requested shape, which may be read from the tensor."""
+
+    value: Dim
+    axes: tuple[int, ...] | None = None
+    """The axes whose product it is; None if the size itself is written."""
+    inferred: bool = False
+    """Whether it can be written as -1."""
+
+
+class EmittedCall(Record):
+    """One framework call: a stage, several folded stages, or a whole `tile`."""
+
+    trace: Trace
+    stage: Stage
+    dims: tuple[RequestedDim, ...] = ()
+    """The dims of its requested shape, if any."""
+    repeats: Shape = ()
+    """The repeats of a `tile` by output axis."""
+
+    @property
+    def after(self) -> Shape:
+        """The output shape."""
+        return self.stage.after or ()
+
+    def move(self, kind: type[MoveType]) -> MoveType:
+        """Return its move, which must be of this type."""
+        assert isinstance(self.stage.move, kind)
+        return self.stage.move
+
+    def steps_by_rule(self, *rules: str) -> list[Step]:
+        """Return its steps that have one of these rules."""
+        return [step for step in self.stage.steps if step.rule in rules]
+
+    def axes_to_drop(self) -> list[int]:
+        """Return the axes that a squeeze drops."""
+        return [step.sources[0] for step in self.steps_by_rule(DROPPED_ONE)]
+
+    def drops_all_ones(self) -> bool:
+        """Return whether a squeeze without axes drops every dim of 1 and no other."""
+        kept = self.steps_by_rule(*KEEPING_RULES)
+        is_complete = len(kept) + len(self.axes_to_drop()) == len(self.stage.before) and not self.stage.requested
+        return is_complete and not any(map(_can_be_one, kept))
+
+    def axes_to_insert(self) -> list[int]:
+        """Return the output axes that an unsqueeze inserts."""
+        return [step.out for step in self.steps_by_rule(INSERTED_ONE) if step.out is not None]
+
+    def roll_by_int32(self, target: str) -> Roll:
+        """Return the roll with a shift of 32 bits, for targets that take no larger one.
+
+        Raises `ShapeError` (usage) if there is no equivalent shift.
+        """
+        roll = self.move(Roll)
+        dim = self.stage.before[roll.axis]
+        if abs(roll.shift) > INT32_MAX and isinstance(dim, int):
+            roll = Roll(roll.shift % dim if dim else 0, roll.axis)
+        if abs(roll.shift) > INT32_MAX:
+            raise usage_error(
+                f"a roll by {truncate(str(roll.shift))} is not written as {target} code", "give a shorter shift"
+            )
+        return roll
+
+    def split_arguments(self) -> tuple[int, int, int]:
+        """Return the axis, the number of equal parts and the selected part."""
+        (step,) = self.steps_by_rule(SPLIT_AXIS)
+        return step.sources[0], step.facts["runs"][0][0], step.facts["part"]
+
+    @property
+    def kind(self) -> StageKind:
+        """The kind to write: the stage's own, or a slice for a split into unequal parts.
+
+        Raises `ShapeError` (usage) for unequal parts of named sizes.
+        """
+        if self.stage.kind is not StageKind.SPLIT or len(self.steps_by_rule(SPLIT_AXIS)[0].facts["runs"]) == 1:
+            return self.stage.kind
+        if not is_concrete(self.stage.before):
+            raise usage_error("parts of sizes with names are not written as code", "give the sizes with --where")
+        return StageKind.SLICE
+
+    def kept_ranges(self) -> tuple[KeptRange, ...]:
+        """Return the range that is kept of each axis.
+
+        >>> import shapecalc as sc
+        >>> [str(kept) for kept in build_calls(sc.select(("N", 3), 0, -1))[0].kept_ranges()]
+        ['-1', ':']
+        """
+        rows = zip(self.move(StridedSlice).axes, self.stage.before, strict=True)
+        return tuple(kept_range(axis, *positions, dim) for axis, (positions, dim) in enumerate(rows))
+
+    def partial_ranges(self) -> tuple[KeptRange, ...]:
+        """Return the ranges of the axes that are not kept whole."""
+        return tuple(kept for kept in self.kept_ranges() if str(kept) != ":")
+
+
+class KeptRange(Record):
+    """The positions that are kept of one axis.
+
+    It is an index, or a slice with optional ends.
+    """
+
+    axis: int
+    start: int | None
+    stop: int | None
+    step: int = 1
+    drops_axis: bool = False
+
+    @property
+    def first_index(self) -> int:
+        """The first position as an integer."""
+        return (0 if self.step > 0 else -1) if self.start is None else self.start
+
+    @property
+    def end_index(self) -> int:
+        """The end as an integer; a 64-bit limit if the slice goes to the end of the axis."""
+        return (INT64_MAX if self.step > 0 else -INT64_MAX - 1) if self.stop is None else self.stop
+
+    def __str__(self) -> str:
+        if self.drops_axis:
+            return str(self.start)
+        start, stop = ("" if end is None else str(end) for end in (self.start, self.stop))
+        return f"{start}:{stop}" + (f":{self.step}" if self.step != 1 else "")
+
+
+class ReshapeRules(Record):
+    """A framework's rules for a requested shape."""
+
+    dialect: str
+    switch: str | None = None
+    on_if_zero_is_size: bool = False
+    """The value of the switch under which 0 is a dim of size zero."""
+    requires_switch: bool = False
+    """Whether the switch must also be set for a shape without 0."""
+    copies_empty_dims: bool = True
+    """Whether 0 copies a dim of a tensor without elements."""
+    opset: int | None = None
+
+
+class RequestedShape(Record):
+    """A requested shape, whether a 0 in it is a dim of size zero, and warnings.
+
+    Its names are sizes that the code is given, or axes of `x`.
+    """
+
+    dims: Shape
+    zero_is_size: bool
+    warnings: tuple[str, ...]
+
+
+def build_calls(answer: Trace | Chain, *, has_tile: bool = True, fold: bool = True) -> list[EmittedCall]:
+    """Return the calls of an answer without those that change nothing.
+
+    With `has_tile`, a `tile` is one call. With `fold`, consecutive transposes are one call, and so are consecutive
+    reshapes.
+
+    >>> import shapecalc as sc
+    >>> [call.stage.label_width for call in build_calls(sc.build_chain((2, 3, 4), "transpose 1,2,0", "transpose 2,0,1", "flatten"))]
+    ['flatten']
+    """
+    calls = list[EmittedCall]()
+    for call in (call for trace in answer.traces for call in _trace_calls(trace, has_tile=has_tile)):
+        merged = _fold_calls(calls[-1], call) if fold and calls else None
+        if merged:
+            calls.pop()
+        if not fold or not _is_identity(merged or call):
+            calls.append(merged or call)
+    return calls
+
+
+def _trace_calls(trace: Trace, *, has_tile: bool) -> list[EmittedCall]:
+    if has_tile and trace.op == "tile" and trace.stages:
+        before, after = trace.stages[0].before, trace.stages[-1].after or ()
+        repeats = trace.request.arguments["repeats"]
+        stage = Stage(StageKind.EXPAND, "tile", "repeats", before, repeats, (), after, Expand(after))
+        return [EmittedCall(trace, stage, (), (*(1,) * (len(before) - len(repeats)), *repeats))]
+    calls = [EmittedCall(trace, stage) for stage in trace.stages]
+    return [replace(call, dims=call_dims(call)) for call in calls]
+
+
+def _is_identity(call: EmittedCall) -> bool:
+    stage = call.stage
+    if isinstance(stage.move, Permute):
+        return stage.move.axes == tuple(range(len(stage.before)))
+    same = stage.before == stage.after and not isinstance(stage.move, (Roll, Take, ShapeVector, Combine))
+    return same and not (isinstance(stage.move, StridedSlice) and call.partial_ranges())
+
+
+def _fold_calls(first: EmittedCall, second: EmittedCall) -> EmittedCall | None:
+    """Return two calls as one.
+
+    Returns None if their kinds differ, or if a dim is 0, beside which -1 cannot be inferred.
+    """
+    first_stage, second_stage, dims = first.stage, second.stage, tuple[RequestedDim, ...]()
+    kind, move = StageKind.RESHAPE, second_stage.move
+    if isinstance(first_stage.move, Permute) and isinstance(move, Permute):
+        kind, move = StageKind.PERMUTE, Permute(tuple(first_stage.move.axes[axis] for axis in move.axes))
+    elif (
+        first_stage.kind in ORDER_PRESERVING_KINDS
+        and second_stage.kind in ORDER_PRESERVING_KINDS
+        and 0 not in first_stage.before
+    ):
+        dims = _keep_first_inferred([_compose_dim(dim, first.dims) for dim in second.dims])
+    else:
+        return None
+    return EmittedCall(
+        first.trace,
+        Stage(kind, first_stage.label, first_stage.argument, first_stage.before, (), (), second_stage.after, move),
+        dims,
+    )
+
+
+def _keep_first_inferred(dims: Sequence[RequestedDim]) -> tuple[RequestedDim, ...]:
+    """Return the dims with only the first inferred one still inferred."""
+    inferred_axis = next((axis for axis, dim in enumerate(dims) if dim.inferred), None)
+    return tuple(replace(dim, inferred=axis == inferred_axis) for axis, dim in enumerate(dims))
+
+
+def _compose_dim(dim: RequestedDim, first: Sequence[RequestedDim]) -> RequestedDim:
+    """Return a dim of the second reshape in terms of the tensor before the first."""
+    if dim.axes is None or dim.inferred:
+        return RequestedDim(dim.value, None, dim.inferred)
+    return first[dim.axes[0]] if len(dim.axes) == 1 else RequestedDim(dim.value)
+
+
+def stage_shapes(answer: Trace | Chain) -> list[Shape]:
+    """Return the shape of `x`, and the shape after each stage."""
+    return [answer.input, *(stage.after or () for stage in answer.stages)]
+
+
+def call_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+    """Return the dims that a call requests; none if it does not take a shape."""
+    match call.stage.kind:
+        case StageKind.RESHAPE | StageKind.VIEW:
+            return _reshape_dims(call)
+        case StageKind.MERGE:
+            return _flatten_dims(call)
+        case StageKind.SQUEEZE:
+            gone = {*call.axes_to_drop()}
+            return tuple(RequestedDim(dim, (axis,)) for axis, dim in enumerate(call.stage.before) if axis not in gone)
+        case StageKind.UNSQUEEZE:
+            return tuple(
+                RequestedDim(step.dim, step.sources or None)
+                for step in call.steps_by_rule(INSERTED_ONE, *KEEPING_RULES)
+            )
+        case StageKind.EXPAND:
+            return _expand_dims(call.stage)
+        case (
+            StageKind.PERMUTE
+            | StageKind.SELECT
+            | StageKind.TAKE
+            | StageKind.SLICE
+            | StageKind.SPLIT
+            | StageKind.FLIP
+            | StageKind.ROLL
+            | StageKind.SHAPE
+        ):
+            return ()
+        case StageKind.BROADCAST | StageKind.PRODUCT | StageKind.JOIN | StageKind.WINDOW | StageKind.LENGTHEN:
+            return ()
+        case _:
+            assert_never(call.stage.kind)
+
+
+def _reshape_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+    """Return the dims of a reshape, each copied, kept, inferred or given."""
+    dims = {}
+    for step in call.stage.steps:
+        if step.out is not None:
+            axes = step.sources if step.rule in (COPIED_ZERO, *KEEPING_RULES) else None
+            dims[step.out] = RequestedDim(step.dim, axes, _can_infer(call, step, step.out))
+    return _keep_first_inferred([dims.get(out) or RequestedDim(dim) for out, dim in enumerate(call.after)])
+
+
+def _can_infer(call: EmittedCall, step: Step, out: int) -> bool:
+    """Return whether a dim can be written as -1.
+
+    It must be inferred, and the other dims must not be 0.
+    """
+    is_inferred = (
+        step.rule == INFERRED or call.stage.requested[out : out + 1] == (-1,) or step.facts.get("by") is not None
+    )
+    return is_inferred and step.rule != INFERRED_EMPTY and _are_others_nonzero(call, out)
+
+
+def _are_others_nonzero(call: EmittedCall, excluded_axis: int | None) -> bool:
+    return all(dim != 0 for axis, dim in enumerate(call.after) if axis != excluded_axis)
+
+
+def _flatten_dims(call: EmittedCall) -> tuple[RequestedDim, ...]:
+    """Return the dims of a flatten.
+
+    The first merged one is inferred if no other dim is 0.
+    """
+    merging = [
+        (step, len(step.sources) > 1 and _are_others_nonzero(call, step.out)) for step in call.steps_by_rule(MERGED)
+    ]
+    return _keep_first_inferred([RequestedDim(step.dim, step.sources, inferred) for step, inferred in merging])
+
+
+def _expand_dims(stage: Stage) -> tuple[RequestedDim, ...]:
+    """Return the dims of an expand, each requested or kept."""
+    steps = [step for step in stage.steps if step.out is not None]
+    requested = (1,) * (len(steps) - len(stage.requested)) + stage.requested
+    return tuple(
+        RequestedDim(step.dim, None if step.value == dim else step.sources)
+        for step, dim in zip(steps, requested, strict=True)
+    )
+
+
+def _can_be_one(step: Step) -> bool:
+    """Return whether a kept dim can be 1 under the conditions of its step."""
+    try:
+        return not {*require_different(step.dim, 1)} <= {*step.conditions}
+    except Unsatisfiable:
+        return True
+
+
+def kept_range(axis: int, start: int, step: int, size: Dim | None, dim: Dim) -> KeptRange:
+    """Return the range that positions keep of an axis.
+
+    An end at the end of the axis is omitted.
+    """
+    if size is None:
+        return KeptRange(axis, start, None, drops_axis=True)
+    if not isinstance(dim, int):  # all of it, either way, every so many, or the first or the last
+        at_end = start == (0 if step > 0 else -1)
+        return KeptRange(axis, None if at_end else start, 1 if size == 1 and at_end else None, step)
+    if size == 0:
+        return KeptRange(axis, None, None if dim == 0 else 0)
+    first = start % dim
+    stop = first + step * int(str(size))
+    at_end = first == (0 if step > 0 else dim - 1)
+    return KeptRange(axis, None if at_end else first, stop if 0 <= stop < dim else None, step)
+
+
+def reverse_range(positions: KeptRange, dim: Dim) -> KeptRange:
+    """Return the range that selects the same positions after a reversal.
+
+    Their order is also the same.
+    """
+    last = dim - 1 if isinstance(dim, int) else -1
+    start, stop = (None if end is None else last - end for end in (positions.start, positions.stop))
+    return KeptRange(positions.axis, start, stop, -positions.step)
+
+
+def target_shape(
+    call: EmittedCall, sizes: ReadableSizes, rules: ReshapeRules, *, zero_is_size: bool = False
+) -> RequestedShape:
+    """Return the shape to request for a call.
+
+    With `zero_is_size`, a 0 is always a size. A size that is neither a number nor a copy is inferred if no other is,
+    and computed otherwise. Raises `ShapeError` (usage) if the framework's rules refuse the shape.
+    """
+    before, requested = call.stage.before, call.dims
+    copies_any = rules.copies_empty_dims or 0 not in before
+    copied = [copies_any and _can_copy(dim, out, before) for out, dim in enumerate(requested)]
+    empty = [dim.value == 0 and not dim.inferred for dim in requested]
+    requests_size = rules.switch is not None and call.trace.options.get(rules.switch) is rules.on_if_zero_is_size
+    zero_is_size = zero_is_size or requests_size or any(map(gt, empty, copied))
+    zeros = zero_is_size and any(dim.value == 0 for dim in requested)
+    inferred = (
+        None if zeros else _choose_inferred_axis(requested, [copies and not zero_is_size for copies in copied], sizes)
+    )
+    dims, warnings = list[Dim](), list[str]()
+    for out, dim in enumerate(requested):
+        copies = copied[out] and not zero_is_size
+        dims.append(-1 if out == inferred else 0 if copies else dim.value)
+        if dim.axes and isinstance(dim.value, int) and dim.value and out != inferred and not copies:
+            warnings.append(f"dim {out} follows the tensor, and is written as the number {dim.value}")
+    if zero_is_size and zeros and rules.switch:
+        warnings.append(
+            f"0 is a dim of size zero here, so {rules.switch} is {'on' if rules.on_if_zero_is_size else 'off'}"
+        )
+    _check_accepted(before, tuple(dims), zero_is_size, rules)
+    return RequestedShape(tuple(map(sizes.express, dims)), zero_is_size, tuple(warnings))
+
+
+def _can_copy(dim: RequestedDim, axis: int, before: Shape) -> bool:
+    """Return whether a 0 can copy the dim: the tensor has it at the same index."""
+    same = axis < len(before) and isinstance(dim.value, Monomial) and before[axis] == dim.value
+    return not dim.inferred and (dim.axes == (axis,) or same)
+
+
+def _choose_inferred_axis(dims: Sequence[RequestedDim], copied: Sequence[bool], sizes: ReadableSizes) -> int | None:
+    """Return the axis to infer, or None.
+
+    It is the one that is requested so, otherwise the one that is hardest to compute.
+    """
+    costs = dict[int, tuple[int, int]]()
+    for axis, dim in enumerate(dims):
+        if dim.inferred:
+            return axis
+        if isinstance(dim.value, Monomial) and not copied[axis]:
+            readable = monomial(sizes.express(dim.value))
+            costs[axis] = sizes.count_unknown(dim.value), sum(abs(power) for _, power in readable.powers)
+    return max(reversed(costs), key=costs.__getitem__, default=None)
+
+
+def _check_accepted(before: Shape, dims: Shape, zero_is_size: bool, rules: ReshapeRules) -> None:
+    """Raise `ShapeError` (usage) if the framework's own rules refuse the shape."""
+    switch_value = (
+        rules.on_if_zero_is_size if zero_is_size else not rules.on_if_zero_is_size if rules.requires_switch else None
+    )
+    switch = {rules.switch: switch_value} if rules.switch else {}
+    options = {"target": dims, "dialect": rules.dialect, "opset": rules.opset, **switch}
+    if problem := resolve(make_request("reshape", before, options)).problem:
+        raise usage_error(f"{rules.dialect} cannot be asked for it: {problem.message}")
+
+
+class ReadableSizes:
+    """The sizes that a program can read from `x`.
+
+    The size of axis 1 has the name `[1]`.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        """Solve the dims for as many names as possible."""
+        self.axis_by_dim: dict[Dim, Dim] = {}
+        for axis, dim in enumerate(shape):
+            self.axis_by_dim.setdefault(dim, named_dim(f"[{axis}]"))
+        self.known = _solve_names(self.axis_by_dim)
+        self.products = [dim for dim in self.axis_by_dim if {*dim_names((dim,))} - self.known.keys()]
+
+    def express(self, dim: Dim) -> Dim:
+        """Return a dim as a product of axes of `x`.
+
+        Names that cannot be read are unchanged.
+
+        >>> from shapecalc.core.text import parse_dims
+        >>> readings = ReadableSizes(read_dims("N,2*C,H*W"))
+        >>> [str(readings.read(dim)) for dim in read_dims("C*H*W/49,N*H")]
+        ['[1]*[2]/98', 'H*[0]']
+        """
+        if isinstance(dim, int):
+            return dim
+        if dim in self.axis_by_dim:
+            return self.axis_by_dim[dim]
+        for known_product in self.products:
+            power = self._factor_power(dim, known_product)
+            dim = _multiply_power(_multiply_power(dim, known_product, -power), self.axis_by_dim[known_product], power)
+        return substitute_dims(dim, self.known)
+
+    def _factor_power(self, dim: Dim, part: Dim) -> int:
+        """Return the power of the unknown names of `part` in a dim.
+
+        It is negative if they divide the dim.
+        """
+        powers = dict(monomial(dim).powers)
+        quotients = [
+            int(powers.get(name, 0) / power) for name, power in monomial(part).powers if name not in self.known
+        ]
+        return min(quotients) if min(quotients) > 0 else min(0, max(quotients))
+
+    def count_unknown(self, dim: Dim) -> int:
+        """Return the number of names of a dim that cannot be read from `x`."""
+        return sum(not name.startswith("[") for name in dim_names((self.express(dim),)))
+
+
+def _solve_names(axes: Mapping[Dim, Dim]) -> dict[str, Dim]:
+    """Return the names that can be read, with their expressions.
+
+    Axes that are a single name come first, then names that the known ones determine.
+    """
+    known = {name: axis for dim, axis in axes.items() for name in dim_names((dim,)) if dim == named_dim(name)}
+    previous, remaining = list[Monomial](), [dim for dim in axes if isinstance(dim, Monomial)]
+    while remaining != previous:
+        previous, remaining = remaining, []
+        for dim in previous:
+            unknown = [(name, power) for name, power in dim.powers if name not in known]
+            if [abs(power) for _, power in unknown] == [1]:
+                ((name, power),) = unknown
+                factor = substitute_dims(_multiply_power(dim, named_dim(name), -power), known)
+                known[name] = quotient(axes[dim], factor) if power > 0 else quotient(factor, axes[dim])
+            elif unknown:
+                remaining.append(dim)
+    return known
+
+
+def _multiply_power(dim: Dim, factor: Dim, power: int) -> Dim:
+    """Return `dim` times a power of `factor`; the power can be negative."""
+    factors = product([factor] * abs(power))
+    return quotient(dim, factors) if power < 0 else product((dim, factors))
+
+
+def size_text(dim: Dim, shape_of: str = "x.shape") -> str:
+    """Return the expression for a readable dim.
+
+    `shape_of` is the expression for the shape of `x`. Raises `ShapeError` (usage) for a `?`, which has no variable.
+
+    >>> from shapecalc.core.text import parse_dims
+    >>> size_text(ReadableSizes(read_dims("N,C,H")).read(read_dims("C*H/64")[0]))
+    'x.shape[1] * x.shape[2] // 64'
+    """
+    if isinstance(dim, int):
+        return str(dim)
+    return dim.format(lambda name: f"{shape_of}{name}" if name[0] == "[" else variable_name(name), " * ", " // ")
+
+
+def variable_name(name: str) -> str:
+    """Return the variable of a named size; raise `ShapeError` (usage) for a `?`.
+
+    >>> variable_name("C"), variable_name("x"), variable_name("lambda")
+    ('C', 'x_', 'lambda_')
+    """
+    if name.startswith("?"):
+        raise usage_error("the code needs the size of a ?", "give it a name, or its size")
+    stem = name.rstrip("_")
+    is_reserved = iskeyword(stem) or stem in RESERVED_NAMES or stem.rstrip("0123456789") in NUMBERED_NAMES
+    return f"{name}_" if is_reserved else name
+
+
+def is_computed(dims: Iterable[Dim]) -> bool:
+    """Return whether dims depend on axes of `x`, and so on the run time."""
+    return any(name.startswith("[") for name in dim_names(dims))
+
+
+class CodeWriter:
+    """A writer of a program: its lines, and the variable of the current tensor.
+
+    Subclasses have a method for each kind of call that they support, named in `WRITER_METHODS`.
+    """
+
+    name: str
+    intro: ClassVar[tuple[str, ...]] = ()
+    """The lines before the comment with the shapes."""
+
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Start at the input `x`."""
+        self.answer, self.tensor = answer, "x"
+        self.sizes = ReadableSizes(answer.input)
+        self.operand_count = 0
+        """The number of operands besides `x` so far."""
+        self.lines: list[str] = []
+        self.warnings: list[str] = []
+
+    def write_call(self, call: EmittedCall) -> None:
+        """Write a call.
+
+        Raises `ShapeError` (usage) if its rank is too high or it is not supported.
+        """
+        if self.name in DIALECTS:
+            check_rank(call.stage.before, DIALECTS[self.name], "input")
+            check_rank(call.after, DIALECTS[self.name], "input")
+        name = "tile" if call.repeats else WRITER_METHODS.get(call.kind, "combine")
+        write = getattr(self, name, None)
+        if write is None:
+            raise usage_error(f"{name} is not written as {self.name} code")
+        write(call)
+
+    def assign(self, expression: str) -> None:
+        """Assign an expression to `y`, unless it is the current tensor."""
+        if expression != self.tensor:
+            self.lines.append(f"y = {expression}")
+            self.tensor = "y"
+
+    def combine(self, call: EmittedCall) -> None:
+        """Write an op of several operands.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
+        self.assign(self.combine_expression(call))
+
+    def combine_expression(self, call: EmittedCall) -> str:
+        """Return the expression of an op of several operands, and count its operands."""
+        result = operand_expression(self.name, call.trace, self.tensor, self.operand_count + 1)
+        self.count_operands(call)
+        return result
+
+    def count_operands(self, call: EmittedCall) -> None:
+        """Count the operands of a call, whose names are then used."""
+        assert isinstance(call.stage.move, Combine)
+        self.operand_count += len(call.stage.move.operands) - 1
+
+    def text(self) -> str:
+        """Return the whole program."""
+        lines = self.lines or ["y = x"]
+        used = [line for module, line in IMPORTS.items() if re.search(rf"\b{module}\.", "\n".join(lines))]
+        return "\n".join([*used, *self.intro, shape_comment(self.answer), *lines])
+
+    def build_code(self, calls: Iterable[EmittedCall], *batch: str) -> Code:
+        """Write calls; return the program with its warnings, `batch` among them."""
+        for call in calls:
+            self.write_call(call)
+        text, answer = self.text(), self.answer
+        reason = f"{self.name} cannot infer a dim if the known dims multiply to 0"
+        inferred_empty = [
+            f"-1 is written as {step.value}: {reason}" for step in answer.steps if step.rule == INFERRED_EMPTY
+        ]
+        warnings = (*answer_warnings(answer, self.name), *batch, *inferred_empty)
+        return Code(text, (*warnings, *missing_size_warnings(text, answer), *self.warnings))
+
+
+def shape_comment(answer: Trace | Chain) -> str:
+    """Return the comment line with the shapes of `x` and `y`."""
+    inputs = {"x": answer.input, **operand_names(answer.traces)}
+    shapes = ", ".join([f"{name}: {truncate(shape_text(shape))}" for name, shape in inputs.items()])
+    return f"# {shapes} -> y: {truncate(shape_text(answer.output or ()))}"
+
+
+def answer_warnings(answer: Trace | Chain, target: str) -> list[str]:
+    """Return the warnings on the answer's conditions and mixed dialects."""
+    warnings = [f"holds when {condition.phrase}" for condition in answer.conditions]
+    dialects = list(dict.fromkeys(trace.dialect for trace in answer.traces))
+    if len(dialects) > 1:
+        warnings.append(f"the stages follow {' and '.join(dialects)}; the code follows {target} only")
+    return warnings
+
+
+def missing_size_warnings(text: str, answer: Trace | Chain) -> list[str]:
+    """Return the warnings about sizes that the code uses and does not define."""
+    known = dim_names(dict.fromkeys(dim for shape in stage_shapes(answer) for dim in shape))
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)} if known else set()
+    variables = {
+        name: variable_name(name) for name in known if not name.startswith("?") and variable_name(name) in used
+    }
+    renamed = {
+        name: f"{variable} is the size {name}, which" for name, variable in variables.items() if name != variable
+    }
+    return [f"{renamed.get(name, f'{name} is a size that')} the code must be given" for name in variables]

@@ -1,0 +1,697 @@
+"""Code for the graphs of ONNX, OpenVINO and TensorRT.
+
+Sizes that are not constant are computed by nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import groupby
+from typing import ClassVar
+
+from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.conditions import solve_equalities
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dialects.base import SINCE_25, check_rank, spell_element_type
+from shapecalc.core.dialects.onnx import ONNX
+from shapecalc.core.dims import (
+    Dim,
+    Monomial,
+    Shape,
+    dim_names,
+    is_concrete,
+    lowest_terms,
+    monomial,
+    named_dim,
+    substitute_dims,
+)
+from shapecalc.core.moves import Combine, Permute, ShapeVector, StridedSlice, Take
+from shapecalc.core.ops import OPS
+from shapecalc.core.problem import ShapeError, usage_error
+from shapecalc.core.record import replace
+from shapecalc.core.requests import DEFAULT_OPSET
+from shapecalc.core.resolve import resolve_chain
+from shapecalc.core.text import shape_text, truncate
+from shapecalc.reasoning.fixing import batch_hint
+from shapecalc.reasoning.simplify import MAX_SHUFFLE_RANK, Goal, group_into_shuffles, simplify
+from shapecalc.render.code import Code
+from shapecalc.render.code import dims as code
+from shapecalc.render.code.operands import ENDS, ONNX_OPERATORS, onnx_window_node, operand_names, operand_variables
+
+INTEGER_ARITHMETIC_OPSET = 6
+"""The first ONNX opset in which Mul and Div take integers."""
+SHAPE_INPUT_OPSET = 5
+"""The first opset in which the shape of a Reshape is an input."""
+NEGATIVE_INDEX_OPSET = 11
+"""The first opset in which negative indices count from the end."""
+SLICE_STEPS_OPSET = 10
+"""The first opset in which a Slice has steps, and its arguments are inputs."""
+PAD_INPUT_OPSET = 11
+"""The first opset in which the pads of a Pad are an input."""
+TILE_REPEATS_OPSET = 6
+"""The first opset in which the repeats of a Tile are a vector."""
+
+
+class GraphWriter(code.CodeWriter):
+    """A writer of graph code; each node that computes sizes is written once."""
+
+    templates: ClassVar[Mapping[str, str]]
+    """The templates of the nodes that compute sizes.
+
+    Each makes a tensor `{name}` of one axis. `sizes` is the shape of `x`, `axis` item `{0}` of it, `constant` a vector
+    of `{1}` numbers `{0}`, and `concat` all items of the tensors `{0}`.
+    """
+    quote: ClassVar[str] = ""
+    """The quotes around the name of a tensor in `concat`."""
+
+    def __init__(self, answer: Trace | Chain) -> None:
+        """Start at the input `x`."""
+        super().__init__(answer)
+        self.size_tensors: dict[tuple[str, ...], str] = {}
+        """The tensors that hold sizes, by template and inputs of their nodes."""
+
+    def bidirectional_dims(self, call: code.EmittedCall) -> Shape:
+        """Return the shape to request from a bidirectional broadcast.
+
+        It is 1 for an unchanged dim.
+        """
+        dims, before = list[Dim](), call.stage.before
+        for axis, dim in enumerate(call.dims, len(before) - len(call.dims)):
+            is_unchanged = axis >= 0 and before[axis] == dim.value and isinstance(dim.value, Monomial)
+            dims.append(1 if dim.axes or is_unchanged else self.sizes.express(dim.value))
+        return tuple(dims)
+
+    def compute_dims(self, dims: Iterable[Dim]) -> str:
+        """Return the name of the tensor that holds dims, some of which are computed."""
+        parts = list[str]()
+        for needs_nodes, run in groupby(dims, lambda dim: code.is_computed([dim])):
+            row = tuple(run)
+            parts += map(self._compute_dim, row) if needs_nodes else [self._add_constant_vector(row)]
+        quote = self.quote
+        quoted_parts = ", ".join(f"{quote}{part}{quote}" for part in parts)
+        return parts[0] if len(parts) == 1 else self._add_size_node("concat", quoted_parts)
+
+    def _compute_dim(self, dim: Dim) -> str:
+        ratio = monomial(dim)
+        numerator = self._compute_product(ratio.numerator, {name: power for name, power in ratio.powers if power > 0})
+        divisor_powers = {name: -power for name, power in ratio.powers if power < 0}
+        if ratio.denominator == 1 and not divisor_powers:
+            return numerator
+        return self._add_size_node("divide", numerator, self._compute_product(ratio.denominator, divisor_powers))
+
+    def _compute_product(self, number: int, powers: Mapping[str, int]) -> str:
+        """Return the name of the tensor with a product.
+
+        Its factors are axes, named sizes and a number.
+        """
+        axes = [name[1:-1] for name, power in powers.items() if name.startswith("[") for _ in range(power)]
+        factor = lowest_terms(number, 1, {name: power for name, power in powers.items() if not name.startswith("[")})
+        factors = [self._add_size_node("axis", axis) for axis in axes]
+        if factor != 1 or not factors:
+            factors.append(self._add_constant_vector((factor,)))
+        return reduce(lambda first, second: self._add_size_node("multiply", first, second), factors)
+
+    def _add_constant_vector(self, dims: Shape) -> str:
+        return self._add_size_node("constant", format_dims(dims), str(len(dims)))
+
+    def _add_size_node(self, template: str, *inputs: str) -> str:
+        """Return the name of the output of a node; write the node on first use."""
+        if template == "axis" and not any(key[0] == template for key in self.size_tensors):
+            self.lines.append(self.templates["sizes"])
+        key = (template, *inputs)
+        if key not in self.size_tensors:
+            self.size_tensors[key] = f"size{len(self.size_tensors) + 1}"
+            self.lines.append(self.templates[template].format(*inputs, name=self.size_tensors[key]))
+        return self.size_tensors[key]
+
+
+class OnnxWriter(GraphWriter):
+    """A writer of an ONNX model: its nodes and the constants that they read."""
+
+    name = "onnx"
+    templates: ClassVar[Mapping[str, str]] = {
+        "sizes": 'helper.make_node("Shape", ["x"], ["sizes"]),',
+        "constant": 'helper.make_node("Constant", [], ["{name}"], value=helper.make_tensor("", TensorProto.INT64, '
+        "[{1}], [{0}])),",
+        "axis": 'helper.make_node("Constant", [], ["{name}_at"], value=helper.make_tensor("", TensorProto.INT64, [1], '
+        '[{0}])),\n    helper.make_node("Gather", ["sizes", "{name}_at"], ["{name}"]),',
+        "multiply": 'helper.make_node("Mul", ["{0}", "{1}"], ["{name}"]),',
+        "divide": 'helper.make_node("Div", ["{0}", "{1}"], ["{name}"]),',
+        "concat": 'helper.make_node("Concat", [{0}], ["{name}"], axis=0),',
+    }
+    quote = '"'
+
+    def __init__(self, answer: Trace | Chain, opset: int) -> None:
+        """Start at the input `x`."""
+        super().__init__(answer)
+        self.opset = opset
+        self.constants: list[str] = []
+        self.node_count = 0
+
+    def add_node(self, operator: str, *inputs: str, **attributes: object) -> None:
+        """Write a node on the tensor and other inputs.
+
+        Raises `ShapeError` (usage) if the opset lacks it.
+        """
+        for feature in (operator, *attributes):
+            # the first opsets with an operator, or with an attribute
+            first = {"Expand": 8, "start": 15, "steps": SLICE_STEPS_OPSET}.get(feature, 1)
+            if self.opset < first:
+                raise usage_error(f"onnx has no {feature} before opset {first}", f"use --opset {first} or later")
+        self.node_count += 1
+        quoted = ", ".join(f'"{name}"' for name in (self.tensor, *inputs))
+        attribute_text = "".join(f", {name}={value}" for name, value in attributes.items())
+        self.tensor = f"t{self.node_count}"
+        self.lines.append(f'helper.make_node("{operator}", [{quoted}], ["{self.tensor}"]{attribute_text}),')
+
+    def add_constant(self, name_prefix: str, values: str, dims: str) -> str:
+        """Return the name of a constant vector for the next node."""
+        name = f"{name_prefix}{self.node_count + 1}"
+        self.constants.append(f'{name} = helper.make_tensor("{name}", TensorProto.INT64, [{dims}], [{values}])')
+        self.lines.append(f'helper.make_node("Constant", [], ["{name}"], value={name}),')
+        return name
+
+    def add_vector(self, name_prefix: str, dims: Sequence[Dim]) -> str:
+        """Return the name of a vector of numbers or dims for the next node."""
+        if not code.is_computed(dims):
+            return self.add_constant(name_prefix, format_dims(dims), str(len(dims)))
+        if self.opset < INTEGER_ARITHMETIC_OPSET:
+            raise usage_error(
+                "a model of this opset computes no sizes", f"use --opset {INTEGER_ARITHMETIC_OPSET} or later"
+            )
+        return self.compute_dims(dims)
+
+    def transpose(self, call: code.EmittedCall) -> None:
+        """Write a Transpose."""
+        self.add_node("Transpose", perm=list(call.move(Permute).axes))
+
+    def reshape(self, call: code.EmittedCall) -> None:
+        """Write a Reshape or a Flatten.
+
+        0 and -1 stay where they mean the same; allowzero is set if a 0 is a size.
+        """
+        if call.stage.kind is StageKind.MERGE and len(call.dims) == 2:
+            self.add_node("Flatten", axis=len(call.dims[0].axes or ()))
+            return
+        target = code.target_shape(
+            call, self.sizes, code.ReshapeRules("onnx", "allowzero", on_if_zero_is_size=True, opset=self.opset)
+        )
+        self.warnings += target.warnings
+        if self.opset >= SHAPE_INPUT_OPSET or code.is_computed(target.dims):
+            self.add_node(
+                "Reshape", self.add_vector("shape", target.dims), **({"allowzero": 1} if target.zero_is_size else {})
+            )
+        elif target.dims:
+            self.add_node("Reshape", shape=f"[{format_dims(target.dims)}]")
+        else:
+            raise usage_error("an attribute cannot be an empty shape", f"use --opset {SHAPE_INPUT_OPSET} or later")
+
+    def squeeze(self, call: code.EmittedCall) -> None:
+        """Write a Squeeze."""
+        if call.drops_all_ones():
+            self.add_node("Squeeze")
+        else:
+            self._add_node_with_axes("Squeeze", call.axes_to_drop())
+
+    def unsqueeze(self, call: code.EmittedCall) -> None:
+        """Write an Unsqueeze."""
+        self._add_node_with_axes("Unsqueeze", call.axes_to_insert())
+
+    def _add_node_with_axes(self, operator: str, axes: Sequence[int]) -> None:
+        if self.opset < 13:
+            self.add_node(operator, axes=list(axes))
+        else:
+            self.add_node(operator, self.add_vector("axes", axes))
+
+    def expand(self, call: code.EmittedCall) -> None:
+        """Write an Expand."""
+        self.add_node("Expand", self.add_vector("shape", self.bidirectional_dims(call)))
+
+    def tile(self, call: code.EmittedCall) -> None:
+        """Write a Tile, with an Unsqueeze before it for new axes."""
+        if self.opset < TILE_REPEATS_OPSET:
+            raise usage_error(
+                f"tile is not written for opsets before {TILE_REPEATS_OPSET}",
+                f"use --opset {TILE_REPEATS_OPSET} or later",
+            )
+        if new := len(call.repeats) - len(call.stage.before):
+            self._add_node_with_axes("Unsqueeze", range(new))
+        self.add_node("Tile", self.add_vector("repeats", [*map(self.sizes.express, call.repeats)]))
+
+    def pick(self, call: code.EmittedCall) -> None:
+        """Write a Gather of one index, or a Slice."""
+        kept = call.partial_ranges()
+        if not kept[0].drops_axis:
+            self._add_slice(kept)
+            return
+        self._add_gather(kept[0].axis, [kept[0].first_index], "")
+
+    def take(self, call: code.EmittedCall) -> None:
+        """Write a Gather."""
+        move = call.move(Take)
+        self._add_gather(move.axis, move.positions, str(len(move.positions)))
+
+    def _add_gather(self, axis: int, indices: Sequence[int], dims: str) -> None:
+        """Write a Gather; `dims` is the shape of its indices as text."""
+        if min(indices, default=0) < 0 and self.opset < NEGATIVE_INDEX_OPSET:
+            raise usage_error("the last index of a dim with a name", f"use --opset {NEGATIVE_INDEX_OPSET} or later")
+        self.add_node(
+            "Gather", self.add_constant("index", format_dims(indices), dims), **({"axis": axis} if axis else {})
+        )
+
+    def _add_slice(self, ranges: Sequence[code.KeptRange]) -> None:
+        """Write a Slice, whose arguments are attributes in opsets without steps."""
+        arguments = {
+            "starts": [axis_range.first_index for axis_range in ranges],
+            "ends": [axis_range.end_index for axis_range in ranges],
+            "axes": [axis_range.axis for axis_range in ranges],
+        }
+        steps = [axis_range.step for axis_range in ranges]
+        if {*steps} != {1}:
+            arguments["steps"] = steps
+        if self.opset < SLICE_STEPS_OPSET:
+            self.add_node("Slice", **arguments)
+        else:
+            self.add_node("Slice", *(self.add_vector(name, values) for name, values in arguments.items()))
+
+    def split(self, call: code.EmittedCall) -> None:
+        """Write a Split with one used output for a named dim, otherwise a Slice."""
+        if is_concrete(call.stage.before):
+            self._add_slice(call.partial_ranges())
+            return
+        axis, parts, part = call.split_arguments()
+        if parts > 1024:  # more names would make the code unreadable
+            raise usage_error(f"a Split into {truncate(str(parts))} parts", "give the sizes with --where")
+        self.add_node("Split", axis=axis, **({"num_outputs": parts} if self.opset >= 18 else {}))
+        unused_prefix = f'"unread{self.node_count}_'
+        outputs = ", ".join(
+            f'"{self.tensor}"' if index == part else f'{unused_prefix}{index}"' for index in range(parts)
+        )
+        self.lines[-1] = self.lines[-1].replace(f'["{self.tensor}"]', f"[{outputs}]")
+
+    def shape(self, call: code.EmittedCall) -> None:
+        """Write a Shape."""
+        move = call.move(ShapeVector)
+        is_full_range = (move.start, move.end) == (0, len(call.stage.before))
+        self.add_node("Shape", **({} if is_full_range else {"start": move.start, "end": move.end}))
+
+    def combine(self, call: code.EmittedCall) -> None:
+        """Write the nodes of an op of several operands.
+
+        Raises `ShapeError` (usage) if it is not supported.
+        """
+        trace, operands = call.trace, operand_variables(call.trace, self.tensor, self.operand_count + 1)
+        attributes: dict[str, object] = {}
+        if trace.op == "einsum":
+            attributes["equation"] = f'"{trace.request.arguments["pattern"]}"'
+        if trace.op in ("concat", "stack"):
+            attributes["axis"] = trace.request.arguments.get("axis", 0)
+        if trace.op == "linear":
+            operands[1] = self._apply_to_operand(operands[1], lambda: self.add_node("Transpose", perm=[1, 0]))
+        if trace.op == "stack":
+            attributes["axis"] = axis = call.move(Combine).concat_axis or 0
+            operands = [
+                self._apply_to_operand(name, lambda: self._add_node_with_axes("Unsqueeze", [axis])) for name in operands
+            ]
+        if trace.op == "broadcast":
+            for other in [name for name in operands if name != self.tensor]:
+                self.add_node("Expand", self._apply_to_operand(other, lambda: self.add_node("Shape")))
+        elif trace.op in ONNX_OPERATORS:
+            self.add_operand_node(ONNX_OPERATORS[trace.op], operands, **attributes)
+        elif trace.op in ("conv", "pool") and trace.request.arguments.get("layout") != "nhwc":
+            operator, attributes = onnx_window_node(trace)
+            self.add_operand_node(operator, operands, **attributes)
+        elif trace.op == "pad" and self.opset >= PAD_INPUT_OPSET:
+            pads = [step.facts.get(end, 0) for end in ENDS for step in call.stage.steps]
+            self.add_node("Pad", self.add_vector("pads", pads))
+        else:
+            raise usage_error(f"{trace.op} is not written as onnx code", argument="as")
+        self.count_operands(call)
+
+    def add_operand_node(self, operator: str, tensors: Sequence[str], **attributes: object) -> None:
+        """Write a node on these tensors in order, the chain's among them."""
+        self.tensor, *others = tensors
+        self.add_node(operator, *others, **attributes)
+
+    def _apply_to_operand(self, name: str, write_node: Callable[[], object]) -> str:
+        """Return the output of a node that is applied to an operand.
+
+        The chain's tensor is unchanged.
+        """
+        tensor, self.tensor = self.tensor, name
+        write_node()
+        output, self.tensor = self.tensor, tensor
+        return output
+
+    def text(self) -> str:
+        """Return the code of the model, from its input `x` to its output `y`."""
+        if not self.node_count:
+            self.add_node("Identity")
+        self.lines[-1] = self.lines[-1].replace(f'"{self.tensor}"', '"y"')
+        answer = self.answer
+        kind = _element_type_code(next((trace.request.dtype for trace in answer.traces), None))
+        after, vector = answer.output or (), any(OPS[trace.op].ends_chain for trace in answer.traces)
+        inputs = {"x": answer.input, **operand_names(answer.traces)}
+        output = f"TensorProto.INT64, [{len(after)}]" if vector else f"{kind}, {_declare_dims(after)}"
+        lines = [
+            "from onnx import TensorProto, helper",
+            code.shape_comment(answer),
+            *self.constants,
+            "nodes = [",
+            *(f"    {node}" for node in self.lines),
+            "]",
+            *[
+                f'{name} = helper.make_tensor_value_info("{name}", {kind}, {_declare_dims(shape)})'
+                for name, shape in inputs.items()
+            ],
+            f'y = helper.make_tensor_value_info("y", {output})',
+            f'graph = helper.make_graph(nodes, "shapecalc", [{", ".join(inputs)}], [y])',
+            f'model = helper.make_model_gen_version(graph, opset_imports=[helper.make_opsetid("", {self.opset})])',
+        ]
+        return "\n".join(lines)
+
+
+def write_onnx(answer: Trace | Chain, opset: int | None = None) -> Code:
+    """Return the code of an ONNX model with the input `x` and the output `y`.
+
+    Without `opset`, the stages determine it. Raises `ShapeError` (usage) if ONNX lacks the element type, or the opset
+    lacks a node.
+    """
+    opset, *other_opsets = [opset] if opset else _model_opsets(answer)
+    model = OnnxWriter(answer, opset)
+    if other_opsets:
+        model.warnings.append(f"a model has one opset: {opset} for all stages")
+    return model.build_code(code.build_calls(answer), *batch_warnings(answer, declares_shape=True))
+
+
+def _model_opsets(answer: Trace | Chain) -> list[int]:
+    """Return the opsets of the requests, largest first; the default if there is none."""
+    requests = [trace.request for trace in answer.traces if DIALECTS[trace.dialect].newest_opset]
+    return sorted({request.opset or DEFAULT_OPSET for request in requests}, reverse=True) or [DEFAULT_OPSET]
+
+
+def _element_type_code(dtype: str | None) -> str:
+    """Return the code of an element type, float by default.
+
+    Raises `ShapeError` (usage) if ONNX lacks it.
+    """
+    if dtype and dtype not in SINCE_25:
+        raise usage_error(f"onnx has no element type {dtype}", argument="dtype")
+    return f"TensorProto.{spell_element_type(dtype or 'float32', ONNX).upper()}"
+
+
+def _declare_dims(shape: Sequence[Dim]) -> str:
+    """Return the code of the dims of an input or output; a product of names is None."""
+    texts = []
+    for dim in shape:
+        is_name = isinstance(dim, Monomial) and str(dim).isidentifier()
+        texts.append(str(dim) if isinstance(dim, int) else f'"{dim}"' if is_name else "None")
+    return f"[{', '.join(texts)}]"
+
+
+class OpenVinoWriter(GraphWriter):
+    """A writer of OpenVINO nodes, created by its Python operators."""
+
+    name = "openvino"
+    templates: ClassVar[Mapping[str, str]] = {
+        "sizes": "sizes = ops.shape_of(x)",
+        "constant": "{name} = ops.constant([{0}])",
+        "axis": "{name} = ops.gather(sizes, [{0}], 0)",
+        "multiply": "{name} = ops.multiply({0}, {1})",
+        "divide": "{name} = ops.divide({0}, {1})",
+        "concat": "{name} = ops.concat([{0}], 0)",
+    }
+    intro = ("from openvino import opset13 as ops", "# x is a node of an openvino.Model")
+    reshape_rules = code.ReshapeRules("openvino", "special_zero", on_if_zero_is_size=False, requires_switch=True)
+
+    def add_node(self, operator: str, *arguments: object, output_suffix: str = "") -> None:
+        """Apply an operator to the tensor.
+
+        `output_suffix` selects one of several outputs.
+        """
+        self.assign(f"ops.{operator}({', '.join([self.tensor, *map(str, arguments)])}){output_suffix}")
+
+    def vector_expression(self, dims: Sequence[Dim]) -> str:
+        """Return the expression for a vector of dims."""
+        if not dims:
+            return "np.array([], dtype=np.int64)"
+        return self.compute_dims(dims) if code.is_computed(dims) else f"[{format_dims(dims)}]"
+
+    def transpose(self, call: code.EmittedCall) -> None:
+        """Write a Transpose."""
+        self.add_node("transpose", list(call.move(Permute).axes))
+
+    def reshape(self, call: code.EmittedCall) -> None:
+        """Write a Reshape; a 0 copies a dim unless the shape needs it as a size."""
+        target = code.target_shape(call, self.sizes, self.reshape_rules)
+        self.add_node("reshape", self.vector_expression(target.dims), f"special_zero={not target.zero_is_size}")
+        self.warnings += target.warnings
+
+    def squeeze(self, call: code.EmittedCall) -> None:
+        """Write a Squeeze."""
+        self.add_node("squeeze", call.axes_to_drop())
+
+    def unsqueeze(self, call: code.EmittedCall) -> None:
+        """Write an Unsqueeze."""
+        self.add_node("unsqueeze", call.axes_to_insert())
+
+    def expand(self, call: code.EmittedCall) -> None:
+        """Write a Broadcast, with an Unsqueeze before it.
+
+        OpenVINO drops a dim whose shape holds only 1.
+        """
+        dims = self.bidirectional_dims(call)
+        if added := len(dims) - len(call.stage.before):
+            self.add_node("unsqueeze", list(range(added)))
+        self.add_node("broadcast", self.vector_expression(dims), 'broadcast_spec="BIDIRECTIONAL"')
+
+    def tile(self, call: code.EmittedCall) -> None:
+        """Write a Tile, which adds axes if it has more repeats than the tensor has dims."""
+        self.add_node("tile", self.vector_expression([*map(self.sizes.express, call.repeats)]))
+
+    def pick(self, call: code.EmittedCall) -> None:
+        """Write a Gather of one index, or a Slice."""
+        kept = call.partial_ranges()
+        if kept[0].drops_axis:
+            self.add_node("gather", kept[0].first_index, kept[0].axis)
+        else:
+            rows = zip(
+                *(
+                    (axis_range.first_index, axis_range.end_index, axis_range.step, axis_range.axis)
+                    for axis_range in kept
+                ),
+                strict=True,
+            )
+            self.add_node("slice", *([*row] for row in rows))
+
+    def split(self, call: code.EmittedCall) -> None:
+        """Write a Split with one used output."""
+        axis, parts, part = call.split_arguments()
+        self.add_node("split", axis, parts, output_suffix=f".output({part})")
+
+    def take(self, call: code.EmittedCall) -> None:
+        """Write a Gather."""
+        move = call.move(Take)
+        self.add_node("gather", self.vector_expression(move.positions), move.axis)
+
+    def roll(self, call: code.EmittedCall) -> None:
+        """Write a Roll."""
+        roll = call.roll_by_int32(self.name)
+        self.add_node("roll", [roll.shift], [roll.axis])
+
+    def shape(self, call: code.EmittedCall) -> None:
+        """Write a ShapeOf, with a Slice for a range of dims."""
+        self.add_node("shape_of")
+        move = call.move(ShapeVector)
+        if len(call.after) < len(call.stage.before):
+            self.add_node("slice", [move.start], [move.end], [1])
+
+
+def write_openvino(answer: Trace | Chain) -> Code:
+    """Return the code that adds OpenVINO nodes after the node `x`.
+
+    Raises `ShapeError` (usage) if OpenVINO refuses the request.
+
+    >>> import shapecalc as sc
+    >>> print(write_openvino(sc.reshape("N,C,H,W", "0,-1")).render.splitlines()[-1])
+    y = ops.reshape(x, [0, -1], special_zero=True)
+    """
+    return OpenVinoWriter(answer).build_code(code.build_calls(answer), *batch_warnings(answer))
+
+
+class TensorRTWriter(GraphWriter):
+    """A writer of TensorRT layers; one Shuffle transposes, reshapes and transposes."""
+
+    name = "tensorrt"
+    templates: ClassVar[Mapping[str, str]] = {
+        "sizes": "sizes = network.add_shape(x).get_output(0)",
+        "constant": "{name} = network.add_constant(({1},), np.array([{0}], dtype=np.int64)).get_output(0)",
+        "axis": "{name} = network.add_slice(sizes, start=({0},), shape=(1,), stride=(1,)).get_output(0)",
+        "multiply": "{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.PROD).get_output(0)",
+        "divide": "{name} = network.add_elementwise({0}, {1}, trt.ElementWiseOperation.FLOOR_DIV).get_output(0)",
+        "concat": "{name} = network.add_concatenation([{0}]).get_output(0)",
+    }
+    intro = ("# network is a trt.INetworkDefinition, x one of its tensors",)
+    reshape_rules = code.ReshapeRules("tensorrt", "zero_is_placeholder", on_if_zero_is_size=False)
+
+    def add_layer(self, method: str, arguments: str = "", *settings: str) -> None:
+        """Add a layer on the tensor with its assignments and method calls."""
+        call = f"layer = network.{method}({self.tensor}{arguments})"
+        self.lines += [call, *(f"layer.{setting}" for setting in settings)]
+        self.assign("layer.get_output(0)")
+
+    def dims_setting(self, name: str, index: int, dims: Shape) -> str:
+        """Return the property assignment for known dims.
+
+        Returns the `set_input` call for computed ones.
+        """
+        if not code.is_computed(dims):
+            return f"{name} = {_format_tuple(dims)}"
+        return f"set_input({index}, {self.compute_dims(dims)})"
+
+    def add_shuffle(self, calls: Iterable[code.EmittedCall]) -> None:
+        """Write one Shuffle for a transpose, a reshape and a transpose."""
+        settings = list[str]()
+        for call in calls:
+            if call.stage.kind is StageKind.PERMUTE:
+                settings.append(f"{'second' if settings else 'first'}_transpose = {call.move(Permute).axes}")
+            else:
+                settings += self.reshape_settings(call)
+        self.add_layer("add_shuffle", "", *settings)
+
+    def reshape_settings(self, call: code.EmittedCall, *, zero_is_size: bool = False) -> list[str]:
+        """Return the settings of the requested shape of a Shuffle."""
+        target = code.target_shape(call, self.sizes, self.reshape_rules, zero_is_size=zero_is_size)
+        self.warnings += target.warnings
+        dims = self.dims_setting("reshape_dims", 1, target.dims)
+        return [dims, *(["zero_is_placeholder = False"] if target.zero_is_size else [])]
+
+    def transpose(self, call: code.EmittedCall) -> None:
+        """Write a Shuffle."""
+        self.add_shuffle([call])
+
+    reshape = squeeze = unsqueeze = transpose
+
+    def expand(self, call: code.EmittedCall) -> None:
+        """Write a slice with stride 0 along the repeated dims.
+
+        A Shuffle before it inserts new dims.
+        """
+        output, before = call.after, call.stage.before
+        added = len(output) - len(before)
+        if added:
+            requested = (
+                *(code.RequestedDim(1),) * added,
+                *(code.RequestedDim(dim, (axis,)) for axis, dim in enumerate(before)),
+            )
+            self.add_layer(
+                "add_shuffle", "", *self.reshape_settings(replace(call, dims=requested), zero_is_size=0 in before)
+            )
+        solved = solve_equalities(call.trace.conditions)
+        strides = tuple(int(substitute_dims(dim, solved) != 1) for dim in ((1,) * added + before))
+        expressed = tuple(map(self.sizes.express, output))
+        self._add_slice((0,) * len(expressed), expressed, strides)
+
+    def pick(self, call: code.EmittedCall) -> None:
+        """Write a slice; a Shuffle after it drops the axes of single positions."""
+        before, output, move = call.stage.before, call.after, call.move(StridedSlice)
+        if not is_concrete((*before, *output)):
+            message = f"{call.stage.label} of sizes with names is not written as tensorrt code"
+            raise usage_error(message, "give the sizes with --where")
+        starts = [start % dim if size != 0 else 0 for (start, _, size), dim in zip(move.axes, before, strict=True)]
+        self._add_slice(starts, tuple(1 if size is None else size for size in move.sizes), move.steps)
+        if None in move.sizes:
+            zeros = ["zero_is_placeholder = False"] if 0 in output else []
+            self.add_layer("add_shuffle", "", self.dims_setting("reshape_dims", 1, output), *zeros)
+
+    split = pick
+
+    def combine(self, call: code.EmittedCall) -> None:
+        """Write a concatenation, a matrix multiplication or an Einsum layer."""
+        self.lines.append(f"layer = network.{self.combine_expression(call)}")
+        if call.trace.op == "concat":
+            self.lines.append(f"layer.axis = {call.move(Combine).concat_axis}")
+        self.assign("layer.get_output(0)")
+
+    def shape(self, call: code.EmittedCall) -> None:
+        """Write a shape layer, with a slice for a range of dims."""
+        dims_move, count = call.move(ShapeVector), len(call.after)
+        self.add_layer("add_shape")
+        if count < len(call.stage.before):
+            self._add_slice((dims_move.start if count else 0,), (count,), (1,))
+
+    def _add_slice(self, start: Sequence[Dim], shape: Shape, stride: Sequence[Dim]) -> None:
+        computed = code.is_computed(shape)
+        known = _format_tuple((0,) * len(shape) if computed else shape)
+        arguments = f", start={_format_tuple(start)}, shape={known}, stride={_format_tuple(stride)}"
+        self.add_layer("add_slice", arguments, *([self.dims_setting("shape", 2, shape)] if computed else []))
+
+
+def write_tensorrt(answer: Trace | Chain) -> Code:
+    """Return the code that adds layers with the fewest Shuffles.
+
+    The layers follow the tensor `x` of `network`. The answer itself is written if TensorRT supports it and no chain has
+    fewer. Raises `ShapeError` for a rank above TensorRT's maximum, or a size that has no name.
+    """
+    network = TensorRTWriter(answer)
+    check_rank(answer.input, DIALECTS["tensorrt"], "input")
+    simplification = simplify(answer, Goal.SHUFFLES, "float32")  # the element type has no effect: bytes are not counted
+    too_wide = any(len(stage.after or ()) > MAX_SHUFFLE_RANK for stage in answer.stages)
+    fewest = (
+        simplification.chain if too_wide or simplification.after.shuffles < simplification.before.shuffles else answer
+    )
+    for run in group_into_shuffles(code.build_calls(fewest, has_tile=False), lambda call: call.stage.move):
+        for call in run:
+            check_rank(call.after, DIALECTS["tensorrt"], "input")
+        if run[0].stage.kind in (StageKind.PERMUTE, *code.ORDER_PRESERVING_KINDS):
+            network.add_shuffle(run)
+        else:
+            network.write_call(run[0])
+    return network.build_code((), *batch_warnings(answer))
+
+
+def _format_tuple(dims: Sequence[Dim]) -> str:
+    return f"({format_dims(dims)},)" if len(dims) == 1 else f"({format_dims(dims)})"
+
+
+def format_dims(dims: Iterable[Dim]) -> str:
+    """Return dims that are known before run time as the items of a list."""
+    return ", ".join(map(code.size_text, dims))
+
+
+def batch_warnings(answer: Trace | Chain, *, declares_shape: bool = False) -> list[str]:
+    """Return a warning if the code fixes the first dim.
+
+    It shows the input to write for any batch size. With `declares_shape`, the code declares the input's shape, and so
+    fixes its first dim in any case.
+
+    >>> from shapecalc.core.requests import make_request
+    >>> from shapecalc.core.resolve import resolve
+    >>> batch_warnings(resolve(ask("reshape", "8,3,4", {"target": "8,6,2"})))[0].partition(";")[0]
+    'this code is right for a first dim of 8 only, as the input N,3,4 shows'
+    """
+    batch, *others = answer.input or (None,)
+    if not isinstance(batch, int) or not others or not answer.traces:
+        return []
+    requests = [trace.request for trace in answer.traces]
+    used = dim_names([dim for request in requests for dim in request.dims])
+    name = next(name for name in ("N", "B", "BATCH") if name not in used)
+    shape = (named_dim(name), *others)
+    try:
+        batch_answer = resolve_chain([replace(requests[0], input=shape), *requests[1:]])
+    except ShapeError:
+        return []
+    shown = truncate(shape_text(shape))
+    if solve_equalities(batch_answer.conditions).get(name) == batch:
+        message = f"this code is right for a first dim of {batch} only, as the input {shown} shows"
+        return ["; ".join(filter(None, (message, batch_hint(batch_answer))))]
+    first, *rest = batch_answer.output or (None,)
+    if first == batch and name in dim_names(rest):
+        return [f"the first dim is {batch} for every batch: from {shown} comes {truncate(shape_text((first, *rest)))}"]
+    if not declares_shape or batch == 0:
+        return []
+    return [f"the code declares a first dim of {batch}; for other sizes of it write the input as {shown}"]
+
+
+WRITERS: dict[str, Callable[..., Code]] = {"onnx": write_onnx, "openvino": write_openvino, "tensorrt": write_tensorrt}

@@ -1,0 +1,301 @@
+"""Picture files of an answer: SVG for light and dark pages, PNG and HTML.
+
+resvg renders the PNG from an SVG with the package's own font, which is passed as a file: if resvg does not find a font
+by name, it draws no text and reports no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from importlib.resources import as_file, files
+from io import StringIO
+from zlib import crc32
+
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.packages import missing_package_message
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.text import escape_unprintable, lookup, pluralize, shape_text, truncate
+from shapecalc.reading.commands import command_line
+from shapecalc.render.canvas import (
+    DOWN,
+    UNICODE,
+    UP,
+    Colour,
+    clip_line,
+    contrast_ratio,
+    glyphs_for_encoding,
+    pack_notes,
+    stack_texts,
+)
+from shapecalc.render.flow import draw_flow, draw_rail, draw_strip
+from shapecalc.render.hints import conditions_text
+from shapecalc.render.pictures import division_notes, draw_picture, main_step
+from shapecalc.render.stage_layout import INFER_RULES, stage_layouts, unsettled_dims
+from shapecalc.render.story import draw_story
+
+SVG_TYPE = "image/svg+xml"
+CELL_WIDTH, CELL_HEIGHT, MARGIN = 8, 17, 10
+"""The size of a character cell, and the margin, in pixels."""
+CELL_SPACING = 'lengthAdjust="spacingAndGlyphs" xml:space="preserve"'
+"""The attributes that keep lines joined and columns aligned in any font."""
+FONT_STACK = "'DejaVu Sans Mono', ui-monospace, Menlo, Consolas, monospace"
+"""The CSS font list. PNGs use the first font, which the package contains."""
+MAX_LINES = 400
+"""The maximum number of lines of a picture. A longer one ends with a note."""
+PAGE_COLOURS: dict[str, tuple[Colour, Colour, Colour]] = {
+    "light": ((255, 255, 255), (31, 31, 31), (90, 90, 90)),
+    "dark": ((24, 24, 24), (230, 230, 230), (165, 165, 165)),
+}
+"""The colours of page, text and dimmed text, by theme."""
+MIN_CONTRAST = 4.5
+"""The minimum contrast of text with the page. Source: WCAG 2.1, 1.4.3."""
+FONT_FILE = files("shapecalc.render") / "fonts" / "DejaVuSansMono.ttf"
+"""The font file. DejaVu Sans Mono has all glyphs of the pictures."""
+FONT_FAMILY = "DejaVu Sans Mono"
+ENDINGS = (".svg", ".png", ".html")
+DEFAULT_WIDTH, MIN_WIDTH, MAX_WIDTH = 80, 40, 400
+"""The default, minimum and maximum width of a picture in characters."""
+QUESTION_STEP = -1
+"""The step index of the question, before any dim is settled."""
+MAX_PICTURE_HEIGHT = 40
+"""The maximum height of the picture below the rail."""
+PAGE_TEMPLATE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>body {{ margin: 0; {colours} }} svg {{ max-width: 100%; height: auto; }}</style></head>
+<body>
+{svg}</body></html>
+"""
+
+
+def render_story(
+    answer: Trace | Chain, media_type: str, encoding: str | None = "utf-8", *, everything: bool = False
+) -> str:
+    """Return the story of an answer as SVG, or as text in the glyphs of an encoding.
+
+    >>> import shapecalc as sc
+    >>> print(render_story(sc.reshape((2, 3), (3, 2)), "text/plain").splitlines()[-2])
+    reshape         all  3,2  6 elements in and out: axes 0,1 mix into axes 0,1  [regroup]
+    """
+    text = draw_story(
+        answer, glyphs=glyphs_for_encoding(encoding), more_command="" if everything else "explain(everything=True)"
+    )
+    return render_svg(text, str(answer)) if media_type == SVG_TYPE else text.plain
+
+
+def render_svg(text: Text, description: str, theme: str | None = None) -> str:
+    """Return a text as an SVG picture, in legible shades for the page of a theme.
+
+    Without a theme the picture has both, and follows the colour scheme of the viewer's system.
+    """
+    lines = list(text.split("\n"))
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES - 1 :] = [Text(f"... {len(lines) - MAX_LINES + 1} more lines, which explain() prints")]
+    width = max((line.cell_len for line in lines), default=0) * CELL_WIDTH + 2 * MARGIN
+    height = len(lines) * CELL_HEIGHT + 2 * MARGIN
+    name = f"s{crc32(text.plain.encode()):08x}"
+    styles: dict[tuple[Colour | None, bool, bool], str] = {}
+    body = [piece for row, line in enumerate(lines) for piece in _line_elements(line, row, name, styles)]
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(description)}">',
+            _style_sheet(name, styles, theme),
+            f'<rect class="{name}" width="100%" height="100%"/>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _line_elements(
+    line: Text, row: int, css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str]
+) -> Iterator[str]:
+    """Yield the elements of a line. Each new style is added to `styles` with a class."""
+    column, y = 0, MARGIN + row * CELL_HEIGHT + 13
+    for segment in line.render(Console(file=StringIO(), color_system="truecolor"), end=""):
+        cells = segment.cell_length
+        if segment.text.strip():
+            class_name = styles.setdefault(_style_key(segment.style), f"{css_prefix}-{len(styles)}")
+            attributes = f'x="{MARGIN + column * CELL_WIDTH}" y="{y}" textLength="{cells * CELL_WIDTH}"'
+            yield f'<text class="{css_prefix} {class_name}" {attributes} {CELL_SPACING}>{escape(segment.text)}</text>'
+            if path := "".join(_vertical_paths(segment.text, MARGIN + column * CELL_WIDTH, MARGIN + row * CELL_HEIGHT)):
+                yield f'<path class="{class_name}" d="{path}"/>'
+        column += cells
+
+
+def _vertical_paths(text: str, left: int, top: int) -> Iterator[str]:
+    """Yield the vertical parts of the box-drawing lines in a text as SVG paths.
+
+    They are as high as a row, since the glyphs of fonts leave gaps between rows.
+    """
+    for column, char in enumerate(text):
+        directions = UNICODE.box_lines.find(char) & (UP | DOWN) if char in UNICODE.box_lines else 0
+        if directions:
+            start, height = (
+                top + (0 if directions & UP else CELL_HEIGHT / 2),
+                CELL_HEIGHT / (1 if directions == UP | DOWN else 2),
+            )
+            yield f"M{left + (column + 0.5) * CELL_WIDTH - 0.5} {start}h1v{height}h-1z"
+
+
+def _style_key(style: Style | None) -> tuple[Colour | None, bool, bool]:
+    """Return the colour of a style, and whether it is bold and dimmed."""
+    if style is None:
+        return None, False, False
+    colour = None if style.color is None or style.color.is_default else tuple(style.color.get_truecolor())
+    return colour, bool(style.bold), bool(style.dim)  # type: ignore[return-value]  # a colour has three parts
+
+
+def _style_sheet(css_prefix: str, styles: dict[tuple[Colour | None, bool, bool], str], theme: str | None) -> str:
+    """Return the style sheet, with legible shades for one page or for both."""
+    font = f"text.{css_prefix} {{ font: 13px {FONT_STACK}; white-space: pre; }}"
+    bold = [f".{kind} {{ font-weight: bold; }}" for (_, is_bold, _), kind in styles.items() if is_bold]
+    light, dark = (
+        [f"rect.{css_prefix} {{ fill: {css_colour(page)}; }}"]
+        + [
+            f".{kind} {{ fill: {css_colour(legible_shade(colour or (quiet if is_dim else ink), page, ink))}; }}"
+            for (colour, _, is_dim), kind in styles.items()
+        ]
+        for page, ink, quiet in (PAGE_COLOURS[page_theme] for page_theme in (theme or "light", theme or "dark"))
+    )
+    media = [] if theme else ["@media (prefers-color-scheme: dark) {", *dark, "}"]
+    return "\n".join(["<style>", font, *bold, *light, *media, "</style>"])
+
+
+def legible_shade(colour: Colour, page: Colour, ink: Colour) -> Colour:
+    """Return the nearest legible shade between a colour and the ink of a page."""
+    shades = (_mix_colours(colour, ink, part / 20) for part in range(20))
+    return next((shade for shade in shades if contrast_ratio(shade, page) >= MIN_CONTRAST), ink)
+
+
+def _mix_colours(first: Colour, second: Colour, fraction: float) -> Colour:
+    red, green, blue = (round(a + (b - a) * fraction) for a, b in zip(first, second, strict=True))
+    return red, green, blue
+
+
+def css_colour(colour: Colour) -> str:
+    """Return a colour in the notation of CSS."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def render_png(svg: str, zoom: int = 2) -> bytes:
+    """Return an SVG as PNG. Raises `ShapeError` (file) if resvg-py is not installed."""
+    try:
+        from resvg_py import svg_to_bytes
+    except ModuleNotFoundError as error:
+        raise missing_package_error(error) from None
+    with as_file(FONT_FILE) as font:
+        font_files = [str(font)]
+        image = svg_to_bytes(
+            svg_string=svg, zoom=zoom, skip_system_fonts=True, font_files=font_files, font_family=FONT_FAMILY
+        )
+    return bytes(image)
+
+
+def missing_package_error(error: ModuleNotFoundError) -> ShapeError:
+    """Return the error to raise if a package of the extra `film` is missing."""
+    return ShapeError(Problem(FILE, missing_package_message(str(error.name), "film")))
+
+
+def match_ending(name: str, endings: Iterable[str], kind: str) -> str:
+    """Return the ending of a file name. Raises `ShapeError` (usage) for all others.
+
+    >>> match_ending("a/B.SVG", ENDINGS, "picture")
+    '.svg'
+    """
+    matches = [ending for ending in endings if name.lower().endswith(ending) and len(name) > len(ending)]
+    if not matches:
+        visible_name = escape_unprintable(truncate(name))
+        raise usage_error(f"'{visible_name}' is not a {kind}", f"end it in {', '.join(endings)}")
+    return matches[0]
+
+
+def check_theme(name: str) -> None:
+    """Raise `ShapeError` (usage) if there is no theme with that name."""
+    lookup(name, PAGE_COLOURS, "theme")
+
+
+def check_step(answer: Trace | Chain, step: int | None) -> None:
+    """Raise `ShapeError` (usage) if the answer has no step with that number, from 1."""
+    if step is not None and step > len(answer.steps):
+        steps = pluralize(len(answer.steps), "step", "steps")
+        raise usage_error(f"there is no step {step}", f"the answer has {steps}", argument="step")
+
+
+def render_still(
+    answer: Trace | Chain, name: str, step: int | None = None, *, theme: str | None = None, width: int = DEFAULT_WIDTH
+) -> bytes:
+    """Return the contents of a picture file: of one step, or of the whole answer.
+
+    Steps are counted from 1. Step 0 is the question, with holes for all sizes. Without a theme an SVG or a page
+    follows the colour scheme of the viewer's system, and a PNG is `light`. Raises `ShapeError`: usage for an
+    unknown ending, step or theme, file if the renderer is not installed.
+    """
+    ending = match_ending(name, ENDINGS, "picture")
+    check_step(answer, step)
+    if theme is not None:
+        check_theme(theme)
+    text = draw_still(answer, None if step is None else step - 1, width)
+    picture_svg = render_svg(text, str(answer), theme or ("light" if ending == ".png" else None))
+    if ending == ".png":
+        return render_png(picture_svg)
+    return (picture_svg if ending == ".svg" else _html_page(picture_svg, command_line(answer), theme)).encode()
+
+
+def draw_still(answer: Trace | Chain, step_index: int | None, width: int) -> Text:
+    """Return the picture of a step with holes for later dims, or of the answer.
+
+    The whole answer has its most informative picture. The step `QUESTION_STEP` has only the question.
+    """
+    picture_step = main_step(answer, width) if step_index is None else max(step_index, 0)
+    flow_step = step_index if step_index is not None or answer.problem is None else len(answer.steps)
+    holes = {} if step_index is None else dict.fromkeys(unsettled_dims(answer, step_index + 1), UNICODE.hole)
+    step_picture = draw_picture(answer, picture_step, width=width, height=MAX_PICTURE_HEIGHT, holes=holes)
+    has_division = any(step.rule in INFER_RULES for step in answer.steps[picture_step : picture_step + 1])
+    divisions = division_notes(stage_layouts(answer)) if step_index is None and not has_division else ()
+    parts = [
+        clip_line(Text(escape_unprintable(command_line(answer)), "bold"), width, UNICODE),
+        Text(""),
+        draw_flow(answer, flow_step, width=width, holes=holes, hides_refusal=step_index is not None),
+    ]
+    if step_index != QUESTION_STEP:
+        parts += [*pack_notes([Text(text, "dim") for text in divisions], width, UNICODE), Text("")]
+        parts += [
+            draw_rail(answer, flow_step, width=width),
+            draw_strip(answer, flow_step, width=width),
+            Text(""),
+            step_picture,
+        ]
+    parts += [Text(""), *_caption_lines(answer, step_index, width)]
+    return stack_texts(parts)
+
+
+def _caption_lines(answer: Trace | Chain, step_index: int | None, width: int) -> list[Text]:
+    """Return the wrapped caption of a step, or of the whole answer."""
+    from textwrap import wrap
+
+    problem = answer.problem
+    if step_index == QUESTION_STEP:
+        sentence, style = "predict the output shape, or error", "bold"
+    elif step_index is not None:
+        step = answer.steps[step_index]
+        sentence, style = f"{step.why}  [{step.rule}]", ""
+    elif problem is not None:
+        sentence, style = f"refused: {problem}", "bold red"
+    else:
+        sentence, style = f"answer {shape_text(answer.output or ())}{conditions_text(answer, ', when ')}", "bold"
+    return [Text(line, style) for line in wrap(escape_unprintable(sentence), width)]
+
+
+def _html_page(svg: str, title: str, theme: str | None) -> str:
+    """Return an SVG picture as an HTML page."""
+    light, dark = (css_colour(PAGE_COLOURS[page_theme][0]) for page_theme in (theme or "light", theme or "dark"))
+    colours = f"background: {light}; }} @media (prefers-color-scheme: dark) {{ body {{ background: {dark}; }}"
+    return PAGE_TEMPLATE.format(title=escape(escape_unprintable(title)), colours=colours, svg=svg)

@@ -1,0 +1,365 @@
+"""Film files: animated SVG, GIF and HTML player; and a moment on a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from html import escape
+from importlib import resources
+from io import BytesIO
+from string import Template
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.limits import MAX_FILM_PICTURES, MAX_FILM_STAGES
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record, fields, replace
+from shapecalc.core.text import escape_unprintable, truncate
+from shapecalc.render import files
+from shapecalc.render.canvas import UNICODE, Canvas, Colour, contrast_ratio
+from shapecalc.render.scenes import (
+    FILM_HEIGHT,
+    MIN_FILM_HEIGHT,
+    Film,
+    Sprite,
+    Track,
+    collect_tracks,
+    make_film,
+    sample_moments,
+)
+from shapecalc.render.stage_layout import HUES
+
+BASELINE_OFFSET = 13
+MAX_SVG_BYTES = 500_000
+"""The maximum size of an animated SVG in bytes."""
+GLYPH_SPACING = 'lengthAdjust="spacingAndGlyphs"'
+BAR_WIDTHS = {"│": 1, "┃": 3, "║": 5}
+"""The bars of tapes and their widths in pixels.
+
+They are drawn as rectangles, since fonts leave gaps between rows.
+"""
+PAGE_TEMPLATE = resources.files("shapecalc.render") / "film.html"
+ZOOM = 2
+"""The scale of a GIF relative to its SVG."""
+STILL_HINT = "a still picture: an op's --picture FILE.png"
+"""The hint for a film name with the ending of a still picture."""
+SAMPLE_TEXT = "0123456789 │┃║█░ abcdefghijklm"
+"""The text that is drawn in every look to derive the palette of a GIF."""
+
+
+class Look(Record):
+    """The style of words: colour, weight and background, on a page and on a terminal."""
+
+    terminal_style: str
+    colour: str = ""
+    """The colour. Empty for the text colour of the page."""
+    is_quiet: bool = False
+    is_bold: bool = False
+    background: str = ""
+    """The colour of a bar behind the word. Empty for none."""
+
+
+LOOKS: Mapping[str, Look] = {
+    "ink": Look(""),
+    "bold": Look("bold", is_bold=True),
+    "quiet": Look("", is_quiet=True),
+    "lit": Look("bold reverse", "#ffffff", is_bold=True, background="#0072B2"),
+    "bad": Look("bold red", "#C00000", is_bold=True),
+    **{f"axis{number}": Look(hue, hue) for number, hue in enumerate(HUES)},
+}
+"""All looks by name. Colour never carries meaning that letters do not."""
+
+
+def look_colour(look: Look, theme: str) -> str:
+    """Return the colour of a look on a page, in a legible shade, in hexadecimal."""
+    page, ink, quiet = files.PAGE_COLOURS[theme]
+    if look.background:
+        return look.colour
+    return files.css_colour(
+        files.legible_shade(_parse_rgb(look.colour) if look.colour else quiet if look.is_quiet else ink, page, ink)
+    )
+
+
+def _parse_rgb(text: str) -> Colour:
+    red, green, blue = bytes.fromhex(text.removeprefix("#"))
+    return red, green, blue
+
+
+@cache
+def terminal_styles(page: Colour | None) -> Mapping[str, str]:
+    """Return the terminal style of every look, legible on the page if it is known."""
+    styles = {name: look.terminal_style for name, look in LOOKS.items()}
+    if page is None:
+        return styles
+    ink = max(
+        (files.PAGE_COLOURS[theme][1] for theme in files.PAGE_COLOURS), key=lambda colour: contrast_ratio(colour, page)
+    )
+    for name, look in LOOKS.items():
+        if look.colour and not look.background:
+            styles[name] = (
+                f"{'bold ' * look.is_bold}{files.css_colour(files.legible_shade(_parse_rgb(look.colour), page, ink))}"
+            )
+    return styles
+
+
+def page_background(theme: str) -> str:
+    """Return the colour of a page, in hexadecimal."""
+    return files.css_colour(files.PAGE_COLOURS[theme][0])
+
+
+def render_screen(film: Film, sprites: Iterable[Sprite], page: Colour | None = None) -> Text:
+    """Return the words of a moment as text, each at its nearest cells."""
+    canvas, styles = Canvas(UNICODE, film.height), terminal_styles(page)
+    for sprite in sprites:
+        canvas.write(round(sprite.x), round(sprite.y), sprite.text, styles[sprite.look])
+    return canvas.render(film.width)
+
+
+def render_animated_svg(film: Film, theme: str | None) -> bytes | None:
+    """Return a film as an animated SVG that repeats, without a script.
+
+    Returns None if it would be larger than `MAX_SVG_BYTES`. Without a theme it follows the colour scheme of the
+    viewer's system.
+    """
+    groups_by_time: dict[tuple[float, float], list[Track]] = {}
+    for track in collect_tracks(film):
+        if track.text:
+            groups_by_time.setdefault((track.start, track.end), []).append(track)
+    groups = [_group_element(start, end, words, film.seconds) for (start, end), words in groups_by_time.items()]
+    svg = _svg_document(film, "\n".join(groups), theme).encode()
+    return svg if len(svg) <= MAX_SVG_BYTES else None
+
+
+def render_moment(film: Film, sprites: Iterable[Sprite], theme: str) -> str:
+    """Return the words of a moment as a still SVG."""
+    return _svg_document(
+        film, "".join(_word_element(word.text, word.look, word.x, word.y) for word in sprites if word.text), theme
+    )
+
+
+def pixel_size(film: Film) -> tuple[int, int]:
+    """Return the width and the height of a film in pixels."""
+    return film.width * files.CELL_WIDTH + 2 * files.MARGIN, film.height * files.CELL_HEIGHT + 2 * files.MARGIN
+
+
+def _svg_document(film: Film, words: str, theme: str | None) -> str:
+    width, height = pixel_size(film)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" xml:space="preserve"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(film.title)}">'
+        f'<style>{style_sheet(theme)}</style><rect class="page" width="100%" height="100%"/>'
+        f'<g class="ink" transform="translate({files.MARGIN} {files.MARGIN})">{words}</g></svg>\n'
+    )
+
+
+def style_sheet(theme: str | None) -> str:
+    """Return the style sheet of all looks, for the page of a theme or for both."""
+    general = f"text{{font:13px {files.FONT_STACK};white-space:pre}}.bold,.lit,.bad{{font-weight:bold}}"
+    light = general + _colour_rules(theme or "light")
+    return light if theme else f"{light}@media(prefers-color-scheme:dark){{{_colour_rules('dark')}}}"
+
+
+def _colour_rules(theme: str) -> str:
+    """Return the CSS rules of the colours of all looks on a page."""
+    inks = "".join(f".{name}{{fill:{look_colour(look, theme)}}}" for name, look in LOOKS.items())
+    behind = "".join(f".{name}-behind{{fill:{look.background}}}" for name, look in LOOKS.items() if look.background)
+    return f".page{{fill:{page_background(theme)}}}{inks}{behind}"
+
+
+def _word_element(text: str, look: str, x: float, y: float, animation: str = "") -> str:
+    """Return the elements of a word and its background, with an animation inside."""
+    x, text = x + len(text) - len(text.lstrip()), text.lstrip()
+    width, left, top = (
+        len(text) * files.CELL_WIDTH,
+        _format_number(x * files.CELL_WIDTH),
+        _format_number(y * files.CELL_HEIGHT),
+    )
+    class_name = f' class="{look}"' if look != "ink" else ""
+    if text in BAR_WIDTHS:
+        middle, thickness = (
+            _format_number(x * files.CELL_WIDTH + (files.CELL_WIDTH - BAR_WIDTHS[text]) / 2),
+            BAR_WIDTHS[text],
+        )
+        return f'<rect{class_name} x="{middle}" y="{top}" width="{thickness}" height="{files.CELL_HEIGHT}">{animation}</rect>'
+    baseline, spacing = (
+        _format_number(y * files.CELL_HEIGHT + BASELINE_OFFSET),
+        f" {GLYPH_SPACING}" if {*text} & {*"█░━"} else "",
+    )
+    word = f'<text{class_name} x="{left}" y="{baseline}" textLength="{width}"{spacing}>{escape(text)}'
+    if not LOOKS[look].background:
+        return f"{word}{animation}</text>"
+    behind = f'<rect class="{look}-behind" x="{left}" y="{top}" width="{width}" height="{files.CELL_HEIGHT}"/>'
+    return f"<g>{animation}{behind}{word}</text></g>" if animation else f"{behind}{word}</text>"
+
+
+def _format_number(number: float) -> str:
+    """Return a number with at most one decimal."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+def _group_element(start: float, end: float, words: Iterable[Track], seconds: float) -> str:
+    """Return the element of words that are visible during the same interval."""
+    changes = [(0.0, "visible" if start == 0 else "hidden")]
+    changes += [(start, "visible")] * (start > 0) + [(end, "hidden")] * (end < seconds)
+    values, times = ";".join(value for _, value in changes), _key_times([second for second, _ in changes], seconds)
+    visibility = f'<animate attributeName="visibility" calcMode="discrete" values="{values}" {times}/>'
+    hidden = "" if start == 0 else ' visibility="hidden"'
+    elements = "".join(
+        _word_element(word.text, word.look, *word.points[0][1:], _motion_element(word, seconds)) for word in words
+    )
+    return f"<g{hidden}>{visibility if len(changes) > 1 else ''}{elements}</g>"
+
+
+def _motion_element(track: Track, seconds: float) -> str:
+    """Return the animation that moves a word, or an empty text if it does not move."""
+    if len(track.points) == 1:
+        return ""
+    points = [(0.0, *track.points[0][1:]), *track.points, (seconds, *track.points[-1][1:])]
+    _, first, top = points[0]
+    values = ";".join(
+        f"{_format_number((x - first) * files.CELL_WIDTH)} {_format_number((y - top) * files.CELL_HEIGHT)}"
+        for _, x, y in points
+    )
+    times = _key_times([second for second, _, _ in points], seconds)
+    return f'<animateTransform attributeName="transform" type="translate" values="{values}" {times}/>'
+
+
+def _key_times(times: Iterable[float], seconds: float) -> str:
+    shares = ";".join(f"{second / seconds:.4f}".rstrip("0").rstrip(".") for second in times)
+    return f'keyTimes="{shares}" dur="{seconds:.2f}s" repeatCount="indefinite"'
+
+
+def render_page(film: Film, theme: str | None) -> bytes:
+    """Return a film as an HTML page with a player, which can also pause at questions.
+
+    Without a theme it starts with the colour scheme of the viewer's system.
+    """
+    width, height = pixel_size(film)
+    template = Template(PAGE_TEMPLATE.read_text("utf-8"))
+    html = template.substitute(
+        title=escape(film.title),
+        light=style_sheet("light"),
+        dark=style_sheet("dark"),
+        theme=theme or "",
+        width=width,
+        height=height,
+        margin=files.MARGIN,
+        data=_script_json(_script_data(film)),
+    )
+    return html.encode()
+
+
+def _script_data(film: Film) -> dict[str, object]:
+    """Return the data of the player's script: tracks, and frames with their times."""
+    words = [
+        [word.text, word.look, *_round_numbers((word.start, word.end)), [*map(_round_numbers, word.points)]]
+        for word in collect_tracks(film)
+        if word.text
+    ]
+    prompts = [fields(frame.prompt).values() if frame.prompt else () for frame in film.frames]
+    timed_frames = zip(film.starts, film.frames, prompts, strict=False)
+    frames = [[round(start, 2), frame.sentence, *prompt] for start, frame, prompt in timed_frames]
+    behind = [name for name, look in LOOKS.items() if look.background]
+    cell = [files.CELL_WIDTH, files.CELL_HEIGHT, BASELINE_OFFSET]
+    looks = {"behind": behind, "bars": BAR_WIDTHS, "cell": cell}
+    return {"seconds": round(film.seconds, 2), "frames": frames, "words": words, **looks}
+
+
+def _round_numbers(seconds_and_cells: Iterable[float]) -> list[float]:
+    return [round(number, 2) for number in seconds_and_cells]
+
+
+def _script_json(value: object) -> str:
+    """Return a value as JSON that is safe inside a `script` element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for char in "<>&\u2028\u2029":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
+
+
+def render_gif(film: Film, theme: str | None) -> bytes:
+    """Return a film as a GIF that repeats.
+
+    Each word is drawn once, and each picture has only its changes. Raises `ShapeError`: file without the extra
+    `film`, usage if there are too many pictures.
+    """
+    try:
+        from PIL import Image, ImageChops
+        from PIL.GifImagePlugin import getdata, getheader
+    except ModuleNotFoundError as error:
+        raise files.missing_package_error(error) from None
+    pictures = [*sample_moments(film)]
+    if len(pictures) > MAX_FILM_PICTURES:
+        raise MAX_FILM_PICTURES.error(f"{len(pictures)} pictures in this .gif", "end the film's name in .html")
+
+    def rasterize(svg: str) -> Image.Image:
+        return Image.open(BytesIO(files.render_png(svg, ZOOM))).convert("RGB")
+
+    sample = [Sprite(0, row, SAMPLE_TEXT, look) for row, look in enumerate(LOOKS)]
+    palette = rasterize(render_moment(film, sample, theme or "light")).quantize(64)
+
+    def draw_words(size: Film, words: str) -> Image.Image:
+        return rasterize(_svg_document(size, words, theme or "light")).quantize(
+            palette=palette, dither=Image.Dither.NONE
+        )
+
+    page = draw_words(film, "")
+    paper = page.getpixel((0, 0))
+
+    @cache
+    def draw_word(text: str, look: str) -> tuple[Image.Image, Image.Image]:
+        image = draw_words(replace(film, width=len(text), height=1), _word_element(text, look, 0, 0))
+        return image, image.point(lambda colour: 255 * (colour != paper), "1")
+
+    chunks, previous = getheader(page, info={"loop": 0})[0], None
+    for sprites, hundredths in pictures:
+        image = page.copy()
+        for sprite in sprites:
+            if sprite.text:
+                place = round(ZOOM * sprite.x * files.CELL_WIDTH), round(ZOOM * sprite.y * files.CELL_HEIGHT)
+                image.paste(draw_word(sprite.text, sprite.look)[0], place, draw_word(sprite.text, sprite.look)[1])
+        box = (previous and (ImageChops.difference(image, previous).getbbox() or (0, 0, 1, 1))) or (0, 0, *image.size)
+        chunks += getdata(image.crop(box), box[:2], duration=10 * hundredths)
+        previous = image
+    return b"".join(chunks) + b";"
+
+
+FORMATS: Mapping[str, Callable[[Film, str | None], bytes | None]] = {
+    ".svg": render_animated_svg,
+    ".gif": render_gif,
+    ".html": render_page,
+}
+"""The function that renders a film, by the ending of the file.
+
+It returns None if the film is too large.
+"""
+
+
+def render_film(answer: Trace | Chain, name: str, theme: str | None = None) -> tuple[Film, bytes]:
+    """Return the film of an answer, and the contents of a file with the given name.
+
+    A film that is too large is made again with less height. Raises `ShapeError`: usage for an unknown theme or
+    ending, or if the film is too long; file if the renderer is not installed.
+
+    >>> import shapecalc as sc
+    >>> render_film(sc.reshape((2, 3), (3, 2)), "x.pdf")
+    Traceback (most recent call last):
+    shapecalc.core.problem.ShapeError: usage: 'x.pdf' is not a film (end it in .svg, .gif, .html)
+    """
+    if name.lower().endswith(".png"):
+        raise usage_error(
+            f"'{escape_unprintable(truncate(name))}' is not a film", f"end it in {', '.join(FORMATS)}; {STILL_HINT}"
+        )
+    write = FORMATS[files.match_ending(name, FORMATS, "film")]
+    if theme is not None:
+        files.check_theme(theme)
+    if len(answer.stages) > MAX_FILM_STAGES:
+        raise MAX_FILM_STAGES.error(f"{len(answer.stages)} stages to film", "film a part of the chain")
+    for height in (FILM_HEIGHT, MIN_FILM_HEIGHT):
+        film = make_film(answer, height=height)
+        contents = write(film, theme)
+        if contents is not None:
+            return film, contents
+    raise usage_error("the film is too long for a moving picture that pages can show", "end its name in .html")

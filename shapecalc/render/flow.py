@@ -1,0 +1,511 @@
+"""The flow picture: one column per stage and one wire per axis.
+
+Row i is axis i on both sides of a stage, so an axis that keeps its position is a straight line. The module also draws
+the rail, which lists the stages, and the strip, which lists their shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, StageKind, Trace
+from shapecalc.core.origins import group_axes, split_mixed_groups
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import join_with_and, pluralize, shape_text
+from shapecalc.render.canvas import (
+    UNICODE,
+    Canvas,
+    GlyphSet,
+    clip,
+    clip_line,
+    fit_pitch,
+    make_style,
+    pack_notes,
+    rows_around,
+)
+from shapecalc.render.stage_layout import (
+    Cell,
+    StageLayout,
+    cell_mark_text,
+    hide_dims,
+    input_cells,
+    layout_index,
+    mark_hue,
+    mark_text,
+    operands_of,
+    stage_layouts,
+)
+from shapecalc.render.wires import Wiring, draw_wires, is_knot, route_wires
+
+Holes = Mapping[tuple[int, int], str]
+NO_HOLES: Holes = {}
+"""An empty map of hidden dims: by column and index, to their placeholders."""
+SCALAR_TEXT = "[]"
+MAX_DIM_WIDTH = 14
+MAX_SPACED_AXES = 5
+"""The maximum number of axes that are drawn two lines apart by default.
+
+Axes are spread only if their parts have named wires.
+"""
+MAX_MIXING_NOTES = 4
+"""The most notes on mixed axes of a stage. More are replaced by a single note."""
+SPACINGS = ((3, 11), (3, 3), (2, 7), (2, 3), (1, 3), (1, 1))
+"""The pitch of axes and the minimum length of a wire, in decreasing order.
+
+Both are in character cells.
+"""
+
+
+def column_holes(holes: Holes, column: int) -> Mapping[int, str]:
+    """Return the placeholders of the hidden dims of a column, by index."""
+    return {row: text for (hole_column, row), text in holes.items() if hole_column == column}
+
+
+class Column(Record):
+    """A column of dims and their texts."""
+
+    cells: tuple[Cell, ...]
+    marks: tuple[str, ...]
+    dims: tuple[str, ...]
+    is_scalar: bool
+    min_width: int = 0
+
+    @property
+    def mark_width(self) -> int:
+        """The width of its widest mark."""
+        return max(map(len, self.marks), default=0)
+
+    @property
+    def width(self) -> int:
+        """The width of a row: a mark, a blank and a dim."""
+        dims = max(map(len, self.dims), default=len(SCALAR_TEXT) * self.is_scalar)
+        return max(self.mark_width + bool(self.mark_width) + dims, self.min_width)
+
+
+class Gap(Record):
+    """The space between two columns, with the wires that cross it."""
+
+    wiring: Wiring
+    title: str
+    tokens: tuple[str, ...]
+    """The token on the wire into each dim."""
+    min_wire_width: int
+
+    def width(self, column_width: int) -> int:
+        """Return the width that wires, tokens and title need before a column."""
+        tokens = max(map(len, self.tokens), default=0)
+        lines = self.wiring.width + self.min_wire_width + (tokens + 2 if tokens else 0)
+        return max(lines, len(self.title) + 1 - column_width, self.min_wire_width + 2)
+
+
+class FlowLayout(Record):
+    """All columns and gaps of a flow, and the range of columns that is shown."""
+
+    columns: tuple[Column, ...]
+    gaps: tuple[Gap, ...]
+    window: tuple[int, int]
+    """The first and the last column that are shown."""
+    pitch: int
+    """The distance in lines between two axes."""
+
+    @property
+    def height(self) -> int:
+        """The height of the shown columns, without the heading."""
+        first, last = self.window
+        dims = max([1, *(len(column.cells) for column in self.columns[first : last + 1])])
+        return max([1 + self.pitch * (dims - 1), *(gap.wiring.height for gap in self.gaps[first:last])])
+
+
+def write_token(canvas: Canvas, cell: Cell, token: str, step_index: int, position: tuple[int, int]) -> None:
+    """Write the token before a dim, and a pointer if this step settles the dim."""
+    right, y = position
+    if token:
+        canvas.write(right - len(token) - 4, y, f" {token} ", "bold")
+    if cell.step_index == step_index and cell.dim is not None:
+        canvas.write(right - 1, y, canvas.glyphs.pointer, "bold")
+
+
+def make_column(cells: tuple[Cell, ...], glyphs: GlyphSet, layout: StageLayout | None = None) -> Column:
+    """Return the column of the dims after a stage, or of the input.
+
+    The sizes in a vector are numbered instead of marked.
+    """
+    finished = layout is None or (layout.problem is None and layout.stage.finished)
+    sizes = [glyphs.unknown if cell.dim is None else clip(str(cell.dim), MAX_DIM_WIDTH, glyphs) for cell in cells]
+    dims = tuple([cell.hole or dim for cell, dim in zip(cells, sizes, strict=True)])
+    if layout is not None and layout.stage.kind is StageKind.SHAPE:
+        return Column(cells, tuple(f"[{index}]" for index in range(len(cells))), dims, is_scalar=finished and not cells)
+    marks = tuple("" if cell.hole else cell_mark_text(cell, glyphs) for cell in cells)
+    return Column(cells, marks, dims, is_scalar=finished and not cells)
+
+
+def _make_gap(
+    layout: StageLayout,
+    input_column: Column,
+    output_column: Column,
+    size: tuple[int, int],
+    spacing: tuple[int, int],
+    glyphs: GlyphSet,
+) -> Gap:
+    """Return the gap between two columns for a pitch and a least width of wires."""
+    tokens = _wire_tokens(layout, glyphs)
+    for out in layout.size_only_dims:
+        tokens[out] += f"{glyphs.size_line}{mark_text(layout.cells_before[out].mark, glyphs)}"
+    title, (pitch, room), (width, height) = clip(layout.title, 24, glyphs), spacing, size
+    least, free = (
+        input_column.width + output_column.width + SPACINGS[-1][1],
+        len(title) + 1 - output_column.width - SPACINGS[-1][1],
+    )
+    wires = route_wires(layout, pitch, (width - least - 2, height), free, glyphs)
+    return Gap(wires, title, tuple(tokens), room)
+
+
+def _wire_tokens(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
+    """Return the tokens on the wires into the dims.
+
+    They are the requested values, unless these equal the dims throughout.
+    """
+    tokens, asked = [cell.token for cell in layout.cells], layout.stage.requested
+    if layout.is_regrouping and len(asked) == len(tokens) and layout.stage.after not in (None, asked):
+        tokens = [token or str(dim) for token, dim in zip(tokens, asked, strict=True)]
+    return [clip(token, MAX_DIM_WIDTH, glyphs) for token in tokens]
+
+
+def _fit_window(widths: Sequence[int], gaps: tuple[Gap, ...], index: int, width: int) -> tuple[int, int]:
+    """Return the first and last column that fit `width`, around the stage at `index`."""
+    widths_with_gap = [gap.width(after) + after for gap, after in zip(gaps, widths[1:], strict=True)]
+    first, last = max(0, index), max(0, index + 1)
+    if not gaps:
+        return 0, 0
+
+    def fits(first: int, last: int) -> bool:
+        return widths[first] + sum(widths_with_gap[first:last]) + 2 * (last - first) <= width
+
+    while True:
+        if last < len(gaps) and fits(first, last + 1):
+            last += 1
+        elif first > 0 and fits(first - 1, last):
+            first -= 1
+        else:
+            return first, last
+
+
+def draw_flow(
+    answer: Trace | Chain,
+    step_index: int | None = None,
+    *,
+    width: int = 78,
+    height: int | None = None,
+    glyphs: GlyphSet = UNICODE,
+    selected_dim: tuple[int, int] | None = None,
+    holes: Holes = NO_HOLES,
+    hides_refusal: bool = False,
+) -> Text:
+    r"""Return the flow of an answer at a step, or after all steps if it is None.
+
+    `width` and `height` are in character cells. Axes that do not fit are left out, but never those around the
+    current step. `selected_dim` is a dim by column and index; it is highlighted together with all dims that it
+    comes from. The style of a dim has its column and index as the metadata `dim`. `holes` are the placeholders of
+    hidden dims, by column and index; no wire leads into them. `hides_refusal` leaves out the refused dim and the
+    problem.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_flow(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), glyphs=ASCII))
+    input transpose 1,0,2   reshape 0,-1
+    a   2 -\/---------- b 3 ----- 0 -- b  3
+    b   3 -/\---------- a 2 -+-- -1 -- ac 8
+    c   4 ------------- c 4 -'
+    """
+    all_layouts = tuple(
+        [hide_dims(layout, column_holes(holes, column)) for column, layout in enumerate(stage_layouts(answer), 1)]
+    )
+    if hides_refusal:
+        all_layouts = tuple(replace(layout, problem=None, refused_dim=None) for layout in all_layouts)
+    current, room = layout_index(all_layouts, step_index), 16 if height is None else height - 1
+    flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room), height, glyphs)
+    notes = _flow_notes(all_layouts, flow_layout, glyphs, explains=not holes)
+    room -= 0 if height is None else len(pack_notes(notes, width, glyphs))
+    if flow_layout.height > room and any(gap.wiring.named_wires for gap in flow_layout.gaps):
+        flow_layout = _lay_out_columns(answer, all_layouts, current, (width, room - 1), height, glyphs)
+        notes = _flow_notes(all_layouts, flow_layout, glyphs, explains=not holes)
+    lines = flow_layout.height
+    rows = range(lines)
+    if lines > room:
+        rows = rows_around(_focused_row(answer, step_index, selected_dim), lines, room - (height is not None))
+        notes.insert(0, Text(f"{glyphs.ellipsis} axes {rows[0]} to {rows[-1]} of {lines}", "dim"))
+    lit = _dim_ancestors(all_layouts, None if selected_dim in holes else selected_dim)
+    current_step = len(answer.steps) if step_index is None else step_index
+    drawing = _FlowDrawing(Canvas(glyphs, 1 + rows.stop), flow_layout.pitch, current_step, lit, holes, selected_dim)
+    drawing.draw(all_layouts, flow_layout)
+    text = drawing.canvas.render(width, [0, *(1 + row for row in rows)])
+    for note in pack_notes(notes, width, glyphs):
+        text.append("\n").append_text(note)
+    return text
+
+
+def _lay_out_columns(
+    answer: Trace | Chain,
+    all_layouts: tuple[StageLayout, ...],
+    index: int,
+    size: tuple[int, int],
+    height: int | None,
+    glyphs: GlyphSet,
+) -> FlowLayout:
+    """Return the columns of an answer, as spacious as the size allows.
+
+    If not all stages fit, those around the stage at `index` are shown.
+    """
+    input_column = replace(make_column(input_cells(answer), glyphs), min_width=len("input") if all_layouts else 0)
+    columns = (input_column, *(make_column(layout.cells, glyphs, layout) for layout in all_layouts))
+    axes = max([1, *(len(column.cells) for column in columns)])
+    has_knots = any(is_knot(layout, link) for layout in all_layouts for link in layout.links)
+    pitch = 1 + (has_knots and axes <= MAX_SPACED_AXES) if height is None else fit_pitch(axes, height, 4, 16)
+    for lines, room in SPACINGS:
+        if lines > pitch:
+            continue
+        stages = zip(all_layouts, columns, columns[1:], strict=False)
+        gaps = tuple([_make_gap(*stage, size, (lines, room), glyphs) for stage in stages])
+        window = _fit_window([column.width for column in columns], gaps, index, size[0])
+        if window == (0, len(all_layouts)):
+            break
+    return FlowLayout(columns, gaps, window, lines)
+
+
+def _focused_row(answer: Trace | Chain, step_index: int | None, selected_dim: tuple[int, int] | None) -> int:
+    """Return the selected axis, or the axis that the current step settles."""
+    if selected_dim is not None:
+        return selected_dim[1]
+    step = answer.steps[step_index] if step_index is not None and step_index < len(answer.steps) else None
+    if step is None:
+        return 0
+    return step.out if step.out is not None else min(step.sources, default=0)
+
+
+def _flow_notes(
+    all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout, glyphs: GlyphSet, *, explains: bool
+) -> list[Text]:
+    """Return the notes below the wires: omitted stages, the refusal and explanations."""
+    notes, (first, last) = list[str](), flow_layout.window
+    shown_layouts = all_layouts[first:last]
+    for layout, gap in zip(shown_layouts, flow_layout.gaps[first:last], strict=True):
+        if layout.stage.kind is StageKind.SHAPE and layout.stage.finished:
+            sizes = pluralize(len(layout.cells), "size", "sizes")
+            notes.append(f"{glyphs.size_line} copies a size: the answer is a vector of {sizes}")
+        for out in sorted(layout.size_only_dims)[:1]:
+            line = glyphs.horizontal
+            mark = mark_text(layout.cells_before[out].mark, glyphs)
+            notes.append(f"{gap.tokens[out]} copies only the size of {mark}; elements come by {line}")
+        if gap.wiring.is_unroutable:
+            notes.append("no room for lines: follow the letters")
+    notes += _operand_notes(all_layouts, first, last)
+    notes += [note for layout in shown_layouts if layout.newly_marked for note in _mixing_notes(layout, glyphs)]
+    notes = notes if explains else []
+    if flow_layout.window != (0, len(all_layouts)):
+        notes.append(f"{glyphs.ellipsis} stages {first + 1} to {last} of {len(all_layouts)}")
+    texts = [Text(note, "dim") for note in dict.fromkeys(notes)]
+    if shown_layouts and (problem := shown_layouts[-1].problem):
+        texts.append(Text(f"{glyphs.fail} stopped at {shown_layouts[-1].name}: {problem.rule}", "bold red"))
+    return texts
+
+
+def _operand_notes(all_layouts: tuple[StageLayout, ...], first: int, last: int) -> list[str]:
+    """Return a note with the shape of each operand, numbered across all stages."""
+    numbered = [
+        (index, operand)
+        for index, layout in enumerate(all_layouts)
+        if not {"kernel", "target"} & {*layout.request.arguments}
+        for operand in operands_of(layout)
+        if operand.number
+    ]
+    notes = [(index, f"operand {count}: {shape_text(each.shape)}") for count, (index, each) in enumerate(numbered, 1)]
+    return [note for index, note in notes if first <= index < last]
+
+
+def _mixing_notes(layout: StageLayout, glyphs: GlyphSet) -> list[str]:
+    """Return the notes on the dims that mix axes."""
+    notes = list[str]()
+    for group in split_mixed_groups(
+        group_axes(len(layout.cells_before), layout.wires, layout.newly_marked), layout.wires, layout.newly_marked
+    ):
+        outs = [mark_text(layout.cells[out].mark, glyphs) for out in group.outputs if out in layout.newly_marked]
+        axes = [mark_text(layout.cells_before[axis].mark, glyphs) for axis in group.sources]
+        if outs:
+            notes.append(f"{join_with_and(outs)} {'mixes' if len(outs) == 1 else 'mix'} {join_with_and(axes)}")
+    return notes if len(notes) <= MAX_MIXING_NOTES else ["~ mixes axes of the input"]
+
+
+def _dim_ancestors(
+    all_layouts: tuple[StageLayout, ...], selected_dim: tuple[int, int] | None
+) -> frozenset[tuple[int, int]]:
+    """Return the selected dim and all dims that it comes from, by column and index."""
+    if selected_dim is None:
+        return frozenset()
+    column, lit = selected_dim[0], {selected_dim[1]}
+    result = {selected_dim}
+    while column > 0:
+        wires = all_layouts[column - 1].wires
+        column, lit = column - 1, {axis for out in lit for axis in wires[out]}
+        result |= {(column, axis) for axis in lit}
+    return frozenset(result)
+
+
+class _FlowDrawing(Record):
+    """A canvas with the state of a flow that is drawn from left to right."""
+
+    canvas: Canvas
+    pitch: int
+    step_index: int
+    highlighted: frozenset[tuple[int, int]]
+    """The selected dim, and the dims that it comes from."""
+    holes: Holes
+    selected_dim: tuple[int, int] | None
+
+    def draw(self, all_layouts: tuple[StageLayout, ...], flow_layout: FlowLayout) -> None:
+        """Draw the shown columns and the wires between them."""
+        first, last = flow_layout.window
+        x = self.draw_column(flow_layout.columns[first], first, 0)
+        strokes = self.canvas.glyphs
+        title = "input" if first == 0 else clip(f"{strokes.ellipsis}{all_layouts[first - 1].title}", x - 1, strokes)
+        self.canvas.write(0, 0, title, "bold")
+        for place in range(first, last):
+            x = self.draw_stage(
+                all_layouts[place], flow_layout.gaps[place], flow_layout.columns[place + 1], place + 1, x
+            )
+
+    def draw_column(self, column: Column, column_index: int, x: int) -> int:
+        """Draw the dims of a column, and return where the wires after it start."""
+        widest = column.mark_width
+        width = column.width - (widest + 1 if widest else 0)
+        for row, (cell, mark, dim) in enumerate(zip(column.cells, column.marks, column.dims, strict=True)):
+            marked = f"{mark.ljust(widest)} " if widest else ""
+            self.canvas.write(
+                x, self._row_line(row), f"{marked}{dim.rjust(width)}", self._dim_style(cell, (column_index, row))
+            )
+        if column.is_scalar:
+            self.canvas.write(x, 1, SCALAR_TEXT)
+        return x + column.width + 1
+
+    def draw_stage(self, layout: StageLayout, gap: Gap, output_column: Column, column_index: int, x: int) -> int:
+        """Draw a stage and its output column, and return where the next wires start."""
+        right = x + gap.width(output_column.width)
+        self.canvas.write(x, 0, gap.title, "bold" if layout.problem is None else "bold red")
+        draw_wires(
+            self.canvas, gap.wiring, (x, right), lambda axes, outs: self._line_style(layout, outs, axes, column_index)
+        )
+        if layout.stage.kind is StageKind.SHAPE:
+            self.canvas.dash_lines(x, right)
+        for row, cell in enumerate(layout.cells):
+            token = gap.tokens[row]
+            if (column_index, row) in self.holes:
+                token = clip(cell.token, MAX_DIM_WIDTH, self.canvas.glyphs)
+            write_token(self.canvas, cell, token, self.step_index, (right, self._row_line(row)))
+            if layout.refused_dim == row:
+                self.canvas.write(right - 1, self._row_line(row), self.canvas.glyphs.fail, "bold red")
+        return self.draw_column(output_column, column_index, right + 1)
+
+    def _row_line(self, row: int) -> int:
+        return 1 + self.pitch * row
+
+    def _line_style(
+        self, layout: StageLayout, out_dims: Collection[int], axes: Collection[int], column_index: int
+    ) -> Style:
+        """Return the style of the wires from some axes into some dims."""
+        hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+        is_later = (
+            out_dims and all(layout.cells[out].step_index > self.step_index for out in out_dims)
+        ) or layout.step_range.start > self.step_index
+        is_dimmed = is_later or (
+            self.highlighted and not any((column_index, out) in self.highlighted for out in out_dims)
+        )
+        return make_style(hue, dim=bool(is_dimmed))
+
+    def _dim_style(self, cell: Cell, position: tuple[int, int]) -> Style:
+        if position in self.holes:
+            return make_style("", bold=True, reverse=position == self.selected_dim, meta_item=("dim", position))
+        is_dimmed = cell.step_index > self.step_index or (self.highlighted and position not in self.highlighted)
+        is_current, is_lit = cell.step_index == self.step_index, position in self.highlighted
+        return make_style(
+            mark_hue(cell.mark), dim=bool(is_dimmed), bold=is_current, reverse=is_lit, meta_item=("dim", position)
+        )
+
+
+def draw_rail(
+    answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
+) -> Text:
+    """Return the names of the stages in a row, with the current step.
+
+    The style of a stage has the index of its first step as the metadata `step`, that of the current step its own
+    index.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_rail(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    input > transpose > reshape [6 of 7: solve -1] > output
+    """
+    all_layouts = stage_layouts(answer)
+    current = layout_index(all_layouts, step_index)
+    line = Text(no_wrap=True, end="").append("input", _step_style(0))
+    for place, layout in enumerate(all_layouts):
+        line.append(f" {glyphs.pointer} ", "dim")
+        first = min(layout.step_range.start, len(answer.steps))
+        line.append(layout.name, _step_style(first, step_index is not None and place == current))
+        if step_index is not None and place == current:
+            line.append_text(_current_step_text(answer, step_index, glyphs))
+    if answer.output is not None:
+        line.append(f" {glyphs.pointer} ", "dim")
+        line.append("output", _step_style(max(0, len(answer.steps) - 1)))
+    return clip_line(line, width, glyphs)
+
+
+def _current_step_text(answer: Trace | Chain, step_index: int, glyphs: GlyphSet) -> Text:
+    """Return the number and the name of a step.
+
+    Past the last step it is the rule of the refusal, or `done`.
+    """
+    if step_index < len(answer.steps):
+        return Text(
+            f" [{step_index + 1} of {len(answer.steps)}: {answer.steps[step_index].name}]",
+            _step_style(step_index, True),
+        )
+    return Text(f" [{glyphs.fail} {answer.problem.rule}]", "bold red") if answer.problem else Text(" [done]")
+
+
+@lru_cache(maxsize=256)
+def _step_style(step_index: int, bold: bool | None = None) -> Style:
+    """Return a style with a step as metadata, so that a click opens the step."""
+    return Style(bold=bold, meta={"step": step_index})
+
+
+def draw_strip(
+    answer: Trace | Chain, step_index: int | None = None, *, width: int = 78, glyphs: GlyphSet = UNICODE
+) -> Text:
+    """Return the shape after each stage.
+
+    A dim that is not settled before the step is a hole. A vector is in brackets.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_strip(sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(0, -1)), 5, glyphs=ASCII))
+    2,3,4 -> 3,2,4 -> 3,_
+    """
+    current_step = len(answer.steps) if step_index is None else step_index
+    shapes = [",".join(map(str, answer.input)) or "[]"]
+    shapes += [_shape_text_before(layout, current_step, glyphs) for layout in stage_layouts(answer)]
+    line = Text(f" {glyphs.maps_to} ".join(clip(text, 30, glyphs) for text in shapes), no_wrap=True, end="")
+    return clip_line(line, width, glyphs)
+
+
+def _shape_text_before(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> str:
+    """Return the dims of a stage that are settled before a step.
+
+    A stage that has not started is unknown.
+    """
+    if layout.step_range.start > step_index or (not layout.cells and layout.problem):
+        return glyphs.unknown
+    dims = ",".join(str(cell.dim) if cell.step_index < step_index else glyphs.hole for cell in layout.cells)
+    return f"[{dims}]" if layout.stage.kind is StageKind.SHAPE or not dims else dims

@@ -1,0 +1,590 @@
+"""The grid: the elements at every stage, as tables that follow one element.
+
+The last axis of a tensor is horizontal, the others are vertical, and each row and column has its index. A line
+separates blocks of rows. A tensor that is too large is shown in part, around one element, with a note on the omitted
+rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from math import prod
+from typing import Any
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import is_concrete
+from shapecalc.core.layout import MoveChain
+from shapecalc.core.moves import Combine, Index, Move, ShapeVector, index_after_move, index_before_move, ravel, unravel
+from shapecalc.core.problem import usage_error
+from shapecalc.core.record import Record, replace
+from shapecalc.core.results import sizes_with_results
+from shapecalc.core.text import escape_unprintable, shape_text
+from shapecalc.reasoning.examples import example_sizes, index_text
+from shapecalc.render.canvas import UNICODE, GlyphSet, clip, clip_line, make_style, pack_notes, rows_around, stack_texts
+from shapecalc.render.hints import sizes_text
+from shapecalc.render.pictures import division_notes
+from shapecalc.render.stage_layout import DimMark, input_cells, mark_text, stage_layouts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from shapecalc.reasoning.equiv import Counterexample  # the app starts without it
+
+MIN_TABLE_WIDTH = 23
+"""The minimum width of a table."""
+HEADING_LINES = 3
+"""The number of lines above the elements, without the rule below the indices."""
+TABLE_GAP = 4
+"""The number of blanks between two tables."""
+MAX_VALUE_WIDTH = 8
+MAX_COMPARED = 4096
+"""The most elements that are compared in C order.
+
+In larger tensors, one more element along each axis is compared.
+"""
+
+
+class Element(Record):
+    """One element: its text, its index in the input, and whether it is highlighted."""
+
+    text: str
+    source: tuple[int, ...]
+    is_highlighted: bool
+
+
+class ElementTable(Record):
+    """The elements of one tensor, with a title and labels."""
+
+    title: str
+    long_title: str
+    """The longer title, if all tables have room for theirs. Empty if there is none."""
+    position_text: str
+    """The position of the highlighted element. Empty if there is none."""
+    shape: tuple[int, ...]
+    marks: tuple[str, ...]
+    """The mark of each axis."""
+    focus: tuple[int, ...]
+    """The index of the element that is always shown."""
+    element_width: int
+    """The width of an element in cells."""
+    element_at: Callable[[Index], Element]
+
+    @property
+    def columns(self) -> int:
+        """The number of elements in a row."""
+        return self.shape[-1] if self.shape else 1
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return prod(self.shape[:-1])
+
+    @property
+    def block_rows(self) -> int:
+        """The number of rows in a block: the size of the innermost row axis above 1."""
+        return next((size for size in reversed(self.shape[:-1]) if size > 1), 1)
+
+    @property
+    def index_widths(self) -> tuple[int, ...]:
+        """The width of the index on each axis: of its mark or its largest index."""
+        return tuple(max(len(mark), len(str(size - 1))) for mark, size in zip(self.marks, self.shape, strict=True))
+
+    @property
+    def label_width(self) -> int:
+        """The width at the left of the elements: row indices, line and last mark."""
+        return (
+            sum(self.index_widths[:-1]) + max(0, len(self.shape) - 2) + 2 * (len(self.shape) > 1) + self.last_mark_width
+        )
+
+    @property
+    def last_mark_width(self) -> int:
+        """The width of the mark of the last axis."""
+        return len(self.marks[-1]) + (len(self.shape) > 1) if self.marks else 0
+
+    @property
+    def cell_width(self) -> int:
+        """The width of an element with brackets, or of the largest column index."""
+        return max(self.element_width, len(str(self.columns - 1))) + 2
+
+    @property
+    def height(self) -> int:
+        """The height of the whole table."""
+        return HEADING_LINES + self.rows + (self.rows - 1) // self.block_rows
+
+    def width(self, height: int) -> int:
+        """Return the width of the whole table, with the note that `height` may require."""
+        note = MIN_TABLE_WIDTH if self.rows + self.rows // self.block_rows + HEADING_LINES > height else 0
+        return max(self.label_width + self.columns * self.cell_width, len(self.title), len(self.position_text), note)
+
+
+class JourneyPoint(Record):
+    """The tensor at one point of a journey: the input, or the output of a stage."""
+
+    name: str
+    title: str
+    """The stage with its arguments. Empty for the input."""
+    shape: tuple[int, ...]
+    marks: tuple[DimMark | None, ...]
+
+
+class Journey(Record):
+    """The tensor at each point in integers, the moves between points, and the sizes."""
+
+    points: tuple[JourneyPoint, ...]
+    moves: tuple[Move, ...]
+    sizes: Mapping[str, int]
+
+    def source_index(self, point_index: int, index: Index) -> Index:
+        """Return the input index of the element at `index` of a point."""
+        for earlier in range(point_index, 0, -1):
+            index = index_before_move(index, self.points[earlier - 1].shape, self.moves[earlier - 1])
+        return index
+
+    def indices_of(self, cursor: Index) -> list[Index | None]:
+        """Return the index of an input element at each point.
+
+        A repeated element has its first index. The index is None from the point on at which the element is
+        dropped.
+        """
+        indices: list[Index | None] = [cursor]
+        for number, move in enumerate(self.moves):
+            index = indices[-1]
+            indices.append(None if index is None else index_after_move(index, self.points[number].shape, move))
+        return indices
+
+
+def format_values(elements: Any, gaps: Sequence[int | None]) -> str:
+    """Return nested lists as text in columns, with dots at the gap of each axis.
+
+    >>> print(format_values([[0, 1], [2, 13]], (None, 1)))
+    [[ 0 ...  1]
+     [ 2 ... 13]]
+    """
+    width = max((len(escape_unprintable(str(leaf))) for leaf in _leaves(elements, len(gaps))), default=0)
+    return _format_nested(elements, gaps, width, indent=1)
+
+
+def _format_nested(elements: Any, gaps: Sequence[int | None], width: int, indent: int) -> str:
+    if not gaps:
+        return escape_unprintable(str(elements)).rjust(width)
+    parts = [_format_nested(element, gaps[1:], width, indent + 1) for element in elements]
+    if gaps[0] is not None:
+        parts.insert(gaps[0], "...")
+    separator = " " if len(gaps) == 1 else "\n" * (len(gaps) - 1) + " " * indent
+    return f"[{separator.join(parts)}]"
+
+
+def _leaves(elements: Any, depth: int) -> list[Any]:
+    if depth == 0:
+        return [elements]
+    return [leaf for element in elements for leaf in _leaves(element, depth - 1)]
+
+
+def arrange_tables(tables: Sequence[ElementTable], width: int, height: int, glyphs: GlyphSet) -> list[Text]:
+    """Return the lines of tables side by side, and the number of omitted tables."""
+    shown = max(1, min(len(tables), (width + TABLE_GAP) // (MIN_TABLE_WIDTH + TABLE_GAP)))
+    hidden = len(tables) - shown
+    height -= bool(hidden)
+    min_widths = [table.width(height) for table in tables[:shown]]
+    titled_widths = [max(needed, len(table.long_title)) for needed, table in zip(min_widths, tables, strict=False)]
+    total = width - TABLE_GAP * (shown - 1)
+    widths = titled_widths if sum(titled_widths) <= total else _table_widths(min_widths, total)
+    ruled = all(table.height < height for table in tables[:shown])
+    blocks = [
+        _table_lines(table, (cells, height), glyphs, is_ruled=ruled)
+        for table, cells in zip(tables, widths, strict=False)
+    ]
+    lines = []
+    for row in range(max(map(len, blocks))):
+        line = Text()
+        for block, cells in zip(blocks, widths, strict=True):
+            part = block[row].copy() if row < len(block) else Text()
+            part.pad_right(cells + TABLE_GAP - len(part))
+            line.append_text(part)
+        lines.append(clip_line(line, width, glyphs))
+    return [
+        *lines,
+        *([clip_line(Text(f"{glyphs.ellipsis} {hidden} more after these", "dim"), width, glyphs)] * bool(hidden)),
+    ]
+
+
+def _table_widths(widths: list[int], width: int) -> list[int]:
+    """Return the widths of the tables.
+
+    Each gets the width that it needs. If that exceeds `width`, the wider ones share the remainder equally.
+
+    >>> _table_widths([10, 50, 60], 100), _table_widths([10, 20], 100)
+    ([10, 45, 45], [10, 20])
+    """
+    result, remaining = [0] * len(widths), width
+    for done, index in enumerate(sorted(range(len(widths)), key=widths.__getitem__)):
+        result[index] = min(widths[index], remaining // (len(widths) - done))
+        remaining -= result[index]
+    return result
+
+
+def _table_lines(table: ElementTable, size: tuple[int, int], glyphs: GlyphSet, *, is_ruled: bool) -> list[Text]:
+    """Return the lines of a table: title, position, column indices and rows.
+
+    If it is `ruled`, a rule separates the column indices from the rows.
+    """
+    width, height = size
+    title = table.long_title if 0 < len(table.long_title) <= width else table.title
+    head = [Text(clip(title, width, glyphs), "bold")]
+    head += [Text(clip(table.position_text, width, glyphs))] if table.position_text else []
+    head += [Text()] * (1 + is_ruled) if table.shape else []
+    row, column = divmod(ravel(table.focus, table.shape), table.columns)
+    label = min(table.label_width, max(width // 2, width - table.columns * table.cell_width))
+    columns = rows_around(column, table.columns, (width - label) // table.cell_width)
+    rows = _visible_rows(table, row, height - len(head))
+    notes = _omission_notes(table, rows, columns, width)
+    if notes and len(rows) > 1:
+        rows = _visible_rows(table, row, height - len(head) - len(notes))
+        notes = _omission_notes(table, rows, columns, width)
+    if table.shape:
+        head[-1] = _separator_line(table, label, len(columns), glyphs)
+        head[-1 - is_ruled] = _column_heading(table, columns, label, glyphs)
+    lines = _table_rows(table, rows, columns, label, glyphs)
+    return [*head, *lines, *(Text(clip(f"{glyphs.ellipsis} {note}", width, glyphs), "dim") for note in notes)]
+
+
+def _visible_rows(table: ElementTable, focus: int, height: int) -> range:
+    """Return the rows around a row that fit `height`, with the lines between blocks."""
+    rows = rows_around(focus, table.rows, height)
+    while len(rows) > 1 and len(rows) + sum(_is_block_start(table, row) for row in rows[1:]) > height:
+        rows = rows[1:] if focus - rows[0] > rows[-1] - focus else rows[:-1]
+    return rows
+
+
+def _is_block_start(table: ElementTable, row: int) -> bool:
+    return table.block_rows < table.rows and row % table.block_rows == 0
+
+
+def _omission_notes(table: ElementTable, rows: range, columns: range, width: int) -> list[str]:
+    """Return the notes on the shown rows and columns. Empty if all are shown."""
+    sides = ("row", rows, table.rows), ("column", columns, table.columns)
+    parts = [f"{_range_text(word, shown)} of {count}" for word, shown, count in sides if len(shown) < count]
+    line = ", ".join(parts)
+    return [line] if parts and len(line) + 4 <= width else parts
+
+
+def _range_text(word: str, indices: range) -> str:
+    """Return a range of rows or columns in words.
+
+    >>> _range_text("row", range(1, 2)), _range_text("column", range(4))
+    ('row 1', 'columns 0-3')
+    """
+    return f"{word} {indices[0]}" if len(indices) == 1 else f"{word}s {indices[0]}-{indices[-1]}"
+
+
+def _column_heading(table: ElementTable, columns: range, label_width: int, glyphs: GlyphSet) -> Text:
+    """Return the line with the marks of the axes and the column indices."""
+    marks = [mark.rjust(wide) for mark, wide in zip(table.marks[:-1], table.index_widths, strict=False)]
+    line = Text(_row_label(table, " ".join(marks), label_width, table.marks[-1], glyphs), "dim")
+    for column in columns:
+        line.append(f"{column} ".rjust(table.cell_width), "dim")
+    return line
+
+
+def _row_label(table: ElementTable, index_text: str, label_width: int, mark: str, glyphs: GlyphSet) -> str:
+    """Return the text at the left of a row: its indices, a line and the last mark."""
+    if len(table.shape) < 2:
+        return clip(mark, label_width, glyphs).rjust(min(table.last_mark_width, label_width))
+    room = label_width - table.last_mark_width - 2
+    if room < 1:
+        return " " * label_width
+    line = glyphs.vertical
+    index_text = (
+        index_text if len(index_text) <= room else f"{glyphs.ellipsis[0]}{index_text[len(index_text) - room + 1 :]}"
+    )
+    return f"{index_text.rjust(room)} {line}{mark.rjust(table.last_mark_width)}"
+
+
+def _table_rows(table: ElementTable, rows: range, columns: range, label_width: int, glyphs: GlyphSet) -> list[Text]:
+    """Return rows with their indices. An index equal to the one above is left blank."""
+    lines, previous = list[Text](), None
+    for row in rows:
+        index = unravel(row * table.columns, table.shape)
+        if row != rows[0] and _is_block_start(table, row):
+            lines.append(_separator_line(table, label_width, len(columns), glyphs))
+            previous = None
+        texts = [
+            (" " if previous is not None and index[: axis + 1] == previous[: axis + 1] else str(index[axis])).rjust(
+                wide
+            )
+            for axis, wide in enumerate(table.index_widths[:-1])
+        ]
+        previous = index
+        line = Text(_row_label(table, " ".join(texts), label_width, "", glyphs), "dim")
+        for column in columns:
+            line.append_text(_element_text(table, (*index[:-1], column) if index else ()))
+        lines.append(line)
+    return lines
+
+
+def _element_text(table: ElementTable, index: Index) -> Text:
+    """Return one element, in brackets if it is highlighted.
+
+    Its style has the index in the input as the metadata `cell`.
+    """
+    element = table.element_at(index)
+    text = element.text.rjust(table.cell_width - 2)
+    style = make_style(bold=element.is_highlighted, reverse=element.is_highlighted, meta_item=("cell", element.source))
+    return Text(f"[{text}]" if element.is_highlighted else f" {text} ", style)
+
+
+def _separator_line(table: ElementTable, label_width: int, column_count: int, glyphs: GlyphSet) -> Text:
+    line, crossing = glyphs.horizontal, glyphs.box_lines[-1]
+    if len(table.shape) < 2:
+        return Text(line * (label_width + column_count * table.cell_width), "dim")
+    left = label_width - table.last_mark_width - 1
+    return Text(f"{line * left}{crossing}{line * (table.last_mark_width + column_count * table.cell_width)}", "dim")
+
+
+def journey_of(
+    answer: Trace | Chain, given_sizes: Mapping[str, int] | None = None, *, complete: bool = True
+) -> Journey:
+    """Return the journey of an answer's tensor.
+
+    Names take the given sizes, or the smallest sizes that meet the conditions. An incomplete journey ends where its
+    elements cannot be followed. Raises `ShapeError` (usage) if no small sizes meet the conditions. If the journey
+    has to be `complete`, it also raises for a refused request, for op `shape`, and for several operands or windows.
+    """
+    if complete and answer.output is None:
+        raise usage_error("the request is refused, so no element moves")
+    all_layouts = stage_layouts(answer)
+    computing = (index for index, layout in enumerate(all_layouts) if isinstance(layout.stage.move, Combine))
+    end = next(computing, len(all_layouts))
+    if complete and end < len(all_layouts):
+        raise usage_error("elements of several operands, or of windows, cannot be followed")
+    all_layouts = all_layouts[:end]
+    has_names = not is_concrete((*answer.input, *[dim for layout in all_layouts for dim in layout.stage.after or ()]))
+    sizes = given_sizes if given_sizes is not None else example_sizes(answer) if has_names else {}
+    if complete and any(isinstance(layout.stage.move, ShapeVector) for layout in all_layouts):
+        raise usage_error("shape returns dims, so there is no element to follow")
+    moving = [layout for layout in all_layouts if not isinstance(layout.stage.move, ShapeVector | None)]
+    moves = MoveChain(answer.input, tuple([layout.stage.move for layout in moving if layout.stage.move]))
+    moves = moves.rewrite(sizes_with_results(answer.results, sizes))
+    labels = [("input", "", input_cells(answer)), *[(layout.name, layout.title, layout.cells) for layout in moving]]
+    points = [
+        JourneyPoint(name, title, tuple([int(str(dim)) for dim in shape]), tuple([cell.mark for cell in cells]))
+        for (name, title, cells), shape in zip(labels, moves.shapes, strict=True)
+    ]
+    return Journey(tuple(points), moves.moves, sizes)
+
+
+def draw_grid(
+    answer: Trace | Chain,
+    cursor: Index | None = None,
+    *,
+    width: int = 78,
+    height: int = 12,
+    glyphs: GlyphSet = UNICODE,
+    value: Callable[[Index], object] | None = None,
+) -> Text:
+    """Return the elements at each point, with one input element highlighted.
+
+    `cursor` is the index of that element. `value` returns the input element at an index; by default the elements
+    are 0, 1, 2 ... A large tensor is shown in part, around the cursor. `width` and `height` are in character cells.
+    Raises `ShapeError` (usage) as `journey_of` does, and if there are no elements.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_grid(sc.transpose((2, 3)), (1, 0), glyphs=ASCII))
+    input 2,3         transpose -> 3,2
+    3 is at [1,0]     3 is at [0,1]
+    a | b 0  1  2     b | a 0  1
+    --+-----------    --+--------
+    0 |   0  1  2     0 |   0 [3]
+    1 |  [3] 4  5     1 |   1  4
+                      2 |   2  5
+    """
+    journey = journey_of(answer)
+    if any(0 in point.shape for point in journey.points):
+        raise usage_error("there are no elements to show")
+    cursor = (0,) * len(answer.input) if cursor is None else cursor
+    tables = [
+        _table_at(journey, number, index, lambda _, source: source == cursor, value, glyphs)
+        for number, index in enumerate(journey.indices_of(cursor))
+    ]
+    lines = arrange_tables(tables, width, height - bool(journey.sizes), glyphs)
+    note_texts = [
+        *([f"with {sizes_text(journey.sizes)}"] if journey.sizes else []),
+        *division_notes(stage_layouts(answer)),
+    ]
+    notes = pack_notes([Text(note, "dim") for note in note_texts], width, glyphs)
+    return stack_texts([*lines, *notes[: max(bool(journey.sizes), height - len(lines))]])
+
+
+def draw_question_grid(
+    answer: Trace | Chain,
+    cursor: Index | None = None,
+    *,
+    table_count: int = 2,
+    width: int = 78,
+    height: int = 12,
+    glyphs: GlyphSet = UNICODE,
+) -> Text:
+    """Return the elements of the input and of the output, without those between.
+
+    With `table_count` 1 only the input is shown. With a `cursor`, that element is highlighted in the input, and the
+    output elements are holes. Raises `ShapeError` (usage) as `draw_grid` does.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_question_grid(sc.transpose((2, 3)), (0, 1), glyphs=ASCII))
+    input 2,3         output 3,2
+    1 is at [0,1]       |  0  1
+    a | b 0  1  2     --+-------
+    --+-----------    0 |  _  _
+    0 |   0 [1] 2     1 |  _  _
+    1 |   3  4  5     2 |  _  _
+    """
+    journey = journey_of(answer)
+    if any(0 in point.shape for point in journey.points):
+        raise usage_error("there are no elements to show")
+    input_table = _table_at(journey, 0, cursor, lambda _, source: source == cursor, None, glyphs)
+    output_table = _table_at(journey, len(journey.points) - 1, None, lambda *_: False, None, glyphs)
+    marks = ("",) * len(output_table.shape)
+    output_table = replace(
+        output_table, title=f"output {shape_text(output_table.shape)}", long_title="", position_text="", marks=marks
+    )
+    if cursor is None:
+        input_table = replace(input_table, position_text="")
+    else:
+        output_table = replace(output_table, element_at=lambda _: Element(glyphs.hole, (), False))
+    return stack_texts(arrange_tables([input_table, output_table][:table_count], width, height, glyphs))
+
+
+def draw_output_grids(
+    answers: tuple[Trace | Chain, Trace | Chain],
+    counterexample: Counterexample,
+    *,
+    width: int = 78,
+    height: int = 12,
+    glyphs: GlyphSet = UNICODE,
+) -> Text:
+    """Return the outputs of two answers side by side, at the first difference.
+
+    Raises `ShapeError` (usage) if there are no elements.
+
+    >>> import shapecalc as sc
+    >>> pair = sc.build_chain("2,3", "transpose 1,0"), sc.build_chain("2,3", "reshape 3,2")
+    >>> draw_output_grids(pair, sc.equiv(*pair).counterexample).plain.splitlines()[:2]
+    ['first 3,2        second 3,2', '3 is at [0,1]    1 is at [0,1]']
+    """
+    journeys = [journey_of(answer, counterexample.sizes) for answer in answers]
+    return stack_texts(
+        arrange_tables(
+            _output_tables(journeys, ("first", "second"), counterexample.index, glyphs), width, height, glyphs
+        )
+    )
+
+
+def _output_tables(
+    journeys: Iterable[Journey], names: tuple[str, str], index: Index | None, glyphs: GlyphSet
+) -> list[ElementTable]:
+    """Return the last points of journeys as tables, with one element highlighted."""
+    tables = []
+    for name, journey in zip(names, journeys, strict=True):
+        last = len(journey.points) - 1
+        if 0 in journey.points[last].shape:
+            raise usage_error("there are no elements to show")
+        table = _table_at(journey, last, index, lambda at, _: at == index, None, glyphs)
+        title, at = f"{name} {shape_text(table.shape)}", "" if index is None else table.position_text
+        tables.append(replace(table, title=title, long_title="", position_text=at))
+    return tables
+
+
+def _table_at(
+    journey: Journey,
+    point_index: int,
+    index: Index | None,
+    is_lit: Callable[[Index, Index], bool],
+    value: Callable[[Index], object] | None,
+    glyphs: GlyphSet,
+) -> ElementTable:
+    """Return the table of one point around the element at `index`, or the first one.
+
+    `is_lit` returns whether an element is highlighted, from its index and its index in the input.
+    """
+    point = journey.points[point_index]
+    focus = (0,) * len(point.shape) if index is None else index
+
+    def element(element_index: Index) -> Element:
+        source = journey.source_index(point_index, element_index)
+        shown = ravel(source, journey.points[0].shape) if value is None else value(source)
+        return Element(
+            clip(escape_unprintable(str(shown)), MAX_VALUE_WIDTH, glyphs), source, is_lit(element_index, source)
+        )
+
+    separator = f" {glyphs.maps_to} " if point_index else " "
+    return ElementTable(
+        f"{point.name}{separator}{shape_text(point.shape)}",
+        f"{point.title}{separator}{shape_text(point.shape)}" if point_index else "",
+        f"{element(focus).text} is at {index_text(index)}" if index is not None else index_text(index),
+        point.shape,
+        tuple(mark_text(mark, glyphs) for mark in point.marks),
+        focus,
+        min(MAX_VALUE_WIDTH, max(len(element(focus).text), len(str(prod(journey.points[0].shape) - 1)))),
+        element,
+    )
+
+
+def draw_mistake_grids(
+    answer: Trace | Chain, mistake: Trace | Chain, *, width: int = 78, height: int = 12, glyphs: GlyphSet = UNICODE
+) -> Text:
+    """Return the outputs of an answer and of a mistake, at the first difference.
+
+    Raises `ShapeError` (usage) if one is refused, if there are no elements, or if no small sizes show both.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_mistake_grids(sc.transpose((2, 3), (1, 0)), sc.reshape((2, 3), (3, 2)), glyphs=ASCII))
+    asked 3,2        mistaken 3,2
+    3 is at [0,1]    1 is at [0,1]
+    b | a 0  1       ~x | ~y 0  1
+    --+--------      ---+---------
+    0 |   0 [3]       0 |    0 [1]
+    1 |   1  4        1 |    2  3
+    2 |   2  5        2 |    4  5
+    """
+    sizes = _common_sizes(answer, mistake)
+    ours, theirs = journey_of(answer, sizes), journey_of(mistake, sizes)
+    tables = _output_tables((ours, theirs), ("asked", "mistaken"), _first_difference(ours, theirs), glyphs)
+    return stack_texts(arrange_tables(tables, width, height, glyphs))
+
+
+def _common_sizes(answer: Trace | Chain, mistake: Trace | Chain) -> Mapping[str, int]:
+    """Return sizes for which both answers hold. Empty if no dim is named."""
+    if answer.is_concrete and mistake.is_concrete:
+        return {}
+    from shapecalc.reasoning.equiv import check_equivalence  # integer shapes do not need it
+
+    counterexample = check_equivalence(answer, mistake).counterexample
+    return {} if counterexample is None else counterexample.sizes
+
+
+def _first_difference(first: Journey, second: Journey) -> Index | None:
+    """Return the first index at which two outputs have different elements, if any."""
+    last_points = len(first.points) - 1, len(second.points) - 1
+    common = [*map(min, first.points[-1].shape, second.points[-1].shape)]
+    if 0 in common or len(first.points[-1].shape) != len(second.points[-1].shape):
+        return None
+    for index in _compared_indices(common):
+        if first.source_index(last_points[0], index) != second.source_index(last_points[1], index):
+            return index
+    return None
+
+
+def _compared_indices(shape: list[int]) -> Iterator[Index]:
+    """Yield the indices to compare.
+
+    They are the first ones of a shape in C order, then those one step along each axis, the last axis first.
+    """
+    yield from islice(product(*map(range, shape)), MAX_COMPARED)
+    for axis in reversed(range(len(shape))):
+        if shape[axis] > 1:
+            yield tuple(int(other == axis) for other in range(len(shape)))

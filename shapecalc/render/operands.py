@@ -1,0 +1,432 @@
+"""The pictures of several operands and of windows.
+
+A table has a row for each operand and one for the answer. Each column holds dims that belong together: aligned at the
+right if operands broadcast, summed by a product, or of the same axis if operands are concatenated. For concatenated
+operands, a bar beside each row is as long as its size along the axis. A ruler has the positions of one axis, and below
+them the windows that slide over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, StageKind, Step, Trace
+from shapecalc.core.conditions import Unsatisfiable, require_equal
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.dims import Dim, is_concrete
+from shapecalc.core.ops.operands import DIMS_DIFFER, INNER_DIFFERS, LABEL_DIFFERS, Operand, align_dims
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record
+from shapecalc.core.rules import NOT_BROADCASTABLE
+from shapecalc.core.text import join_with_and, pluralize
+from shapecalc.core.values import ELLIPSIS, parse_subscripts
+from shapecalc.render.canvas import GlyphSet, clip, clip_line, pack_notes, stack_texts
+from shapecalc.render.hints import arithmetic_with_hole
+from shapecalc.render.stage_layout import HUES, StageLayout, operands_of
+
+RulerRow = tuple[str, Callable[[int], str]]
+"""The label of a row, and a function that returns its text at a position."""
+AxisLabels = list[str]
+"""The labels of the columns of a shape, in order of its dims."""
+SUM_LABEL, JOIN_SUFFIX = "sum", " +"
+"""The label of a summed axis, and the suffix of the label of a concatenated axis."""
+WINDOW_DEFAULTS = {"kernel": 1, "stride": 1, "begin": 0, "end": 0, "dilation": 1}
+"""The default numbers of a window."""
+COLUMN_RULES = (NOT_BROADCASTABLE, INNER_DIFFERS, DIMS_DIFFER, LABEL_DIFFERS)
+"""The rules of refusals that are about dims in one column."""
+MAX_DIM_WIDTH, MIN_BAR_WIDTH, MAX_UNIT_WIDTH, MAX_NAMED_UNIT_WIDTH = 12, 8, 4, 10
+COLUMN_GAP = "   "
+
+
+class OperandColumn(Record):
+    """A column of the table: matching dims by operand, and their output dim, if any."""
+
+    label: str
+    dims_by_operand: Mapping[int, Dim]
+    out_dim: int | None
+    is_refused: bool
+    """Whether its dims are the reason of the refusal."""
+
+
+def _operand_labels(layout: StageLayout, operands: Sequence[Operand]) -> tuple[list[AxisLabels], AxisLabels]:
+    """Return the labels of each operand and of the answer."""
+    arguments, ranks = layout.request.arguments, [len(operand.shape) for operand in operands]
+    max_rank, kind = max(ranks), layout.stage.kind
+    if kind is StageKind.BROADCAST:
+        return [_labels_from_right(rank) for rank in ranks], _labels_from_right(max_rank)
+    if kind is StageKind.PRODUCT and "pattern" in arguments:
+        return _pattern_labels(str(arguments["pattern"]), ranks)
+    if kind is StageKind.PRODUCT and len(operands) == 2:
+        return _matrix_labels(*ranks) if "operands" in arguments else _layer_labels(layout, *ranks)
+    if kind is StageKind.WINDOW and len(operands) == 2:
+        return _window_labels(layout, *ranks)
+    axis, stacks = int(arguments.get("axis") or 0), layout.request.op == "stack"
+    joined_axis = axis % max_rank if kind is StageKind.JOIN and max_rank and not stacks else None
+    labels = [f"axis {index}{JOIN_SUFFIX * (index == joined_axis)}" for index in range(max_rank)]
+    new = axis % (max_rank + 1)
+    return [labels[:rank] for rank in ranks], [*labels[:new], f"new{JOIN_SUFFIX}", *labels[new:]] if stacks else labels
+
+
+def _labels_from_right(rank: int, skipped: int = 0) -> AxisLabels:
+    return [str(-distance) for distance in range(rank, skipped, -1)]
+
+
+def _matrix_labels(left_rank: int, right_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
+    """Return the labels of two operands of a matrix product, and of the product.
+
+    A vector has no row, or no column.
+    """
+    ends = ["row"] * (left_rank > 1), ["column"] * (right_rank > 1)
+    operands = [
+        [*_labels_from_right(left_rank, 2), *ends[0], SUM_LABEL],
+        [*_labels_from_right(right_rank, 2), SUM_LABEL, *ends[1]],
+    ]
+    return operands, [*_labels_from_right(max(left_rank, right_rank), 2), *ends[0], *ends[1]]
+
+
+def _layer_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
+    """Return the labels of a linear layer: input, weight and answer.
+
+    The weight is OUT,IN, or IN,OUT, or IN.
+    """
+    rows, out = _labels_from_right(rank)[:-1], ["out"] * (weight_rank > 1)
+    kept = [step.facts["axis"] for step in layout.stage.steps if step.facts.get("operand") == 1]
+    is_last = (layout.problem.index == 0 if layout.problem else 1 in kept) and "weight" in layout.request.arguments
+    return [[*rows, SUM_LABEL], [SUM_LABEL, *out] if is_last else [*out, SUM_LABEL]], [*rows, *out]
+
+
+def _window_labels(layout: StageLayout, rank: int, weight_rank: int) -> tuple[list[AxisLabels], AxisLabels]:
+    """Return the labels of an input, of a weight or kernel, and of the answer."""
+    arguments, rules = layout.request.arguments, DIALECTS[layout.request.dialect].windows
+    pools, is_last = "kernel" in arguments, arguments.get("layout", rules.default_layout) == "nhwc"
+    count = weight_rank if pools else max(0, weight_rank - 2)
+    batch, channels = ["batch"] * max(0, rank - count - 1), "channels" if pools else SUM_LABEL
+    spatial = [f"dim {axis}" for axis in range(len(batch) + (not is_last), rank - is_last)]
+    ends = ["out", channels] if bool(arguments.get("transposed")) == rules.filters_last else [channels, "out"]
+    weight = spatial if pools else [*spatial, *ends] if rules.filters_last else [*ends, *spatial]
+    channel_labels = [channels, channels if pools else "out"]
+    before, after = ([*batch, *spatial, label] if is_last else [*batch, label, *spatial] for label in channel_labels)
+    return [before, weight], after
+
+
+def _pattern_labels(pattern: str, ranks: Sequence[int]) -> tuple[list[AxisLabels], AxisLabels]:
+    """Return the labels of a pattern such as `bij,bjk->bik`.
+
+    The dims of an ellipsis are numbered from the right.
+
+    >>> _pattern_labels("...i,ij", (3, 2))
+    ([['-2', '-1', 'i'], ['i', 'j']], ['-2', '-1', 'j'])
+    """
+    subscripts = parse_subscripts(pattern)
+    counts = [rank - len(term) + 1 for term, rank in zip(subscripts.terms, ranks, strict=False)]
+    ellipsis_counts = [count for term, count in zip(subscripts.terms, counts, strict=False) if ELLIPSIS in term]
+
+    def expand_ellipsis(term: Iterable[str], count: int) -> AxisLabels:
+        return [part for label in term for part in (_labels_from_right(count) if label == ELLIPSIS else [label])]
+
+    labels = [expand_ellipsis(term, count) for term, count in zip(subscripts.terms, counts, strict=False)]
+    return labels, expand_ellipsis(subscripts.output, max(ellipsis_counts, default=0))
+
+
+def operand_columns(layout: StageLayout, operands: Sequence[Operand]) -> list[OperandColumn]:
+    """Return the columns of a stage.
+
+    The columns of the answer are in order. A summed column follows its left neighbour.
+    """
+    labels, answer = _operand_labels(layout, operands)
+    order = [*answer]
+    for operand_labels in labels:
+        for index, label in enumerate(operand_labels):
+            if label not in order:
+                order.insert(order.index(operand_labels[index - 1]) + 1 if index else 0, label)
+    pairs = [
+        (operand.number, dict(zip(operand_labels, operand.shape, strict=False)))
+        for operand, operand_labels in zip(operands, labels, strict=False)
+    ]
+    slots = list[OperandColumn]()
+    for label in order:
+        dims_by_operand = {number: dims[label] for number, dims in pairs if label in dims}
+        out = answer.index(label) if label in answer else None
+        slots.append(
+            OperandColumn(label, dims_by_operand, out, _is_refused_column(layout, label, dims_by_operand, out))
+        )
+    return slots
+
+
+def _is_refused_column(
+    layout: StageLayout, label: str, dims_by_operand: Mapping[int, Dim], out_dim: int | None
+) -> bool:
+    """Return whether the dims of a column are the reason of the refusal."""
+    problem, kind = layout.problem, layout.stage.kind
+    if problem is not None and kind is StageKind.WINDOW:
+        return out_dim is None if problem.argument == "weight" else label == f"dim {problem.index}"
+    if problem is None or problem.rule not in COLUMN_RULES or label.endswith(JOIN_SUFFIX):
+        return False
+    try:
+        for dim in dims_by_operand.values() if kind is StageKind.JOIN or out_dim is None else ():
+            require_equal(next(iter(dims_by_operand.values())), dim)
+        if kind is not StageKind.JOIN and out_dim is not None:
+            align_dims([((number, 0), dim) for number, dim in dims_by_operand.items()], "")
+    except (Unsatisfiable, ShapeError):
+        return True
+    return False
+
+
+def _answer_text(layout: StageLayout, column: OperandColumn, step_index: int, glyphs: GlyphSet) -> str:
+    """Return the text of the answer in a column.
+
+    It is a hole if the dim is not settled or is hidden, and a wall if it is summed.
+    """
+    cell = layout.cells[column.out_dim] if column.out_dim is not None and column.out_dim < len(layout.cells) else None
+    if column.out_dim is None:
+        return glyphs.wall
+    if cell is None or cell.dim is None or cell.step_index > step_index:
+        return cell.hole or glyphs.hole if cell else glyphs.hole
+    return clip(str(cell.dim), MAX_DIM_WIDTH, glyphs)
+
+
+def _dim_text(layout: StageLayout, column: OperandColumn, operand: int, answer_text: str, glyphs: GlyphSet) -> str:
+    """Return an operand's dim in a column, with a mark if it is repeated or refused."""
+    text = clip(str(column.dims_by_operand.get(operand, "")), MAX_DIM_WIDTH, glyphs)
+    repeats = (
+        layout.stage.kind in (StageKind.BROADCAST, StageKind.PRODUCT)
+        and column.out_dim is not None
+        and not layout.problem
+    )
+    if repeats and text == "1" and answer_text not in ("1", glyphs.hole) and answer_text[:1] != "[":
+        return f"{glyphs.pointer}{text}"
+    return f"{glyphs.fail}{text}" if column.is_refused and text else text
+
+
+def _column_style(layout: StageLayout, column: OperandColumn, step_index: int) -> str:
+    """Return the style of a column. The one of the current step is bold."""
+    step = layout.stage.steps[step_index - layout.step_range.start] if step_index in layout.step_range else None
+    is_current = step is not None and step.out == column.out_dim
+    return "bold red" if column.is_refused else "bold" if is_current else ""
+
+
+def draw_operand_table(
+    answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
+) -> Text:
+    """Return the table of a stage at a step, with bars if operands are concatenated.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> made = sc.build_chain("8,1,6", "broadcast 7,1")
+    >>> print(draw_operand_table(made, layouts(made)[0], 3, width=60, glyphs=ASCII))
+    broadcast   -3   -2   -1
+    input        8   >1    6
+    operand 1         7   >1
+    ------------------------
+    answer       8    7    6
+    > a 1 is repeated
+    """
+    operands, step_index = (
+        operands_of(layout),
+        layout.step_range.stop if layout.stage.kind is StageKind.WINDOW else step_index,
+    )
+    slots, names = operand_columns(layout, operands), layout.request.arguments
+    other = "operand {}" if "operands" in names else "kernel" if "kernel" in names else "weight"
+    other = layout.stage.argument if layout.stage.argument == "target" else other
+    heads = [other.format(operand.number) if operand.number else "input" for operand in operands]
+    answer_texts = [_answer_text(layout, slot, step_index, glyphs) for slot in slots]
+    pairs = [*zip(slots, answer_texts, strict=True)]
+    rows = [[_dim_text(layout, slot, operand.number, end, glyphs) for slot, end in pairs] for operand in operands]
+    notes = [*dict.fromkeys(_table_notes(answer, layout, slots, step_index, rows, glyphs))]
+    lines_of_notes = pack_notes([Text(note, style) for note, style in notes], width, glyphs)
+    if len(rows) > height - 3 + 2 * bool(layout.problem):
+        row_count = max(1, height - 4)
+        lines_of_notes = [
+            Text(f"{glyphs.ellipsis} {pluralize(len(rows) - row_count, 'more operand', 'more operands')}", "dim")
+        ]
+        rows, heads = rows[:row_count], heads[:row_count]
+    columns = zip([slot.label for slot in slots], answer_texts, *rows, strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    label_width = max(map(len, (layout.name, *heads, "answer")))
+
+    def format_row(label: str, texts: Sequence[str], style: str = "") -> Text:
+        result = Text(label.ljust(label_width), style)
+        for slot, text, column_width in zip(slots, texts, widths, strict=True):
+            result.append(COLUMN_GAP).append(text.rjust(column_width), style or _column_style(layout, slot, step_index))
+        return result
+
+    lines = [format_row(layout.name, [slot.label for slot in slots], "dim"), *map(format_row, heads, rows)]
+    lines += (
+        [] if layout.problem else [Text(glyphs.horizontal * len(lines[0]), "dim"), format_row("answer", answer_texts)]
+    )
+    bars = _operand_bars(
+        layout, slots, operands, width - len(lines[0]) - 3, glyphs, is_known=glyphs.hole not in answer_texts
+    )
+    for place, bar in [*enumerate(bars[: len(rows)], 1), *[(-1, bar) for bar in bars[-1:]]]:
+        lines[place].append(COLUMN_GAP).append_text(bar)
+    lines = [clip_line(row, width, glyphs) for row in lines]
+    return stack_texts([*lines, *lines_of_notes][:height])
+
+
+def _table_notes(
+    answer: Trace | Chain,
+    layout: StageLayout,
+    slots: list[OperandColumn],
+    step_index: int,
+    rows: list[list[str]],
+    glyphs: GlyphSet,
+) -> Iterator[tuple[str, str]]:
+    """Yield the notes on the marks of a table and on its conditions, with styles."""
+    if any(text.startswith(glyphs.pointer) for row in rows for text in row):
+        yield f"{glyphs.pointer} a 1 is repeated", "dim"
+    summed = [slot.label for slot in slots if slot.out_dim is None]
+    if summed and not layout.problem:
+        yield f"{glyphs.wall} {join_with_and(summed)} {'goes' if len(summed) == 1 else 'go'}: summed along it", "dim"
+    joined = [dim for slot in slots if slot.label.endswith(JOIN_SUFFIX) for dim in slot.dims_by_operand.values()]
+    if not is_concrete(joined):
+        yield "bars are not to scale: sizes have names", "dim"
+    for number, step in zip(layout.step_range, layout.stage.steps, strict=False):
+        if number <= step_index and not any(cell.hole for cell in layout.cells):
+            yield from ((f"holds when {condition.phrase}", "yellow") for condition in step.conditions)
+            others = [condition for condition in step.alternatives if condition in answer.alternatives]
+            yield from ((f"another answer when {condition.phrase}", "yellow") for condition in others)
+    if layout.problem:
+        yield f"{glyphs.fail} {layout.problem.rule}", "bold red"
+
+
+def _operand_bars(
+    layout: StageLayout,
+    slots: list[OperandColumn],
+    operands: Sequence[Operand],
+    width: int,
+    glyphs: GlyphSet,
+    *,
+    is_known: bool,
+) -> list[Text]:
+    """Return a bar for each concatenated operand, and one for the answer.
+
+    A bar is at the offset of its operand. Returns no bars if there is not enough room.
+    """
+    slot = next((slot for slot in slots if slot.label.endswith(JOIN_SUFFIX)), None)
+    if slot is None or layout.problem or width < MIN_BAR_WIDTH:
+        return []
+    dims = [slot.dims_by_operand.get(operand.number, 0 if slot.dims_by_operand else 1) for operand in operands]
+    sizes = [dim if isinstance(dim, int) and is_concrete(dims) else 1 for dim in dims]
+    total, unit = sum(sizes), MAX_UNIT_WIDTH if is_concrete(dims) else MAX_NAMED_UNIT_WIDTH
+    length = min(unit, width // total) * total if 0 < total <= width else width
+    edges = [end * length // max(1, total) for end in accumulate(sizes, initial=0)]
+    parts = [
+        Text((glyphs.excess if index % 2 else glyphs.block) * (end - start), HUES[index % len(HUES)])
+        for index, (start, end) in enumerate(pairwise(edges))
+    ]
+    offset_bars = [Text(" " * start).append_text(part) for start, part in zip(edges, parts, strict=False)]
+    return [*offset_bars, Text().join(parts) if is_known and not any(cell.hole for cell in layout.cells) else Text()]
+
+
+def is_window_step(layout: StageLayout, step: Step | None) -> bool:
+    """Return whether a step is about one axis of windows or padding."""
+    return step is not None and layout.stage.kind in (StageKind.WINDOW, StageKind.LENGTHEN) and "dim" in step.facts
+
+
+def _window_numbers(step: Step) -> dict[str, Any]:
+    """Return the size of an axis, and the numbers of its windows or of its padding."""
+    window = step.facts.get("window")
+    numbers = step.facts if window is None else {name: getattr(window, name) for name in WINDOW_DEFAULTS}
+    return {**WINDOW_DEFAULTS, **numbers, "size": step.facts["dim"]}
+
+
+def is_first_with_numbers(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
+    """Return whether a step is the first with its window numbers."""
+    window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
+    return step is next(
+        (other for other in window_steps if step and _window_numbers(other) == _window_numbers(step)), None
+    )
+
+
+def draw_windows(
+    answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
+) -> Text:
+    """Return the ruler of the axis of a step: its padding, windows and remainder.
+
+    If sizes are named, the formula replaces the ruler.
+    """
+    step, request = answer.steps[step_index], layout.request.arguments
+    cell, numbers = layout.cells[step.out or 0], _window_numbers(step)
+    why = step.why if cell.dim is not None else arithmetic_with_hole(step, cell.hole or glyphs.hole)
+    window_steps = [other for other in layout.stage.steps if is_window_step(layout, other)]
+    equal_dims = [str(other.out) for other in window_steps if _window_numbers(other) == numbers]
+    subject = f"dim {step.out}" if len(equal_dims) < 2 else f"dims {join_with_and(equal_dims)}"
+    lines = [Text(f"{layout.name}  {subject}: {why}", "bold")]
+    size, count = (cell.dim, numbers["size"]) if request.get("transposed") else (numbers["size"], cell.dim)
+    is_known = is_concrete([numbers[name] for name in WINDOW_DEFAULTS])
+    if isinstance(size, int) and isinstance(count, int) and size and is_known:
+        if layout.stage.kind is StageKind.WINDOW or count == size + numbers["begin"] + numbers["end"]:
+            lines += _draw_window_ruler((size, count), layout, numbers, width, glyphs)
+        else:
+            rows: list[RulerRow] = [("answer", str), ("input", lambda position: str(position * size // count))]
+            lines += _draw_position_rows(rows, range(count), len(str(count)), width, glyphs)
+    if cell.dim is not None:
+        lines += [Text(f"holds when {condition.phrase}", "yellow") for condition in step.conditions]
+    return stack_texts([clip_line(line, width, glyphs) for line in lines[:height]])
+
+
+def _draw_window_ruler(
+    sizes: tuple[int, int], layout: StageLayout, numbers: Mapping[str, Any], width: int, glyphs: GlyphSet
+) -> list[Text]:
+    """Return the positions, and below them the first two windows and the last."""
+    kernel, stride, begin, end, dilation = (numbers[name] for name in WINDOW_DEFAULTS)
+    (size, count), is_transposed = sizes, bool(layout.request.arguments.get("transposed"))
+    span, padding_mode = dilation * (kernel - 1) + 1, str(layout.request.arguments.get("padding"))
+    if padding_mode.startswith("same"):
+        padded = max(0, (count - 1) * stride + span - size)
+        begin, end = (
+            (padded - padded // 2, padded // 2) if padding_mode == "same-lower" else (padded // 2, padded - padded // 2)
+        )
+    has_windows, cell_width = layout.stage.kind is StageKind.WINDOW, len(str(size - 1))
+    padded_end = begin + size + end
+    last = (count - 1) * stride + span if has_windows else padded_end
+    spans = [
+        (f"window {window}", glyphs.block, [range(window * stride, window * stride + span, dilation)])
+        for window in dict.fromkeys((0, 1, count - 1))
+        if has_windows and 0 <= window < count
+    ]
+    spans += [
+        ("added" if is_transposed else "left over", glyphs.excess, [range(last, padded_end)]),
+        ("past the end", glyphs.excess, [range(padded_end, last)]),
+        ("cut off", glyphs.excess, [range(begin, 0), range(padded_end, begin + size)]),
+    ]
+    padding = _text_at_positions(glyphs.shade * cell_width, [range(padded_end)])
+    rows: list[RulerRow] = [
+        ("positions", lambda index: str(index - begin) if index - begin in range(size) else padding(index))
+    ]
+    rows += [(head, _text_at_positions(sign * cell_width, places)) for head, sign, places in spans if any(places)]
+    notes = [f"{glyphs.shade} {'cut off' if is_transposed else 'padding'}"] * (begin > 0 or end > 0)
+    if has_windows:
+        remainder = "" if is_transposed or last > padded_end else f"; {padded_end - last or 'nothing'} left over"
+        notes.append(f"{pluralize(count, 'window', 'windows')} of {kernel}, {stride} apart{remainder}")
+    lines = _draw_position_rows(
+        rows, range(min(0, begin), max(last, padded_end, begin + size)), cell_width, width, glyphs
+    )
+    return [*lines, *pack_notes([Text(note, "dim") for note in notes], width, glyphs)]
+
+
+def _text_at_positions(text: str, spans: Sequence[range]) -> Callable[[int], str]:
+    """Return a function that maps these positions to a text, others to an empty one."""
+    return lambda position: text if any(position in span for span in spans) else ""
+
+
+def _draw_position_rows(
+    rows: Sequence[RulerRow], positions: range, cell_width: int, width: int, glyphs: GlyphSet
+) -> list[Text]:
+    """Return rows of texts by position. Middle positions are omitted if needed."""
+    label_width = max(len(head) for head, _ in rows) + 2
+    position_count, lines = max(3, (width - label_width) // (cell_width + 1)), []
+    count = positions.stop - positions.start  # `len(places)` overflows for a dim that is refused for its size
+    cut = position_count // 2 if count > position_count else count
+    for head, text in rows:
+        cells = [text(place).rjust(cell_width) for place in positions[:cut]]
+        if cut < count:
+            cells.append((glyphs.ellipsis[:cell_width] if text(positions[cut]) else "").center(cell_width))
+            cells += [text(place).rjust(cell_width) for place in positions[cut - position_count + 1 :]]
+        lines.append(Text(head.ljust(label_width)).append(" ".join(cells)))
+    return lines

@@ -1,0 +1,1037 @@
+"""The pictures of steps, and the table that assigns a picture to each step.
+
+A budget has the element count, the product of the known dims, and the quotient for -1: small counts as bars; names,
+zeros and huge counts as factors that cancel. Rulers show a reshape: the old cuts above the new cuts of the same row of
+elements. Lanes are lines from each dim to the dim that it becomes, with the reason at the right; for a 0 that copies
+only a size, that size is beside the line of the elements.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import gcd, lcm, prod
+from operator import mul
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core import rules
+from shapecalc.core.answers import Chain, StageKind, Step, Trace
+from shapecalc.core.dims import Dim, dim_names, is_concrete, product, quotient, substitute
+from shapecalc.core.origins import AxisChange, split_mixed_groups
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import dim_text, join_with_and, pluralize, shape_text, truncate
+from shapecalc.render.canvas import (
+    UNICODE,
+    Canvas,
+    GlyphSet,
+    clip,
+    clip_line,
+    fit_pitch,
+    make_style,
+    pack_notes,
+    rows_around,
+    stack_texts,
+)
+from shapecalc.render.flow import NO_HOLES, Holes, column_holes, draw_flow, write_token
+from shapecalc.render.hints import sizes_text
+from shapecalc.render.operands import draw_operand_table, draw_windows, is_first_with_numbers, is_window_step
+from shapecalc.render.stage_layout import (
+    COMBINING_KINDS,
+    INFER_RULES,
+    Cell,
+    StageLayout,
+    cell_mark_text,
+    hide_dims,
+    layout_index,
+    mark_hue,
+    mark_text,
+    operands_of,
+    size_only_note,
+    stage_layouts,
+    unresolved_trace,
+    unsettled_dims,
+)
+from shapecalc.render.wires import draw_wires, route_wires
+
+ShownSteps = dict[int, tuple[StageLayout, Step | None]]
+"""Steps by index, each with its layout. The step is None for a refusal."""
+TIMES = " * "
+HOLE_LINE_LENGTH = 3
+"""The length of the line into a hidden dim."""
+RULER_LABEL_WIDTH = 14
+"""The width of the labels at the left of the rulers."""
+SPACIOUS_HEIGHT = 14
+"""The minimum height for large bars and for rulers with numbered parts."""
+NO_ROOM_NOTE = "no room for lines"
+MAX_PICTURES = 4
+"""The most pictures of an answer."""
+COUNT_RULES = (rules.INDIVISIBLE, rules.INFER_LIMIT, rules.VOLUME_MISMATCH, rules.ZERO_VOLUME_INFER)
+"""The rules of refusals about element counts."""
+
+
+class Budget(Record):
+    """The two sides of a reshape: the input dims, and the requested dims except -1."""
+
+    input_dims: tuple[Dim, ...]
+    known_dims: tuple[Dim, ...]
+    inferred_index: int | None
+    """The index of the -1. None if all dims are requested."""
+    uncounted: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+    """The indices of the dims of each side that are not counted."""
+
+    @property
+    def element_counts(self) -> tuple[Dim, Dim]:
+        """The two element counts."""
+        have, known = self.uncounted
+        return _product_without(self.input_dims, have), _product_without(self.known_dims, known)
+
+
+def _product_without(dims: tuple[Dim, ...], indices: Collection[int]) -> Dim:
+    return product([dim for place, dim in enumerate(dims) if place not in indices])
+
+
+class Ruler(Record):
+    """One axis, with cuts at the multiples of its stride in elements."""
+
+    label: str
+    colour: str
+    size: int
+    stride: int
+
+
+class Rulers(Record):
+    """The axes of a block before and after a reshape, on the same elements."""
+
+    before: tuple[Ruler, ...]
+    after: tuple[Ruler, ...]
+    volume: int
+    mixed_note: str
+    """The dims that mix axes for most sizes of the names.
+
+    For the sizes that are drawn, the cuts may be aligned nevertheless.
+    """
+
+    @property
+    def height(self) -> int:
+        """The height: axes, numbers, marks of a clash, and the conclusion."""
+        return len(self.before) + len(self.after) + 2 + bool(self.clash)
+
+    @property
+    def clash(self) -> tuple[int, int] | None:
+        """The strides of the first old and new axis whose cuts are not aligned, if any.
+
+        Old strides divide each other, so only the neighbours of a new stride have to be compared.
+        """
+        steps = sorted(old.stride for old in self.before)
+        for new in self.after:
+            position = bisect_left(steps, new.stride)
+            if any(_is_unaligned(step, new.stride) for step in steps[max(position - 1, 0) : position + 1]):
+                return next((old.stride, new.stride) for old in self.before if _is_unaligned(old.stride, new.stride))
+        return None
+
+    @property
+    def period(self) -> int:
+        """The number of elements after which the misaligned cuts repeat."""
+        pairs = [
+            (old.stride, new.stride)
+            for old in self.before
+            for new in self.after
+            if _is_unaligned(old.stride, new.stride)
+        ]
+        return max([lcm(*pair) for pair in pairs], default=self.volume)
+
+
+class PictureKind(Record):
+    """A kind of picture, the steps that it is for, and when it is worth drawing."""
+
+    draw: Callable[..., Text]
+    """Draws a step from the answer, its layout, the step index, size and glyphs."""
+    applies_to: Callable[[StageLayout, Step | None], bool]
+    """Returns whether it is for a step of a layout. A step of None is the refusal."""
+    adds_to_flow: Callable[[Trace | Chain, StageLayout, Step | None, int], bool]
+    """Returns whether it shows more of a step than the flow, in a width."""
+
+
+def division_notes(all_layouts: Sequence[StageLayout]) -> Iterator[str]:
+    """Yield the division of each settled -1.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> [*division_notes(stage_layouts(sc.reshape((2, 8, 3), (0, -1, 6))))]
+    ['-1 = 48 / (2*6) = 4']
+    """
+    for layout in all_layouts:
+        outs = {out for out, dim in enumerate(layout.stage.requested if layout.is_regrouping else ()) if dim == -1}
+        settling = (step for step in layout.stage.steps if step.out in outs)
+        yield from (f"-1 = {division_text(layout, step)} = {dim_text(step.dim)}" for step in settling)
+
+
+def division_text(layout: StageLayout, step: Step) -> str:
+    """Return the division of a -1: all elements, or those of the axis that is split.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> answer = sc.reshape(("N", 12, "H"), (0, -1))
+    >>> division_text(stage_layouts(answer)[0], answer.steps[1])
+    'N*12*H / N'
+    """
+    infers = step.rule in INFER_RULES
+    link = next((link for link in layout.links if step.out in link.outputs), None)
+    sources = range(len(layout.cells_before)) if infers or link is None else link.sources
+    outs = range(len(layout.cells)) if infers or link is None else link.outputs
+    have = [layout.stage.before[axis] for axis in sources]
+    known = [layout.cells[out].dim or 0 for out in outs if out != step.out]
+    if step.rule in INFER_RULES and (product(have), product(known)) != (step.facts["have"], step.facts["known"]):
+        have, known = [step.facts["have"]], [step.facts["known"]]
+    total = dim_text(product(have)) if is_concrete(have) else truncate(_product_text(have))
+    divisor = truncate(_product_text(known))
+    return f"{total} / {f'({divisor})' if '*' in divisor else divisor}"
+
+
+def _product_text(dims: Sequence[Dim]) -> str:
+    return "*".join(map(str, dims)) or "1"
+
+
+def make_budget(layout: StageLayout) -> Budget | None:
+    """Return the budget of a reshape; None if a dim besides the -1 is not settled."""
+    negative_outs = (out for out, cell in enumerate(layout.cells) if cell.token.startswith("-"))
+    hole = next(
+        (out for out in negative_outs if layout.cells[out].dim is None or layout.cells[out].token == "-1"), None
+    )
+    dims = [cell.dim for out, cell in enumerate(layout.cells) if out != hole]
+    empty = next((step for step in layout.stage.steps if step.rule == rules.INFERRED_EMPTY), None)
+    known = tuple(dim for dim in dims if dim is not None)
+    left_out = _uncounted_indices(layout, hole, empty)
+    return Budget(layout.stage.before, known, hole, left_out) if len(known) == len(dims) else None
+
+
+def _uncounted_indices(
+    layout: StageLayout, inferred_index: int | None, empty: Step | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the indices that a dialect does not count if a known dim is 0."""
+    if empty is None:
+        return (), ()
+    others = [out for out in range(len(layout.cells)) if out != inferred_index]
+    if empty.facts["left_out"] is rules.ExcludedDims.ZEROS:
+        zeros = tuple(axis for axis, cell in enumerate(layout.cells_before) if cell.dim == 0)
+        return zeros, tuple(index for index, out in enumerate(others) if layout.cells[out].dim == 0)
+    copied = [out for out in others if layout.cells[out].token == "0"]
+    return tuple(copied), tuple(index for index, out in enumerate(others) if out in copied)
+
+
+def draw_budget(
+    _answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int = 12, glyphs: GlyphSet
+) -> Text:
+    """Return the budget of a stage, as bars or as factors that cancel.
+
+    If the height allows, the bars separate single elements.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> from shapecalc.render.canvas import ASCII
+    >>> answer = sc.reshape((2, 3), (3, -1))
+    >>> print(draw_budget(answer, stage_layouts(answer)[0], 1, width=60, glyphs=ASCII))
+    reshape 2,3 to 3,-1
+    have   2 * 3 = 6  ###|###
+    known  3     = 3  ###
+    -1     6 / 3 = 2  3 fits 2 times, nothing left over
+    2 and 3 mix into 3 and 2
+    """
+    if layout.is_unresolved:
+        return _draw_unresolved_budget(layout, width, height, glyphs)
+    stage_budget = make_budget(layout)
+    if stage_budget is None:
+        return Text("the element counts are not known yet", end="", no_wrap=True)
+    have, known = stage_budget.element_counts
+    lines = None
+    if (
+        isinstance(have, int)
+        and isinstance(known, int)
+        and have > 0
+        and known > 0
+        and stage_budget.uncounted == ((), ())
+    ):
+        lines = _bar_lines(stage_budget, have, known, (width, height), glyphs)
+    lines = lines or _factor_lines(stage_budget, layout, width)
+    for step in layout.stage.steps:
+        if step.rule in INFER_RULES or is_regrouping_step(step):
+            lines += [
+                Text(f"holds when {condition.phrase}; otherwise refused", "yellow") for condition in step.conditions
+            ]
+    if len(lines) < height:
+        lines = [Text(layout.heading, "bold"), *lines]
+    summary = _regrouping_summary(layout)
+    if summary and len(lines) < height and len(summary) <= width:
+        lines.append(Text(summary, "dim"))
+    return stack_texts([clip_line(line, width, glyphs) for line in lines])
+
+
+def _draw_unresolved_budget(layout: StageLayout, width: int, height: int, glyphs: GlyphSet) -> Text:
+    """Return the budget of a hidden -1: the bars of both counts, and the hole."""
+    hole = next((cell for cell in layout.cells if cell.token == "-1"), None)
+    others = [cell for cell in layout.cells if cell is not hole]
+    have, known = layout.stage.before, tuple([cell.dim for cell in others if cell.dim is not None])
+    texts = (_factors_text(have, glyphs), TIMES.join(cell.hole or str(cell.dim) for cell in others) or "1")
+    rows = zip(("have", "known", "-1"), (*texts, hole.hole if hole else ""), strict=True)
+    lines = [f"{word.ljust(5)}  {clip(text, 26, glyphs)}" for word, text in rows]
+    label_width, bars = max(map(len, lines)) + 2, list[Text]()
+    counts = [count for side in (have, known) if isinstance(count := product(side), int) and count > 0]
+    if (
+        len(counts) == 2
+        and len(known) == len(others)
+        and (unit := _smallest_unit(counts[0], counts[1], width - label_width, 0))
+    ):
+        cells = min(6, (width - label_width) // (max(counts) // unit)) if height >= SPACIOUS_HEIGHT else 1
+        bars = [_widen_bar(Text(glyphs.block * (count // unit)), cells, glyphs) for count in counts]
+    drawn = [Text(line.ljust(label_width)) for line in lines]
+    for line, bar in zip(drawn, bars, strict=False):
+        line.append_text(bar)
+    return stack_texts([clip_line(line, width, glyphs) for line in (Text(layout.heading, "bold"), *drawn)])
+
+
+def _regrouping_summary(layout: StageLayout) -> str:
+    """Return the sizes that stay, merge, split or mix, in words.
+
+    Returns an empty text if this is not known of all dims.
+    """
+    shape, new_shape = layout.stage.before, layout.stage.after
+    if new_shape is None or {out for link in layout.links for out in link.outputs} != {*range(len(new_shape))}:
+        return ""
+    texts = []
+    for group in split_mixed_groups(layout.links, layout.wires, layout.mixing_dims):
+        before = join_with_and([dim_text(shape[axis]) for axis in group.sources])
+        after = join_with_and([dim_text(new_shape[out]) for out in group.outputs])
+        if group.is_partial:
+            texts.append(f"{'a part' if len(group.sources) == 1 else 'parts'} of {before} becomes {after}")
+        else:
+            texts.append(f"{before or after} {group.verb}" + (f" {after}" if group.verb.endswith("into") else ""))
+    return "; ".join(texts)
+
+
+def _factors_text(dims: Sequence[Dim], glyphs: GlyphSet) -> str:
+    return clip(TIMES.join(map(str, dims)) or "1", 26, glyphs)
+
+
+def _bar_lines(budget: Budget, have: int, known: int, size: tuple[int, int], glyphs: GlyphSet) -> list[Text] | None:
+    """Return the bars of two counts; None if they do not fit.
+
+    A block is one element, or the smallest common divisor of the counts that makes the bars fit.
+    """
+    width, height = size
+    word = "known" if budget.inferred_index is not None else "want"
+    rows = [
+        ("have", _factors_text(budget.input_dims, glyphs), str(have)),
+        (word, _factors_text(budget.known_dims, glyphs), str(known)),
+    ]
+    if budget.inferred_index is not None:
+        rows.append(("-1", f"{have} / {known}", "?" if have % known else str(have // known)))
+    head, factors, counts = (max(len(row[column]) for row in rows) for column in range(3))
+    texts = [f"{row[0].ljust(max(head, 5))}  {row[1].ljust(factors)} = {row[2].rjust(counts)}" for row in rows]
+    room = width - max(map(len, texts)) - 2
+    walls = 0 if budget.inferred_index is None else -(-have // known) - 1
+    unit = _smallest_unit(have, known, room, walls)
+    if room < 12 or unit is None:
+        return None
+    have, known = have // unit, known // unit
+    bars = _draw_bars(have, known, glyphs, is_divided=budget.inferred_index is not None)
+    if height >= SPACIOUS_HEIGHT:
+        bars = [_widen_bar(bar, min(6, room // max(map(len, bars))), glyphs) for bar in bars]
+    lines = [Text(f"{text}  ").append_text(bar) for text, bar in zip(texts, bars, strict=False)]
+    lines += [Text(text) for text in texts[len(bars) :]]
+    if height >= SPACIOUS_HEIGHT:
+        lines = [spaced for line in lines for spaced in (line, Text())][:-1]
+    words = _division_result(budget, have * unit, known * unit)
+    if len(lines[-1]) + 2 + len(words) <= width:
+        lines[-1].append(f"  {words}")
+    else:
+        lines.append(Text(" " * (len(texts[0]) + 2) + words))
+    return lines if unit == 1 else [*lines, Text(f"each {glyphs.block} is {unit} elements", "dim")]
+
+
+def _smallest_unit(have: int, known: int, width: int, walls: int) -> int | None:
+    """Return the elements per block that fit a width; None if no number fits.
+
+    `walls` is the number of lines between the pieces.
+
+    >>> _smallest_unit(24, 6, 30, 3), _smallest_unit(96, 24, 40, 3), _smallest_unit(97, 24, 40, 4)
+    (1, 3, None)
+    """
+    longest, common = max(have, known), gcd(have, known)
+    for blocks in range(min(width, longest), 0, -1):
+        unit = longest // blocks
+        if longest % blocks == 0 and common % unit == 0 and blocks + walls * (known > unit) <= width:
+            return unit
+    return None
+
+
+def _draw_bars(have: int, known: int, glyphs: GlyphSet, *, is_divided: bool) -> list[Text]:
+    """Return the bars of two counts.
+
+    If `divided`, the first consists of pieces of the size of the second. Otherwise the difference is marked.
+    """
+    pieces, rest = divmod(have, known) if is_divided else (1, abs(have - known))
+    wall = glyphs.vertical if is_divided and known > 1 else ""
+    same = glyphs.block * (known if is_divided else min(have, known))
+    whole, over = Text(wall.join([same] * pieces)), Text(glyphs.excess * rest, "bold red")
+    if is_divided:
+        return [whole.append(wall * bool(pieces and rest)).append_text(over), Text(same)]
+    return [Text(same).append_text(over if more else Text()) for more in (have > known, known > have)]
+
+
+def _widen_bar(bar: Text, cells_per_element: int, glyphs: GlyphSet) -> Text:
+    """Return a bar with several cells per element, separated by a blank from 3 on."""
+    result, gap = Text(), " " * (cells_per_element > 2)
+    for char in bar.divide(range(1, len(bar))):
+        width = 1 if char.plain == glyphs.vertical else cells_per_element - len(gap)
+        result.append_text(Text(char.plain * width + gap, *[span.style for span in char.spans]))
+    return result
+
+
+def _division_result(budget: Budget, have: int, known: int) -> str:
+    if budget.inferred_index is not None:
+        times = "once" if have // known == 1 else f"{dim_text(have // known)} times"
+        remainder = f"{dim_text(have % known)} left over: refused" if have % known else "nothing left over"
+        return f"{known} fits {times}, {remainder}"
+    if have != known:
+        return f"{abs(have - known)} {'too many' if known > have else 'left over'}: refused"
+    return "as many as there are"
+
+
+def _factor_lines(budget: Budget, layout: StageLayout, width: int) -> list[Text]:
+    """Return both sides as factors, equal ones below each other, and the remainder."""
+    have, known = budget.element_counts
+    below, extra = _match_dims(budget)
+    cells = []
+    for index, dim in enumerate(budget.input_dims):
+        top, skipped = str(dim), index in budget.uncounted[0]
+        cancelled = below[index] is not None
+        bottom = str(budget.known_dims[below[index] or 0]) if cancelled else ""
+        cells.append((f"({top})" if skipped else top, bottom, "" if cancelled or skipped else top))
+    for index in extra:
+        skipped, dim = index in budget.uncounted[1], budget.known_dims[index]
+        cells.append(("", f"({dim})" if skipped else str(dim), "" if skipped or dim == 1 else f"/ {dim}"))
+    widths = [max(map(len, column)) for column in cells]
+    words = ("have", "known", "-1") if budget.inferred_index is not None else ("have", "want", "left")
+    lines = []
+    for row, word in enumerate(words):
+        line, first = Text(f"{word.ljust(5)}  "), True
+        for index, (column, size) in enumerate(zip(cells, widths, strict=True)):
+            style = mark_hue(layout.cells_before[index].mark) if index < len(budget.input_dims) and row != 1 else ""
+            cancelled = row < 2 and column[2] == ""
+            times = column[row] and not first and not column[row].startswith("/")
+            line.append(TIMES if times else "   " if index else "")
+            line.append(column[row].rjust(size), "dim" if cancelled else style)
+            first = first and not column[row]
+        lines.append(line.append("   "))
+    total = _inferred_dim_text(budget, have, known)
+    lines[2].append(f"= {total}" if total else "", "bold")
+    if max(len(line.plain.rstrip()) for line in lines) > width:
+        counts = [Text(f"have   {dim_text(have)}"), Text(f"{words[1].ljust(5)}  {dim_text(known)}")]
+        return [*counts, *([Text(f"-1     {total}")] if total else [])]
+    cancelled_dims = dict.fromkeys(
+        dim_text(budget.input_dims[index]) for index, bottom in enumerate(below) if bottom is not None
+    )
+    note = (
+        f"   {join_with_and([*cancelled_dims])} {'cancels' if len(cancelled_dims) == 1 else 'cancel'}"
+        if cancelled_dims
+        else ""
+    )
+    if len(lines[2]) + len(note) <= width:
+        lines[2].append(note, "dim")
+    return lines
+
+
+def _inferred_dim_text(budget: Budget, have: Dim, known: Dim) -> str:
+    """Return the dim that -1 becomes, or the reason why it has no value.
+
+    Returns an empty text if all dims are requested.
+    """
+    if budget.inferred_index is None:
+        return ""
+    if known == 0:
+        return "?  refused"
+    if isinstance(have, int) and isinstance(known, int) and have % known:
+        return f"?  {_division_result(budget, have, known)}"
+    return str(quotient(have, known))
+
+
+def _match_dims(budget: Budget) -> tuple[list[int | None], list[int]]:
+    """Return the matching known dim of each input dim, and the other known dims.
+
+    All are indices; None if no known dim is equal. Zeros do not cancel: 0 / 0 is undefined.
+    """
+    remaining = [index for index in range(len(budget.known_dims)) if index not in budget.uncounted[1]]
+    below: list[int | None] = []
+    for index, dim in enumerate(budget.input_dims):
+        cancels = dim != 0 and index not in budget.uncounted[0]
+        equal = next((other for other in remaining if budget.known_dims[other] == dim), None) if cancels else None
+        if equal is not None:
+            remaining.remove(equal)
+        below.append(equal)
+    return below, [*remaining, *budget.uncounted[1]]
+
+
+def draw_lanes(
+    answer: Trace | Chain, layout: StageLayout, step_index: int, *, width: int, height: int, glyphs: GlyphSet
+) -> Text:
+    """Return the lanes of a stage: the dims settled at a step, with their reasons.
+
+    `width` and `height` are in character cells. Dims that do not fit are left out, but never those around the step.
+    """
+    rows = max(1, len(layout.cells_before), len(layout.cells))
+    notes = _lane_notes(layout, step_index, glyphs)
+    pitch, room = fit_pitch(rows, height, 1 + len(notes)), height - 1 - len(notes)
+    canvas, lines = _draw_lane_canvas(answer, layout, step_index, (width, room), pitch, glyphs)
+    visible_rows = range(lines)
+    if lines > room:
+        here = next((out for out, cell in enumerate(layout.cells) if cell.step_index >= step_index), 0)
+        visible_rows = rows_around(here, lines, room - 1)
+        notes.append(f"{glyphs.ellipsis} dims {visible_rows[0]} to {visible_rows[-1]} of {lines}")
+    lane_text = canvas.render(width, [0, *(1 + row for row in visible_rows)])
+    return stack_texts([lane_text, *(clip_line(Text(note, "dim"), width, glyphs) for note in notes)])
+
+
+def _draw_lane_canvas(
+    answer: Trace | Chain, layout: StageLayout, step_index: int, size: tuple[int, int], pitch: int, glyphs: GlyphSet
+) -> tuple[Canvas, int]:
+    """Return a canvas with dims, lanes and reasons, and the height of the lanes."""
+    is_vector, rows = layout.stage.kind is StageKind.SHAPE, max(1, len(layout.cells_before), len(layout.cells))
+    shown_step = None if layout.is_unresolved else step_index
+    before, after = (
+        _lane_texts(layout.cells_before, glyphs),
+        _lane_texts(layout.cells, glyphs, shown_step, sizes_only=is_vector),
+    )
+    token_texts = [_lane_token(layout, out, glyphs) for out in range(len(layout.cells))]
+    tokens, left = max(map(len, token_texts), default=0), 4 + max(map(len, before), default=2)
+    room = size[0] - left - max(map(len, after), default=2) - len("dim out")
+    wires = route_wires(layout, pitch, (room, size[1]), room - 36, glyphs)
+    lines = max(1 + pitch * (rows - 1), wires.height)
+    canvas = Canvas(glyphs, 1 + lines)
+    right = left + max(wires.width, 5 * pitch) + (tokens + 3 if tokens else 0)
+    canvas.write(0, 0, "dim in", "dim")
+    canvas.write(right + 1, 0, heading := "in the vector" if is_vector else "dim out", "dim")
+    draw_wires(canvas, wires, (left, right), lambda axes, outs: _lane_style(layout, axes, outs, step_index))
+    if is_vector:
+        canvas.dash_lines(left, right)
+    end = (glyphs.size_line if is_vector else glyphs.horizontal) * HOLE_LINE_LENGTH
+    for row in (row for row, cell in enumerate(layout.cells) if cell.hole):
+        canvas.write(right - HOLE_LINE_LENGTH, 1 + pitch * row, end, "dim")
+    for row, (text, cell) in enumerate(zip(before, layout.cells_before, strict=True)):
+        canvas.write(0, 1 + pitch * row, f"{row}", "dim")
+        canvas.write(3, 1 + pitch * row, text, mark_hue(cell.mark))
+    for row, (text, cell) in enumerate(zip(after, layout.cells, strict=True)):
+        write_token(canvas, cell, token_texts[row], step_index, (right, 1 + pitch * row))
+        canvas.write(right + 1, 1 + pitch * row, f"{row}", "dim")
+        canvas.write(
+            right + 4, 1 + pitch * row, text, make_style(mark_hue(cell.mark), bold=cell.step_index == step_index)
+        )
+    reasons = max(right + 5 + max(map(len, after), default=2), right + 1 + len(heading)) + 2
+    canvas.write(reasons, 0, layout.title, "dim")
+    for row, (reason, style) in _lane_reasons(answer, layout, step_index).items():
+        canvas.write(reasons, 1 + pitch * row, reason, style)
+    if wires.is_unroutable:
+        canvas.write(left, 0, NO_ROOM_NOTE, "dim")
+    return canvas, lines
+
+
+def _lane_token(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
+    """Return the token on the line into a dim, and the axis of a copied size."""
+    size = (
+        f"{glyphs.size_line}{mark_text(layout.cells_before[out_dim].mark, glyphs)}"
+        if out_dim in layout.size_only_dims
+        else ""
+    )
+    return f"{layout.cells[out_dim].token}{size}"
+
+
+def _lane_notes(layout: StageLayout, step_index: int, glyphs: GlyphSet) -> list[str]:
+    """Return the note on lines along which sizes are copied but no elements move."""
+    if layout.stage.kind is StageKind.SHAPE:
+        return [f"{glyphs.size_line} copies a size; no element moves"]
+    if not layout.size_only_dims:
+        return []
+    out = next(
+        (out for out in layout.size_only_dims if layout.cells[out].step_index == step_index), min(layout.size_only_dims)
+    )
+    return [f"{glyphs.size_line} {size_only_note(layout, out, glyphs)}"]
+
+
+def _lane_texts(
+    cells: tuple[Cell, ...], glyphs: GlyphSet, step_index: int | None = None, *, sizes_only: bool = False
+) -> list[str]:
+    """Return dims with their marks in columns. A dim that is not settled is a hole."""
+    rows = []
+    for cell in cells:
+        hidden = cell.dim is None or (step_index is not None and cell.step_index > step_index)
+        dim = cell.hole or glyphs.hole if hidden else clip(str(cell.dim), 12, glyphs)
+        rows.append(("" if sizes_only else cell_mark_text(cell, glyphs), dim))
+    mark_width, dim_width = (max((len(row[at]) for row in rows), default=0) for at in range(2))
+    return [
+        f"{mark.ljust(mark_width)} {dim.rjust(dim_width)}" if mark_width else dim.rjust(dim_width) for mark, dim in rows
+    ]
+
+
+def _lane_style(layout: StageLayout, axes: Collection[int], out_dims: Collection[int], step_index: int) -> Style:
+    hue = "".join([mark_hue(layout.cells_before[axis].mark) for axis in axes if len(axes) == 1])
+    return make_style(hue, dim=any(layout.cells[out].step_index > step_index for out in out_dims))
+
+
+def _lane_reasons(answer: Trace | Chain, layout: StageLayout, step_index: int) -> Mapping[int, tuple[str, str]]:
+    """Return the reason of each dim and its style, by row, up to a step."""
+    reasons, steps, hidden = {}, answer.steps, {out for out, cell in enumerate(layout.cells) if cell.hole}
+    for number in layout.step_range:
+        if number > step_index:
+            break
+        step = steps[number]
+        row = step.out
+        if row is None and step.rule in (rules.DROPPED_ONE, *rules.KEEPING_RULES):
+            row = step.sources[0]
+        if row is not None and not (hidden and step.out in (None, *hidden)):
+            reasons[row] = step.why, "bold" if number == step_index else "dim"
+    if layout.problem and layout.refused_dim is not None and step_index >= layout.step_range.stop:
+        reasons[layout.refused_dim] = f"{layout.problem.rule}", "bold red"
+    return reasons
+
+
+def _is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
+    """Return whether rulers show more than shading.
+
+    The step has to regroup axes, and each element or each cut needs a cell. Names get small sizes, if there are any
+    that meet the conditions.
+    """
+    groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
+    if not is_regrouping_step(step) or not groups:
+        return False
+    if sizes := _find_sizes(answer, layout):
+        return True
+    if sizes is None:
+        return False
+    block = _make_rulers(layout, groups[0], {}, UNICODE)
+    if block.volume <= room:
+        return block.volume > 0
+    return block.clash is not None and block.period // min(block.clash) <= room // 3
+
+
+def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
+    """Return the groups of axes that are regrouped, those whose axes mix first."""
+    groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
+    return sorted(groups, key=lambda link: not link.is_mixed)
+
+
+def _is_unaligned(old: int, new: int) -> bool:
+    return bool(new % old and old % new)
+
+
+def draw_rulers(
+    answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int, glyphs: GlyphSet
+) -> Text:
+    """Return the rulers of a stage that regroups elements.
+
+    A large tensor shows one block that is regrouped. `width` and `height` are in character cells.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> from shapecalc.render.canvas import ASCII
+    >>> answer = sc.reshape((2, 3), (3, 2))
+    >>> print(draw_rulers(answer, stage_layouts(answer)[0], 2, width=78, height=9, glyphs=ASCII))
+    reshape 2,3 to 3,2
+               0           3           6
+    before a 2 +-----------+-----------+
+           b 3 +---+---+---+---+---+---+
+                       !       !
+    after ~x 3 +-------+-------+-------+
+          ~y 2 +---+---+---+---+---+---+
+               ! cuts old blocks of 3 at different places: ~x and ~y mix axes
+    """
+    sizes = _find_sizes(answer, layout)
+    if sizes is None:
+        return Text("", end="")
+    if layout.is_unresolved:
+        return _draw_unresolved_rulers(layout, sizes, (width, height), glyphs)
+    all_axes = AxisChange(tuple(range(len(layout.cells_before))), tuple(range(len(layout.cells))))
+    block, notes = _make_rulers(layout, all_axes, sizes, glyphs), _size_notes(layout, all_axes, sizes)
+    if block.volume < 2:
+        return _nothing_to_cut_text(block.volume)
+    if block.volume > width - RULER_LABEL_WIDTH or block.height + len(notes) > height:
+        groups = _find_regrouped_links(layout)
+        if not groups:
+            return Text("every axis stays as it is", end="")
+        block = _make_rulers(layout, groups[0], sizes, glyphs)
+        notes = [*_size_notes(layout, groups[0], sizes), *_block_notes(len(groups), layout, groups[0])]
+        cuts = block.volume // min(block.clash or (block.volume,))
+        if cuts > (width - RULER_LABEL_WIDTH) // 3 and block.period < block.volume:
+            notes.append(f"the block that repeats: {block.period} of {block.volume} elements")
+            first = replace(block, volume=block.period)
+            block = _without_rulers(
+                first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
+            )
+    text = _fit_rulers(block, notes, (width, height), glyphs)
+    if text.plain.count("\n") + 1 >= height:
+        return text
+    return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
+
+
+def _nothing_to_cut_text(volume: int) -> Text:
+    return Text(f"{'one element' if volume else 'no elements'}: there is nothing to cut", end="")
+
+
+def _draw_unresolved_rulers(
+    layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
+) -> Text:
+    """Return the old cuts, above a line without cuts for each requested dim."""
+    before = _side_rulers(layout.cells_before, sizes, glyphs)
+    volume = prod(ruler.size for ruler in before)
+    after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
+    if volume < 2:
+        return _nothing_to_cut_text(volume)
+    text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
+    lines = text.split("\n")[:-1][: size[1] - 1]
+    return stack_texts([clip_line(Text(layout.heading, "bold"), size[0], glyphs), *lines])
+
+
+def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
+    """Return sizes for the names of a stage; None if none meet the conditions."""
+    if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
+        return {}
+    from shapecalc.reasoning.examples import example_sizes  # integer shapes do not need it
+
+    try:
+        return example_sizes(answer)
+    except ShapeError:
+        return None
+
+
+def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
+    """Return rulers with their notes.
+
+    If they exceed the height, the axes with the finest cuts are omitted. If there is enough height, parts are
+    numbered.
+    """
+    width, height = size
+    removable = _omittable_rulers(rulers)
+
+    def make_notes(omitted_count: int) -> list[Text]:
+        left_out = [f"{glyphs.ellipsis} {pluralize(omitted_count, 'axis', 'axes')} left out"] if omitted_count else []
+        return pack_notes([Text(note, "dim") for note in (*notes, *left_out)], width, glyphs)
+
+    def fits(omitted_count: int) -> bool:
+        return _without_rulers(rulers, removable[:omitted_count]).height + len(make_notes(omitted_count)) <= height
+
+    omitted_count = bisect_left(range(len(removable)), True, key=fits)
+    remaining, lines = _without_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
+    pitch = (
+        2
+        if remaining.height + len(remaining.before) + len(remaining.after) + len(lines) <= height >= SPACIOUS_HEIGHT
+        else 1
+    )
+    return stack_texts(
+        [_render_rulers(remaining, width, pitch, glyphs, has_scale=remaining.height + len(lines) <= height), *lines]
+    )
+
+
+def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
+    """Return the rulers that may be omitted, in that order, the outermost ones last."""
+    clashing = rulers.clash or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
+    outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
+    others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
+    return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.stride))
+
+
+def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
+    """Return rulers without some of them."""
+    removed = {id(ruler) for ruler in omitted}
+    before, after = (
+        tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)
+    )
+    return replace(rulers, before=before, after=after)
+
+
+def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
+    """Return the note on the sizes of the names of a block, if it has names."""
+    before = [layout.stage.before[axis] for axis in block.sources]
+    known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
+    return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
+
+
+def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
+    """Return the note on the part of the tensor that is shown, if it is a part.
+
+    `group_count` is the number of groups of axes that are regrouped.
+    """
+    if all(cell.dim == 1 for axis, cell in enumerate(layout.cells_before) if axis not in block.sources):
+        return []
+    before = shape_text(layout.stage.before[axis] for axis in block.sources)
+    after = shape_text(layout.cells[out].dim or 0 for out in block.outputs)
+    more = (
+        ""
+        if group_count == 1
+        else f"; {group_count - 1} more {'group' if group_count == 2 else 'groups'} of axes cut anew"
+    )
+    return [f"one block, the others alike: {before} becomes {after}{more}"]
+
+
+def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> Rulers:
+    before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
+    after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
+    marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
+    mixed = f"{join_with_and(marks)} {'mixes' if len(marks) == 1 else 'mix'} axes" if marks else ""
+    return Rulers(before, after, prod(ruler.size for ruler in before), mixed)
+
+
+def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
+    """Return the axes of one side, the outermost first. Axes of size 1 have no ruler."""
+    dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
+    texts = [clip(str(dim), 9, glyphs) for dim in dims]
+    steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
+    size_width = max(map(len, texts), default=0)
+    return tuple(
+        Ruler(f"{mark_text(cell.mark, glyphs)} {text.rjust(size_width)}", mark_hue(cell.mark), dim, step)
+        for cell, dim, text, step in zip(cells, dims, texts, steps, strict=True)
+        if dim != 1
+    )
+
+
+def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
+    """Return the old rulers, the clashing cuts, the new rulers and the conclusion."""
+    labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
+    labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
+    label_width = max(map(len, labels), default=0) + 1
+    room, widest = max(8, width - label_width - 1), 8 if pitch > 1 else 4
+    length = min(widest, room // rulers.volume) * rulers.volume if rulers.volume <= room else room
+    clash = rulers.clash
+    canvas, y = Canvas(glyphs, pitch * len(labels) + 2 + bool(clash)), 1
+    _write_scale(canvas, rulers, label_width, length)
+    for index, (ruler, text) in enumerate(zip((*rulers.before, *rulers.after), labels, strict=True)):
+        if index == len(rulers.before) and clash:
+            _mark_clashes(canvas, rulers, clash, (label_width, length, y))
+            y += 1
+        canvas.write(label_width - 1 - len(text), y, text, ruler.colour)
+        _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
+        if pitch > 1:
+            _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
+        y += pitch
+    conclusion, order_note = _ruler_conclusion(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
+    conclusion += order_note if clash and label_width + len(conclusion + order_note) <= width else ""
+    canvas.write(label_width, y, conclusion, "bold" if clash else "dim")
+    return canvas.render(width, range(0 if has_scale else 1, y + 1))
+
+
+def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
+    """Write the index on its axis into each part of a ruler, if it fits."""
+    left, long, y = area
+    parts = volume // ruler.stride
+    if long // parts <= len(str(ruler.size - 1)) + 1:
+        return
+    ends = [left + part * long // parts for part in range(parts + 1)]
+    for part, (start, end) in enumerate(pairwise(ends)):
+        index = str(part % ruler.size)
+        canvas.write((start + end + 1 - len(index)) // 2, y, index, "dim")
+
+
+def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
+    """Write the positions of the outermost old cuts, as many as fit."""
+    step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
+    canvas.write(left + length + 1 - len(end), 0, end, "dim")
+    stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
+    for cut in range(0, rulers.volume, stride):
+        x = left + cut * length // rulers.volume
+        if x + len(str(cut)) <= left + length - len(end):
+            canvas.write(x, 0, str(cut), "dim")
+
+
+def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
+    """Draw one axis, with a tick at each cut, or shaded if the cuts are too close."""
+    left, long, y = area
+    cuts = volume // ruler.stride
+    if cuts > (long if volume <= long else long // 3):
+        canvas.write(left, y, glyphs.shade * (long + 1), ruler.colour)
+        return
+    canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
+
+
+def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
+    """Mark the new cuts inside old blocks, if each new cut has a cell."""
+    old, new = clash
+    left, long, y = area
+    for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
+        if cut % old:
+            canvas.write(left + cut * long // rulers.volume, y, "!", "bold red")
+
+
+def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
+    """Return the conclusion: the dims that mix axes, and why."""
+    scale_note = "to scale; " if is_to_scale else ""
+    if rulers.clash is not None:
+        old, new = rulers.clash
+        cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
+        return f"{scale_note}! cuts {cut}: {rulers.mixed_note or 'axes mix'}"
+    if rulers.mixed_note:
+        return f"{scale_note}old blocks are cut alike by chance: at most sizes {rulers.mixed_note}"
+    return f"{scale_note}every old block is cut alike: nothing mixes"
+
+
+def is_regrouping_step(step: Step | None) -> bool:
+    """Return whether a step explains the cuts of a whole reshape."""
+    return step is not None and step.rule == rules.REGROUPED
+
+
+def _is_count_step(layout: StageLayout, step: Step | None) -> bool:
+    """Return whether a step infers a -1, or is a refusal about known element counts."""
+    if step is not None:
+        return layout.is_regrouping and step.rule in INFER_RULES
+    if layout.is_unresolved:
+        return layout.is_regrouping and any(cell.token == "-1" for cell in layout.cells)
+    problem = layout.problem if layout.is_regrouping else None
+    if problem is None or not (layout.cells or problem.rule == rules.VOLUME_MISMATCH):
+        return False
+    return problem.rule in COUNT_RULES and make_budget(layout) is not None
+
+
+def _is_cut_step(layout: StageLayout, step: Step | None) -> bool:
+    if step is None:
+        return layout.is_unresolved and layout.is_regrouping and all(cell.token != "0" for cell in layout.cells)
+    return layout.is_regrouping and step.rule in (rules.REGROUPED, rules.MERGED)
+
+
+def _is_last_size_copy(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
+    """Return whether a step is the last copied 0 of a stage with size-only dims."""
+    copies = [other for other in layout.stage.steps if other.rule == rules.COPIED_ZERO]
+    return bool(layout.size_only_dims) and step is copies[-1]
+
+
+def _is_operand_step(layout: StageLayout, step: Step | None) -> bool:
+    """Return whether a step is about several operands, not about one axis of windows."""
+    several = layout.stage.kind in COMBINING_KINDS and len(operands_of(layout)) > 1
+    return several and not is_window_step(layout, step)
+
+
+def _is_last_operand_step(_answer: Trace | Chain, layout: StageLayout, step: Step | None, _width: int) -> bool:
+    """Return whether a step is the last one about several operands, or a refusal.
+
+    It is not for a pool, which the windows explain completely.
+    """
+    operand_steps = [other for other in layout.stage.steps if not is_window_step(layout, other)]
+    return step is None or (
+        step is operand_steps[-1] and not layout.problem and "kernel" not in layout.request.arguments
+    )
+
+
+PICTURE_KINDS = (
+    PictureKind(draw_budget, _is_count_step, lambda *_: True),
+    PictureKind(draw_rulers, _is_cut_step, _is_worth_rulers),
+    PictureKind(draw_windows, is_window_step, is_first_with_numbers),
+    PictureKind(draw_operand_table, _is_operand_step, _is_last_operand_step),
+    PictureKind(draw_lanes, lambda _layout, _step: True, _is_last_size_copy),
+)
+"""All kinds of pictures.
+
+A step has the first picture that is for it. `--explain=all` shows every picture that shows more than the flow.
+"""
+
+
+def _picture_kind(layout: StageLayout, step: Step | None) -> PictureKind:
+    return next(kind for kind in PICTURE_KINDS if kind.applies_to(layout, step))
+
+
+def draw_picture(
+    answer: Trace | Chain,
+    step_index: int,
+    *,
+    width: int = 78,
+    height: int = 12,
+    glyphs: GlyphSet = UNICODE,
+    holes: Holes = NO_HOLES,
+) -> Text:
+    """Return the picture of a step, or of the refusal past the last step.
+
+    `holes` are the placeholders of hidden dims, by column and index.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> print(draw_picture(sc.reshape((2, 3), (0, -1)), 0, glyphs=ASCII, holes={(1, 1): "_"}))
+    dim in            dim out  reshape 0,-1
+    0  a 2       0  > 0  2     0 copies dim 0, which is 2
+    1  b 3      -1 -- 1  _
+    """
+    all_layouts, steps = stage_layouts(answer), answer.steps
+    if not all_layouts:
+        return stack_texts([clip_line(Text("nothing is asked for: the tensor stays"), width, glyphs)])
+    index = layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
+    layout = hide_dims(all_layouts[index], column_holes(holes, index + 1))
+    kind = _picture_kind(layout, steps[step_index] if step_index < len(steps) else None)
+    return kind.draw(answer, layout, step_index, width=width, height=height, strokes=glyphs)
+
+
+def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:
+    """Return the request, with a hole for each dim that it does not name.
+
+    Several operands are drawn as a table, other requests as a flow without wires. An op that names no dims has a
+    hole for each output dim.
+
+    >>> import shapecalc as sc
+    >>> print(draw_request(sc.add_shuffle((2, 3), first=(1, 0), to=(0, -1)), height=4, hole="[  ]"))
+    input transpose 1,0   reshape 0,-1
+    a   2       1    [  ]       0    [  ]
+    b   3       0    [  ]      -1    [  ]
+    """
+    request = Chain(answer.input, tuple([unresolved_trace(trace) for trace in answer.traces]))
+    if any(layout.stage.kind in COMBINING_KINDS for layout in stage_layouts(request)[:1]):
+        return draw_picture(request, 0, width=width, height=height, glyphs=replace(UNICODE, hole=hole))
+    drawn_answer = request if unsettled_dims(request, len(request.steps)) else answer
+    holes = dict.fromkeys(unsettled_dims(drawn_answer, len(request.steps)), hole)
+    return draw_flow(drawn_answer, width=width, height=height, holes=holes, hides_refusal=True)
+
+
+def draw_explanation(answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE) -> Text:
+    """Return the flow of an answer, and the pictures that show more than the flow."""
+    parts = [draw_flow(answer, width=width, glyphs=glyphs)]
+    for at in [*_informative_steps(answer, width)][:MAX_PICTURES]:
+        parts += [Text(""), draw_picture(answer, at, width=width, glyphs=glyphs)]
+    return stack_texts(parts)
+
+
+def steps_to_draw(answer: Trace | Chain, width: int) -> list[int]:
+    """Return the steps whose pictures show more than the flow, the main one first."""
+    shown = _informative_steps(answer, width)
+    return sorted(shown, key=lambda at: _picture_rank(*shown[at]))[:MAX_PICTURES]
+
+
+def main_step(answer: Trace | Chain, width: int) -> int:
+    """Return the step with the most informative picture; past the last for a refusal.
+
+    >>> import shapecalc as sc
+    >>> main_step(sc.reshape((2, 3, 4), (0, -1)), 78), main_step(sc.transpose((2, 3)), 78)
+    (1, 2)
+    """
+    last = len(answer.steps) - (answer.problem is None)
+    return next(iter(steps_to_draw(answer, width)), max(0, last))
+
+
+def _picture_rank(layout: StageLayout, step: Step | None) -> int:
+    """Return the rank of a picture in an answer.
+
+    A refusal is first, then mixed axes, then a -1 or windows, then all others.
+    """
+    if step is None:
+        return 0
+    if layout.mixing_dims and is_regrouping_step(step):
+        return 1
+    return 2 if step.rule in INFER_RULES or is_window_step(layout, step) else 3
+
+
+def _informative_steps(answer: Trace | Chain, width: int) -> ShownSteps:
+    """Return the steps whose pictures show more than the flow, with their layouts."""
+    result: ShownSteps = {}
+    for layout in stage_layouts(answer):
+        is_drawn = layout.is_regrouping or layout.stage.kind in COMBINING_KINDS
+        steps = dict[int, Step | None](zip(layout.step_range, layout.stage.steps, strict=False) if is_drawn else ())
+        if is_drawn and layout.problem is not None:
+            steps[len(answer.steps)] = None
+        for step_index, step in steps.items():
+            if _picture_kind(layout, step).adds_to_flow(answer, layout, step, width):
+                result[step_index] = layout, step
+    return result

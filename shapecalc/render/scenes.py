@@ -1,0 +1,977 @@
+"""An answer as a film: its stages, the steps of each, and the elements in memory.
+
+A copied 0 moves down from its index, and -1 is filled from the budget. A reshape moves only bars. All other stages read
+elements and write them to a second memory.
+
+A film is a sequence of frames of positioned words, with memory drawn as a tape of cells. The cells are in one line, or
+in several if there are many. The height of a bar between two cells is the layer of the axis that it cuts. Of a large
+tensor only the first cells are shown, followed by dots.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import prod
+from operator import mul
+from textwrap import wrap
+
+from rich.style import Style
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, StageKind, Step, Trace
+from shapecalc.core.dims import Dim
+from shapecalc.core.moves import Index, Permute, Reshape, ShapeVector, index_before_move, ravel, unravel
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.rules import COPIED_ZERO, DROPPED_ONE, INFERRED
+from shapecalc.core.text import dim_text, escape_unprintable, pluralize, shape_text, truncate
+from shapecalc.reading.commands import command_line
+from shapecalc.render.canvas import UNICODE, clip
+from shapecalc.render.grid import Journey, journey_of
+from shapecalc.render.hints import conditions_text, sizes_text
+from shapecalc.render.pictures import division_text, draw_picture, draw_request, make_budget
+from shapecalc.render.stage_layout import (
+    COMBINING_KINDS,
+    HUES,
+    INFER_RULES,
+    Cell,
+    StageLayout,
+    cell_mark_text,
+    input_cells,
+    mark_hue,
+    size_only_note,
+    stage_layouts,
+)
+
+TensorShape = tuple[int, ...]
+PICTURE_HUNDREDTHS = 12
+"""The duration of a picture of a moving word, in hundredths of a second."""
+HIDDEN_CELLS, HOLE_TEXT = "…", "[ ]"
+BAR_GLYPHS = "│┃║"
+"""The characters of bars.
+
+The first is for axes with a row of their own, the others for outer axes that share the top row.
+"""
+TITLE_ROW, RAIL_ROW, INDEX_ROW, INPUT_ROW, REQUEST_ROW, OUTPUT_ROW, BUDGET_ROW, DIVISION_ROW, TAPE_HEADING_ROW = (
+    0,
+    1,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+)
+"""The rows of a film, from the top.
+
+They hold the title, the rail, the dims of the stage, the division of a -1, and the heading of the first tape. The last
+three are further down if there is room for blank rows around them: see `FilmBuilder.row_position`.
+"""
+SENTENCE_ROWS, LOW_HEIGHT = 3, 20
+"""The rows of the sentence, and the height below which it has one row less."""
+LABEL_WIDTH = 8
+"""The width of the words before the dims."""
+FALL_SECONDS = 0.35
+"""The seconds in which a piece of the budget falls."""
+MAX_SINGLE_ROWS = 12
+"""The most rows of a tape that are written one by one. Longer ones use blocks."""
+MAX_LISTED_CELLS = 8
+"""The most cells that a sentence lists."""
+PICK_SECONDS, REST_SECONDS = 0.55, 0.35
+"""The seconds in which an element moves, and in which it stays highlighted."""
+FILM_WIDTH, FILM_HEIGHT = 80, 24
+"""The size of a film in character cells, which fits every terminal."""
+MIN_FILM_HEIGHT = 16
+PICTURE_ROWS = 8
+"""The height of the picture of a stage with several operands or windows."""
+LAST_FRAME_SECONDS = 3.5
+"""The seconds for which the last frame is held."""
+
+
+class Sprite(Record):
+    """A word at a position, in character cells or fractions of them."""
+
+    x: float
+    y: float
+    text: str
+    look: str = "ink"
+    """A key of `LOOKS`."""
+
+
+class Prompt(Record):
+    """A question that the viewer can answer before a frame, and its answer."""
+
+    question: str
+    answer: str
+
+
+class Frame(Record):
+    """The words of a frame and their positions.
+
+    A word glides from its position in the frame before, if that has the same key.
+    """
+
+    sprites: Mapping[str, Sprite]
+    """The words by key. Later ones cover earlier ones."""
+    sentence: str
+    step_index: int | None
+    """The index of the step. None before the first step and after the last."""
+    arrival_seconds: float
+    """The seconds in which the words move to their positions."""
+    hold_seconds: float
+    """The seconds for which they stay there."""
+    prompt: Prompt | None = None
+
+
+class Film(Record):
+    """A sequence of frames with a title, a size and notes."""
+
+    title: str
+    width: int
+    height: int
+    frames: tuple[Frame, ...]
+    notes: tuple[str, ...]
+    """The notes on omitted elements and on the sizes of names."""
+
+    @property
+    def starts(self) -> list[float]:
+        """The start of each frame and the end of the last one, in seconds."""
+        return [*accumulate((frame.arrival_seconds + frame.hold_seconds for frame in self.frames), initial=0.0)]
+
+    @property
+    def seconds(self) -> float:
+        """The duration in seconds."""
+        return self.starts[-1]
+
+
+class Track(Record):
+    """A word over time, for as long as its text and look do not change."""
+
+    text: str
+    look: str
+    start: float
+    end: float
+    points: tuple[tuple[float, float, float], ...]
+    """Its positions as seconds, x and y. It moves in straight lines between them."""
+
+
+class Tape(Record):
+    """The positions of the cells and bars of a tensor in C order."""
+
+    shape: TensorShape
+    pitch: int
+    """The distance between two cells, in character cells."""
+    cells_per_line: int
+    """The number of cells in a line."""
+    line_height: int
+    """The height of a line. Bars can use all its rows, numbers are in the lowest."""
+    shown_count: int
+    """The number of cells that are shown."""
+    top_row: int
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def bottom_row(self) -> int:
+        """The row after the last one."""
+        return self.top_row + self.line_height * max(1, -(-self.shown_count // self.cells_per_line))
+
+    def cell_position(self, cell: int) -> tuple[int, int]:
+        """Return the position of a cell's number. A hidden cell has that of the dots."""
+        line, column = divmod(cell, self.cells_per_line)
+        if cell >= self.shown_count:
+            line, column = (
+                (self.shown_count - 1) // self.cells_per_line,
+                (self.shown_count - 1) % self.cells_per_line + 1,
+            )
+        return column * self.pitch + 1, self.top_row + line * self.line_height + self.line_height - 1
+
+    def bar_sprite(self, cell: int, layer: int) -> Sprite:
+        """Return the bar before a cell, or after the last one.
+
+        `layer` is the layer of the axis that it cuts, counted from the innermost axis.
+        """
+        line = max(0, cell - (cell == self.shown_count)) // self.cells_per_line
+        row = min(layer, self.line_height - 1)
+        x = (cell - line * self.cells_per_line) * self.pitch
+        y = self.top_row + line * self.line_height + self.line_height - 1 - row
+        return Sprite(x, y, BAR_GLYPHS[min(layer - row, len(BAR_GLYPHS) - 1)], "quiet")
+
+
+def frame_at(starts: list[float], second: float) -> int:
+    """Return the index of the frame at a time in seconds.
+
+    >>> frame_at([0.0, 2.0, 3.0], 2.5), frame_at([0.0, 2.0, 3.0], 9)
+    (1, 1)
+    """
+    return max(0, min(bisect_right(starts, second) - 1, len(starts) - 2))
+
+
+def sprites_at(film: Film, starts: list[float], second: float) -> tuple[Sprite, ...]:
+    """Return the words at a time, moved partway to the positions in their frame."""
+    number = frame_at(starts, second)
+    frame = film.frames[number]
+    part = (
+        1.0 if not (number and frame.arrival_seconds) else min(1.0, (second - starts[number]) / frame.arrival_seconds)
+    )
+    if part >= 1.0:
+        return tuple(frame.sprites.values())
+    before = film.frames[number - 1].sprites
+    return tuple([_interpolate(before.get(key), sprite, part) for key, sprite in frame.sprites.items()])
+
+
+def _interpolate(start: Sprite | None, end: Sprite, fraction: float) -> Sprite:
+    """Return a word moved a fraction of its way."""
+    if start is None or (start.x == end.x and start.y == end.y):
+        return end
+    return Sprite(start.x + (end.x - start.x) * fraction, start.y + (end.y - start.y) * fraction, end.text, end.look)
+
+
+def sample_moments(film: Film) -> Iterator[tuple[tuple[Sprite, ...], int]]:
+    """Yield the pictures of a film, each with its duration in hundredths of a second."""
+    starts = film.starts
+    for number, frame in enumerate(film.frames):
+        duration = round(100 * (frame.arrival_seconds + frame.hold_seconds))
+        before = film.frames[number - 1].sprites if number else {}
+        moves = any(len(_motion_points(before.get(key), sprite, 0, 0)) > 1 for key, sprite in frame.sprites.items())
+        steps = round(100 * frame.arrival_seconds) // PICTURE_HUNDREDTHS if moves else 0
+        for step in range(1, steps):
+            yield sprites_at(film, starts, starts[number] + step * PICTURE_HUNDREDTHS / 100), PICTURE_HUNDREDTHS
+        yield tuple(frame.sprites.values()), duration - max(0, steps - 1) * PICTURE_HUNDREDTHS
+
+
+def collect_tracks(film: Film) -> list[Track]:
+    """Return the track of each word of a film, in order of appearance."""
+    starts, result, last = film.starts, list[Track](), dict[str, int]()
+    for number, frame in enumerate(film.frames):
+        before = film.frames[number - 1].sprites if number else {}
+        for key, sprite in frame.sprites.items():
+            previous = before.get(key)
+            motion = _motion_points(previous, sprite, starts[number], frame.arrival_seconds)
+            if previous is not None and (previous.text, previous.look) == (sprite.text, sprite.look):
+                track = result[last[key]]
+                points = track.points if len(motion) == 1 else (*track.points, *motion)
+                result[last[key]] = Track(track.text, track.look, track.start, starts[number + 1], points)
+            else:
+                last[key] = len(result)
+                result.append(Track(sprite.text, sprite.look, starts[number], starts[number + 1], motion))
+    return result
+
+
+def _motion_points(
+    start: Sprite | None, end: Sprite, second: float, arrival_seconds: float
+) -> tuple[tuple[float, float, float], ...]:
+    """Return the points of a word's motion in a frame. One point if it does not move."""
+    if start is None or (start.x, start.y) == (end.x, end.y):
+        return ((second, end.x, end.y),)
+    return (second, start.x, start.y), (second + arrival_seconds, end.x, end.y)
+
+
+def make_tape(shape: TensorShape, number_width: int, width: int, top_row: int, row_count: int, layers: int) -> Tape:
+    """Return the tape of a tensor from row `top_row` on, in at most `row_count` rows.
+
+    `number_width` is the width of the longest number. The pitch is larger if there are few cells. A line consists
+    of complete blocks of an axis, as large as fit. Its height is the number of `layers`, unless a lower line shows
+    more cells.
+
+    >>> tape = make_tape((2, 3, 4), 2, 80, 0, 4, 2)
+    >>> tape.cells_per_line, tape.pitch, tape.line_height, tape.shown, tape.place(23)
+    (24, 3, 2, 24, (70, 1))
+    """
+    count, steps = prod(shape), bar_distances(shape)
+    pitch = max(number_width + 1, min(number_width + 3, (width - 2) // max(1, count)))
+    room = max(1, (width - 2) // pitch)
+    # a longer block would leave more than 30 % of the line empty
+    block = max((step for step in steps if room // step * step >= 0.7 * room), default=1)
+    per_line = max(1, min(count, room // block * block))
+    lines = max(1, -(-count // per_line))
+    tall = max(1, min(layers, 5, row_count // lines))
+    return Tape(shape, pitch, per_line, tall, min(count, per_line * max(1, row_count // tall)), top_row)
+
+
+def strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the stride of each axis in C order, in elements.
+
+    >>> strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    return tuple([*accumulate(reversed(shape[1:]), mul, initial=1)][::-1]) if shape else ()
+
+
+def bar_distances(shape: TensorShape) -> list[int]:
+    """Return the distances between the bars of each axis, the innermost axis first.
+
+    >>> bar_distances((2, 3, 4)), bar_distances((6,)), bar_distances((2, 1, 3))
+    ([4, 12], [], [3])
+    """
+    result = [stride for size, stride in zip(shape, strides(shape), strict=True) if size > 1 and stride > 1]
+    return result[::-1]
+
+
+def bar_positions(shape: TensorShape, layer: int, shown_count: int) -> list[int]:
+    """Return the cells before which the bars of a layer are.
+
+    Layers beyond the outermost axis have bars at both ends only.
+
+    >>> bar_positions((2, 3, 4), 0, 24), bar_positions((2, 3, 4), 1, 24), bar_positions((2, 3, 4), 2, 24)
+    ([0, 4, 8, 12, 16, 20, 24], [0, 12, 24], [0, 24])
+    """
+    steps, count = bar_distances(shape), prod(shape)
+    step = steps[layer] if layer < len(steps) else max(1, count)
+    return [*range(0, min(shown_count, count) + 1, step)]
+
+
+def match_bars(old: Sequence[int], new: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the moves of bars from old to new positions, as pairs.
+
+    Bars at positions of both stay. The others move to the new positions in order. A bar splits if there are too
+    few, and several merge if there are too many.
+
+    >>> match_bars([0, 4, 8, 12], [0, 6, 12]), match_bars([0, 12], [0, 6, 12])
+    ([(0, 0), (12, 12), (4, 6), (8, 6)], [(0, 0), (12, 12), (0, 6)])
+    """
+    leaving, coming = [place for place in old if place not in new], [place for place in new if place not in old]
+    sources = [_nearest(old, place) for place in coming]
+    if leaving:
+        sources = [leaving[at * len(leaving) // len(coming)] for at in range(len(coming))]
+    idle = [place for place in leaving if place not in sources]
+    moves = [*zip(sources, coming, strict=True), *[(place, _nearest(coming or new, place)) for place in idle]]
+    return [(place, place) for place in old if place in new] + moves
+
+
+def _nearest(positions: Sequence[int], position: int) -> int:
+    return min(positions, key=lambda other: abs(other - position))
+
+
+class FilmBuilder:
+    """The words at their current positions, and the frames made so far."""
+
+    def __init__(self, width: int, height: int, column_width: int) -> None:
+        """Create an empty film. `column_width` is the width of a dim."""
+        self.width, self.height, self.column_width = width, height, column_width
+        self.sentence_rows = SENTENCE_ROWS - (height < LOW_HEIGHT)
+        self.tape_rows = max(1, (height - TAPE_HEADING_ROW - 2 - (height >= LOW_HEIGHT) - self.sentence_rows - 1) // 2)
+        """The height of each of two tapes."""
+        self.budget_gap = self.tape_gap = 0
+        """The blank rows around the division of a -1, and those between two tapes."""
+        self.sprites: dict[str, Sprite] = {}
+        self.frames: list[Frame] = []
+        self.prompt: Prompt | None = None
+        """The question before the next frame."""
+        self._last: dict[str, Sprite] = {}
+        self.memory_number = 0
+        """The number of the current memory. Each gather writes a new one."""
+        self.tape: Tape
+        """The tape of the current memory, if any."""
+        self.notes: list[str] = []
+
+    def reserve_rows(self, tape_rows: int, tape_count: int) -> None:
+        """Reserve rows for tapes, and reduce the height to the rows needed."""
+        needed = TAPE_HEADING_ROW + tape_count * (tape_rows + 1) + 1 + self.sentence_rows + 1
+        spare = max(0, self.height - needed)
+        self.tape_gap = min(tape_count - 1, spare) if tape_count else 0
+        self.budget_gap = min(2, spare - self.tape_gap)
+        self.tape_rows, self.height = tape_rows, min(self.height, needed + self.tape_gap + self.budget_gap)
+
+    def row_position(self, row: int) -> int:
+        """Return the position of `BUDGET_ROW`, `DIVISION_ROW` or `TAPE_HEADING_ROW`."""
+        return row + (self.budget_gap if row == TAPE_HEADING_ROW else self.budget_gap // 2)
+
+    @property
+    def column_count(self) -> int:
+        """The number of dims that fit."""
+        return max(1, (self.width - LABEL_WIDTH - 2) // self.column_width)
+
+    def column_x(self, dim: int) -> int:
+        """Return the left edge of the column of a dim."""
+        return LABEL_WIDTH + dim * self.column_width
+
+    def place_word(self, key: str, x: float, y: float, text: str, look: str = "ink") -> None:
+        """Place a word, above all others."""
+        self.sprites.pop(key, None)
+        if text.strip():
+            self.sprites[key] = Sprite(x, y, clip(escape_unprintable(text), max(1, self.width - int(x)), UNICODE), look)
+
+    def place_dim(self, key: str, dim: int, y: int, text: str, look: str = "ink") -> None:
+        """Place a word in the column of a dim, if that column fits.
+
+        Dots are placed for the dims that do not fit.
+        """
+        if dim < self.column_count:
+            self.place_word(key, self.column_x(dim), y, clip(text, self.column_width - 1, UNICODE), look)
+        elif dim == self.column_count:
+            self.place_word(key, self.column_x(dim), y, UNICODE.ellipsis, "quiet")
+            self.add_note(f"dims from {dim} on have no room")
+
+    def glide_from(self, key: str, start: tuple[float, float]) -> None:
+        """Let a word move from a position in the next frame."""
+        if key in self.sprites and key not in self._last:
+            self._last[key] = Sprite(*start, "")
+
+    def remove_words(self, *starts: str) -> None:
+        """Remove the words whose keys start with one of the prefixes."""
+        self.sprites = {key: sprite for key, sprite in self.sprites.items() if not key.startswith(starts)}
+
+    def set_look(self, keys: Iterable[str], look: str = "lit") -> None:
+        """Set the look of words."""
+        for key in keys:
+            if key in self.sprites:
+                self.sprites[key] = replace(self.sprites[key], look=look)
+
+    def add_note(self, text: str) -> None:
+        """Add a note, which all further frames show at the bottom."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def add_frame(
+        self, sentence: str, step_index: int | None, *, arrival_seconds: float = 0.8, hold_seconds: float | None = None
+    ) -> None:
+        """Add a frame of the current words, with a sentence."""
+        lines, rows = wrap(escape_unprintable(sentence), self.width) or [""], self.sentence_rows
+        if len(lines) > rows:
+            lines[rows - 1 :] = [clip(" ".join(lines[rows - 1 :]), self.width, UNICODE)]
+        for number in range(rows):
+            self.place_word(f"say{number}", 0, self.height - 1 - rows + number, "".join(lines[number : number + 1]))
+        self.place_word("note", 0, self.height - 1, "; ".join(self.notes), "quiet")
+        self._last = dict(self.sprites)
+        # reading speed: 18 characters per second
+        rest = max(0.7, len(sentence) / 18) if hold_seconds is None else hold_seconds
+        self.frames.append(Frame(self._last, sentence, step_index, arrival_seconds, rest, self.prompt))
+        self.prompt = None
+
+
+def dim_with_mark(cell: Cell) -> str:
+    """Return a dim with its mark, or a hole if it is not settled."""
+    marked = cell_mark_text(cell, UNICODE)
+    return UNICODE.hole if cell.dim is None else f"{marked} {cell.dim}".lstrip()
+
+
+def look_for_hue(hue: str) -> str:
+    """Return the name of the look of a colour, or that of the default ink."""
+    return f"axis{HUES.index(hue)}" if hue else "ink"
+
+
+def add_stage_opening(builder: FilmBuilder, layout: StageLayout, stage_index: int, sentence: str) -> None:
+    """Add the frame that opens a stage, with its dims, its request, and holes.
+
+    The keys of the input dims have the index of the stage, those of the output dims the next one. The output dims
+    move up when the next stage opens.
+    """
+    builder.remove_words("index", "asked", "label", "hole", "sum", "part", "piece", "picture", f"dim{stage_index - 1}.")
+    ranks = max(len(layout.cells_before), len(layout.cells))
+    for dim in range(ranks):
+        builder.place_dim(f"index{dim}", dim, INDEX_ROW, str(dim), "quiet")
+    for axis, cell in enumerate(layout.cells_before):
+        builder.place_dim(
+            f"dim{stage_index}.{axis}", axis, INPUT_ROW, dim_with_mark(cell), look_for_hue(mark_hue(cell.mark))
+        )
+    for dim, token in enumerate(_requested_tokens(layout)):
+        builder.place_dim(f"asked{dim}", dim, REQUEST_ROW, token)
+    for dim in range(len(layout.cells)):
+        builder.place_dim(f"hole{dim}", dim, OUTPUT_ROW, UNICODE.hole, "quiet")
+    rows = [("index", INDEX_ROW), ("have", INPUT_ROW), ("becomes", OUTPUT_ROW)] + [("asked", REQUEST_ROW)] * bool(
+        _requested_tokens(layout)
+    )
+    for text, row in rows:
+        builder.place_word(f"label{row}", 0, row, text, "quiet")
+    builder.add_frame(sentence, None if not layout.step_range else layout.step_range.start)
+
+
+def _requested_tokens(layout: StageLayout) -> list[str]:
+    """Return the requested value of each output dim, if the stage has one for each."""
+    requested = [str(token) for token in layout.stage.requested]
+    return requested if len(requested) == len(layout.cells) else []
+
+
+def add_step_frames(
+    builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dims: list[int]
+) -> None:
+    """Add the frames of a step that settles or drops dims."""
+    lit = [f"dim{stage_index}.{axis}" for axis in step.sources] + [f"asked{out}" for out in out_dims]
+    if step.rule == COPIED_ZERO or layout.stage.kind is StageKind.PERMUTE:
+        lit += [f"index{axis}" for axis in step.sources]
+    old_looks = {key: builder.sprites[key].look for key in lit if key in builder.sprites}
+    builder.set_look(lit)
+    if step.rule in INFER_RULES and out_dims:
+        _add_inference_frames(builder, layout, stage_index, step_index, step, out_dims[0])
+    else:
+        if step.rule == DROPPED_ONE:
+            builder.place_dim(
+                f"dim{stage_index}.{step.sources[0]}", step.sources[0], INPUT_ROW, f"({step.value})", "lit"
+            )
+        for out in out_dims:
+            source = min(step.sources[0], builder.column_count) if step.sources else out
+            _fill_hole(
+                builder,
+                layout,
+                stage_index,
+                out,
+                (builder.column_x(source), INPUT_ROW if step.sources else REQUEST_ROW),
+            )
+        builder.prompt = make_prompt(layout, out_dims)
+        size_note = size_only_note(layout, out_dims[0], UNICODE) if out_dims else ""
+        builder.add_frame(f"{step.why}; {size_note}" if size_note else step.why, step_index)
+    old_looks |= {f"dim{stage_index + 1}.{out}": look_for_hue(mark_hue(layout.cells[out].mark)) for out in out_dims}
+    for key, look in old_looks.items():
+        builder.set_look([key], look)
+
+
+def _fill_hole(
+    builder: FilmBuilder, layout: StageLayout, stage_index: int, out_dim: int, start: tuple[float, float]
+) -> None:
+    """Move a dim from a position into its hole."""
+    cell, key = layout.cells[out_dim], f"dim{stage_index + 1}.{out_dim}"
+    builder.sprites.pop(f"hole{out_dim}", None)
+    builder.place_dim(key, out_dim, OUTPUT_ROW, dim_with_mark(cell), "lit")
+    builder.glide_from(key, start)
+
+
+def make_prompt(layout: StageLayout, out_dims: list[int]) -> Prompt | None:
+    """Return the question about dims. None if all of them are requested literally."""
+    requested, dims = _requested_tokens(layout), [str(cell.dim) for cell in layout.cells]
+    unknown = [out for out in out_dims if not (layout.is_regrouping and requested and requested[out] == dims[out])]
+    if not unknown:
+        return None
+    answer = ",".join(dims[out] for out in unknown)
+    if len(unknown) == 1:
+        token = f", asked for as {requested[unknown[0]]}," if requested else ""
+        return Prompt(f"What does output dim {unknown[0]}{token} become?", answer)
+    is_range = unknown == [*range(unknown[0], unknown[-1] + 1)]
+    dims_text = f"{unknown[0]} to {unknown[-1]}" if is_range else ", ".join(map(str, unknown))
+    return Prompt(f"What do output dims {dims_text} become?", answer)
+
+
+def _add_inference_frames(
+    builder: FilmBuilder, layout: StageLayout, stage_index: int, step_index: int, step: Step, out_dim: int
+) -> None:
+    """Add the frames of a -1: the budget, the multiples of known dims, the result."""
+    have = step.facts["have"] if step.rule in INFER_RULES else 0
+    factors = " * ".join(str(cell.dim) for cell in layout.cells_before) or "1"
+    total = f" = {dim_text(have)}" if isinstance(have, int) and len(layout.cells_before) > 1 else ""
+    divided = f"-1      {division_text(layout, step)} ="
+    builder.place_word("sum", 0, builder.row_position(BUDGET_ROW), f"have    {factors}{total}")
+    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {UNICODE.hole}")
+    bar = _place_budget_bar(builder, have) if step.rule == INFERRED else None
+    builder.add_frame("-1 is the elements divided by the known dims.", step_index)
+    builder.prompt = make_prompt(layout, [out_dim])
+    if bar and isinstance(step.value, int):
+        _add_budget_frames(builder, bar, step.value, step_index)
+    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), f"{divided} {dim_text(step.dim)}")
+    _fill_hole(
+        builder,
+        layout,
+        stage_index,
+        out_dim,
+        (len(builder.sprites["part"].text) - 1, builder.row_position(DIVISION_ROW)),
+    )
+    builder.add_frame(step.why, step_index)
+
+
+def _place_budget_bar(builder: FilmBuilder, have: Dim) -> tuple[int, int] | None:
+    """Place a bar of all elements, and return its start and length if it fits."""
+    start = max(len(builder.sprites["sum"].text), len(builder.sprites["part"].text)) + 3
+    room = min(48, builder.width - start)
+    if not isinstance(have, int) or have < 1 or room < 8:
+        return None
+    long = room // have * have or room
+    builder.place_word("sumbar", start, builder.row_position(BUDGET_ROW), UNICODE.block * long)
+    return start, long
+
+
+def _add_budget_frames(builder: FilmBuilder, bar: tuple[int, int], multiple: int, step_index: int) -> None:
+    """Add the frames in which pieces fall, one per multiple of the known dims."""
+    start, long = bar
+    shown = multiple if multiple <= 24 and multiple <= long else 1
+    per_frame = -(-shown // 8)
+    for first in range(0, shown, per_frame):
+        for piece in range(first, min(shown, first + per_frame)):
+            left, right = (start + edge * long // shown for edge in (piece, piece + 1))
+            block = UNICODE.shade if piece % 2 else UNICODE.block
+            builder.place_word(f"piece{piece}", left, builder.row_position(DIVISION_ROW), block * (right - left))
+            builder.glide_from(f"piece{piece}", (left, builder.row_position(BUDGET_ROW)))
+        count = min(shown, first + per_frame) if shown == multiple else multiple
+        sentence = f"The known dims fit {pluralize(count, 'time', 'times')}."
+        builder.add_frame(sentence, step_index, arrival_seconds=FALL_SECONDS, hold_seconds=FALL_SECONDS / 2)
+
+
+def place_memory(builder: FilmBuilder, journey: Journey) -> None:
+    """Place the input elements on a tape, in no more rows than the journey needs."""
+    tapes = [_tape_of_point(builder, journey, place, 0) for place in range(len(journey.points))]
+    gathers = any(not isinstance(move, Reshape) for move in journey.moves)
+    builder.reserve_rows(max(tape.bottom_row for tape in tapes), 2 if gathers else 1)
+    builder.tape = _tape_of_point(builder, journey, 0, builder.row_position(TAPE_HEADING_ROW) + 1)
+    for cell in range(builder.tape.shown_count):
+        builder.place_word(_cell_key(builder, cell), *builder.tape.cell_position(cell), _cell_text(builder.tape, cell))
+    _place_bars(builder, builder.tape)
+
+
+def _tape_of_point(builder: FilmBuilder, journey: Journey, point_index: int, top_row: int) -> Tape:
+    """Return the tape of a point of a journey.
+
+    Its lines are as tall as the bars of all points up to the next gather need.
+    """
+    number_width = len(str(max(0, prod(journey.points[0].shape) - 1)))
+    moves = journey.moves[point_index:]
+    reshape_count = next((at for at, move in enumerate(moves) if not isinstance(move, Reshape)), len(moves))
+    layers = max(
+        len(bar_distances(point.shape)) for point in journey.points[point_index : point_index + reshape_count + 1]
+    )
+    return make_tape(journey.points[point_index].shape, number_width, builder.width, top_row, builder.tape_rows, layers)
+
+
+def _place_tape_heading(builder: FilmBuilder, tape: Tape, name: str, suffix: str) -> None:
+    """Place the heading of a tape: its shape, strides and number of shown cells."""
+    name = f"{name} {shape_text(tape.shape)}"
+    if tape.shown_count < tape.count:
+        name += f", first {tape.shown_count} of {tape.count} cells"
+        builder.add_note("of large memories the first cells are shown")
+    text = f"{name}, strides {shape_text(strides(tape.shape))}{suffix}" if tape.count else f"{name}: no elements"
+    builder.place_word(f"head{builder.memory_number}", 0, tape.top_row - 1, text, "quiet")
+
+
+def _cell_key(builder: FilmBuilder, cell: int) -> str:
+    return f"cell{builder.memory_number}.{cell}"
+
+
+def _cell_text(tape: Tape, value: int) -> str:
+    return str(value).rjust(tape.pitch - 1)
+
+
+def _place_bars(builder: FilmBuilder, tape: Tape, name: str = "memory", suffix: str = "") -> None:
+    """Place the bars and the heading of a tape, and dots after its last cell."""
+    _place_tape_heading(builder, tape, name, suffix)
+    if 0 < tape.shown_count < tape.count:
+        builder.place_word(f"dots{builder.memory_number}", *tape.cell_position(tape.count), HIDDEN_CELLS, "quiet")
+    for layer in range(max(tape.line_height, len(bar_distances(tape.shape)))):
+        for place in bar_positions(tape.shape, layer, tape.shown_count):
+            bar = tape.bar_sprite(place, layer)
+            builder.place_word(f"bar{builder.memory_number}.{layer}.{place}", bar.x, bar.y, bar.text, bar.look)
+
+
+def _add_reshape_frames(
+    builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
+) -> None:
+    """Add the frames of a reshape, in which bars move between fixed cells."""
+    old, shape = builder.tape, journey.points[point_index + 1].shape
+    new = replace(old, shape=shape)
+    layers = max(1, len(bar_distances(old.shape)), len(bar_distances(shape)))
+    builder.remove_words("bar")
+    for layer in range(layers):
+        old_bars, new_bars = (bar_positions(tensor, layer, old.shown_count) for tensor in (old.shape, shape))
+        for number, (start, end) in enumerate(match_bars(old_bars, new_bars)):
+            key, bar, old_bar = (
+                f"bar{builder.memory_number}.{layer}.{start}~{number}",
+                new.bar_sprite(end, layer),
+                old.bar_sprite(start, layer),
+            )
+            builder.place_word(key, bar.x, bar.y, bar.text, bar.look)
+            builder.glide_from(key, (old_bar.x, old_bar.y))
+    _place_tape_heading(builder, new, "memory", ": no element moves")
+    builder.set_look([key for key in builder.sprites if key.startswith("bar")], "bold")
+    builder.add_frame(sentence, step_index, arrival_seconds=1.5)
+    builder.remove_words("bar")
+    builder.tape = new
+    _place_bars(builder, new)
+
+
+def _add_gather_frames(
+    builder: FilmBuilder, journey: Journey, point_index: int, sentence: str, step_index: int | None
+) -> None:
+    """Add the frames of a move that writes elements to another memory."""
+    source = builder.tape
+    target = _tape_of_point(
+        builder, journey, point_index + 1, source.top_row + builder.tape_rows + builder.tape_gap + 1
+    )
+    builder.memory_number += 1
+    own, move, more = strides(source.shape), journey.moves[point_index], ""
+    if isinstance(move, Permute):
+        more = f"; read in strides {shape_text(own[axis] for axis in move.axes)}"
+    _place_bars(builder, target, "written", more)
+    builder.add_frame(sentence, step_index)
+    for cells in cell_groups(target):
+        _add_pick_frame(builder, journey, point_index, (source, target), cells, step_index)
+    _add_swap_frame(builder, (source, target), sentence, step_index)
+
+
+def _add_pick_frame(
+    builder: FilmBuilder,
+    journey: Journey,
+    point_index: int,
+    tapes: tuple[Tape, Tape],
+    cells: range,
+    step_index: int | None,
+) -> None:
+    """Add the frame that moves some elements from one tape to cells of the other."""
+    source, target = tapes
+    written = [unravel(cell, target.shape) for cell in cells]
+    read: list[Index] = [index_before_move(index, source.shape, journey.moves[point_index]) for index in written]
+    source_cells = [ravel(index, source.shape) for index in read]
+    lit = [f"cell{builder.memory_number - 1}.{cell}" for cell in source_cells]
+    builder.set_look(lit)
+    for cell, index, source_cell in zip(cells, written, source_cells, strict=True):
+        value = ravel(journey.source_index(point_index + 1, index), journey.points[0].shape)
+        builder.place_word(_cell_key(builder, cell), *target.cell_position(cell), _cell_text(target, value), "lit")
+        builder.glide_from(_cell_key(builder, cell), source.cell_position(source_cell))
+    mapping = f"out{index_span_text(written, target.shape)} = in{index_span_text(read, source.shape)}"
+    builder.place_word("part", 0, builder.row_position(DIVISION_ROW), mapping, "bold")
+    sentence = f"{_cells_text(cells)} {'takes' if len(cells) == 1 else 'take'} what is in {_cells_text(source_cells)}."
+    builder.add_frame(sentence.capitalize(), step_index, arrival_seconds=PICK_SECONDS, hold_seconds=REST_SECONDS)
+    builder.set_look([*lit, *(_cell_key(builder, cell) for cell in cells)], "ink")
+
+
+def index_span_text(indices: Sequence[Index], shape: Index) -> str:
+    """Return several indices as one, with a colon for an axis that they cover.
+
+    >>> index_span_text([(0, 1)], (2, 3)), index_span_text([(0, 0), (0, 1)], (2, 2)), index_span_text([(0, 1), (0, 2)], (2, 4))
+    ('[0,1]', '[0,:]', '[0,1..2]')
+    """
+    texts = []
+    for axis, size in enumerate(shape):
+        places = {index[axis] for index in indices}
+        least, most = min(places), max(places)
+        texts.append(str(least) if least == most else ":" if len(places) == size else f"{least}..{most}")
+    return f"[{','.join(texts)}]"
+
+
+def _cells_text(cells: Sequence[int]) -> str:
+    """Return cells in words: one, a range, or the first few."""
+    if len(cells) == 1:
+        return f"cell {cells[0]}"
+    if all(after == before + 1 for before, after in pairwise(cells)):
+        return f"cells {cells[0]} to {cells[-1]}"
+    listed = ", ".join(map(str, cells[:MAX_LISTED_CELLS]))
+    return f"cells {listed}" + (f" {HIDDEN_CELLS}" if len(cells) > MAX_LISTED_CELLS else "")
+
+
+def _add_swap_frame(builder: FilmBuilder, tapes: tuple[Tape, Tape], sentence: str, step_index: int | None) -> None:
+    """Add the frame in which the written memory replaces the one that was read."""
+    builder.remove_words("bar", "part", *(f"{kind}{builder.memory_number - 1}" for kind in ("cell", "head", "dots")))
+    builder.tape = tape = replace(tapes[1], top_row=tapes[0].top_row)
+    for cell in range(tape.shown_count):
+        key = _cell_key(builder, cell)
+        builder.place_word(key, *tape.cell_position(cell), builder.sprites[key].text)
+    _place_bars(builder, tape)
+    builder.add_frame(sentence, step_index)
+
+
+def cell_groups(tape: Tape) -> list[range]:
+    """Return the groups of cells that are written together.
+
+    The first cells are written one by one, then rows, then blocks if there are many.
+
+    >>> cell_groups(make_tape((2, 3), 1, 40, 0, 3, 1))
+    [range(0, 1), range(1, 2), range(2, 3), range(3, 6)]
+    """
+    steps = [step for step in bar_distances(tape.shape) if step < tape.shown_count] or [max(1, tape.shown_count)]
+    row, single = steps[0], min(steps[0], 6)
+    rows = -(-tape.shown_count // row)
+    block = next(
+        (step for step in steps if tape.shown_count <= step * MAX_SINGLE_ROWS), row * -(-rows // MAX_SINGLE_ROWS)
+    )
+    ends = [
+        *range(1, single + 1),
+        row,
+        *range(row, min(block, tape.shown_count), row),
+        *range(block, tape.shown_count, block),
+    ]
+    ends = sorted({end for end in (*ends, tape.shown_count) if end <= tape.shown_count})
+    return [range(start, end) for start, end in zip([0, *ends], ends, strict=False) if start < end]
+
+
+def make_film(answer: Trace | Chain, width: int = FILM_WIDTH, height: int = FILM_HEIGHT) -> Film:
+    """Return an answer as a film. A refused request is shown up to its refusal.
+
+    >>> import shapecalc as sc
+    >>> film = make_film(sc.reshape((2, 3), (0, -1)))
+    >>> film.frames[-1].template, film.notes
+    ('The answer is 2,3.', ())
+    """
+    all_layouts = stage_layouts(answer)
+    board = FilmBuilder(width, max(MIN_FILM_HEIGHT, height), _dim_column_width(answer, all_layouts, width))
+    title = escape_unprintable(command_line(answer).removeprefix("shapecalc "))
+    journey = _memory_journey(board, answer)
+    board.place_word("title", 0, TITLE_ROW, title, "bold")
+    _place_rail(board, all_layouts, 0)
+    if journey is None:
+        board.reserve_rows(PICTURE_ROWS, any(layout.stage.kind in COMBINING_KINDS for layout in all_layouts))
+    else:
+        place_memory(board, journey)
+    _place_request(board, answer, journey)
+    board.add_frame(f"The input is {truncate(shape_text(answer.input))}. Which shape comes out?", None)
+    move_count = 0
+    for number, layout in enumerate(all_layouts):
+        _place_rail(board, all_layouts, number + 1)
+        if layout.stage.kind in COMBINING_KINDS:
+            board.remove_words("cell", "bar", "head", "dots")
+            board.add_note("elements of several operands, or of windows, are not followed")
+            journey = None
+        move_count += _add_stage_frames(board, layout, number, journey, move_count, answer)
+    _add_last_frame(board, answer, all_layouts)
+    return Film(title, board.width, board.height, tuple(board.frames), tuple(board.notes))
+
+
+def _dim_column_width(answer: Trace | Chain, all_layouts: tuple[StageLayout, ...], width: int) -> int:
+    """Return the width of a dim's column: that of the longest dim, if it fits."""
+    cells = [*input_cells(answer), *(cell for layout in all_layouts for cell in (*layout.cells_before, *layout.cells))]
+    longest = max((max(len(dim_with_mark(cell)), len(cell.token)) for cell in cells), default=1)
+    ranks = max([len(answer.input), *(max(len(layout.cells_before), len(layout.cells)) for layout in all_layouts)])
+    return max(6, min(longest + 3, (width - LABEL_WIDTH - 1) // max(1, ranks)))
+
+
+def _memory_journey(builder: FilmBuilder, answer: Trace | Chain) -> Journey | None:
+    """Return the journey of the elements as far as it can be followed.
+
+    Returns None if there is none, with a note about the reason.
+    """
+    try:
+        journey = journey_of(answer, complete=False)
+    except ShapeError as error:
+        builder.add_note(f"no memory is drawn: {error.problem.message}")
+        return None
+    if not journey.moves and any(layout.stage.kind in COMBINING_KINDS for layout in stage_layouts(answer)):
+        return None
+    volumes = [prod(point.shape) for point in journey.points]
+    kept = zip(volumes, volumes[1:], journey.moves, strict=False)
+    if any(before != after for before, after, move in kept if isinstance(move, Reshape)):
+        builder.add_note("no memory is drawn: no small sizes meet the conditions")
+        return None
+    if max(volumes) > 1 << 63:
+        builder.add_note("no memory is drawn: none holds so many elements")
+        return None
+    if any(trace.request.arguments.get("strides") for trace in answer.traces):
+        builder.add_note("memory is drawn in C order, not in the strides that are named")
+    if journey.sizes:
+        builder.add_note(f"memory with {truncate(sizes_text(journey.sizes))}")
+    return journey
+
+
+def _place_rail(builder: FilmBuilder, all_layouts: tuple[StageLayout, ...], current: int) -> None:
+    """Place the stages in a row below the title, with the current one highlighted.
+
+    If they do not fit, only the current one is shown.
+    """
+    names = ["input", *(layout.title for layout in all_layouts), "output"]
+    if sum(len(name) + 3 for name in names) > builder.width:
+        names = [
+            f"{at} of {len(all_layouts)}: {name}" if 0 < at <= len(all_layouts) else name
+            for at, name in enumerate(names)
+        ]
+        names, current = names[current : current + 1], 0
+    builder.remove_words("rail")
+    x = 0
+    for at, name in enumerate(names):
+        builder.place_word(f"rail{at}", x, RAIL_ROW, name, "lit" if at == current else "quiet")
+        x += len(name)
+        if at < len(names) - 1:
+            builder.place_word(f"rail{at}>", x + 1, RAIL_ROW, UNICODE.pointer, "quiet")
+            x += 3
+
+
+def _add_stage_frames(
+    builder: FilmBuilder,
+    layout: StageLayout,
+    stage_index: int,
+    journey: Journey | None,
+    move_count: int,
+    answer: Trace | Chain,
+) -> int:
+    """Add the frames of a stage, and return the number of journey moves it makes."""
+    add_stage_opening(builder, layout, stage_index, f"{layout.title}: {layout.stage.kind.value}.")
+    steps = layout.stage.steps
+    shape_steps = [at for at, step in zip(layout.step_range, steps, strict=False) if isinstance(step.value, tuple)]
+    settled: dict[int, list[int]] = {}
+    for out, cell in enumerate(layout.cells):
+        settled.setdefault(cell.step_index, []).append(out)
+    remaining = list[int]()
+    for at, step in zip(layout.step_range, steps, strict=False):
+        outs = settled.get(at, [])
+        has_room = min((*outs, *step.sources), default=0) < builder.column_count or step.rule in INFER_RULES
+        if isinstance(step.value, tuple) or not has_room:  # the frames of a -1 need no column
+            remaining += outs
+        else:
+            _place_picture(builder, answer, layout, at)
+            add_step_frames(builder, layout, stage_index, at, step, outs)
+    _place_picture(builder, answer, layout, layout.step_range[-1] if steps else len(answer.steps))
+    builder.prompt = make_prompt(layout, remaining)
+    last = (shape_steps or [*layout.step_range])[-1:]
+    sentence, shown = (steps[last[0] - layout.step_range.start].why, last[0]) if last else (layout.title, None)
+    move = layout.stage.move
+    if move is not None and journey is not None and not isinstance(move, ShapeVector):
+        (_add_reshape_frames if isinstance(move, Reshape) else _add_gather_frames)(
+            builder, journey, move_count, sentence, shown
+        )
+        return 1
+    if shape_steps:
+        builder.add_frame(sentence, shown)
+    return 0
+
+
+def _place_picture(builder: FilmBuilder, answer: Trace | Chain, layout: StageLayout, step_index: int) -> None:
+    """Place the picture of a step instead of memory, for several operands or windows."""
+    builder.remove_words("picture")
+    if layout.stage.kind in COMBINING_KINDS:
+        top = builder.row_position(BUDGET_ROW)
+        height = builder.height - top - builder.sentence_rows - 2
+        _place_text(builder, draw_picture(answer, step_index, width=builder.width, height=height), top)
+
+
+def _place_request(builder: FilmBuilder, answer: Trace | Chain, journey: Journey | None) -> None:
+    """Place the request with its holes above the memory, or instead of it."""
+    height = (
+        builder.row_position(TAPE_HEADING_ROW) - INDEX_ROW - 1
+        if journey
+        else builder.height - INDEX_ROW - builder.sentence_rows - 2
+    )
+    _place_text(builder, draw_request(answer, width=builder.width, height=height, hole=HOLE_TEXT), INDEX_ROW)
+
+
+def _place_text(builder: FilmBuilder, text: Text, top_row: int) -> None:
+    """Place the lines of a picture, each part with the look of its colour."""
+    for row, line in enumerate(text.split("\n")):
+        edges = sorted({0, *(edge for span in line.spans for edge in (span.start, span.end))})
+        for start, part in zip(edges, line.divide(edges[1:]), strict=True):
+            styles = [span.style for span in part.spans if isinstance(span.style, Style) and span.style.color]
+            hue = styles[0].color.name.upper() if styles and styles[0].color else ""
+            builder.place_word(
+                f"picture{row}.{start}", start, top_row + row, part.plain, look_for_hue(hue if hue in HUES else "")
+            )
+
+
+def _add_last_frame(builder: FilmBuilder, answer: Trace | Chain, all_layouts: tuple[StageLayout, ...]) -> None:
+    """Add the last frame: the answer with its conditions, or the refusal."""
+    problem = answer.problem
+    if problem is None:
+        _place_rail(builder, all_layouts, len(all_layouts) + 1)
+        sentence = f"The answer is {truncate(shape_text(answer.output or ()))}{conditions_text(answer, ', when ')}."
+        builder.add_frame(sentence, None, hold_seconds=LAST_FRAME_SECONDS)
+        return
+    _mark_refused_dim(builder, all_layouts[-1] if all_layouts else None)
+    builder.place_word(
+        "refused", 0, builder.height - 2 - builder.sentence_rows, f"{UNICODE.fail} refused: {problem.rule}", "bad"
+    )
+    sentence = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+    builder.add_frame(sentence, len(answer.steps), hold_seconds=2 * LAST_FRAME_SECONDS)
+
+
+def _mark_refused_dim(builder: FilmBuilder, layout: StageLayout | None) -> None:
+    """Mark the refused dim, and the remainder of element counts that differ."""
+    if layout is None:
+        return
+    if layout.refused_dim is not None:
+        token_key, hole_key = f"asked{layout.refused_dim}", f"hole{layout.refused_dim}"
+        builder.set_look([token_key, hole_key], "bad")
+        if hole_key in builder.sprites:
+            builder.sprites[hole_key] = replace(builder.sprites[hole_key], text=UNICODE.fail)
+    budget = make_budget(layout) if layout.is_regrouping and layout.cells else None
+    have, known = budget.element_counts if budget else (None, None)
+    if budget and isinstance(have, int) and isinstance(known, int) and known > 0:
+        builder.place_word("sum", 0, builder.row_position(BUDGET_ROW), f"have    {dim_text(have)}")
+        divided = f"{dim_text(have)} / {dim_text(known)} = {dim_text(have // known)}, rest {dim_text(have % known)}"
+        text = f"asked   {dim_text(known)}" if budget.inferred_index is None else f"-1      {divided}"
+        builder.place_word("part", 0, builder.row_position(DIVISION_ROW), text, "bad")

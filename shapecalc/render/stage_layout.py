@@ -1,0 +1,707 @@
+"""The layout of each stage of an answer, from which all pictures are drawn.
+
+A refused stage has the dims that were settled before the refusal, and the problem. A stage whose conditions no sizes
+can meet has all its dims, and the problem.
+
+Wires and marks are derived from origins. A wire connects an axis to a dim that depends on it. The mark of a dim lists
+the parts of the input that it consists of, the outermost first: an axis by its own name or a letter, the parts of a cut
+axis by numbers. After axes a and c are merged, the mark is `ac`; after c is split, the marks are `c1` and `c2`. A dim
+that mixes axes (4,6 of 6,4) is no longer an axis of the input. Such dims have the marks `~x` and `~y`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from re import findall
+
+from shapecalc.core import origins, rules
+from shapecalc.core.answers import Chain, Request, Stage, StageKind, Step, Trace, stage_origins
+from shapecalc.core.dims import Dim, Monomial, dim_names, is_negative, product, quotient
+from shapecalc.core.ops.operands import Operand, order_operands
+from shapecalc.core.origins import Origin, Origins
+from shapecalc.core.problem import Problem, ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import join_with_and, shape_text
+from shapecalc.render.canvas import UNICODE, GlyphSet, clip
+from shapecalc.render.hints import stage_name, stage_title
+
+AXIS_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MIXED_LETTERS = "xyzuvwpqrst"
+"""The letters of the marks of dims that mix axes."""
+AXIS_HUES = ("#D55E00", "#0072B2", "#009E73", "#B9679A", "#A87700", "#2F86C0")
+"""The colours of axes: those of Okabe and Ito, the light ones darkened.
+
+They are distinguishable for colour-blind readers, on white and on black.
+"""
+MERGED_HUE = "#7D6BD0"
+"""The colour of dims that merge several axes."""
+HUES = (*AXIS_HUES, MERGED_HUE)
+MAX_MARK_LENGTH = 8
+CUTTING_KINDS = (StageKind.RESHAPE, StageKind.VIEW, StageKind.MERGE)
+"""The kinds of stages that regroup the elements along new cuts."""
+COMBINING_KINDS = (StageKind.BROADCAST, StageKind.PRODUCT, StageKind.JOIN, StageKind.WINDOW, StageKind.LENGTHEN)
+"""The kinds of stages that have several operands or compute elements."""
+INFER_RULES = (rules.INFERRED, rules.INFERRED_EMPTY)
+"""The rules that infer a -1."""
+TOKEN_FORMATS = {
+    rules.COPIED_ZERO: "0",
+    rules.INFERRED: "-1",
+    rules.INFERRED_EMPTY: "-1",
+    "keep-positions": "{text}",
+    "split-axis": "part {part}",
+    "take-positions": "{text}",
+    "roll-axis": "by {shift}",
+    "reverse-axis": "back",
+}
+"""The format of the token on the wire into a dim, by the rule that settles it."""
+Wires = Sequence[tuple[int, ...]]
+"""The input dims on which each output dim depends."""
+AxisParts = list[tuple[int, tuple[str, ...]]]
+"""The axes of a dim, the outermost first, each with the names of its part."""
+
+
+class DimMark(Record):
+    """The label of a dim: the names of its parts, the outermost first.
+
+    It has no names if the dim comes from no axis of the input.
+    """
+
+    names: tuple[str, ...]
+    hue: str = ""
+    """The colour of its axis, or that of merged dims. Empty if it has none."""
+
+
+class Cell(Record):
+    """One dim of a column."""
+
+    dim: Dim | None
+    """The size. None if the request was refused before the dim was settled."""
+    step_index: int
+    """The index of the step that settles it. Past the last step if none does."""
+    mark: DimMark | None = None
+    """Its mark. None if it has no known origin."""
+    token: str = ""
+    """The requested value at its index, such as 0 or -1. Empty if it is the size."""
+    hole: str = ""
+    """The placeholder of a hidden dim."""
+
+
+class StageLayout(Record):
+    """One stage: the dims before it, the dims after it, and the wires between them."""
+
+    stage: Stage
+    name: str
+    """The common name of the stage: a Shuffle's `to` is a reshape."""
+    title: str
+    """The name with the arguments: `reshape 0,-1`."""
+    step_range: range
+    """The indices of its steps within the answer."""
+    cells_before: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+    wires: tuple[tuple[int, ...], ...]
+    """The dims before the stage on which each dim after it depends."""
+    mixing_dims: frozenset[int]
+    """The output dims that mix axes."""
+    newly_marked: frozenset[int]
+    """The output dims that get a new mark at this stage.
+
+    They mix axes, or parts of one axis.
+    """
+    part_marks: Mapping[tuple[int, int], DimMark]
+    """The marks of the parts of an input dim in an output dim, by both indices."""
+    links: tuple[origins.AxisChange, ...]
+    """The smallest groups of input and output dims that no wire leaves."""
+    problem: Problem | None
+    refused_dim: int | None
+    """The index of the refused dim. None if no single dim was refused."""
+    is_regrouping: bool
+    """Whether the stage regroups the elements along new cuts."""
+    request: Request
+    """The request that the stage belongs to."""
+
+    @property
+    def heading(self) -> str:
+        """The stage with both shapes: `reshape 2,3,4 to 0,-1`. A hidden shape is omitted."""
+        stage, hides = self.stage, not self.stage.requested and any(cell.hole for cell in self.cells)
+        to = "" if hides else f" to {shape_text(stage.requested or stage.after or ())}"
+        return f"{self.name} {shape_text(stage.before)}{to}"
+
+    @property
+    def is_unresolved(self) -> bool:
+        """Whether the stage was requested but not resolved yet."""
+        return self.problem is None and not self.stage.finished
+
+    @property
+    def size_only_dims(self) -> frozenset[int]:
+        """The dims that copy the size of an axis, but do not consist of its elements."""
+        if not (self.is_regrouping and self.stage.finished):
+            return frozenset()
+        cells = enumerate(self.cells)
+        copied = [out for out, cell in cells if cell.token == "0" and cell.dim not in (0, 1) and cell.mark]
+        own = {group.outputs for group in self.links if group.sources == group.outputs}
+        return frozenset([out for out in copied if (out,) not in own])
+
+
+def mark_text(mark: DimMark | None, glyphs: GlyphSet) -> str:
+    """Return the text of a mark.
+
+    >>> from shapecalc.render.canvas import ASCII, UNICODE
+    >>> mark_text(DimMark(("a", "c")), ASCII), mark_text(DimMark(("c", "b1")), UNICODE), mark_text(DimMark(tuple("abcd")), ASCII)
+    ('ac', 'c·b1', 'a-d')
+    """
+    if mark is None or not mark.names:
+        return glyphs.no_axis if mark else ""
+    runs: list[list[str]] = []
+    for name in mark.names:
+        follows = (
+            runs
+            and len(name) == 1
+            and name in AXIS_LETTERS
+            and AXIS_LETTERS[AXIS_LETTERS.index(name) - 1] == runs[-1][-1]
+        )
+        runs = [*runs[:-1], [*runs[-1], name]] if follows else [*runs, [name]]
+    separator = glyphs.no_axis if len(runs) > 1 and any(len(name) > 1 for name in mark.names) else ""
+    texts = ["".join(run) if len(run) <= 3 else f"{run[0]}-{run[-1]}" for run in runs]
+    return clip(separator.join(texts), MAX_MARK_LENGTH, glyphs)
+
+
+def cell_mark_text(cell: Cell, glyphs: GlyphSet) -> str:
+    """Return the text of a dim's mark, or an empty text if it equals a named size."""
+    return "" if cell.mark and "*".join(cell.mark.names) == str(cell.dim) else mark_text(cell.mark, glyphs)
+
+
+def mark_hue(mark: DimMark | None) -> str:
+    """Return the colour of a mark, or an empty string."""
+    return mark.hue if mark else ""
+
+
+class AxisNames:
+    """The names of the input axes of an answer, and of the parts they are cut into."""
+
+    def __init__(self, answer: Trace | Chain, stages: Sequence[Origins]) -> None:
+        """Collect the names in the requests, and the cuts of all stages on each axis."""
+        self.shape = answer.input
+        self.pattern_names, self.output_names = _pattern_names(answer.traces[0]) if answer.traces else ((), ())
+        requests = [trace.request for trace in answer.traces]
+        words = [value for request in requests for value in request.arguments.values() if isinstance(value, str)]
+        used = {
+            *dim_names([dim for request in requests for dim in request.dims]),
+            *findall(r"[^\W\d]\w*", " ".join(words)),
+        }
+        self.letters = [letter if letter not in used else "" for letter in AXIS_LETTERS[: len(self.shape)]]
+        self.spare_letters = iter([letter for letter in AXIS_LETTERS[len(self.shape) :] if letter not in used])
+        self.axis_names = [self._names_of_axis(axis, dim) for axis, dim in enumerate(self.shape)]
+        self.boundaries = _axis_boundaries(self.shape, stages)
+        self.mixed_count = 0
+        """The number of mixed dims that have a mark."""
+
+    def _names_of_axis(self, axis: int, dim: Dim) -> tuple[str, ...]:
+        """Return the names of an input axis.
+
+        They are the pattern's names, the name of its size if no other axis has that size, or a letter.
+        """
+        if axis < len(self.pattern_names) and self.pattern_names[axis]:
+            return self.pattern_names[axis]
+        if isinstance(dim, Monomial) and str(dim).isidentifier() and self.shape.count(dim) == 1:
+            return (str(dim),)
+        return ("".join(self.letters[axis : axis + 1]) or next(self.spare_letters, f"#{axis}"),)
+
+    def named_parts(self, atoms: Origin) -> list[tuple[str, Dim]]:
+        """Return the names of the parts of axes, with their sizes.
+
+        An axis that is whole, or that is not cut into parts, has its own name.
+        """
+        result = list[tuple[str, Dim]]()
+        for atom in atoms:
+            if not isinstance(atom, origins.AxisAtom):
+                continue
+            if atom.operand:
+                result.append((f"{atom.operand}.{atom.axis}", atom.size))
+                continue
+            cuts, own = self.boundaries[atom.axis], self.axis_names[atom.axis]
+            is_whole, are_own = atom.size == self.shape[atom.axis], 1 < len(own) == len(cuts) - 1
+            low, high = (None, None) if is_whole and not are_own else _atom_bounds(atom)
+            if low not in cuts or high not in cuts:
+                result.append(("".join(own), atom.size))
+                continue
+            parts = own if are_own else [f"{''.join(own)}{at}" for at in range(1, len(cuts))]
+            indices = range(cuts.index(high), cuts.index(low))
+            result += [(parts[index], quotient(cuts[index], cuts[index + 1])) for index in indices]
+        return result
+
+    def make_mark(self, atoms: Origin) -> DimMark:
+        """Return the mark of a dim that consists of parts of axes only."""
+        return DimMark(tuple([name for name, _ in self.named_parts(atoms)]), _axes_hue(origins.input_axes_of(atoms)))
+
+    def next_mixed_mark(self) -> DimMark:
+        """Return a new mark for a dim that mixes axes."""
+        self.mixed_count += 1
+        index = self.mixed_count - 1
+        return DimMark((f"~{MIXED_LETTERS[index]}" if index < len(MIXED_LETTERS) else f"~#{index}",))
+
+
+def _axes_hue(axes: Collection[int]) -> str:
+    return MERGED_HUE if len(axes) > 1 else "".join([AXIS_HUES[axis % len(AXIS_HUES)] for axis in axes])
+
+
+def _atom_bounds(atom: origins.AxisAtom) -> tuple[Dim, Dim]:
+    """Return the stride of an atom, and the stride of the next outer part."""
+    stride = product((-1, atom.stride)) if is_negative(atom.stride) else atom.stride
+    return stride, product((atom.size, stride))
+
+
+def _axis_boundaries(shape: Sequence[Dim | None], stages: Iterable[Origins]) -> list[list[Dim]]:
+    """Return the boundaries of the parts into which stages cut each axis of a shape.
+
+    The list of an axis is empty if no stage cuts it.
+    """
+    ends: list[set[tuple[Dim, Dim]]] = [set() for _ in shape]
+    for dim_origins in stages:
+        atoms = [atom for origin in dim_origins for atom in origin or ()]
+        mixed = {axis for atom in atoms if isinstance(atom, origins.MixedAtom) for axis in atom.axes}
+        own: dict[int, list[origins.AxisAtom]] = {}
+        for atom in atoms:
+            if isinstance(atom, origins.AxisAtom) and not atom.operand:
+                own.setdefault(atom.axis, []).append(atom)
+        for axis, parts in own.items():
+            if len(parts) > 1 or axis in mixed:
+                ends[axis].update(map(_atom_bounds, parts))
+                dim = shape[axis]
+                tops = {high for _, high in ends[axis]} - {low for low, _ in ends[axis]} if axis in mixed else set()
+                ends[axis].update([(high, dim) for high in tops if dim is not None and high != dim])
+    return [_nested_boundaries(parts) for parts in ends]
+
+
+def atom_boundaries(atoms: Iterable[origins.AxisAtom]) -> list[Dim]:
+    """Return the boundaries of atoms of one axis, the outermost first.
+
+    The list is empty if some atoms overlap without nesting.
+    """
+    return _nested_boundaries([_atom_bounds(atom) for atom in atoms])
+
+
+def _nested_boundaries(parts: Collection[tuple[Dim, Dim]]) -> list[Dim]:
+    """Return the boundaries of all parts of an axis, the outermost first.
+
+    `parts` are pairs of strides, the inner one first. The list is empty if some parts overlap without nesting.
+
+    >>> _nested_boundaries([(1, 4), (4, 8), (1, 8)]), _nested_boundaries([(1, 3), (3, 12), (1, 4), (4, 12)])
+    ([8, 4, 1], [])
+    """
+    depths = dict.fromkeys([end for part in parts for end in part], 0)
+    for _ in depths:
+        for low, high in parts:
+            depths[high] = max(depths[high], depths[low] + 1)
+    ordered = sorted(depths, key=depths.__getitem__, reverse=True)
+    is_nested = all(depths[outer] == depths[inner] + 1 for outer, inner in pairwise(ordered))
+    return ordered if is_nested else []
+
+
+def _pattern_names(trace: Trace) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """Return a pattern's names of the axes in each input dim, and of output axes."""
+    if trace.op != "rearrange":
+        return (), ()
+    from shapecalc.core.ops.rearrange import plan_rearrange
+
+    arguments = trace.request.arguments
+    try:
+        plan = plan_rearrange(len(trace.input), arguments["pattern"], arguments.get("lengths"))
+    except ShapeError:
+        return (), ()
+    left = [tuple([name for name in axes if name.isidentifier()]) for axes in plan.left]
+    return tuple(left), tuple([name for axes in plan.right for name in axes])
+
+
+@lru_cache(maxsize=1)
+def stage_layouts(answer: Trace | Chain) -> tuple[StageLayout, ...]:
+    """Return the layouts of an answer's stages, in order.
+
+    The last one is unfinished if the request is refused.
+
+    >>> import shapecalc as sc
+    >>> [(each.title, [str(cell.dim) for cell in each.cells]) for each in stage_layouts(sc.reshape((2, 3, 4), (0, -1)))]
+    [('reshape 0,-1', ['2', '12'])]
+    """
+    return _build_layouts(answer)[1]
+
+
+@lru_cache(maxsize=1)
+def _build_layouts(answer: Trace | Chain) -> tuple[tuple[Cell, ...], tuple[StageLayout, ...]]:
+    """Return the cells of the input and the layouts of all stages."""
+    finished = [stage for stage in answer.stages if stage.after is not None]
+    of_input = [
+        stage_origins(answer.input, tuple(finished[: index + 1]), stage.after or (), answer.conditions)
+        for index, stage in enumerate(finished)
+    ]
+    naming, result = AxisNames(answer, of_input), list[StageLayout]()
+    head = cells = tuple(
+        [Cell(dim, -1, DimMark(naming.axis_names[axis], _axes_hue([axis]))) for axis, dim in enumerate(answer.input)]
+    )
+    first, never = 0, len(answer.steps)
+    for trace in answer.traces:
+        first += len(trace.input_steps)
+        stages = trace.stages or (_empty_stage(trace.request),) * (trace.problem is not None)
+        for index, stage in enumerate(stages):
+            problem = trace.problem if index == len(stages) - 1 else None
+            in_input = of_input[len(result)] if stage.finished else ()
+            in_stage = (stage.origins or ()) if result else in_input
+            result.append(_build_layout(trace, stage, first, (cells, in_stage, in_input), never, problem, naming))
+            cells = result[-1].cells
+            first += len(stage.steps)
+    return head, tuple(result)
+
+
+def _empty_stage(request: Request) -> Stage:
+    """Return a stage without steps, for a request refused before its first step."""
+    if "operands" in request.arguments or "weight" in request.arguments:
+        return Stage(StageKind.BROADCAST, request.op, "", request.input)
+    asked = next((value for value in request.arguments.values() if isinstance(value, tuple)), ())
+    return Stage(StageKind.RESHAPE, request.op, "", request.input, asked)
+
+
+def input_cells(answer: Trace | Chain) -> tuple[Cell, ...]:
+    """Return the cells of the input shape."""
+    return _build_layouts(answer)[0]
+
+
+def layout_index(all_layouts: Sequence[StageLayout], step_index: int | None) -> int:
+    """Return the index of the layout with a step, or of the last one if it is None."""
+    for index, layout in enumerate(all_layouts):
+        if step_index is not None and step_index < layout.step_range.stop:
+            return index
+    return len(all_layouts) - 1
+
+
+def _build_layout(
+    trace: Trace,
+    stage: Stage,
+    first_step: int,
+    inputs: tuple[tuple[Cell, ...], Origins, Origins],
+    unsettled_step: int,
+    problem: Problem | None,
+    axis_names: AxisNames,
+) -> StageLayout:
+    """Return the layout of a stage.
+
+    `inputs` are the cells before the stage, the origins of its dims in the stage's input, and those in the answer's
+    input.
+    """
+    cells_before, in_stage, in_input = inputs
+    numbered_steps = [(first_step + index, step) for index, step in enumerate(stage.steps)]
+    cells = _unmarked_cells(stage, numbered_steps, unsettled_step, trace.request.arguments.get(stage.argument))
+    wires = _find_wires(stage, cells, in_stage)
+    mixed = frozenset([out for out in origins.mixed_dims(in_stage) if wires[out]])
+    marks, pieces, fresh = _assign_marks(trace, stage, cells_before, (in_stage, in_input), wires, axis_names)
+    cells = [replace(cell, mark=mark) for cell, mark in zip(cells, marks, strict=True)]
+    _name_remaining_parts(cells_before, in_stage, pieces)
+    numbers = (
+        range(first_step, first_step + len(numbered_steps)) if numbered_steps else range(unsettled_step, unsettled_step)
+    )
+    fault = None if problem is None else _refused_dim(trace.request, stage, cells, problem)
+    name, title, cuts = stage_name(stage), stage_title(trace.request, stage), stage.kind in CUTTING_KINDS
+    dropped = (
+        range(len(cells_before))
+        if stage.finished
+        else find_dropped_axes(stage)
+        if stage.kind is StageKind.SQUEEZE
+        else ()
+    )
+    all_links = origins.group_axes(len(cells_before), wires, mixed)
+    links = tuple([link for link in all_links if link.outputs or link.sources[0] in dropped])
+    after = tuple(cells), wires, mixed, frozenset(fresh), pieces, links
+    return StageLayout(stage, name, title, numbers, cells_before, *after, problem, fault, cuts, trace.request)
+
+
+def _refused_dim(request: Request, stage: Stage, cells: Sequence[Cell], problem: Problem) -> int | None:
+    """Return the index of the dim that a problem is about.
+
+    If an input dim is refused, it is the output dim that could not be computed from it. If a requested entry
+    expands to several dims, it is the dim that still has that entry as its token.
+    """
+    if problem.argument != stage.argument:
+        first_unknown = next((out for out, cell in enumerate(cells) if cell.dim is None), None)
+        return first_unknown if stage.steps else problem.index
+    argument = request.arguments.get(stage.argument)
+    if problem.index is None or argument == stage.requested or not isinstance(argument, tuple):
+        return problem.index
+    refused = str(argument[problem.index])
+    rows = [out for out, cell in enumerate(cells) if cell.dim is None and cell.token == refused]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _unmarked_cells(
+    stage: Stage, numbered_steps: list[tuple[int, Step]], unsettled_step: int, argument: object
+) -> list[Cell]:
+    """Return the cells after a stage, without marks.
+
+    `argument` is the argument of the stage: a 1 in the target of an expand gives way to a larger dim. A refused
+    stage has the dims that were settled, and the requested tokens of the others.
+    """
+    settled = {
+        step.out: Cell(step.dim, number, None, _token_text(step))
+        for number, step in numbered_steps
+        if step.out is not None
+    }
+    if stage.kind is StageKind.EXPAND and argument == stage.requested:
+        front = len(settled) - len(argument)
+        stretched = [out for out, cell in settled.items() if out >= front and argument[out - front] == 1 != cell.dim]
+        settled |= {out: replace(settled[out], token="1") for out in stretched}
+    if not stage.finished:
+        requested = stage.requested if stage.kind not in (StageKind.SQUEEZE, StageKind.UNSQUEEZE) else ()
+        missing = [Cell(None, unsettled_step, None, str(dim)) for dim in requested]
+        missing += [Cell(None, unsettled_step)] * (max(settled, default=-1) + 1 - len(missing))
+        return [settled.get(out) or cell for out, cell in enumerate(missing)]
+    dims, last = stage.after or (), numbered_steps[-1][0] if numbered_steps else unsettled_step
+    if stage.kind is StageKind.SQUEEZE:
+        keeps = {step.sources[0]: number for number, step in numbered_steps if step.rule in rules.KEEPING_RULES}
+        dropped = find_dropped_axes(stage)
+        kept = [axis for axis in range(len(stage.before)) if axis not in dropped]
+        settled = {out: Cell(dims[out], keeps.get(axis, last)) for out, axis in enumerate(kept)}
+    return [settled.get(out) or Cell(dim, last) for out, dim in enumerate(dims)]
+
+
+def _token_text(step: Step) -> str:
+    """Return the token on the wire into a dim."""
+    if step.rule == rules.STRETCHED and step.facts["dim"] == 1 and step.value != 1:
+        return f"x{step.value}"
+    return TOKEN_FORMATS.get(step.rule, "").format(**step.facts)
+
+
+def find_dropped_axes(stage: Stage) -> list[int]:
+    """Return the axes that a squeeze drops."""
+    return [step.sources[0] for step in stage.steps if step.rule == rules.DROPPED_ONE]
+
+
+def _find_wires(stage: Stage, cells: Sequence[Cell], dim_origins: Origins) -> tuple[tuple[int, ...], ...]:
+    """Return the dims before a stage on which each dim after it depends.
+
+    A dim without an origin is connected by its step. A refused stage has the wires of the steps that it completed.
+    """
+    settling = {step.out: step.sources for step in stage.steps if step.out is not None and step.rule not in INFER_RULES}
+    if stage.finished and stage.kind in (*CUTTING_KINDS, *COMBINING_KINDS):
+        settling = {}
+    of_dims = dim_origins or (None,) * len(cells)
+    return tuple([origins.input_axes_of(origin) or settling.get(out, ()) for out, origin in enumerate(of_dims)])
+
+
+def _assign_marks(
+    trace: Trace,
+    stage: Stage,
+    cells_before: Sequence[Cell],
+    dim_origins: tuple[Origins, Origins],
+    wires: Wires,
+    axis_names: AxisNames,
+) -> tuple[list[DimMark | None], dict[tuple[int, int], DimMark], set[int]]:
+    """Return the output marks of a stage, the marks of parts, and newly marked dims.
+
+    `dim_origins` are their origins in the stage's input, and those in the answer's input.
+    """
+    marks, pieces, fresh = list[DimMark | None](), dict[tuple[int, int], DimMark](), set[int]()
+    if stage.kind is StageKind.SHAPE or not stage.finished:
+        return [cells_before[axes[0]].mark if len(axes) == 1 else None for axes in wires], pieces, fresh
+    if stage.kind in COMBINING_KINDS:
+        return (
+            [_mark_of_operands(cells_before, *origin) for origin in zip(wires, *dim_origins, strict=True)],
+            pieces,
+            fresh,
+        )
+    ladders = _axis_boundaries(stage.before, [dim_origins[0]])
+    output_names = (
+        axis_names.output_names if trace.op == "rearrange" and len(axis_names.output_names) == len(wires) else ()
+    )
+    for out, (atoms, in_input, axes) in enumerate(zip(*dim_origins, wires, strict=True)):
+        parts = _find_parts(cells_before, atoms or (), ladders)
+        clean = bool(in_input) and all(isinstance(atom, origins.AxisAtom) for atom in in_input or ())
+        if clean and parts is None:
+            parts = _find_input_parts(atoms or (), axis_names.named_parts(in_input or ()))
+        pieces |= {(axis, out): DimMark(names) for axis, names in parts or ()}
+        if clean:
+            marks.append(axis_names.make_mark(in_input or ()))
+        elif not axes:
+            marks.append(DimMark((output_names[out] if output_names and output_names[out].isidentifier() else "new",)))
+        elif parts is None:
+            fresh.add(out)
+            marks.append(axis_names.next_mixed_mark())
+        elif not parts:
+            marks.append(cells_before[axes[0]].mark)
+        else:
+            hue = mark_hue(cells_before[axes[0]].mark) if len(axes) == 1 else MERGED_HUE
+            marks.append(DimMark(tuple([name for _, names in parts for name in names]), hue))
+    return marks, pieces, fresh
+
+
+def _mark_of_operands(
+    cells_before: Sequence[Cell], axes: tuple[int, ...], atoms: Origin | None, input_origin: Origin | None
+) -> DimMark:
+    """Return the mark of a dim of several operands.
+
+    It is the mark of its input axis, otherwise that of an operand's axis: `1.2` is axis 2 of operand 1. A trailing
+    plus means that dims of other operands are appended along the axis.
+    """
+    if not axes:
+        return DimMark(
+            tuple([f"{operand}.{axis}" for operand, axis in origins.operand_axes_of(input_origin)][:1]) or ("new",)
+        )
+    own = cells_before[axes[0]].mark or DimMark(())
+    joins = isinstance(atoms[0], origins.ConcatAtom) if atoms else False
+    return replace(own, names=(*own.names[:-1], f"{own.names[-1]}+")) if joins and own.names else own
+
+
+def _find_parts(cells_before: Sequence[Cell], atoms: Origin, ladders: Sequence[Sequence[Dim]]) -> AxisParts | None:
+    """Return the parts that a dim consists of.
+
+    Returns None unless they are whole dims before the stage, or parts of such dims that have a single name.
+    """
+    result: AxisParts = []
+    for atom in atoms:
+        if isinstance(atom, origins.RepeatAtom):
+            continue
+        if not isinstance(atom, origins.AxisAtom) or atom.operand:
+            return None
+        cell, ladder = cells_before[atom.axis], ladders[atom.axis]
+        part_names = (cell.mark or DimMark(())).names
+        if atom.size != cell.dim:
+            high = _atom_bounds(atom)[1]
+            if len(part_names) != 1 or high not in ladder:
+                return None
+            part_names = (f"{part_names[0]}{1 + ladder.index(high)}",)
+        result.append((atom.axis, part_names))
+    return result
+
+
+def _find_input_parts(atoms: Origin, named_parts: Sequence[tuple[str, Dim]]) -> AxisParts | None:
+    """Return the parts of a dim, named as parts of the input; None if these differ."""
+    result: AxisParts = []
+    remaining = list(named_parts)
+    for atom in atoms:
+        part_names = list[str]()
+        size: Dim = 1
+        while isinstance(atom, origins.AxisAtom) and size != atom.size and remaining:
+            name, more = remaining.pop(0)
+            part_names.append(name)
+            size = product((size, more))
+        if not isinstance(atom, origins.AxisAtom) or size != atom.size:
+            return None
+        result.append((atom.axis, tuple(part_names)))
+    return result
+
+
+def _name_remaining_parts(
+    cells_before: Sequence[Cell], dim_origins: Origins, pieces: dict[tuple[int, int], DimMark]
+) -> None:
+    """Name the mixed parts of an axis after the parts that no other dim uses."""
+    mixing_dims = origins.mixed_dims(dim_origins)
+    ladders = _axis_boundaries([cell.dim for cell in cells_before], [dim_origins]) if mixing_dims and pieces else []
+    for axis, ladder in enumerate(ladders):
+        used = {name for (source, _), mark in pieces.items() if source == axis for name in mark.names}
+        own = mark_text(cells_before[axis].mark, UNICODE)
+        parts = [f"{own}{at}" for at in range(1, len(ladder))]
+        if used and used < {*parts}:
+            rest = DimMark(tuple([name for name in parts if name not in used]))
+            pieces |= {(axis, out): rest for out in mixing_dims if axis in origins.input_axes_of(dim_origins[out])}
+
+
+def operands_of(layout: StageLayout) -> list[Operand]:
+    """Return the operands of a stage in written order. The input may be the only one."""
+    before, arguments = layout.stage.before, layout.request.arguments
+    if "operands" in arguments:
+        return order_operands(before, arguments["operands"])
+    other_shape = arguments.get("weight", arguments.get("kernel"))
+    if other_shape is None and "out_features" in arguments and before:
+        other_shape = (*arguments["out_features"], before[-1])
+    if "kernel" in arguments and isinstance(other_shape, tuple) and len(other_shape) == 1:
+        other_shape *= len(before) - 2
+    return [Operand(0, before)] + ([Operand(1, other_shape)] if isinstance(other_shape, tuple) else [])
+
+
+def wire_label(layout: StageLayout, axes: Sequence[int], out_dims: Sequence[int], glyphs: GlyphSet) -> str:
+    """Return the label of the wires from some axes to some dims."""
+    marks = [layout.part_marks.get((axes[0], out)) for out in out_dims if len(axes) == 1]
+    if marks and all(marks):
+        names = dict.fromkeys(name for mark in marks for name in (mark.names if mark else ()))
+        return mark_text(DimMark(tuple(names)), glyphs)
+    return ",".join([mark_text(layout.cells_before[axis].mark, glyphs) for axis in axes])
+
+
+def size_only_note(layout: StageLayout, out_dim: int, glyphs: GlyphSet) -> str:
+    """Return the note on a dim that copies only a size, or an empty text.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.canvas import ASCII
+    >>> size_only_note(stage_layouts(sc.reshape((2, 2, 3, 2), (-1, 0, 0)))[0], 1, ASCII)
+    'only the size is copied: the elements of dim 1 are of c and d'
+    """
+    if out_dim not in layout.size_only_dims:
+        return ""
+    axes = join_with_and([mark_text(layout.cells_before[axis].mark, glyphs) for axis in layout.wires[out_dim]])
+    return f"only the size is copied: the elements of dim {out_dim} are of {axes}"
+
+
+def hide_dims(layout: StageLayout, holes: Mapping[int, str]) -> StageLayout:
+    """Return a layout in which some dims are hidden.
+
+    `holes` are the placeholders by index of the dim. In a stage that regroups elements the origin of one dim
+    depends on all dims, so all marks and wires are removed.
+
+    >>> import shapecalc as sc
+    >>> [(str(cell.dim), cell.hole) for cell in hide_dims(stage_layouts(sc.reshape((2, 3), (0, -1)))[0], {1: "_"}).cells]
+    [('2', ''), ('None', '_')]
+    """
+    if not holes:
+        return layout
+    hidden: Collection[int] = range(len(layout.cells)) if layout.is_regrouping else holes
+    cells = [replace(cell, mark=None) if out in hidden else cell for out, cell in enumerate(layout.cells)]
+    cells = [replace(cell, dim=None, hole=holes[out]) if out in holes else cell for out, cell in enumerate(cells)]
+    wires = tuple([() if out in hidden else axes for out, axes in enumerate(layout.wires)])
+    all_links, no_dims = origins.group_axes(len(layout.cells_before), wires), frozenset[int]()
+    links = tuple([link for link in all_links if link.outputs or link in layout.links])
+    stage = replace(layout.stage, after=None, move=None)
+    result = replace(layout, cells=tuple(cells), wires=wires, links=links, mixing_dims=no_dims, newly_marked=no_dims)
+    return replace(result, stage=stage)
+
+
+def unresolved_trace(answer: Trace | Chain) -> Trace:
+    """Return the first op of an answer with only the sizes that the request names.
+
+    A refused request gives the same trace as an accepted one. A Shuffle has all its stages. An expand has its
+    target as another operand, since it may have additional dims.
+
+    >>> import shapecalc as sc
+    >>> [(cell.token, str(cell.dim)) for cell in stage_layouts(unresolved_trace(sc.reshape((2, 3, 4), (0, -1, 4))))[0].cells]
+    [('0', 'None'), ('-1', 'None'), ('', '4')]
+    >>> [each.title for each in stage_layouts(unresolved_trace(sc.add_shuffle((2, 3), first=(1, 0), to=(0, -1))))]
+    ['transpose 1,0', 'reshape 0,-1']
+    """
+    first = answer.traces[0]
+    request, kind = first.request, first.stages[0].kind if first.stages else StageKind.PERMUTE
+    named = [(name, value) for name, value in request.arguments.items() if isinstance(value, tuple)]
+    shuffled, stages = [item for item in named if item[0] in ("first", "to", "second")], list[Stage]()
+    if request.op == "expand":
+        request, kind = (
+            replace(request, arguments={**request.arguments, "operands": (named[0][1],)}),
+            StageKind.BROADCAST,
+        )
+    for name, requested in shuffled or named[:1] or [("", ())]:
+        cuts = name == "to" or request.op in ("reshape", "view")
+        kept = requested if cuts or name in ("perm", "first", "second") else ()
+        settled = [at for at, dim in enumerate(requested if cuts else ()) if not (isinstance(dim, int) and dim < 1)]
+        steps = tuple([Step(rules.GIVEN, at, (), requested[at]) for at in settled])
+        stage_kind = StageKind.RESHAPE if cuts else kind if kind in COMBINING_KINDS else StageKind.PERMUTE
+        label, before = name if shuffled else request.op, () if stages else request.input
+        stages.append(Stage(stage_kind, label, name, before, kept, steps))
+    return Trace(request, stages=tuple(stages))
+
+
+def unsettled_dims(answer: Trace | Chain, step_count: int) -> tuple[tuple[int, int], ...]:
+    """Return the column and index of each dim not settled by the first steps.
+
+    >>> import shapecalc as sc
+    >>> unsettled_dims(sc.reshape((2, 3, 4), (0, -1)), 1)
+    ((1, 1),)
+    """
+    columns = ((column, layout.cells) for column, layout in enumerate(stage_layouts(answer), 1))
+    return tuple(
+        (column, row) for column, cells in columns for row, cell in enumerate(cells) if cell.step_index >= step_count
+    )

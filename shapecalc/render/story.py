@@ -1,0 +1,253 @@
+"""Answers in text: all steps, error reports, tables, and the story on one screen."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.text import Text
+
+from shapecalc.core.answers import Chain, Step, Trace
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS, operators_of
+from shapecalc.core.ops.op import operator_of
+from shapecalc.core.problem import USAGE, Problem
+from shapecalc.core.text import escape_unprintable, pluralize, shape_text
+from shapecalc.render.canvas import UNICODE, GlyphSet, stack_texts
+from shapecalc.render.flow import draw_flow
+from shapecalc.render.hints import display_name, verdict_text
+from shapecalc.render.pictures import draw_explanation, draw_picture, steps_to_draw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from shapecalc.reasoning.compare import Comparison, ComparisonRow
+
+MIN_FLOW_HEIGHT = 6
+"""The minimum height of a flow that is shortened to leave room for the steps.
+
+With even more steps, the story fits no screen in any case.
+"""
+MAX_ARGUMENT_WIDTH = 30
+"""The most characters of an argument that are shown around its token."""
+
+
+def steps_text(answer: Trace | Chain) -> Text:
+    """Return all steps of an answer, its conditions and the sources of its rules.
+
+    >>> import shapecalc as sc
+    >>> print(steps_text(sc.reshape((2, 3, 4), (0, -1))))
+    onnx Reshape 25, allowzero off
+    reshape  dim 0  from 0    2     0 copies dim 0, which is 2  [copy-zero]
+    reshape  dim 1  from 1,2  12    -1 is 24 elements (2*3*4) / 2 known = 12  [infer]
+    reshape         all       2,12  24 elements in and out: axis 0 stays; axes 1,2 merge into axis 1  [regroup]
+    source: ONNX operator documents; each rule: shapecalc why RULE
+    """
+    text = Text()
+    for trace in answer.traces:
+        text.append(f"{operator_text(trace)}\n", "bold")
+        labelled_steps = [("input", step) for step in trace.input_steps]
+        labelled_steps += [(stage.label, step) for stage in trace.stages for step in stage.steps]
+        rows = [_step_columns(label, step) for label, step in labelled_steps]
+        widths = [max((len(row[at]) for row in rows if len(row[at]) <= 60), default=0) for at in range(4)]
+        for (_, step), row in zip(labelled_steps, rows, strict=True):
+            cells = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            text.append(f"{cells}  {escape_unprintable(step.why)}")
+            text.append(f"  [{step.rule}]\n", "dim")
+    conditions = list(answer.caveats)
+    if conditions:
+        from shapecalc.reasoning.fixing import batch_hint  # only answers with conditions need it
+
+        conditions += filter(None, [escape_unprintable(batch_hint(answer))])
+    for condition in conditions:
+        text.append(f"{condition}\n", "yellow")
+    if answer.assumes:
+        verb = "is" if len(answer.assumes) == 1 else "are"
+        text.append(f"assumes that {' and '.join(map(display_name, answer.assumes))} {verb} not 0\n", "dim")
+    for dialect in dict.fromkeys(trace.dialect for trace in answer.traces):
+        text.append(f"source: {DIALECTS[dialect].source}; each rule: shapecalc why RULE\n", "dim")
+    text.rstrip()
+    return text
+
+
+def operator_text(trace: Trace) -> str:
+    """Return the dialect, the operator, its version and the settings in force."""
+    operator_row = operator_of(OPS[trace.op], DIALECTS[trace.dialect])
+    name = f"{trace.dialect} {operator_row.name if operator_row else trace.op}"
+    version = "" if trace.version is None else f" {trace.version}"
+    settings = [f"{option} {setting_text(value)}" for option, value in trace.options.items()]
+    return ", ".join([f"{name}{version}", *settings])
+
+
+def setting_text(value: object) -> str:
+    """Return the text of a setting: `on` or `off` for a switch."""
+    return {True: "on", False: "off", None: "left out"}[value] if isinstance(value, bool | None) else str(value)
+
+
+def _step_columns(label: str, step: Step) -> tuple[str, str, str, str]:
+    """Return the columns of a step: stage, output dim, sources and value."""
+    is_shape = isinstance(step.value, tuple)
+    sources = f"from {','.join(map(str, step.sources))}" if step.sources else ""
+    value = shape_text(step.value) if isinstance(step.value, tuple) else str(step.value)
+    return label, "" if step.out is None else f"dim {step.out}", "all" if is_shape else sources, value
+
+
+def draw_story(
+    answer: Trace | Chain, *, width: int = 78, glyphs: GlyphSet = UNICODE, lines_below: int = 0, more_command: str = ""
+) -> Text:
+    """Return the flow of an answer, a picture and all steps, for 24 lines.
+
+    `lines_below` lines are left free. `width` is in character cells. Steps are never omitted. `more_command` is the
+    option that draws all pictures, which is mentioned if some are omitted. Without it, all are drawn.
+
+    >>> import shapecalc as sc
+    >>> answer = sc.add_shuffle((2, 3, 4), first=(1, 0, 2), to=(2, -1, 3))
+    >>> len(str(draw_story(answer, more_command="--explain=all")).splitlines())
+    19
+    """
+    steps = steps_text(answer)
+    if not more_command:
+        return stack_texts([draw_explanation(answer, width=width, glyphs=glyphs), Text(""), steps])
+    free_lines = 24 - lines_below - _terminal_lines(steps, width) - 1
+    flow_text = draw_flow(answer, width=width, glyphs=glyphs)
+    if _terminal_lines(flow_text, width) > free_lines >= MIN_FLOW_HEIGHT:
+        flow_text = draw_flow(answer, width=width, height=free_lines, glyphs=glyphs)
+    steps_drawn = steps_to_draw(answer, width)
+    free_lines -= _terminal_lines(flow_text, width) + 1 + (len(steps_drawn) > 1)
+    pictures = (draw_picture(answer, at, width=width, glyphs=glyphs) for at in steps_drawn)
+    shown = next((text for text in pictures if _terminal_lines(text, width) <= free_lines), None)
+    omitted = len(steps_drawn) - (shown is not None)
+    note = Text(f"{pluralize(omitted, 'more picture', 'more pictures')}: {more_command}", "dim")
+    picture_lines = [] if shown is None else [Text(""), shown]
+    return stack_texts([flow_text, *picture_lines, *([note] if omitted else []), Text(""), steps])
+
+
+def _terminal_lines(text: Text, width: int) -> int:
+    """Return the number of terminal lines that a text takes."""
+    return sum(max(1, -(-line.cell_len // width)) for line in text.split("\n", allow_blank=True))
+
+
+def format_problem(problem: Problem, pieces: list[tuple[str | None, str]]) -> Group:
+    """Return the report of a problem: message, command line with a caret, and hint.
+
+    The caret is below the token at fault. `pieces` are the words of the command line, each with the name of its
+    argument.
+
+    >>> from rich import print
+    >>> problem = Problem("indivisible", "24 elements cannot be divided by 5", "try 4,-1", "target", 1, (2, 4))
+    >>> print(format_problem(problem, [(None, "reshape"), ("input", "2,3,4"), ("target", "5,-1")]))
+    shapecalc: indivisible: 24 elements cannot be divided by 5
+    <BLANKLINE>
+      reshape 2,3,4 5,-1
+                      ^^
+      hint  try 4,-1
+      rule  shapecalc why indivisible
+    """
+    parts = [
+        Text.assemble("shapecalc: ", (problem.rule, "bold red"), f": {escape_unprintable(problem.message)}"),
+        Text(""),
+    ]
+    parts.append(_command_with_caret(problem, pieces))
+    if problem.hint:
+        parts.append(Text(f"  hint  {escape_unprintable(problem.hint)}"))
+    if problem.rule != USAGE:
+        parts.append(Text(f"  rule  shapecalc why {problem.rule}", "dim"))
+    return Group(*parts)
+
+
+def _command_with_caret(problem: Problem, pieces: list[tuple[str | None, str]]) -> Text:
+    """Return the command line, with a caret below the token at fault."""
+    line, caret = Text("  ", no_wrap=True, overflow="ignore"), None
+    for argument, text in pieces:
+        at_fault = argument is not None and argument == problem.argument
+        visible_text, visible_span = _visible_part(text, (problem.span or (0, len(text))) if at_fault else None)
+        if visible_span:
+            caret = (len(line) + visible_span[0], len(line) + visible_span[1])
+        line.append(f"{visible_text} ")
+    line.rstrip()
+    if caret:
+        line.append("\n" + " " * caret[0])
+        line.append("^" * max(1, caret[1] - caret[0]), "bold red")
+    return line
+
+
+def _visible_part(text: str, span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+    """Return the visible part of an argument, and the span of its token in it."""
+    if span is None:
+        shortened = text if len(text) <= MAX_ARGUMENT_WIDTH else f"{text[:MAX_ARGUMENT_WIDTH]}..."
+        return escape_unprintable(shortened) or "''", None
+    start, end = span[0], min(span[1], span[0] + MAX_ARGUMENT_WIDTH)
+    first = max(0, start - MAX_ARGUMENT_WIDTH // 2) if len(text) > MAX_ARGUMENT_WIDTH else 0
+    last = min(len(text), max(end, first + MAX_ARGUMENT_WIDTH))
+    before, token, after = (escape_unprintable(part) for part in (text[first:start], text[start:end], text[end:last]))
+    left, right = "..." if first else "", "..." if last < len(text) else ""
+    offset = len(left) + len(before)
+    return f"{left}{before}{token}{after}{right}" or "''", (offset, offset + len(token))
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return a table of the answer or refusing rule of each dialect and setting.
+
+    `*` marks rows that differ from the most common answer.
+    """
+    answers = [row.verdict for row in comparison.rows if row.default]
+    common = max(dict.fromkeys(answers), key=answers.count)
+    table = _plain_table("", "dialect", "setting", "answer")
+    for row in comparison.rows:
+        differs = row.verdict != common
+        table.add_row(
+            "*" if differs else "",
+            row.dialect,
+            _setting_of_row(row),
+            Text(verdict_text(row.trace)),
+            style="yellow" if differs else "",
+        )
+    return table
+
+
+def _setting_of_row(row: ComparisonRow) -> str:
+    setting = ", ".join(f"{name} {setting_text(value)}" for name, value in row.options.items() if name != "dtype")
+    switch, switch_value = DIALECTS[row.dialect].switch, row.trace.traces[-1].request.switch
+    if not setting and switch and switch_value is not None:
+        setting = f"{switch.name} {setting_text(switch_value)}"
+    return f"{setting} (default)" if setting and row.default and switch and switch.default is not None else setting
+
+
+def dialects_table() -> Table:
+    """Return a table with a row per dialect and setting.
+
+    It has the rules for 0 and -1 in a reshape, and the maximum rank.
+    """
+    table = _plain_table("dialect", "switch", "0", "infers", "0 and -1", "-1 of none", "dims")
+    for row in DIALECTS.values():
+        for value in row.switch_settings():
+            reading, default = row.reshape_semantics[value], row.switch is not None and row.switch.default is value
+            switch = f"{row.switch.name} {setting_text(value)}{'*' * default}" if row.switch else "-"
+            answers = (reading.zero, reading.infers, reading.zero_beside, reading.empty)
+            table.add_row(row.name, switch, *(answer.value for answer in answers), str(row.max_rank or "any"))
+    return table
+
+
+def operators_table() -> Table:
+    """Return a table of the operators, rule sources and note of each dialect."""
+    table = _plain_table("dialect", "operators", "source")
+    for row in DIALECTS.values():
+        operators = dict.fromkeys(operator.name for operator in operators_of(row).values())
+        table.add_row(row.name, ", ".join(operators), "; ".join(filter(None, (row.source, row.note))))
+    return table
+
+
+def versions_table() -> Table:
+    """Return a table of the versions of each ONNX operator."""
+    table = _plain_table("ONNX operator", "versions")
+    for operator in operators_of(DIALECTS["onnx"]).values():
+        table.add_row(operator.name, " ".join(map(str, operator.versions)))
+    return table
+
+
+def _plain_table(*columns: str) -> Table:
+    from rich.table import Table  # only tables need it
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column)
+    return table

@@ -1,0 +1,340 @@
+"""The wires of a stage: their routes between two columns of dims.
+
+Permuted axes cross in pairs, one crossing after another, so that the eye can follow each. Other axes keep their order.
+Axes that all become the same dims meet at one vertical line. If each dim depends on different axes, such a line would
+join unrelated wires. Then each part of an axis has a wire of its own with its name on it, which runs from the axis at
+the left of the name to the dims at the right.
+
+A plain cross marks lines that only cross, a dot marks lines that meet from four sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from math import inf
+from operator import itemgetter
+
+from rich.style import Style
+
+from shapecalc.core.origins import AxisChange
+from shapecalc.core.record import Record, replace
+from shapecalc.render.canvas import RIGHT, UNICODE, Canvas, GlyphSet
+from shapecalc.render.stage_layout import StageLayout, wire_label
+
+Styles = Sequence[Style | str]
+StyleOf = Callable[[Collection[int], Collection[int]], Style | None]
+"""Returns the style of the wires from some axes to some dims. None hides them."""
+
+
+class Trunk(Record):
+    """Wires that meet at one vertical line.
+
+    All its ends at the left lead to all its ends at the right.
+    """
+
+    left_lines: tuple[int, ...]
+    """The lines of its left ends, counted from the first dim."""
+    right_lines: tuple[int, ...]
+    """The lines of its right ends. Empty if an axis is dropped."""
+    axes: tuple[int, ...]
+    """The dims at its left ends."""
+    dims: tuple[tuple[int, ...], ...]
+    """The dims that each of its right ends leads to."""
+    track: int = 0
+    """Its position among trunks that are drawn side by side."""
+
+    @property
+    def span(self) -> range:
+        """The lines that it spans."""
+        ends = (*self.left_lines, *self.right_lines)
+        return range(min(ends), max(ends) + 1)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it is a horizontal line, or a dropped axis."""
+        return not self.right_lines or (len(self.span) == 1)
+
+
+class NamedWire(Record):
+    """A named wire of a part of an axis."""
+
+    line: int
+    text: str
+    """Its name. Empty if the wire needs none."""
+    axes: tuple[int, ...]
+    dims: tuple[int, ...]
+
+
+class Wiring(Record):
+    """The routes of the wires between two columns."""
+
+    pitch: int = 1
+    """The distance in lines between two dims."""
+    left_trunks: tuple[Trunk, ...] = ()
+    named_wires: tuple[NamedWire, ...] = ()
+    """The named wires after the trunks, if there are any."""
+    right_trunks: tuple[Trunk, ...] = ()
+    """The trunks after the named wires."""
+    lanes: tuple[int, ...] = ()
+    """The output dim of each axis, if axes cross."""
+    layers: tuple[tuple[int, ...], ...] = ()
+    """The upper rows of the pairs that cross in each layer."""
+    is_unroutable: bool = False
+    """Whether there is not enough room for the wires."""
+
+    @property
+    def width(self) -> int:
+        """The width of the wires in cells."""
+        if self.is_unroutable:
+            return 4
+        if self.layers:
+            return (self.pitch + 2) * len(self.layers) + 1
+        return _trunks_width(self.left_trunks) + (
+            self.names_width + _trunks_width(self.right_trunks) if self.named_wires else 0
+        )
+
+    @property
+    def names_width(self) -> int:
+        """The width of the names, with a blank at each side."""
+        return 2 + max((len(part.text) for part in self.named_wires), default=0)
+
+    @property
+    def height(self) -> int:
+        """The number of lines that the named wires need."""
+        return 1 + max((part.line for part in self.named_wires), default=0)
+
+
+def _trunks_width(trunks: Iterable[Trunk]) -> int:
+    return 2 * max((trunk.track for trunk in trunks), default=0) + 3 + _walls_width(trunks)
+
+
+def _walls_width(trunks: Iterable[Trunk]) -> int:
+    """Return the number of cells before the trunks that dropped axes need."""
+    return 2 * any(not trunk.right_lines for trunk in trunks)
+
+
+def route_wires(
+    layout: StageLayout,
+    pitch: int = 1,
+    size: tuple[int, int] = (78, 16),
+    free_width: int = 0,
+    glyphs: GlyphSet = UNICODE,
+) -> Wiring:
+    """Return the routes of the wires of a stage within a size in cells and lines.
+
+    Two crossings directly above each other look like a diamond. They are kept apart if `free_width` cells suffice.
+    """
+    links, (width, lines) = [link for link in layout.links if link.sources], size
+    outs = tuple([axes.outputs[0] for axes in links if axes.outputs])
+    if outs != tuple(sorted(outs)) and len(outs) == len(layout.cells_before) == len(layout.cells):
+        layers = _swap_layers(outs, (free_width - 1) // 3, 3) or _swap_layers(outs, (width - 1) // 3, 2)
+        return Wiring(pitch, lanes=outs, layers=layers or (), is_unroutable=layers is None)
+    if not any(is_knot(layout, link) for link in links):
+        link_trunks = [_make_trunk(link.sources, link.outputs, pitch) for link in links]
+        trunks = _assign_tracks(link_trunks)
+        return Wiring(pitch, trunks or (), is_unroutable=trunks is None)
+    wires = _route_named_wires(layout, pitch, glyphs)
+    fits = wires is not None and wires.width <= width and wires.height <= lines
+    return wires if wires and fits else Wiring(pitch, is_unroutable=True)
+
+
+def _make_trunk(axes: tuple[int, ...], out_dims: tuple[int, ...], pitch: int) -> Trunk:
+    sources, lines = (tuple([pitch * row for row in rows]) for rows in (axes, out_dims))
+    return Trunk(sources, lines, axes, tuple([(out,) for out in out_dims]))
+
+
+def is_knot(layout: StageLayout, link: AxisChange) -> bool:
+    """Return whether some dims of a link depend on only a part of its axes."""
+    return any(layout.wires[out] != link.sources for out in link.outputs)
+
+
+def _route_named_wires(layout: StageLayout, pitch: int, glyphs: GlyphSet) -> Wiring | None:
+    """Return the routes with named wires for parts of axes; None if some would touch."""
+    wires = list[NamedWire]()
+    for link in layout.links:
+        reached = {axis: tuple([out for out in link.outputs if axis in layout.wires[out]]) for axis in link.sources}
+        for axes in dict.fromkeys(layout.wires[out] for out in link.outputs if link.sources):
+            outs = tuple([out for out in link.outputs if layout.wires[out] == axes])
+            dim_groups = dict.fromkeys(reached[axis] for axis in axes)
+            for dims_of_axis in dim_groups:
+                group = tuple([axis for axis in axes if reached[axis] == dims_of_axis])
+                row = outs[0] if len(dim_groups) == 1 else group[0] if dims_of_axis == outs else 0
+                text = wire_label(layout, group, outs, glyphs) if is_knot(layout, link) else ""
+                wires.append(NamedWire(pitch * row, text, group, outs))
+    parts = list[NamedWire]()
+    for part in sorted(wires, key=lambda part: part.dims):
+        parts.append(replace(part, line=max(part.line, parts[-1].line + 1 if parts else 0)))
+    trunks = [_make_trunk(link.sources, (), pitch) for link in layout.links if not link.outputs]
+    for axes in dict.fromkeys(part.axes for part in parts):
+        own_parts = [part for part in parts if part.axes == axes]
+        lines, dims = tuple([part.line for part in own_parts]), tuple([part.dims for part in own_parts])
+        trunks.append(replace(_make_trunk(axes, (), pitch), right_lines=lines, dims=dims))
+    joins = list[Trunk]()
+    for outs in dict.fromkeys(part.dims for part in parts):
+        lines = tuple([part.line for part in parts if part.dims == outs])
+        joins.append(replace(_make_trunk(layout.wires[outs[0]], outs, pitch), left_lines=lines))
+    left, right = _assign_tracks(trunks), _assign_tracks(joins)
+    return None if left is None or right is None else Wiring(pitch, left, tuple(parts), right)
+
+
+def _assign_tracks(trunks: Sequence[Trunk]) -> tuple[Trunk, ...] | None:
+    """Return the trunks with tracks that reduce crossings; None if some would touch."""
+    upright = sorted([trunk for trunk in trunks if not trunk.is_straight], key=lambda trunk: trunk.span.start)
+    before: dict[int, list[int]] = {place: [] for place in range(len(upright))}
+    """The trunks that must be at the left of each trunk."""
+    overlapping = list[int]()
+    for place, trunk in enumerate(upright):
+        overlapping = [other for other in overlapping if upright[other].span.stop > trunk.span.start]
+        for other in overlapping:
+            as_right, as_left = _crossing_count(trunk, upright[other]), _crossing_count(upright[other], trunk)
+            first, last = (other, place) if as_left < as_right else (place, other)
+            before[last].append(first)
+            if as_right == as_left == inf:
+                return None
+        overlapping.append(place)
+    tracks: dict[int, int] = {}
+    try:
+        for place in TopologicalSorter(before).static_order():
+            tracks[place] = max([tracks[other] + 1 for other in before[place]], default=0)
+    except CycleError:
+        return None
+    track_of = {id(trunk): tracks[place] for place, trunk in enumerate(upright)}
+    return tuple([replace(trunk, track=track_of.get(id(trunk), 0)) for trunk in trunks])
+
+
+def _crossing_count(left: Trunk, right: Trunk) -> float:
+    """Return how often two adjacent trunks cross; infinity if they would touch."""
+    if {*left.right_lines} & {*right.left_lines}:
+        return inf
+    return sum(line in right.span for line in left.right_lines) + sum(line in left.span for line in right.left_lines)
+
+
+@lru_cache(maxsize=32)
+def _swap_layers(order: tuple[int, ...], max_layers: int, min_distance: int) -> tuple[tuple[int, ...], ...] | None:
+    """Return the swaps of neighbours that sort an order, layer by layer.
+
+    The pairs of a layer are at least `min_distance` rows apart. Returns None if more than `max_layers` are needed.
+
+    >>> _swap_layers((2, 0, 1), 9, 2)
+    ((0,), (1,))
+    """
+    current, layers = list(order), list[tuple[int, ...]]()
+    while current != sorted(current):
+        if len(layers) >= max_layers:
+            return None
+        layer, row = list[int](), 0
+        while row < len(current) - 1:
+            if current[row] > current[row + 1]:
+                current[row], current[row + 1] = current[row + 1], current[row]
+                layer.append(row)
+                row += min_distance - 1
+            row += 1
+        layers.append(tuple(layer))
+    return tuple(layers)
+
+
+def draw_wires(canvas: Canvas, wiring: Wiring, ends: tuple[int, int], style_of: StyleOf) -> None:
+    """Draw the wires between two columns of cells, with line 0 below the heading row.
+
+    Nothing is drawn if there is no room; the marks at both sides still show the mapping.
+    """
+    left, right = ends
+    if wiring.layers:
+        _draw_braid(canvas, wiring, left, right, style_of)
+    elif wiring.named_wires:
+        middle = left + _trunks_width(wiring.left_trunks)
+        _draw_trunks(canvas, wiring.left_trunks, left, middle, style_of)
+        _draw_trunks(canvas, wiring.right_trunks, middle + wiring.names_width, right, style_of)
+        for part in wiring.named_wires:
+            style = style_of(part.axes, part.dims)
+            name = f" {part.text} " if part.text else ""
+            canvas.write(middle, 1 + part.line, name, style)
+            canvas.draw_horizontal(1 + part.line, middle + len(name), middle + wiring.names_width, style)
+    elif not wiring.is_unroutable:
+        _draw_trunks(canvas, wiring.left_trunks, left, right, style_of)
+
+
+def _draw_trunks(canvas: Canvas, trunks: Iterable[Trunk], left: int, right: int, style_of: StyleOf) -> None:
+    """Draw trunks between two columns of cells. A dropped axis ends in a wall."""
+    first = left + 1 + _walls_width(trunks)
+    for trunk in trunks:
+        dims = [out for outs in trunk.dims for out in outs]
+        style = style_of(trunk.axes, dims)
+        if not trunk.right_lines:
+            for line in trunk.left_lines:
+                canvas.draw_horizontal(1 + line, left, left + 1, style)
+                canvas.write(left + 1, 1 + line, canvas.glyphs.wall, style)
+            continue
+        if trunk.is_straight:
+            canvas.draw_horizontal(1 + trunk.span.start, left, right, style)
+            continue
+        styles = [style_of(trunk.axes, outs) for outs in trunk.dims]
+        _draw_trunk(canvas, trunk, (left, first + 2 * trunk.track, right), style, styles)
+
+
+def _draw_trunk(
+    canvas: Canvas, trunk: Trunk, xs: tuple[int, int, int], style: Style | None, styles: Sequence[Style | None]
+) -> None:
+    """Draw a trunk and its visible ends."""
+    left, bar, right = xs
+    outs = {line: out_style for line, out_style in zip(trunk.right_lines, styles, strict=True) if out_style is not None}
+    if not outs:
+        return
+    rows = [*trunk.left_lines, *outs]
+    canvas.draw_vertical(bar, 1 + min(rows), 1 + max(rows), style)
+    for line in trunk.left_lines:
+        canvas.draw_to_centre(1 + line, left, bar, style)
+    for line, out_style in outs.items():
+        canvas.add_directions(bar, 1 + line, RIGHT, style)
+        canvas.draw_horizontal(1 + line, bar + 1, right, out_style)
+    for line in {*trunk.left_lines} & {*outs} - {min(rows), max(rows)}:
+        canvas.write(bar, 1 + line, canvas.glyphs.junction, style)
+
+
+def _draw_braid(canvas: Canvas, wiring: Wiring, left: int, right: int, style_of: StyleOf) -> None:
+    lane_styles = [style_of((axis,), (out,)) for axis, out in enumerate(wiring.lanes)]
+    pitch, strokes = wiring.pitch, canvas.glyphs
+    hidden = frozenset(axis for axis, style in enumerate(lane_styles) if style is None)
+    styles: list[Style | str] = [*(style or "" for style in lane_styles), ""]
+    line_glyphs = strokes.horizontal, strokes.rising, strokes.falling, strokes.crossing
+    axes, lines = _braid_lines(wiring.layers, len(lane_styles), pitch, line_glyphs, hidden)
+    for y, (text, styles_of) in enumerate(lines, 1):
+        canvas.write_styled(left, y, text, styles_of(styles))
+    for row, axis in enumerate(axes):
+        canvas.draw_horizontal(1 + pitch * row, left + (pitch + 2) * len(wiring.layers), right, lane_styles[axis])
+
+
+@lru_cache(maxsize=32)
+def _braid_lines(
+    layers: tuple[tuple[int, ...], ...],
+    axis_count: int,
+    pitch: int,
+    glyphs: tuple[str, str, str, str],
+    hidden: frozenset[int],
+) -> tuple[list[int], list[tuple[str, Callable[[Styles], Styles]]]]:
+    """Return the axis order after all crossings, and text and styles of each line.
+
+    A style getter selects the styles of the characters from the styles of the axes, with that of a blank last. The
+    result does not depend on sizes, so it stays cached while the user types sizes.
+    """
+    level, rising, falling, crossing = glyphs
+    axes, lines = [*range(axis_count)], [dict[int, tuple[str, int]]() for _ in range(1 + pitch * (axis_count - 1))]
+    for place, layer in enumerate(layers):
+        x = place * (pitch + 2)
+        for row, axis in enumerate(axes):
+            if axis not in hidden:
+                end = x + 1 if row in layer or row - 1 in layer else x + pitch + 2
+                lines[pitch * row] |= dict.fromkeys(range(x, end), (level, axis))
+        for row in layer:
+            upper, lower = axes[row : row + 2]
+            for offset in range(pitch + 1):
+                line = lines[pitch * row + offset]
+                if lower not in hidden:
+                    line[x + 1 + pitch - offset] = rising, lower
+                if upper not in hidden:
+                    line[x + 1 + offset] = crossing if 2 * offset == pitch else falling, upper
+            axes[row : row + 2] = lower, upper
+    cells = [[line.get(x, (" ", -1)) for x in range((pitch + 2) * len(layers))] for line in lines]
+    return axes, [("".join(char for char, _ in row), itemgetter(*(axis for _, axis in row))) for row in cells]

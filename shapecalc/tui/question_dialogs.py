@@ -1,0 +1,264 @@
+"""The dialogs that change the question: choices (F2) and comparison (F4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.widgets import DataTable, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from shapecalc.core.answers import Trace
+from shapecalc.core.ops import OPS, dialects_with
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable
+from shapecalc.render.canvas import UNICODE, clip
+from shapecalc.render.hints import verdict_text
+from shapecalc.render.story import setting_text
+from shapecalc.tui.explore_text import title_text
+from shapecalc.tui.question import (
+    QUESTION_OPS,
+    SETTING_DESCRIPTIONS,
+    SWITCH_DESCRIPTIONS,
+    Question,
+    QuestionResult,
+    answer_question,
+)
+from shapecalc.tui.widgets import ChoiceList, Dialog, Field, FieldRow, KeyHelp, SearchableList
+
+COLUMN_HEADINGS = ("dialect", "setting", "answer")
+"""The headings of the columns after the mark column."""
+MIN_SETTING_WIDTH, MIN_ANSWER_WIDTH = 8, 14
+"""The minimum widths of the setting and answer columns."""
+
+
+class ChooseDialog(Dialog[Question | None]):
+    """Lists of operators and dialects, and the settings of the dialect."""
+
+    BINDINGS = [Binding("escape", "dismiss", "close"), Binding("f2", "take", "take")]
+
+    def __init__(self, question: Question, setting: str = "", hidden_text: str = "") -> None:
+        """Start from a question, in the field of a setting if one is named.
+
+        `hidden_text` is shown instead of the answer, if it is not empty.
+        """
+        super().__init__()
+        self.question = question
+        self.setting = setting
+        self.hidden_text = hidden_text
+
+    def compose_contents(self) -> ComposeResult:
+        """Place the lists side by side, the settings and the answer below them."""
+        with Horizontal(id="lists"):
+            yield ChoiceList(*(Option(name, id=name) for name in QUESTION_OPS), id="op")
+            yield ChoiceList(id="dialect")
+            yield ChoiceList(*map(Option, SWITCH_DESCRIPTIONS.values()), id="switch")
+        yield FieldRow(*(Field(name, str(self.question.settings.get(name, ""))) for name in SETTING_DESCRIPTIONS))
+        yield Static("", id="about", markup=False)
+        yield Static("", id="preview", markup=False)
+        yield KeyHelp("tab goes on, enter takes it, escape changes nothing")
+
+    def on_mount(self) -> None:
+        """Select the entries of the current question."""
+        ops = self.query_one("#op", ChoiceList)
+        with self.prevent(OptionList.OptionHighlighted):
+            ops.highlighted = QUESTION_OPS.index(self.question.op)
+        self._list_dialects()
+        (self.query_one(f"#field-{self.setting}") if self.setting else ops).focus()
+        self.call_after_refresh(self._show_preview)
+
+    @on(OptionList.OptionHighlighted)
+    def apply_choice(self, event: OptionList.OptionHighlighted) -> None:
+        """Change the operator, dialect or switch to the highlighted entry."""
+        choices, chosen, switch = event.option_list, str(event.option_id), self.question.switch
+        if choices.highlighted != event.option_index:
+            return  # a held key has moved the highlight on since this message was posted
+        if choices.id == "op" and chosen != self.question.op:
+            self.question = self.question.with_op(chosen)
+            self._list_dialects()
+        elif choices.id == "dialect" and chosen != self.question.dialect:
+            self.question = self.question.with_setting("dialect", chosen)
+            self._list_switch()
+        elif choices.id == "switch" and switch is not None:
+            self.question = self.question.with_setting(switch, [*SWITCH_DESCRIPTIONS][event.option_index])
+        self._show_preview()
+
+    @on(Input.Changed)
+    def apply_setting(self, event: Input.Changed) -> None:
+        """Change a typed setting."""
+        name = str(event.input.id).removeprefix("field-")
+        self.question = self.question.with_setting(name, event.value.strip() or None)
+        self._show_preview()
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def action_take(self) -> None:
+        """Close with the current question."""
+        self.dismiss(self.question)
+
+    def _list_dialects(self) -> None:
+        op = self.question.op
+        dialects = [row.name for row in dialects_with(OPS[op])] if op in OPS else []
+        choices = self.query_one("#dialect", ChoiceList)
+        with self.prevent(OptionList.OptionHighlighted):
+            choices.clear_options().add_options([Option(name, id=name) for name in dialects])
+            if self.question.dialect in dialects:
+                choices.highlighted = dialects.index(self.question.dialect)
+        choices.disabled = not dialects
+        self._list_switch()
+
+    def _list_switch(self) -> None:
+        name, choices = self.question.switch, self.query_one("#switch", ChoiceList)
+        choices.disabled = name is None
+        choices.border_title = name or "no switch"
+        chosen = None if name is None else self.question.settings.get(name)
+        with self.prevent(OptionList.OptionHighlighted):
+            choices.highlighted = [*SWITCH_DESCRIPTIONS].index(chosen)  # type: ignore[arg-type]
+
+    def _show_preview(self) -> None:
+        op = self.question.op
+        self.query_one("#about", Static).update(OPS[op].summary if op in OPS else "Several ops in a row.")
+        result = answer_question(self.question)
+        text = title_text(self.question, result, max(20, self.query_one("#preview").size.width), self.hidden_text)
+        if result.problem:
+            text = Text.assemble(text, "\n", (escape_unprintable(result.problem.message), "red"))
+        self.query_one("#preview", Static).update(text)
+
+
+class DialectRow(Record):
+    """The answer of one dialect with one setting of its switch."""
+
+    question: Question
+    setting: str
+    result: QuestionResult
+
+    @property
+    def options(self) -> Mapping[str, object]:
+        """The settings in force. Empty if the question could not be read."""
+        return self.result.answer.options if isinstance(self.result.answer, Trace) else {}
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The texts of its columns."""
+        return self.question.dialect, self.setting, escape_unprintable(self.answer_text)
+
+    @property
+    def answer_text(self) -> str:
+        """The output shape with its conditions, or the refusing rule."""
+        if self.result.answer is not None:
+            return verdict_text(self.result.answer)
+        return f"refused: {self.result.problem.rule}" if self.result.problem else "refused"
+
+
+def dialect_rows(question: Question) -> list[DialectRow]:
+    """Return a row for each dialect with the op, and for each setting of its switch.
+
+    A default setting is omitted from the question.
+
+    >>> from shapecalc.tui.question import question_from_words
+    >>> for row in dialect_rows(question_of(["reshape", "0,3", "0,-1"]))[:2]:
+    ...     print(row.question.dialect, row.dims_setting, row.answer_text, dict(row.question.switch_settings))
+    onnx allowzero off refused: zero-volume-infer {}
+    onnx allowzero on refused: zero-beside-infer {'allowzero': True}
+    """
+    result = []
+    for dialect in dialects_with(OPS[question.op]):
+        dialect_question = question.with_setting("dialect", dialect.name)
+        switch = dialect.switch if dialect_question.switch else None
+        for value in dialect.switch_settings() if switch else (None,):
+            setting = f"{switch.name} {setting_text(value)}" if switch else ""
+            row_question = (
+                dialect_question.with_setting(switch.name, None if value is switch.default else value)
+                if switch
+                else dialect_question
+            )
+            result.append(DialectRow(row_question, setting, answer_question(row_question)))
+    return result
+
+
+def nearest_row_index(rows: list[DialectRow], current: DialectRow) -> int:
+    """Return the index of the row that matches `current`.
+
+    It has the same dialect and, if possible, the same settings.
+    """
+    candidates = [index for index, row in enumerate(rows) if row.question.dialect == current.question.dialect]
+    return next((index for index in candidates if rows[index].options == current.options), candidates[0])
+
+
+class AnswerTable(DataTable[Text], SearchableList):
+    """A table that can be searched with a slash."""
+
+    def entries(self) -> list[str]:
+        """Return the texts of the rows."""
+        return [" ".join(cell.plain for cell in self.get_row(key)) for key in self.rows]
+
+    def select_entry(self, index: int) -> None:
+        """Move the cursor to a row."""
+        self.move_cursor(row=index)
+
+
+class CompareDialog(Dialog[Question | None]):
+    """A table of answers."""
+
+    BINDINGS = [Binding("escape,f4", "dismiss", "close")]
+
+    def __init__(self, question: Question) -> None:
+        """Answer the question in every dialect."""
+        super().__init__()
+        self.question = question
+        self.rows = dialect_rows(question)
+
+    def compose_contents(self) -> ComposeResult:
+        """Place the table below a line of key hints."""
+        yield KeyHelp("enter opens a row, at the step where the two differ; escape closes")
+        yield AnswerTable(cursor_type="row", zebra_stripes=True)
+        yield Static("", id="row", markup=False)
+
+    def on_mount(self) -> None:
+        """Fill the table, and mark the answers that differ from the current one."""
+        table: DataTable[Text] = self.query_one(DataTable)
+        table.add_columns("", *COLUMN_HEADINGS)
+        current = DialectRow(self.question, "", answer_question(self.question))
+        for row in self.rows:
+            differs = row.answer_text != current.answer_text
+            *texts, answer = map(Text, row.texts)
+            answer.style = "bold" if differs else ""
+            table.add_row(Text("≠" if differs else "", "bold red"), *texts, answer)
+        table.move_cursor(row=nearest_row_index(self.rows, current))
+        table.focus()
+
+    def on_resize(self) -> None:
+        """Fit the table once its new size is known."""
+        for table in self.query(DataTable):
+            self.call_after_refresh(self._fit_columns, table)
+
+    def _fit_columns(self, table: DataTable[Text]) -> None:
+        """Truncate the texts that do not fit their columns."""
+        _, _, setting, answer = (column.key for column in table.ordered_columns)
+        longest = [
+            max(map(len, column)) for column in zip(COLUMN_HEADINGS, *(row.texts for row in self.rows), strict=True)
+        ]
+        available = table.scrollable_content_region.width - 1 - 2 * table.cell_padding * len(table.columns) - longest[0]
+        setting_width = min(longest[1], max(MIN_SETTING_WIDTH, available - min(longest[2], MIN_ANSWER_WIDTH)))
+        for key, row in zip([*table.rows], self.rows, strict=True):
+            for column, text, width in (
+                (setting, row.texts[1], setting_width),
+                (answer, row.texts[2], available - setting_width),
+            ):
+                cell = Text(clip(text, width, UNICODE), table.get_cell(key, column).style)
+                table.update_cell(key, column, cell, update_width=True)
+
+    @on(DataTable.RowHighlighted)
+    def show_row(self, event: DataTable.RowHighlighted) -> None:
+        """Show the full texts of the row under the cursor."""
+        dialect, setting, answer = self.rows[event.cursor_row].texts
+        self.query_one("#row", Static).update(f"{', '.join(filter(None, (dialect, setting)))}: {answer}")
+
+    @on(DataTable.RowSelected)
+    def take_row(self, event: DataTable.RowSelected) -> None:
+        """Close with the question of the row."""
+        self.dismiss(self.rows[event.cursor_row].question)

@@ -1,0 +1,140 @@
+"""Whatever is held: how it is read, what answers, and that the table of the manual says so."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shapecalc.cli.info import MANUAL_PAGES as TOPICS
+from shapecalc.cli.info import TOPIC_ALIASES
+from shapecalc.cli.options import COMMAND_MODULES
+from shapecalc.core.dialects import DIALECTS
+from shapecalc.core.ops import OPS
+from shapecalc.core.text import parse_shape
+from shapecalc.reading.readings import UserInput, read_user_input
+from tests.cli.conftest import meant, rows
+from tests.sampling import each_row
+from tests.sessions import PAGES
+
+pytestmark = pytest.mark.max_sessions(5)
+READ = [(" => ".join(held), command) for *held, command in rows("held_read.txt")]
+
+
+@each_row(("held", "command"), READ)
+def test_entry_point_reads_and_answers_input(held, command, shapecalc):
+    words, _, stdin = held.partition("<- ")
+    ran = shapecalc(*shlex.split(words), stdin=stdin)
+    text = stdin.lstrip("\ufeff") or (shlex.split(words)[0] if command in ("doctor -", "check -") else "")
+    as_command = shapecalc(*shlex.split(command), stdin=text)
+    assert (ran.code, ran.out) == (as_command.code, as_command.out)
+    told = [] if "-q" in words else [f"read as: shapecalc {command}"]
+    assert ran.err.splitlines()[: len(told)] == told
+    others = [line for line in ran.err.splitlines()[len(told) :] if "in another order" not in line]
+    assert others == as_command.err.splitlines()
+
+
+@each_row(("line", "standard"), rows("spellings.txt"))
+def test_entry_point_suggests_the_intended_word(line, standard, shapecalc):
+    assert shapecalc(*shlex.split(line), stdin="2,3") == shapecalc(*shlex.split(standard), stdin="2,3")
+
+
+def test_entry_point_dialect_names_are_unique(shapecalc):
+    names = [name for row in DIALECTS.values() for name in (row.name, *row.aliases)]
+    assert len({*names}) == len(names)
+    chain = "2,3 | reshape 6"
+    for row in DIALECTS.values():
+        for name in (row.name.upper(), *row.aliases):
+            ran = shapecalc("chain", f"{chain} --dialect {name}", "--json")
+            assert ran == shapecalc("chain", chain, "--json", "-d", row.name)
+
+
+def test_entry_point_reads_files_by_content(shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run.log").write_text("step 1\nRuntimeError: shape '[5, 5]' is invalid for input of size 24\n")
+    Path("cut.py").write_text("y = x.view(3, 2)\n")
+    Path("trt.py").write_text("# x: 2,N -> y: N,2\nlayer = network.add_shuffle(x)\nlayer.first_transpose = (1, 0)\n")
+    Path("cases.txt").write_text("# mine\nreshape 2,3 6 => 6\n")
+    Path("arrays/deeper").mkdir(parents=True)
+    np.save("arrays/deeper/b.npy", np.zeros((3, 2)))
+    np.save("arrays/a.npy", np.zeros((2, 3)))
+    Path("arrays/notes.md").write_text("no array")
+    Path("empty").mkdir()
+    Path("blob").write_bytes(b"a\0b")
+    os.mkfifo("pipe")
+    for line, command in rows("files_read.txt"):
+        ran, as_command = shapecalc(*shlex.split(line)), shapecalc(*shlex.split(command))
+        assert (ran.code, ran.out) == (as_command.code, as_command.out)
+        assert ran.err.startswith(f"read as: shapecalc {command}\n")
+    for name, said in [
+        ("blob", "blob is no text (texts are read, and .onnx, "),
+        ("empty", "there is no array in empty (arrays end in .npy, .npz, .safetensors, .zarr; for cases: shapecalc "),
+        ("pipe", "pipe is no regular file (write shapecalc < "),
+    ]:
+        ran = shapecalc(name)
+        assert (ran.code, ran.err.startswith(f"shapecalc: usage: {said}"), ran.err.count("\n")) == (2, True, 1), ran
+
+
+def test_entry_point_name_like_an_option_is_a_file(shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("--junit=x.npy", np.zeros(2))
+    ran = shapecalc(".")
+    assert (ran.code, ran.err) == (0, "read as: shapecalc match ... ./--junit=x.npy\nshapecalc: 1 passed\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["--junit=x.npy"]
+
+
+def test_overview_screens_fit_and_examples_run(shapecalc):
+    first, whole = shapecalc().out, shapecalc("-h").out
+    assert len(first.splitlines()) <= 24
+    assert len(whole.splitlines()) <= 40
+    assert max(map(len, (first + whole).splitlines())) <= 90
+    assert {*OPS, *COMMAND_MODULES} <= {*re.findall(r"\w+", whole)}
+    examples = re.findall(r"^  shapecalc (.*?)(?:  .*)?$", first, re.M)
+    assert len(examples) == 8
+    assert {shapecalc(*shlex.split(example)).code for example in examples[:3]} == {0}
+
+
+def test_readings_table_names_every_command():
+    section = PAGES[0].with_name("shapecalc.1").read_text("utf-8").split(".Ss Readings\n")[1].split("\n.Ss ")[0]
+    assert {shlex.split(command)[0] for _, command in READ} <= {*re.findall(r"^\.Ic (\w+)", section, re.M)}
+
+
+WORDS = (
+    *TOPIC_ALIASES,
+    *TOPICS,
+    "onnx",
+    "ORT",
+    "indivisible",
+    "readings",
+    "topics",
+    "bad-axis",
+    "zero_is_placeholder",
+    "strict",
+)
+
+
+def test_completion_words_have_help(shapecalc):
+    for word in (*TOPIC_ALIASES, *TOPICS, *WORDS):
+        ran = shapecalc("help", word)
+        assert (ran.code, ran.err, len(ran.out) > 60) == (0, "", True), word
+
+
+LONG = [
+    *("<9 x 20000>", "2<  x 50000>x", "<2, x 200000>", "x<[0] x 5000>"),
+    *("<(2, x 5000>", "x<.t() x 5000>", "x<.t() x 300>"),
+]
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_entry_point_long_unknown_text_is_linear(text, shapecalc):
+    assert shapecalc(stdin=meant(text)).code in (1, 2, 3)
+
+
+def test_entry_point_distinguishes_shapes_from_code():
+    for text in ("2,3,4", "N,C", "(2, 3)", "[2,3]", "torch.Size([2,3])"):
+        assert read_user_input(UserInput((), (text,), lambda _: False))[0] == "size"
+        assert parse_shape(text)

@@ -1,0 +1,296 @@
+"""The module that writes every file: what is there, other writers, what killed ones leave, what a system lacks."""
+
+from __future__ import annotations
+
+import ast
+import fcntl
+import os
+import re
+import resource
+import signal
+import stat
+from contextlib import suppress
+from pathlib import Path
+from platform import node
+
+import numpy as np
+import pytest
+
+from shapecalc.engine import atomic_files
+from shapecalc.engine.atomic_files import atomic_file, open_report
+from shapecalc.engine.processes import SignalGuard
+from tests.core.test_layers import SOURCES
+from tests.models import detector
+
+
+def refused(*_, **__):
+    raise PermissionError(1, "Operation not permitted")
+
+
+def refusing_open_files(call):
+    """Return a call that nobody may make on a file that is open or mapped."""
+
+    def checked(path, *new):
+        opened = [f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd")]
+        same = [each for each in opened if os.path.exists(each) and os.path.exists(path)]
+        if str(path) in Path("/proc/self/maps").read_text() or any(os.path.samefile(path, each) for each in same):
+            raise PermissionError(13, "The process cannot access the file because it is being used by another process")
+        return call(path, *new)
+
+    return checked
+
+
+def without_locks(monkeypatch):
+    monkeypatch.setattr(atomic_files, "TMPFILE_FLAG", 0)
+    monkeypatch.setattr(atomic_files, "fcntl", None)
+    for name in ("link", "replace", "unlink"):
+        monkeypatch.setattr(os, name, refusing_open_files(getattr(os, name)))
+
+
+def without_links(monkeypatch):
+    monkeypatch.setattr(atomic_files, "TMPFILE_FLAG", 0)
+    monkeypatch.setattr(os, "link", refused)
+
+
+SYSTEMS = {
+    "all": lambda _: None,
+    "no unnamed files": lambda monkeypatch: monkeypatch.setattr(atomic_files, "TMPFILE_FLAG", 0),
+    "no links": without_links,
+    "no locks": without_locks,
+}
+
+
+@pytest.fixture(params=SYSTEMS.values(), ids=SYSTEMS)
+def _system(request, monkeypatch):
+    request.param(monkeypatch)
+
+
+every_system = pytest.mark.usefixtures("_system")
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def write(target, data=b"new", **options):
+    with atomic_file(target, **options) as file:
+        file.write(data)
+
+
+def part_of(target, random="0123456789abcdef", host=None):
+    return target.with_name(f".{target.name[:40]}.{(host or node())[:40]}.{random}.part")
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def writes(call):
+    """Say whether a call writes a file."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    names = {"write_text", "write_bytes", "save", "savez", "NamedTemporaryFile", "mkstemp", "replace", "rename", "link"}
+    opens = call.func.attr == "open" and any(getattr(each, "value", None) in ("wb", "w") for each in call.args)
+    return opens or (call.func.attr in names and len(call.args) == 1 and not call.keywords)
+
+
+@pytest.mark.slow
+def test_only_one_module_writes_files():
+    writers = [name for name, source in SOURCES.items() if any(map(writes, ast.walk(ast.parse(source))))]
+    assert writers == ["shapecalc.engine.atomic_files"]
+
+
+@every_system
+def test_write_whole_creates_the_complete_file(tmp_path):
+    os.umask(before := os.umask(0))
+    write(tmp_path / "y")
+    assert ((tmp_path / "y").read_bytes(), names(tmp_path)) == (b"new", ["y"])
+    assert stat.S_IMODE((tmp_path / "y").stat().st_mode) == 0o666 & ~before
+    with pytest.raises(ZeroDivisionError), atomic_file(tmp_path / "z") as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert names(tmp_path) == ["y"]
+
+
+@every_system
+def test_write_whole_without_force_never_overwrites(tmp_path, monkeypatch):
+    target = tmp_path / "y"
+    (tmp_path / "link").symlink_to("nowhere")
+    for come in (lambda: target.write_bytes(b"first"), lambda: write(target, b"first")):
+        target.unlink(missing_ok=True)
+        with pytest.raises(FileExistsError), atomic_file(target) as late:
+            late.write(b"late")
+            come()
+        assert (target.read_bytes(), names(tmp_path)) == (b"first", ["link", "y"])
+        for there in (target, tmp_path / "link"):
+            with pytest.raises(FileExistsError):
+                write(there)
+        monkeypatch.setattr(atomic_files, "_check_target", lambda *_, **__: None)
+
+
+@every_system
+def test_write_whole_force_keeps_mode_owner_and_links(tmp_path):
+    target = tmp_path / "y"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    if IS_ROOT:
+        os.chown(target, 12345, 23456)
+    before = target.stat()
+    (tmp_path / "link").symlink_to(target)
+    (tmp_path / "second").symlink_to("link")
+    write(tmp_path / "second", force=True)
+    found = target.stat()
+    assert (target.read_bytes(), stat.S_IMODE(found.st_mode)) == (b"new", 0o600)
+    assert (found.st_uid, found.st_gid) == (before.st_uid, before.st_gid)
+    assert (names(tmp_path), (tmp_path / "second").is_symlink()) == (["link", "second", "y"], True)
+
+
+def test_write_whole_unavailable_group_falls_back_to_others(tmp_path, monkeypatch):
+    target = tmp_path / "y"
+    target.write_bytes(b"old")
+    target.chmod(0o664)
+    other = os.stat_result([*target.stat()[:5], os.getgid() + 1, *target.stat()[6:]])
+
+    monkeypatch.setattr(os, "fchown", refused)
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: other)
+    with target.open("r+b") as file:
+        atomic_files._copy_mode_and_owner(file.fileno(), target)
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o644
+
+
+@every_system
+def test_write_whole_refuses_special_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "device").symlink_to(os.devnull)
+    for name in ("pipe", "loop", "device", "."):
+        with pytest.raises(OSError, match="it is not a regular file"):
+            write(tmp_path / name, force=True)
+    with pytest.raises(OSError, match="it is not a regular file"), atomic_file(tmp_path / "late", force=True):
+        os.mkfifo(tmp_path / "late")
+    assert names(tmp_path) == ["device", "late", "loop", "pipe"]
+    assert (tmp_path / "late").is_fifo()
+    with open_report(tmp_path / "device") as file:
+        file.write(b"new")
+    with pytest.raises(OSError, match="it is not a regular file"), open_report(tmp_path):
+        pass
+
+
+@every_system
+def test_write_whole_ignores_foreign_temporary_files(tmp_path):
+    target = tmp_path / "y"
+    held, planted = part_of(target, "1" * 16), tmp_path / f".shapecalc-{os.getpid()}.part"
+    kept = [planted, part_of(target, "2" * 16, "elsewhere"), part_of(target, "short"), part_of(tmp_path / "z")]
+    for each in (held, *kept):
+        each.write_bytes(b"planted")
+    os.mkfifo(part_of(target, "3" * 16))
+    part_of(target, "4" * 16).symlink_to(planted)
+    (store := part_of(target, "5" * 16)).mkdir()
+    with held.open("r+b") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        write(target)
+        remaining = {*kept, part_of(target, "3" * 16), part_of(target, "4" * 16), store, target}
+        assert {*tmp_path.iterdir()} - {held} == remaining
+        assert held.exists()
+    assert (target.read_bytes(), planted.read_bytes()) == (b"new", b"planted")
+
+
+@pytest.mark.parametrize(
+    "another", [False, pytest.param(True, marks=pytest.mark.skipif(not IS_ROOT, reason="no root"))]
+)
+@pytest.mark.parametrize("name", ["y", "ä" * 120])
+def test_write_whole_removes_leftovers_of_the_same_user(tmp_path, name, another):
+    left = part_of(tmp_path / name)
+    left.write_bytes(b"left over")
+    os.chown(left, 12345 if another else -1, -1)
+    write(tmp_path / name)
+    assert left.exists() == another
+
+
+def test_write_whole_recreates_a_removed_temporary_file(tmp_path, monkeypatch):
+    SYSTEMS["no unnamed files"](monkeypatch)
+    lock, taken = atomic_files._lock_file, []
+
+    def swept(descriptor):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            taken[0].unlink()
+        lock(descriptor)
+
+    monkeypatch.setattr(atomic_files, "_lock_file", swept)
+    write(tmp_path / "y")
+    assert (len(taken), names(tmp_path)) == (1, ["y"])
+
+
+@every_system
+def test_write_whole_rolls_back_on_signals(tmp_path):
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y") as file:
+        file.write(b"half")
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "y"), suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)  # which gets lost, and ends the write before it counts
+    assert names(tmp_path) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_write_whole_keeps_ignored_signals_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with SignalGuard():
+            os.kill(os.getpid(), signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+WRITERS = {
+    "array": "reshape x.npy 2,3 -o y.npy",
+    "picture": "reshape 2,3 6 --picture y.svg",
+    "film": "film reshape 2,3 6 -o y.html",
+    "worksheet": "drill --print 2 --seed a -o y.txt",
+    "model": "model x.onnx --fix -o y.onnx",
+}
+"""Command lines that write a new file, which is named last."""
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("line", WRITERS.values(), ids=WRITERS)
+def test_write_whole_second_command_is_refused(line, shapecalc, tmp_path, monkeypatch):
+    if line.startswith("model"):
+        pytest.importorskip("onnxruntime", reason="onnxruntime is not installed, which proves a model")
+        detector.write(tmp_path / "x.onnx")
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.arange(6))
+    target, before = Path(line.split()[-1]), names(".")
+    assert shapecalc(*line.split()).code == 0
+    assert names(".") == sorted([*before, target.name])
+    target.write_text("another's")
+    for _ in range(2):
+        ran = shapecalc(*line.split())
+        assert (ran.code, f"{target}: it exists" in ran.err, target.read_text()) == (4, True, "another's")
+        monkeypatch.setattr(atomic_files, "_check_target", lambda *_, **__: None)
+    assert names(".") == sorted([*before, target.name])
+
+
+FULL = {
+    "x.npy": ("reshape x.npy 1024,1024 -o y.npy --force", "y.npy: [^\n]+\n"),
+    "cases": ("check --update cases", "cases: file too large\nshapecalc: [0-9,]+ failed\n"),
+}
+"""What is read, the command line, and what it says of a full disk."""
+
+
+@pytest.mark.parametrize("read", FULL)
+def test_write_whole_full_disk_keeps_the_old_file(read, shapecalc, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.zeros(1 << 20, np.uint8))
+    for name in ("y.npy", "cases"):
+        Path(name).write_text(f"reshape 2,3 -1 => 7 # {'why ' * 60}\n" * 500)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, limits[1]))
+    try:
+        ran = shapecalc(*FULL[read][0].split())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (ran.code, "updated" in ran.out + ran.err) == (4, False)
+    assert re.fullmatch(f"shapecalc: file: {FULL[read][1]}", ran.err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,16 @@
+"""The moving picture that the README opens with: `python -m tests.renew screens` makes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shapecalc.render.film import render_film
+from tests.render.questions import answer_to
+
+FILM = Path(__file__).parents[2] / "screenshots" / "film.svg"
+LINE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+
+
+def made() -> bytes:
+    """Return what the program makes of the line."""
+    return render_film(answer_to(LINE), FILM.name)[1]

@@ -1,0 +1,128 @@
+"""The flow and the canvas that it is drawn on: what is lit up, what is dim, and the marks, strokes and colours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.style import Style
+
+from shapecalc.render.canvas import ASCII, DOWN, LEFT, RIGHT, UNICODE, UP, Canvas, contrast_ratio, glyphs_for_encoding
+from shapecalc.render.flow import draw_flow, draw_rail
+from shapecalc.render.stage_layout import HUES, input_cells, mark_text, stage_layouts
+from shapecalc.render.wires import route_wires
+from tests.render.questions import answer_to
+from tests.render.reading import places_of
+from tests.sampling import each_row
+from tests.tables import rows
+
+SHUFFLE = "shuffle 2,3,4 --first 1,0,2 --to 0,-1"
+LIT = Style(reverse=True)
+
+
+def styles(drawn):
+    """Return the style of the cell of each dim of a flow."""
+    return {place: span.style for place, span in places_of(drawn)}
+
+
+def test_flow_highlights_the_sources_of_a_dim():
+    drawn = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1)))
+    assert {place for place, style in drawn.items() if style.reverse} == {(2, 1), (1, 1), (1, 2), (0, 0), (0, 2)}
+    hidden = styles(draw_flow(answer_to(SHUFFLE), selected_dim=(2, 1), holes={(2, 1): "[ ]"}))
+    assert {place for place, style in hidden.items() if style.reverse} <= {(2, 1)}
+
+
+def test_flow_unsettled_dims_are_faint():
+    drawn = styles(draw_flow(answer_to(SHUFFLE), 4))
+    assert {place for place, style in drawn.items() if style.dim} == {(2, 1)}
+
+
+@given(st.integers(1, 7).flatmap(lambda rank: st.permutations(range(rank))))
+def test_flow_crossings_swap_neighbours(perm):
+    (layout,) = stage_layouts(answer_to(f"transpose {','.join('2' * len(perm))} {','.join(map(str, perm))}"))
+    order = [perm.index(axis) for axis in range(len(perm))]
+    for layer in route_wires(layout).layers:
+        for row in layer:
+            order[row], order[row + 1] = order[row + 1], order[row]
+    assert order == sorted(perm)
+
+
+@each_row(("line", "before", "after"), rows(Path(__file__).with_name("marks.txt")))
+def test_flow_axis_marks(line, before, after):
+    answer = answer_to(line)
+    for cells, marks in ((input_cells(answer), before), (stage_layouts(answer)[-1].cells, after)):
+        assert [mark_text(cell.mark, UNICODE) for cell in cells] == marks.split()
+
+
+def test_flow_axis_marks_are_distinct():
+    answer = answer_to(f"reshape {','.join(['2'] * 200)} -1")
+    assert len({cell.mark for cell in input_cells(answer)}) == 200
+
+
+@pytest.mark.parametrize("colour", HUES)
+@pytest.mark.parametrize("page", [(255, 255, 255), (0, 0, 0)])
+def test_flow_colours_are_legible_on_white_and_black(colour, page):
+    assert contrast_ratio(tuple(bytes.fromhex(colour[1:])), page) >= 3
+
+
+def test_flow_steps_are_in_the_rail():
+    drawn = draw_rail(answer_to(SHUFFLE), 5)
+    assert {span.style.meta["step"] for span in drawn.spans if getattr(span.style, "meta", {})} == {0, 4, 5, 6}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "strokes"), [("utf-8", UNICODE), ("cp437", ASCII), ("nonsense", ASCII), (None, ASCII)]
+)
+def test_flow_strokes_follow_the_stream(encoding, strokes):
+    assert glyphs_for_encoding(encoding) is strokes
+
+
+def drawn_on(*acts):
+    """Return the text of a canvas of three rows on which something was done: methods, each with what it is given."""
+    canvas = Canvas(UNICODE, 3)
+    for name, *given_to in acts:
+        getattr(canvas, name)(*given_to)
+    return canvas.render(20)
+
+
+def spans(text):
+    return [(text.plain[start:end], style) for start, end, style in text.spans]
+
+
+WORD = [("put", 1, 1, "-1")]
+LINES = [("draw_across", 1, 0, 4), ("join", 2, 1, UP | DOWN)]
+DRAWN = {
+    "lines join where they meet": (
+        [("draw_down", 2, 0, 2), ("draw_across", 1, 0, 5), ("join", 2, 2, LEFT)],
+        "  ╷\n──┼──\n  ╯",
+    ),
+    "words stand over lines that were there": ([*LINES, *WORD], "\n─-1─\n"),
+    "words stand over lines that come later": ([*WORD, *LINES], "\n─-1─\n"),
+    "what is beside or below is cut": (
+        [("put", -2, 0, "abcd"), ("put", -4, 1, "abcd"), ("put", 0, 3, "abcd"), ("draw_down", 0, 2, 5)],
+        "cd\n\n╷",
+    ),
+    "a style of none hides": (
+        [("draw_across", 0, 0, 4, None), ("put", 0, 1, "word", None), ("join", 0, 2, LEFT | RIGHT, None)],
+        "\n\n",
+    ),
+    "only level lines become lines of sizes": (
+        [("draw_across", 0, 0, 4), ("put", 1, 0, "0"), ("join", 3, 0, DOWN), ("dash", 0, 4)],
+        "┄0┄┬\n\n",
+    ),
+    "a row that is too wide ends with dots": ([("put", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),
+}
+
+
+@pytest.mark.parametrize(("acts", "shown"), DRAWN.values(), ids=DRAWN)
+def test_canvas_joins_lines_below_words(acts, shown):
+    assert drawn_on(*acts).plain == shown
+
+
+def test_canvas_merges_spans_of_one_style():
+    bold = drawn_on(("put", 0, 0, "a", "bold"), ("put", 2, 0, " b", "bold"), ("put", 6, 0, "c", "red"))
+    assert spans(bold) == [("a  b  ", "bold"), ("c", "red")]
+    assert spans(drawn_on(("put", 0, 0, "a", LIT), ("put", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
+    assert spans(drawn_on(("put_cells", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]

@@ -1,0 +1,92 @@
+"""The size of the package, and how far a question travels through it: `python -m tests.structure`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import shapecalc
+
+PACKAGE = Path(shapecalc.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+DATA = frozenset({".toml", ".json", ".jsonl", ".csv", ".txt", ".yaml", ".js", ".html", ".css", ".tcss"})
+"""What files of data end in; those beside fonts are none."""
+WIDTH = 120
+"""Characters of data that count as one line."""
+QUESTION = ("reshape", "2,3,4", "0,-1", "--explain")
+MEASURED = """
+import json, sys
+calls = 0
+
+def count(frame, event, _):
+    global calls
+    if event == "call" and frame.f_back:
+        file, caller = frame.f_code.co_filename, frame.f_back.f_code.co_filename
+        calls += file != caller and file.startswith(package) and caller.startswith(package)
+
+package, *sys.argv = sys.argv[1:]
+sys.setprofile(count)
+from shapecalc.__main__ import main
+main()
+sys.setprofile(None)
+loaded = [name for name in sys.modules if name.partition(".")[0] == "shapecalc"]
+print(json.dumps([loaded, calls]), file=sys.stderr)
+"""
+
+
+def code_lines(source: str) -> int:
+    """Return the lines that are not blank and hold more than comments and docstrings.
+
+    >>> code_lines('"Docstring."\\n\\n# comment\\nprint(\\n    1,\\n)  # why\\n')
+    3
+    """
+    docs = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
+    lines = [line.strip() for number, line in enumerate(source.splitlines(), 1) if number not in docs]
+    return sum(line[:1] not in ("", "#") for line in lines)
+
+
+def data_lines() -> int:
+    """Return the lines of the package's files of data."""
+    files = [file for file in PACKAGE.rglob("*") if file.suffix in DATA and "fonts" not in file.parts]
+    return sum(-(-len(line.strip()) // WIDTH) for file in files for line in file.read_text("utf-8").splitlines())
+
+
+def functions() -> Iterator[tuple[int, str, Path]]:
+    """Yield the lines, the name and the file of every function of the package."""
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.end_lineno - node.lineno + 1, node.name, file
+
+
+def journey(*question: str) -> tuple[list[str], int]:
+    """Return the modules of the package that a question loads, and the calls from one of its files into another."""
+    command = [sys.executable, "-c", MEASURED, str(PACKAGE), "shapecalc", *question]
+    ran = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, encoding="utf-8", check=True)
+    modules, calls = json.loads(ran.stderr.splitlines()[-1])
+    return modules, calls
+
+
+def main() -> None:
+    """Print the measures."""
+    code = sum(code_lines(file.read_text("utf-8")) for file in SOURCES)
+    data, (lines, name, file), (modules, calls) = data_lines(), max(functions()), journey(*QUESTION)
+    print(f"files            {len(SOURCES)}")
+    print(f"lines of code    {code + data}, {data} of them in files of data")
+    print(f"longest function {lines} lines: {name} in {file.relative_to(PACKAGE)}")
+    print(f"shapecalc {' '.join(QUESTION)}")
+    print(f"  modules        {len(modules)}")
+    print(f"  calls          {calls} from one file into another")
+
+
+if __name__ == "__main__":
+    main()

@@ -17,8 +17,6 @@ N,C*H*W/64,64 when C*H*W % 64 == 0
 
 from __future__ import annotations
 
-import sys
-
 from shapecalc.core.answers import Answer, Chain, Stage, Step, Trace
 from shapecalc.core.problem import Problem, ShapeError, usage_error
 from shapecalc.core.requests import make_request
@@ -674,20 +672,6 @@ def _render_as(answer: Trace | Chain, kind: str, encoding: str | None, *, everyt
 
 
 Answer.render_as = _render_as
-
-
-class _Package(type(sys)):  # type: ignore[misc]  # the class of modules
-    """The class of this module, which keeps the function `view`.
-
-    Importing the subpackage `shapecalc.view` would otherwise replace it.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name == "view" and isinstance(value, type(sys))):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def _parse_stage(stage: object) -> tuple[str, Mapping[str, object]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shapecalc.models.report import JudgedNode, NodeSummary, Report
 
 
-list_operators = lazy_names("models.operators", "LISTED")
+list_operators = lazy_names("models.operators", "LISTED_OPERATORS")
 """Function that returns the names of the listed operators."""
 LAYER_DIALECTS = ("tensorrt",)
 """Dialects for which `--dialect` prints layers."""

@@ -120,7 +120,7 @@ DIALECT_FILTER = Option(
 MAX_STEP = 99_999
 """Limit on `--step`; no answer has as many steps."""
 THEME_OPTION = Option(
-    "theme", "The background of a picture: light or dark.", completions=lazy_names("view.files", "PAPERS")
+    "theme", "The background of a picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
 )
 OUTPUT_OPTIONS = commands.options_by_name(
     Option(
@@ -154,7 +154,7 @@ OUTPUT_OPTIONS = commands.options_by_name(
         "code",
         "Print code that does the same, in place of the answer",
         long="--as",
-        completions=lazy_names("view.code", "TARGETS"),
+        completions=lazy_names("render.code", "TARGETS"),
         lists_completions=True,
     ),
     Option("picture", "Write a picture of the answer or of a --step into this .svg, .png or .html.", metavar="FILE"),

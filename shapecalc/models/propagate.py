@@ -151,7 +151,7 @@ class BatchTracker:
     It propagates marks, judges and fixes the listed nodes, and records which failure is above each tensor.
     """
 
-    trial_attributes = ("_marks", "stops", "judged", "offenders", "fixes_above", "_above")
+    trial_attributes = ("_marks", "stops", "judged_nodes", "failing_nodes", "fixes_above", "_failures_above")
     """The attributes that change during a walk; a trial copies them."""
 
     def __init__(self) -> None:

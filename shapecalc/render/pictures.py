@@ -963,7 +963,7 @@ def draw_picture(
     index = layout_index(all_layouts, step_index) if all_layouts[0].stage.move or all_layouts[0].problem else 0
     layout = hide_dims(all_layouts[index], column_holes(holes, index + 1))
     kind = _picture_kind(layout, steps[step_index] if step_index < len(steps) else None)
-    return kind.draw(answer, layout, step_index, width=width, height=height, strokes=glyphs)
+    return kind.draw(answer, layout, step_index, width=width, height=height, glyphs=glyphs)
 
 
 def draw_request(answer: Trace | Chain, *, width: int = 78, height: int = 16, hole: str = UNICODE.hole) -> Text:

@@ -84,7 +84,7 @@ def describe_entry(entry: Entry) -> str:
 class FilesDialog(Dialog[str | None]):
     """^O: a list of folders and arrays, and what the one under the cursor holds."""
 
-    BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "leave", "up")]
+    BINDINGS = [Binding("escape,ctrl+o", "dismiss", "close"), Binding("backspace", "open_parent", "up")]
 
     def __init__(self, path: str) -> None:
         """Open a folder."""

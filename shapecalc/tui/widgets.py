@@ -232,7 +232,7 @@ class Dialog(ModalScreen[ScreenResultType], HelpScreen[ScreenResultType]):
     """A box over the main screen. The styles are in the folder of its class."""
 
     CSS_PATH = "dialogs.tcss"
-    BINDINGS = [Binding("q", "leave_room", show=False)]
+    BINDINGS = [Binding("q", "leave", show=False)]
 
     def action_leave(self) -> None:
         """Close the dialog as escape does."""

@@ -102,7 +102,7 @@ class Pieces(io.RawIOBase):
 
 @pytest.mark.parametrize("size", [1, 7, 1000, READ_SIZE])
 def test_check_blocks_contain_all_lines(size, monkeypatch):
-    monkeypatch.setattr(check, "LONGEST_LINE", 20)
+    monkeypatch.setattr(check, "MAX_LINE_BYTES", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
     found = list(split_blocks(io.BufferedReader(Pieces(data, size))))
     assert b"".join(block.data for block in found) == data

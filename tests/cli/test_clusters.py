@@ -195,9 +195,9 @@ def test_cluster_different_workers_are_refused(small, cluster, tmp_path, request
 
         setattr(shapecalc if name == "__version__" else workers, name, found)
 
-    for name, own in (("state_of", source_state), ("__version__", __version__)):
+    for name, own in (("source_state", source_state), ("__version__", __version__)):
         request.addfinalizer(partial(cluster.client.run, pretend, name, own))
-    cluster.client.run(pretend, "state_of", other_state)
+    cluster.client.run(pretend, "source_state", other_state)
     with pytest.raises(FileError, match=r"its view of the source is state other, and here state [0-9a-f]{32}$"):
         cluster.check(str(small), tmp_path / "y.zarr")
     with pytest.raises(FileError, match="sees another source there"):  # as would one that comes later

@@ -151,7 +151,7 @@ def test_unexpected_exception_is_one_line(error, code, told, shapecalc, monkeypa
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("shapecalc.__main__.run_line", fail)
+    monkeypatch.setattr("shapecalc.__main__.run_command_line", fail)
     monkeypatch.setattr("signal.signal", lambda *given: None)
     ran = shapecalc("reshape", "2,3", "6")
     assert (ran.code, ran.out) == (code, "")
@@ -181,7 +181,7 @@ def test_development_mode_shows_the_traceback():
 def test_fault_report_names_the_package_address(shapecalc, monkeypatch):
     named = SimpleNamespace(get_all=lambda name: ["Home, there", "Issues, here"])
     monkeypatch.setattr(metadata, "metadata", lambda package: named)
-    monkeypatch.setattr("shapecalc.__main__.run_line", lambda *given: 1 / 0)
+    monkeypatch.setattr("shapecalc.__main__.run_command_line", lambda *given: 1 / 0)
     assert shapecalc("reshape").err.endswith("; please report it at here\n")
 
 

@@ -58,7 +58,7 @@ def test_tiles_fit_cache_and_cores(shape, data, itemsize, cores):
 @pytest.fixture
 def tiny_chunks(monkeypatch):
     """Copy small arrays in tiles and by threads as well."""
-    for name in ("TINY", "SHARE"):
+    for name in ("SMALL_COPY_BYTES", "BYTES_PER_THREAD"):
         monkeypatch.setattr(copying, name, 1 << 10)
     for fill in copying.MAX_TILE_BYTES:
         monkeypatch.setitem(copying.MAX_TILE_BYTES, fill, 1 << 10)

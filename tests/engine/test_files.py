@@ -113,7 +113,7 @@ def test_file_truncated_while_mapped_is_reported(tmp_path, monkeypatch, forks):
 
     monkeypatch.setattr(execute, "MAX_IN_MEMORY", 0)
     monkeypatch.setattr(processes, "CAN_FORK", forks)
-    for name in ("plan_moves", "copy_of"):
+    for name in ("plan_moves", "load_copy"):
         monkeypatch.setattr(execute, name, cutting(getattr(execute, name)))
     with pytest.raises(FileError, match=r"x\.npy: it was cut short while it was read"):
         carried(sc.transpose((600, 600)), np.ones((600, 600)), tmp_path)

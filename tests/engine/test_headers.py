@@ -281,7 +281,7 @@ def test_safetensors_header_equals_library(tmp_path):
             open_array(text)
 
 
-def test_store_arrays_are_found_in_groups(tmp_path):
+def test_store_arrays_are_iter_arrays_groups(tmp_path):
     third = store(tmp_path / "3.zarr", {"zarr.json": GROUP, "g/zarr.json": GROUP, "g/a/zarr.json": ARRAY})
     (third / "g/a/c/0").mkdir(parents=True)
     (third / "notes").mkdir()
@@ -375,5 +375,5 @@ def test_header_reading_does_not_import_numpy(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(tensors({"a": tensor()}, bytes(24)))
     store(tmp_path / "x.zarr", {"zarr.json": ARRAY})
     files = [str(tmp_path / f"x.{kind}") for kind in ("npy", "npz", "safetensors", "zarr")]
-    code = "from shapecalc.engine.headers import found_in; assert not [each for file in {} for each in found_in(file) "
+    code = "from shapecalc.engine.headers import iter_arrays; assert not [each for file in {} for each in iter_arrays(file) "
     assert loaded(code.format(files) + "if each.problem]", HEAVY) == []

@@ -76,9 +76,10 @@ def printed(line: str) -> str:
     return f"{ran.out}{said}{f'= {ran.code}' if ran.code else ''}"
 
 
-def picture(answer: Answer, at: int | None = None, **options) -> str:
+def picture(answer: Answer, step_index: int | None = None, **options) -> str:
     """Return the picture of a step, or of the one that shows most."""
-    return pictures.draw_picture(answer, pictures.main_step(answer, 78) if at is None else at, **options).plain
+    step_index = pictures.main_step(answer, 78) if step_index is None else step_index
+    return pictures.draw_picture(answer, step_index, **options).plain
 
 
 def rulers(answer: Answer, width: int = 100) -> str:
@@ -106,7 +107,7 @@ def option(word: str):
     """Return an option: `ascii`, `hole=1,2` for a dim that is hidden, or a name with numbers."""
     name, _, value = word.partition("=")
     if name == "ascii":
-        return "strokes", ASCII
+        return "glyphs", ASCII
     return ("holes", {literal_eval(value): "[    ]"}) if name == "hole" else (name, literal_eval(value))
 
 

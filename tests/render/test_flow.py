@@ -91,28 +91,28 @@ def spans(text):
     return [(text.plain[start:end], style) for start, end, style in text.spans]
 
 
-WORD = [("put", 1, 1, "-1")]
-LINES = [("draw_across", 1, 0, 4), ("join", 2, 1, UP | DOWN)]
+WORD = [("write", 1, 1, "-1")]
+LINES = [("draw_horizontal", 1, 0, 4), ("add_directions", 2, 1, UP | DOWN)]
 DRAWN = {
     "lines join where they meet": (
-        [("draw_down", 2, 0, 2), ("draw_across", 1, 0, 5), ("join", 2, 2, LEFT)],
+        [("draw_vertical", 2, 0, 2), ("draw_horizontal", 1, 0, 5), ("add_directions", 2, 2, LEFT)],
         "  ╷\n──┼──\n  ╯",
     ),
     "words stand over lines that were there": ([*LINES, *WORD], "\n─-1─\n"),
     "words stand over lines that come later": ([*WORD, *LINES], "\n─-1─\n"),
     "what is beside or below is cut": (
-        [("put", -2, 0, "abcd"), ("put", -4, 1, "abcd"), ("put", 0, 3, "abcd"), ("draw_down", 0, 2, 5)],
+        [("write", -2, 0, "abcd"), ("write", -4, 1, "abcd"), ("write", 0, 3, "abcd"), ("draw_vertical", 0, 2, 5)],
         "cd\n\n╷",
     ),
     "a style of none hides": (
-        [("draw_across", 0, 0, 4, None), ("put", 0, 1, "word", None), ("join", 0, 2, LEFT | RIGHT, None)],
+        [("draw_horizontal", 0, 0, 4, None), ("write", 0, 1, "word", None), ("add_directions", 0, 2, LEFT | RIGHT, None)],
         "\n\n",
     ),
     "only level lines become lines of sizes": (
-        [("draw_across", 0, 0, 4), ("put", 1, 0, "0"), ("join", 3, 0, DOWN), ("dash", 0, 4)],
+        [("draw_horizontal", 0, 0, 4), ("write", 1, 0, "0"), ("add_directions", 3, 0, DOWN), ("dash_lines", 0, 4)],
         "┄0┄┬\n\n",
     ),
-    "a row that is too wide ends with dots": ([("put", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),
+    "a row that is too wide ends with dots": ([("write", 0, 0, "abcdefgh" * 3)], "abcdefghabcdefghabc…\n\n"),
 }
 
 
@@ -122,7 +122,7 @@ def test_canvas_joins_lines_below_words(acts, shown):
 
 
 def test_canvas_merges_spans_of_one_style():
-    bold = drawn_on(("put", 0, 0, "a", "bold"), ("put", 2, 0, " b", "bold"), ("put", 6, 0, "c", "red"))
+    bold = drawn_on(("write", 0, 0, "a", "bold"), ("write", 2, 0, " b", "bold"), ("write", 6, 0, "c", "red"))
     assert spans(bold) == [("a  b  ", "bold"), ("c", "red")]
-    assert spans(drawn_on(("put", 0, 0, "a", LIT), ("put", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
-    assert spans(drawn_on(("put_cells", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]
+    assert spans(drawn_on(("write", 0, 0, "a", LIT), ("write", 2, 0, "b", LIT))) == [("a", LIT), ("b", LIT)]
+    assert spans(drawn_on(("write_styled", 1, 0, "╲-x", ["red", "", "bold"]))) == [("╲", "red"), ("x", "bold")]

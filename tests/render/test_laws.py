@@ -41,7 +41,7 @@ PLURAL = re.compile(r"(?<![\w.,*/^-])1 (elements|dims|axes|copies|slices|numbers
 @examples(75)
 def test_lines_fit_without_trailing_blanks_or_false_plurals(answer, width, height, strokes, data):
     at = data.draw(st.none() | st.integers(0, len(answer.steps)))
-    sized = {"width": width, "height": height, "strokes": strokes}
+    sized = {"width": width, "height": height, "glyphs": strokes}
     drawn = [draw_rail(answer, at, width=width, glyphs=strokes), draw_strip(answer, at, width=width, glyphs=strokes)]
     drawn += [draw_explanation(answer, width=width, glyphs=strokes), draw_flow(answer, at, **sized)]
     if at is not None:

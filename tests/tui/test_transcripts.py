@@ -95,7 +95,7 @@ class Player:
         elif sign == "remove":
             shutil.rmtree(text) if Path(text).is_dir() else Path(text).unlink()
         elif sign == "full":
-            self.monkeypatch.setattr("shapecalc.engine.atomic_files.whole_file", self.refuse)
+            self.monkeypatch.setattr("shapecalc.engine.atomic_files.atomic_file", self.refuse)
         else:
             return False
         return True

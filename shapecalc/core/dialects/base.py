@@ -503,7 +503,7 @@ def rank_limit_error(
 
 def rank_limit_check(limit: int) -> RefusalCheck:
     """Return the check that refuses tensors of more dims (rank-limit)."""
-    return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.row)
+    return lambda shape, rules, **_: rank_limit_error(limit, len(shape), rules.dialect)
 
 
 def check_volume(dims: Shape, argument: str) -> Dim:

@@ -581,7 +581,7 @@ def simplify(
     >>> found.render, found.before.transposes, found.after.transposes
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
-    from shapecalc.reasoning.equiv import parse_chain_request
+    from shapecalc.reading.commands import parse_chain_request
     from shapecalc.reasoning.simplify import parse_goal
     from shapecalc.reasoning.simplify import simplify as simplified
 

@@ -216,7 +216,8 @@ def _expectation_mismatch(
     Return None if the request is refused although a shape is expected: then the refusal itself is reported.
     Raises `ShapeError` (usage) if the text is not an expectation.
     """
-    from shapecalc.reading.cases import describe_mismatch, is_met, read_expectation_for
+    from shapecalc.checking.answering import describe_mismatch, is_met
+    from shapecalc.reading.cases import read_expectation_for
 
     expected = read_expectation_for(text, request_options)
     if answer.output is None and expected.output is not None:

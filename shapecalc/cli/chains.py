@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shapecalc.checking.answering import is_met
 from shapecalc.cli import output
 from shapecalc.cli.answer import (
     add_as_option_hint,
@@ -38,17 +39,10 @@ from shapecalc.core.requests import MissingOpError, Options, StageRequest, apply
 from shapecalc.core.text import pluralize, shape_text, split_unbracketed
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
-from shapecalc.reading.cases import is_met, read_expectation_for
-from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reading.cases import read_expectation_for
+from shapecalc.reading.commands import ChainRequest, Option, OptionKind, parse_chain_request
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
-from shapecalc.reasoning.equiv import (
-    ChainRequest,
-    Counterexample,
-    EquivalenceVerdict,
-    answer_pair,
-    check_equivalence,
-    parse_chain_request,
-)
+from shapecalc.reasoning.equiv import Counterexample, EquivalenceVerdict, answer_pair, check_equivalence
 from shapecalc.reasoning.find import ChainSearch, parse_named_shape
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
 from shapecalc.reasoning.simplify import parse_goal, simplify

@@ -18,6 +18,8 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
+from shapecalc.checking.answering import answer_case, describe_mismatch, expectation_text, is_met
+from shapecalc.checking.rewriting import rewrite_expectation
 from shapecalc.cli.answer import print_error
 from shapecalc.cli.data import progress_bar
 from shapecalc.cli.options import Argument, Command, select_output_options
@@ -180,7 +182,7 @@ class CaseResult(Record):
         GitHub executes lines that begin with `::`, so a file name that does is prefixed.
         """
         has_output = self.passed is None and self.answer and self.answer.output is not None
-        text = f"{cases.expectation_text(self.answer)}\n" if has_output and self.answer else ""
+        text = f"{expectation_text(self.answer)}\n" if has_output and self.answer else ""
         if not self.message:
             return text
         if github:
@@ -207,11 +209,11 @@ def result_from_answer(
     verdict, message = CheckVerdict.ANSWERED, ""
     if passed is not None:
         verdict = CheckVerdict.PASSED if passed else CheckVerdict.FAILED
-        message = "" if passed or not case.expected else cases.describe_mismatch(case.expected, answer)
+        message = "" if passed or not case.expected else describe_mismatch(case.expected, answer)
     elif answer.problem:
         verdict, message = CheckVerdict.UNRESOLVED, str(answer.problem)
     elif strict and answer.conditions:
-        verdict, message = CheckVerdict.FAILED, f"{cases.expectation_text(answer)} holds only under conditions"
+        verdict, message = CheckVerdict.FAILED, f"{expectation_text(answer)} holds only under conditions"
     return CaseResult(line, text, verdict, case.id, answer, answer.problem, passed, message)
 
 
@@ -353,16 +355,16 @@ class _BlockChecker:
         """
         expected, style = case.expected, self.options
         try:
-            answer = case.answer(with_fixes=style.json)
-            passed = None if expected is None else cases.is_met(expected, answer, strict=style.strict)
+            answer = answer_case(case, with_fixes=style.json)
+            passed = None if expected is None else is_met(expected, answer, strict=style.strict)
             if answer.problem and not passed and not style.json:
-                answer = case.answer()
+                answer = answer_case(case)
         except ShapeError as error:
             if error.problem.rule == USAGE and expected and expected.rule == USAGE:
                 return CaseResult(number, text, CheckVerdict.PASSED, case.id, problem=error.problem, passed=True)
             return unreadable_result(number, text, error.problem, case.id)
         if passed is False and expected is not None and expected.same_as is None and style.update:
-            self.updated_lines[number] = cases.rewrite_expectation(line, expected, answer, strict=style.strict)
+            self.updated_lines[number] = rewrite_expectation(line, expected, answer, strict=style.strict)
             return CaseResult(number, text, CheckVerdict.UPDATED, case.id, answer, answer.problem, passed)
         return result_from_answer(number, text, case, answer, passed, strict=style.strict)
 

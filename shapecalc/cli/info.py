@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from textwrap import fill
 
+from shapecalc.checking.vectors import golden_cases
 from shapecalc.cli.answer import answer_lines, print_error
 from shapecalc.cli.options import (
     COMMAND_GROUPS,
@@ -39,7 +40,6 @@ from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.requests import lookup_dialect, make_request
 from shapecalc.core.text import lookup, shape_text
-from shapecalc.reading.cases import golden_cases
 from shapecalc.reading.commands import (
     COMPOSITE_OPS,
     OP_ALIASES,

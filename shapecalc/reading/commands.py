@@ -11,16 +11,23 @@ separate words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile
 
-from shapecalc.core.answers import Request
+from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ALL_TYPES, ParamKind
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op
 from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
 from shapecalc.core.record import Choice, Record, replace
-from shapecalc.core.requests import DEFAULT_OPSET, operand_texts, parse_flag, switch_meanings, switch_name
+from shapecalc.core.requests import (
+    DEFAULT_OPSET,
+    operand_texts,
+    parse_flag,
+    switch_meanings,
+    switch_name,
+)
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE
 from shapecalc.core.text import (
@@ -132,6 +139,10 @@ class Option(Record):
 
 
 HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h")
+
+
+StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
+"""Stages as op names with their options."""
 
 
 class ParsedStage(Record):
@@ -898,3 +909,27 @@ def token_span(stages: str, index: int, problem: Problem) -> tuple[int, int]:
         return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
     value_start = start + matches[0].start()
     return value_start + problem.span[0], value_start + problem.span[1]
+
+
+class ChainRequest(Record):
+    """A parsed chain without an answer: its input, and its stages with their options."""
+
+    input: str | Iterable[object]
+    stages: StageRequests
+
+
+def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
+    """Parse a chain; one that begins with `|` has the input `shape`.
+
+    Raises `ShapeError` (usage) if it cannot be parsed.
+
+    >>> parse_chain_request("| transpose 1,0", (2, 3))
+    Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
+    """
+    if not text.strip():
+        raise usage_error("a chain is missing", "write INPUT | OP ... or | OP ...")
+    input_text, stages = read_chain(text)
+    input_shape = input_text or shape
+    if not input_shape and input_shape != ():
+        raise usage_error("the first chain needs an input", "write INPUT | OP ...", argument="first")
+    return ChainRequest(input_shape, tuple(stages))  # type: ignore[arg-type]  # a shape, as a text or as dims

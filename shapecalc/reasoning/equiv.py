@@ -38,11 +38,9 @@ from shapecalc.core.requests import check_size_names
 from shapecalc.core.resolve import make_chain_requests
 from shapecalc.core.results import sizes_with_results, substitute_results
 from shapecalc.core.text import shape_text
-from shapecalc.reading.commands import read_chain
+from shapecalc.reading.commands import ChainRequest, parse_chain_request
 from shapecalc.reasoning.examples import ascending_sizes, sizes_from_conditions
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
-
-StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 
 BLOCK_SIZE = 4096
 """The number of elements that are compared at once.
@@ -145,13 +143,6 @@ class Equivalence(Record):
         }
 
 
-class ChainRequest(Record):
-    """A parsed chain without an answer: its input, and its stages with their options."""
-
-    input: str | Iterable[object]
-    stages: StageRequests
-
-
 def max_element_count(chain: MoveChain) -> int:
     """Return the largest element count among the shapes of a numeric chain."""
     return max(int(str(dims.product(shape))) for shape in chain.shapes)
@@ -216,23 +207,6 @@ def _compare_corners(
         inner *= int(str(size))
     for index in corners:
         yield index, (input_index(first, index), input_index(second, index))
-
-
-def parse_chain_request(text: str, shape: object = None) -> ChainRequest:
-    """Parse a chain; one that begins with `|` has the input `shape`.
-
-    Raises `ShapeError` (usage) if it cannot be parsed.
-
-    >>> parse_chain_request("| transpose 1,0", (2, 3))
-    Asked(input=(2, 3), stages=(('transpose', {'perm': '1,0'}),))
-    """
-    if not text.strip():
-        raise usage_error("a chain is missing", "write INPUT | OP ... or | OP ...")
-    input_text, stages = read_chain(text)
-    input_shape = input_text or shape
-    if not input_shape and input_shape != ():
-        raise usage_error("the first chain needs an input", "write INPUT | OP ...", argument="first")
-    return ChainRequest(input_shape, tuple(stages))  # type: ignore[arg-type]  # a shape, as a text or as dims
 
 
 def answer_pair(first: ChainRequest, second: ChainRequest, sizes: Mapping[str, int]) -> tuple[Chain, Chain]:

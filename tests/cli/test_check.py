@@ -16,6 +16,7 @@ from random import Random
 
 import pytest
 
+from shapecalc.checking.answering import answer_case
 from shapecalc.cli import check
 from shapecalc.cli.check import (
     READ_SIZE,
@@ -241,7 +242,7 @@ def test_check_odd_values_keep_answer_and_id():
         text = json.dumps(case)
         try:
             read = case_from_json(read_json_object(text), {})
-            row = result_from_answer(1, text, read, read.answer(), None, strict=False)
+            row = result_from_answer(1, text, read, answer_case(read), None, strict=False)
         except ShapeError as error:
             row = unreadable_result(1, text, error.problem, case["id"])
         shown = judge_block(check.Block(text.encode(), 1), "a file", check.CheckOptions(json=True), {}).stdout_text

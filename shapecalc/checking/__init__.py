@@ -1,0 +1,1 @@
+"""Case files: answer, judge, rewrite and generate cases."""

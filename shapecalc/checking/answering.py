@@ -1,0 +1,172 @@
+"""Answer cases, and compare the answers with their expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from re import sub
+
+from shapecalc.core.answers import EMPTY_DICT, Chain, Request, Trace
+from shapecalc.core.dims import to_json
+from shapecalc.core.problem import USAGE, ShapeError
+from shapecalc.core.requests import apply_defaults, make_request
+from shapecalc.core.resolve import resolve
+from shapecalc.core.results import result_texts
+from shapecalc.core.text import MAX_QUOTED_SHAPE_LENGTH, shape_text, truncate
+from shapecalc.reading.cases import ERROR_KEYWORD, Case, Expectation, format_expectation
+from shapecalc.reading.commands import parse_chain_request
+from shapecalc.reading.pattern import pattern_mismatch
+from shapecalc.reasoning.equiv import check_equivalence
+from shapecalc.reasoning.fixing import answer_chain, answer_request
+
+SAME_VERDICT = "same"
+"""The prefix of a verdict on two equal chains."""
+
+
+def _sort_equalities(conditions: Iterable[str]) -> frozenset[str]:
+    """Return the texts of conditions with the sides of each equality sorted."""
+    return frozenset(
+        [condition if "%" in condition else " == ".join(sorted(condition.split(" == "))) for condition in conditions]
+    )
+
+
+def answer_case(case: Case, *, with_fixes: bool = True) -> Trace | Chain:
+    """Return the answer to the question of a case, with fix hints if `with_fixes`.
+
+    Raises `ShapeError` (usage) if the question is invalid.
+
+    >>> print(answer_case(read_case("reshape N,4 2,6 => 2,6 when N == 3", {})))
+    2,6 when N == 3
+    """
+    if case.is_chain:
+        return answer_chain(case.input, case.stages, {})  # type: ignore[arg-type]
+    op, options = case.stages[0]
+    try:
+        request = make_request(op, case.input, options)  # type: ignore[arg-type]
+    except ShapeError as error:
+        if error.problem.rule == USAGE:
+            raise
+        return Trace(Request(op, ()), problem=error.problem)  # a size that a dim cannot have
+    return answer_request(request) if with_fixes else resolve(request)
+
+
+def is_met(expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> bool:
+    """Return whether an answer meets an expectation.
+
+    With `strict`, conditions that are not named are refused.
+    """
+    if answer.problem:
+        any_refusal = expected.output is None and expected.same_as is None
+        return any_refusal and expected.rule in (None, answer.problem.rule)
+    if expected.same_as is not None:
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return verdict == SAME_VERDICT or (not strict and verdict.startswith(f"{SAME_VERDICT} when"))
+    if expected.output is None:
+        return False
+    expected_conditions = frozenset() if strict and expected.conditions is None else expected.conditions
+    if expected_conditions is not None and _sort_equalities(expected_conditions) != _sort_equalities(
+        map(str, answer.conditions)
+    ):
+        return False
+    return output_mismatch(expected, answer) is None and _has_results(answer, expected)
+
+
+def _has_results(answer: Trace | Chain, expected: Expectation) -> bool:
+    """Return whether the named results have the expected definitions.
+
+    Their names may differ.
+    """
+    if not expected.results:
+        return True
+    matching = dict(zip(expected.results, result_texts(answer.results).items(), strict=False))
+    names = {name: expression for name, (expression, _) in matching.items()}
+    return len(matching) == len(expected.results) and all(
+        sub(r"[^\W\d]\w*|\s+", lambda word: names.get(word[0], word[0].strip()), expected.results[name])
+        == "".join(text.split())
+        for name, (_, text) in matching.items()
+    )
+
+
+def output_mismatch(expected: Expectation, answer: Trace | Chain) -> str | None:
+    """Return the reason why an output is not the expected one, or None.
+
+    Any output matches an expectation without one.
+    """
+    return None if expected.output is None else pattern_mismatch(expected.output, answer, expected.fixed_names)
+
+
+def equivalence_verdict(chain: str, options: Mapping[str, object], answer: Trace | Chain) -> str:
+    """Return the verdict on the equivalence of an answer and a chain, in words.
+
+    `options` are the defaults for the stages of the chain, whose input is the answer's if it starts with `|`.
+
+    >>> import shapecalc as sc
+    >>> equivalence_verdict("| transpose 1,0 | transpose", {}, sc.reshape("2,3", "3,2"))
+    'different (the outputs are 3,2 and 2,3)'
+    """
+    request = parse_chain_request(chain, answer.input)
+    stages = tuple([(op, apply_defaults(op, options, stage_options)) for op, stage_options in request.stages])
+    try:
+        verdict = check_equivalence(answer, answer_chain(request.input, stages, {}))
+    except ShapeError as error:
+        return str(error.problem)
+    return str(verdict) if verdict.counterexample is None else f"{verdict} ({verdict.counterexample})"
+
+
+def expectation_text(answer: Trace | Chain, *, conditions: bool = True) -> str:
+    """Return an answer as the text of an expectation that it meets.
+
+    >>> import shapecalc as sc
+    >>> expectation_text(sc.reshape("N,4", "2,6"))
+    '2,6 when N == 3'
+    """
+    if answer.output is None:
+        return f"{ERROR_KEYWORD} {answer.problem.rule}" if answer.problem else ERROR_KEYWORD
+    listed = map(str, answer.conditions) if conditions else ()
+    return format_expectation(
+        shape_text(answer.output), listed, result_texts(answer.results) if conditions else EMPTY_DICT
+    )
+
+
+def describe_mismatch(expected: Expectation, answer: Trace | Chain) -> str:
+    """Format the expected and the actual answer with a reason.
+
+    >>> import shapecalc as sc
+    >>> describe_mismatch(read_expectation("error"), sc.reshape("2,3", "6"))
+    'expected error, got 6'
+    """
+    if expected.same_as is not None and answer.problem is None:
+        verdict = equivalence_verdict(expected.same_as, expected.options, answer)
+        return f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {verdict}"
+    mismatch = output_mismatch(expected, answer) if answer.output is not None else None
+    if mismatch:
+        return mismatch
+    with_conditions = answer.conditions and (
+        expected.conditions is not None or str(expected.output) == shape_text(answer.output or ())
+    )
+    actual = truncate(expectation_text(answer, conditions=bool(with_conditions)), MAX_QUOTED_SHAPE_LENGTH)
+    return (
+        f"expected {truncate(str(expected), MAX_QUOTED_SHAPE_LENGTH)}, got {actual}{_mismatch_reason(expected, answer)}"
+    )
+
+
+def _mismatch_reason(expected: Expectation, answer: Trace | Chain) -> str:
+    """Return the reason of the first dim that differs, or of a refusal."""
+    if answer.problem:
+        return f" ({answer.problem.message}" + (f"; {answer.problem.hint})" if answer.problem.hint else ")")
+    if expected.output is None or answer.output is None:
+        return ""
+    expected_dims = str(expected.output).split(",")
+    differing = [axis for axis, dim in enumerate(answer.output) if expected_dims[axis : axis + 1] != [str(dim)]]
+    steps = [step for trace in answer.traces[-1:] for step in trace.steps]
+    why = [step.why for step in steps if step.out is not None and step.out in differing[:1]]
+    return f" ({why[-1]})" if why else ""
+
+
+def expectation_value(answer: Trace | Chain, *, conditions: bool = True) -> object:
+    """Return an answer as the `expect` of a JSON case that it meets."""
+    if answer.problem:
+        return {ERROR_KEYWORD: str(answer.problem.rule)}
+    if conditions and (answer.conditions or answer.results):
+        value = {"output": to_json(answer.output), "conditions": [str(condition) for condition in answer.conditions]}
+        return value | ({"results": result_texts(answer.results)} if answer.results else {})
+    return to_json(answer.output)

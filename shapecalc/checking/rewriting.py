@@ -1,0 +1,63 @@
+"""Rewrite the expectation of a case line as its answer, keeping everything else."""
+
+from __future__ import annotations
+
+import json
+from json import JSONDecoder
+
+from shapecalc.checking.answering import expectation_text, expectation_value
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.reading.cases import ARROW, COMMENT_MARK, ERROR_KEYWORD, Expectation, is_json_object
+
+_DECODER = JSONDecoder()
+
+
+BLANKS = " \t\n\r\v\f"
+
+
+def rewrite_expectation(line: str, expected: Expectation, answer: Trace | Chain, *, strict: bool = False) -> str:
+    """Replace the expectation in a case's line by the actual answer.
+
+    Conditions are written if the expectation names them, or with `strict`.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.reading.cases import read_expectation
+    >>> rewrite_expectation("reshape 6 2,-1  => 2,4  # why", read_expectation("2,4"), sc.reshape((6,), (2, -1)))
+    'reshape 6 2,-1  => 2,3  # why'
+    """
+    with_conditions = strict or expected.conditions is not None
+    if not is_json_object(line.lstrip("\ufeff" + BLANKS)):
+        start = line.index(ARROW) + len(ARROW)
+        end = line.index(COMMENT_MARK, start) if COMMENT_MARK in line[start:] else len(line)
+        text = expectation_text(answer, conditions=with_conditions)
+        return line[:start] + _keep_blanks(line[start:end], text) + line[end:]
+    start, end = _expect_span(line)
+    return line[:start] + _format_json_value(line[start:end], answer, with_conditions=with_conditions) + line[end:]
+
+
+def _keep_blanks(old: str, new: str) -> str:
+    """Return `new` with the blanks that surround `old`."""
+    return old.replace(old.strip(), new, 1) if old.strip() else f" {new}{old}"
+
+
+def _expect_span(line: str) -> tuple[int, int]:
+    """Return the span of the value of the key `expect` in a JSON object."""
+    position = line.index("{") + 1
+    while True:
+        name, position = _DECODER.raw_decode(line, len(line) - len(line[position:].lstrip(BLANKS + ",")))
+        start = len(line) - len(line[position:].lstrip(BLANKS + ":"))
+        _, position = _DECODER.raw_decode(line, start)
+        if name == "expect":
+            return start, position
+
+
+def _format_json_value(old: str, answer: Trace | Chain, *, with_conditions: bool) -> str:
+    """Return the answer as JSON, with the type and separators of the old value."""
+    separators = (", ", ": ") if ", " in old or ": " in old or "," not in old else (",", ":")
+    as_text = old.startswith('"') and not (old.startswith(f'"{ERROR_KEYWORD}') and not answer.problem)
+    value = (
+        expectation_text(answer, conditions=with_conditions)
+        if as_text
+        else expectation_value(answer, conditions=with_conditions)
+    )
+    return json.dumps(value, separators=separators)

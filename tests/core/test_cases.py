@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shapecalc.checking.answering import answer_case, expectation_text, is_met
+from shapecalc.checking.answering import expectation_text, is_met
 from shapecalc.core.ops import OPS, all_rules, dialects_with, refusal_rules, step_rules
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.requests import make_request
@@ -21,7 +21,7 @@ WITH_NAMES = cases("symbolic")
 @pytest.mark.parametrize("name", [*NAMES, "symbolic"])
 def test_case_tables(name):
     listed = {each.place: each for each in cases(name)}
-    assert {place: described(answer_case(case)) for place, case in listed.items()} == {
+    assert {place: described(case.answer()) for place, case in listed.items()} == {
         place: case.expected for place, case in listed.items()
     }
 
@@ -29,7 +29,7 @@ def test_case_tables(name):
 @pytest.mark.parametrize("listed", some_and_rest(TABLES, 200))
 def test_case_steps_settle_dims_and_fixes_resolve(listed):
     for case in listed:
-        answer = answer_case(case)
+        answer = case.answer()
         for stage in answer.stages:
             settled = {step.out: step.value for step in stage.steps if step.out is not None}
             after = dict(enumerate(stage.after or ()))
@@ -40,7 +40,7 @@ def test_case_steps_settle_dims_and_fixes_resolve(listed):
 @pytest.mark.parametrize("listed", some_and_rest([*WITH_NAMES, *cases("ops"), *cases("seeds")], 100))
 def test_answer_meets_its_printed_expectation(listed):
     for case in listed:
-        answer = answer_case(case)
+        answer = case.answer()
         expected = read_expectation(expectation_text(answer))
         assert is_met(expected, answer, strict=True), case
         assert str(expected).split(" when ")[0] == expectation_text(answer).split(" when ")[0]
@@ -49,7 +49,7 @@ def test_answer_meets_its_printed_expectation(listed):
 
 
 def test_case_tables_cover_every_rule():
-    answers = [answer_case(case) for case in [*TABLES, *WITH_NAMES]]
+    answers = [case.answer() for case in [*TABLES, *WITH_NAMES]]
     met_rules = {step.rule for answer in answers for step in answer.steps}
     met_rules |= {answer.problem.rule for answer in answers if answer.problem}
     assert met_rules == (step_rules().keys() | refusal_rules().keys()) - {"usage", "file", "differs"}

@@ -176,7 +176,7 @@ class _MapBuilder:
                 if atom.stride == 0:
                     repeated.append(part)
                 else:
-                    key = atom.level if len(atom.base) > 1 else self._source_part(atom)
+                    key = atom.space if len(atom.base) > 1 else self._source_part(atom)
                     runs.setdefault(key, []).append((atom.stride, part))
         groups = tuple([self._build_group(key, outputs) for key, outputs in runs.items()])
         return AxisMap(self.source_shape, output_shape, groups, self._axis_starts(), tuple(self.rolls), tuple(repeated))
@@ -195,7 +195,7 @@ class _MapBuilder:
         """Return the part of a source axis that an atom steps through."""
         if atom.stride == 0 or len(atom.base) > 1:
             raise MoveError("a reshape mixes what is mixed or repeated already")
-        axis, scale = self._resolve_level(atom.level)
+        axis, scale = self._resolve_level(atom.space)
         if atom.stride < 0:
             self.offsets[axis] -= scale * atom.stride * (atom.size - 1)
         stride = scale * atom.stride
@@ -220,7 +220,7 @@ class _MapBuilder:
                 self.rolls[axis], self.offsets[axis] = -start_index % size, 0
                 self.levels[level] = axis, 1
             elif start_index + self._level_extent(level) < size:
-                outer, scale = self._resolve_level(base.level)
+                outer, scale = self._resolve_level(base.space)
                 self.offsets[outer] += scale * stride * (start_index if stride > 0 else start_index + 1 - size)
                 self.levels[level] = outer, scale * stride
             else:
@@ -232,9 +232,9 @@ class _MapBuilder:
         pending, extent, visited = [atom for axis in self.axes for atom in axis], 0, set()
         while pending:
             atom = pending.pop()
-            extent += abs(atom.stride) * (atom.size - 1) if atom.level == level else 0
-            if atom.level not in visited:
-                visited.add(atom.level)
+            extent += abs(atom.stride) * (atom.size - 1) if atom.space == level else 0
+            if atom.space not in visited:
+                visited.add(atom.space)
                 pending += atom.base
         return extent
 

@@ -122,7 +122,9 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
     if values.pop(HELP.name, False):
         return _print_help(command.name)
     printing = {name: values.pop(name) for name in OUTPUT_OPTIONS if name in values}
-    return command.run(**values, **({"app": app} if command.opens_app else {}), output_options=OutputOptions(**printing))
+    return command.run(
+        **values, **({"app": app} if command.opens_app else {}), output_options=OutputOptions(**printing)
+    )
 
 
 def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:

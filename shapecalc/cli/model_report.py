@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shapecalc.cli.check import github_annotation
+from shapecalc.checking.judging import github_annotation
 from shapecalc.core.answers import Request
 from shapecalc.core.dims import Monomial
 from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error

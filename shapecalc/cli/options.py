@@ -211,7 +211,7 @@ COMMAND_GROUPS = {
         "model": "model",
         "code": "pasted",
         "check": "check",
-        "match": "check",
+        "match": "match",
         "size": "info",
     },
     "chains and frameworks": dict.fromkeys(("chain", "equiv", "simplify", "find", "compare"), "chains"),

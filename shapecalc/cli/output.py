@@ -23,7 +23,7 @@ from shapecalc.core.requests import (
     parse_config_table,
     parse_default,
 )
-from shapecalc.core.text import escape_unprintable, is_file_argument, shape_text, split_unbracketed
+from shapecalc.core.text import BOM, escape_unprintable, is_file_argument, shape_text, split_unbracketed
 from shapecalc.reading.commands import strip_padding
 
 TYPE_CHECKING = False
@@ -41,8 +41,6 @@ MIN_CHUNKED_LENGTH = 4096
 PACKAGE_NAME = "shapecalc"
 MAX_INPUT_BYTES = MAX_LINE_BYTES
 """Limit on the bytes of one shape on standard input."""
-BOM = b"\xef\xbb\xbf"
-"""UTF-8 byte order mark."""
 ENVIRONMENT_VARIABLES = {"dialect": "SHAPECALC_DIALECT", "opset": "SHAPECALC_OPSET"}
 """Environment variables that hold defaults, by option."""
 TABLE_SPELLINGS = b"tool.shapecalc", b"tool={shapecalc", b"tool]shapecalc"

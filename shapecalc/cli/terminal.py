@@ -293,7 +293,9 @@ def run_serve(
         raise report_stream_error("serve", missing_package_message(str(error.name), "serve")) from None
     words = words or []
     try:
-        command = list(app.visitor_command(read_opening_question(app, words, output_options), load_opening_course(**course)))
+        command = list(
+            app.visitor_command(read_opening_question(app, words, output_options), load_opening_course(**course))
+        )
         door = create_access_policy(host, allow_host or [])
     except ShapeError as error:
         return _print_opening_error(error, "serve", words, output_options)

@@ -18,6 +18,8 @@ from shapecalc.core.limits import MAX_DIGITS, MAX_DIM_TEXT_LENGTH, MAX_SHAPE_DIM
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import Record
 
+BOM = b"\xef\xbb\xbf"
+"""The byte-order mark of UTF-8."""
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -18,7 +18,7 @@ import numpy as np
 import zarr
 from safetensors.numpy import save_file
 
-from shapecalc.cli.check import run_match
+from shapecalc.cli.match import run_match
 from shapecalc.cli.output import OutputOptions
 from tests.benchmarks.harness import cpu_seconds, in_turns, medians, scratch
 

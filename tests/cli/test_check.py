@@ -16,16 +16,10 @@ from random import Random
 
 import pytest
 
+from shapecalc.checking import judging
 from shapecalc.checking.answering import answer_case
-from shapecalc.cli import check
-from shapecalc.cli.check import (
-    READ_SIZE,
-    judge_block,
-    replace_file_if_changed,
-    result_from_answer,
-    split_blocks,
-    unreadable_result,
-)
+from shapecalc.checking.judging import READ_SIZE, judge_block, result_from_answer, split_blocks, unreadable_result
+from shapecalc.cli.check import replace_file_if_changed
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import operators_of, refusal_rules
 from shapecalc.core.problem import ShapeError
@@ -103,7 +97,7 @@ class Pieces(io.RawIOBase):
 
 @pytest.mark.parametrize("size", [1, 7, 1000, READ_SIZE])
 def test_check_blocks_contain_all_lines(size, monkeypatch):
-    monkeypatch.setattr(check, "MAX_LINE_BYTES", 20)
+    monkeypatch.setattr(judging, "MAX_LINE_BYTES", 20)
     data = b"a\n\nbb\n" + b"c" * 50 + b"\nd\n" + b"e" * 21 + b"\n" + b"f" * 19 + b"\n" + b"g" * 60
     found = list(split_blocks(io.BufferedReader(Pieces(data, size))))
     assert b"".join(block.data for block in found) == data
@@ -120,7 +114,7 @@ def test_check_blocks_contain_all_lines(size, monkeypatch):
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """Return a file of many blocks, with failures, defaults and lines of every other kind in it."""
-    monkeypatch.setattr(check, "READ_SIZE", 1 << 12)
+    monkeypatch.setattr(judging, "READ_SIZE", 1 << 12)
     path = tmp_path / "cases"
     body = "".join(f"reshape 2,{at} {at},-1 => {at},{2 + (at % 100 == 7)}\n" for at in range(1, 400))
     odd = "@default dialect=tensorrt\nreshape 65536,65536 -1\nreshape 2,,4 6\nreshape 6 5,-1\nreshape N,4 2,6\n\udcff\n"
@@ -141,13 +135,13 @@ def test_check_jobs_do_not_change_output(options, large, shapecalc):
 
 def test_check_recovers_from_a_dead_worker(large, shapecalc, monkeypatch):
     whole = shapecalc("check", str(large), "--jobs", "1")
-    here, work = os.getpid(), check.judge_block
+    here, work = os.getpid(), judging.judge_block
 
     @wraps(work)
     def judge_or_die(*asked):
         return work(*asked) if os.getpid() == here else os._exit(9)
 
-    monkeypatch.setattr(check, "judge_block", judge_or_die)
+    monkeypatch.setattr(judging, "judge_block", judge_or_die)
     assert shapecalc("check", str(large), "--jobs", "2") == whole
 
 
@@ -245,7 +239,7 @@ def test_check_odd_values_keep_answer_and_id():
             row = result_from_answer(1, text, read, answer_case(read), None, strict=False)
         except ShapeError as error:
             row = unreadable_result(1, text, error.problem, case["id"])
-        shown = judge_block(check.Block(text.encode(), 1), "a file", check.CheckOptions(json=True), {}).stdout_text
+        shown = judge_block(judging.Block(text.encode(), 1), "a file", judging.CheckOptions(json=True), {}).stdout_text
         assert shown == f"{json.dumps(row.as_json('a file'))}\n"
 
 

@@ -70,7 +70,7 @@ def test_app_opens_without_termios(monkeypatch):
 
 
 def test_workers_start_without_fork(monkeypatch):
-    from shapecalc.cli.check import judge_in_parallel
+    from shapecalc.checking.judging import judge_in_parallel
 
     asked = []
     monkeypatch.delattr(os, "fork", raising=False)

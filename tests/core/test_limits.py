@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from shapecalc.cli.check import split_blocks
+from shapecalc.checking.judging import split_blocks
 from shapecalc.core.limits import MAX_LINE_BYTES
 from shapecalc.reasoning import fixing
 from tests.cases import answered

@@ -1,0 +1,415 @@
+"""Judge lines of cases in blocks, in this process or in several, and format their results."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from functools import partial
+from html import escape
+from io import BufferedIOBase, UnsupportedOperation
+from threading import Thread
+
+from shapecalc.checking.answering import answer_case, describe_mismatch, expectation_text, is_met
+from shapecalc.checking.rewriting import rewrite_expectation
+from shapecalc.core.answers import Chain, Trace
+from shapecalc.core.dims import to_json
+from shapecalc.core.limits import MAX_LINE_BYTES
+from shapecalc.core.problem import USAGE, Problem, ShapeError, usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import BOM, escape_unprintable, truncate
+from shapecalc.engine.processes import block_signals_at_fork, ignore_termination
+from shapecalc.reading import cases
+from shapecalc.reading.cases import Case
+
+READ_SIZE = 1 << 19
+"""Bytes requested per read; a pipe may return fewer."""
+
+
+WHITESPACE = " \t\r\n\v\f"
+"""Characters stripped from both ends of a line."""
+
+
+MIN_PARALLEL_SIZE = 4 << 20
+"""Size of a file in bytes from which it is judged on several cores."""
+
+
+BLOCKS_PER_WORKER = 2
+"""Blocks in flight per worker, so that a worker never waits for the next one."""
+
+
+class Block(Record):
+    """Consecutive lines of a file, or a piece of a line that is too long."""
+
+    data: bytes
+    line: int
+    """Number of the first line, from 1."""
+    is_partial: bool = False
+    """Whether this is a piece of a line that is too long."""
+    is_line_start: bool = True
+    """Whether a piece is the first one of its line."""
+
+
+def split_blocks(stream: BufferedIOBase) -> Iterator[Block]:
+    """Yield the lines of a stream in blocks as they arrive.
+
+    The blocks joined are the bytes of the stream, including a byte order mark.
+    Raises `OSError` if the stream cannot be read.
+    """
+    line = 1
+    while data := stream.read1(READ_SIZE):
+        if not data.endswith(b"\n"):
+            data += stream.readline(MAX_LINE_BYTES)
+        last = data.rfind(b"\n", 0, -1) + 1
+        torn = len(data) - last > MAX_LINE_BYTES
+        lines = data[:last] if torn else data
+        yield Block(lines, line)
+        line += lines.count(b"\n")
+        if torn:
+            yield Block(data[last:], line, is_partial=True)
+            while not data.endswith(b"\n") and (data := stream.readline(READ_SIZE)):
+                yield Block(data, line, is_partial=True, is_line_start=False)
+            line += 1
+
+
+def regular_file_size(stream: BufferedIOBase) -> int:
+    """Return the size of a regular file in bytes, 0 for a pipe or a device."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, UnsupportedOperation):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+class CheckVerdict(StrEnum):
+    """Verdict on a case or an array, in the words of the summary."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ANSWERED = "answered"
+    UPDATED = "updated"
+    UNREAD = "could not be read"
+    UNRESOLVED = "could not be resolved"
+
+
+class CheckOptions(Record):
+    """Output formats of a run, and what counts as a failure."""
+
+    json: bool = False
+    quiet: bool = False
+    strict: bool = False
+    github: bool = False
+    junit: bool = False
+    fail_fast: bool = False
+    update: bool = False
+
+
+class CaseResult(Record):
+    """The result of one line."""
+
+    line: int
+    text: str
+    verdict: CheckVerdict
+    case_id: object = None
+    """Id of the case, if it has one."""
+    answer: Trace | Chain | None = None
+    problem: Problem | None = None
+    passed: bool | None = None
+    message: str = ""
+    """Error message, empty if there is none."""
+
+    def as_json(self, file: str) -> dict[str, object]:
+        """Return the JSON object of the line."""
+        result = {
+            "id": self.case_id,
+            "file": file,
+            "line": self.line,
+            "ok": self.problem is None,
+            "passed": self.passed,
+        }
+        answer, problem = self.answer, self.problem
+        result |= {"output": to_json(answer.output) if answer else None}
+        result |= {"conditions": [str(condition) for condition in answer.conditions] if answer else []}
+        return result | {"assumes": list(answer.assumes) if answer else [], "problem": problem and problem.as_json()}
+
+    def as_text(self, file: str, *, github: bool) -> str:
+        """Return the printed lines: the answer if nothing is expected, and the message.
+
+        GitHub executes lines that begin with `::`, so a file name that does is prefixed.
+        """
+        has_output = self.passed is None and self.answer and self.answer.output is not None
+        text = f"{expectation_text(self.answer)}\n" if has_output and self.answer else ""
+        if not self.message:
+            return text
+        if github:
+            return f"{text}{github_annotation(file, self.message, self.line)}\n"
+        prefix = "./" if file.lstrip().startswith("::") else ""
+        return f"{text}{escape_unprintable(f'{prefix}{file}:{self.line}: {self.message}')}\n"
+
+    def as_junit(self, file: str) -> str:
+        """Return the line as a JUnit test case."""
+        title = truncate(cases.request_text(self.text)) if self.case_id is None else str(self.case_id)
+        name = f"line {self.line}: {title}" if title else f"line {self.line}"
+        return junit_testcase(file, name, self.message, failed=self.verdict is CheckVerdict.FAILED)
+
+
+def unreadable_result(line: int, text: str, problem: Problem, case_id: object = None) -> CaseResult:
+    """Return the result of a line that could not be parsed."""
+    return CaseResult(line, text, CheckVerdict.UNREAD, case_id, problem=problem, message=str(problem))
+
+
+def result_from_answer(
+    line: int, text: str, case: Case, answer: Trace | Chain, passed: bool | None, *, strict: bool
+) -> CaseResult:
+    """Return the result of a case from its answer."""
+    verdict, message = CheckVerdict.ANSWERED, ""
+    if passed is not None:
+        verdict = CheckVerdict.PASSED if passed else CheckVerdict.FAILED
+        message = "" if passed or not case.expected else describe_mismatch(case.expected, answer)
+    elif answer.problem:
+        verdict, message = CheckVerdict.UNRESOLVED, str(answer.problem)
+    elif strict and answer.conditions:
+        verdict, message = CheckVerdict.FAILED, f"{expectation_text(answer)} holds only under conditions"
+    return CaseResult(line, text, verdict, case.id, answer, answer.problem, passed, message)
+
+
+def github_annotation(file: str, message: str, line: int | None = None) -> str:
+    """Return a GitHub Actions error annotation for a file, or for a line of it."""
+    location = escape_unprintable(file).replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    location += "" if line is None else f",line={line}"
+    return f"::error file={location}::{escape_unprintable(message).replace('%', '%25')}"
+
+
+def junit_testcase(classname: str, name: str, message: str = "", *, failed: bool = False) -> str:
+    """Return a JUnit test case: passed without a message, else a failure or an error."""
+    kind = "failure" if failed else "error"
+    content = f'><{kind} message="{escape_xml(message)}"/></testcase>' if message else "/>"
+    return f'<testcase classname="{escape_xml(classname)}" name="{escape_xml(name)}"{content}\n'
+
+
+def escape_xml(text: str) -> str:
+    """Escape a text for an XML attribute.
+
+    >>> escape_xml('a<b & "c"')
+    'a&lt;b &amp; &quot;c&quot;'
+    """
+    return escape_unprintable(escape(text))
+
+
+class BlockResult(Record):
+    """The result of a block of lines."""
+
+    stdout_text: str
+    """Text to print on stdout."""
+    junit: str
+    counts: dict[CheckVerdict, int]
+    data: bytes | None
+    """Bytes of the block with updated expectations, None if unchanged."""
+    ends_run: bool = False
+    """Whether a line failed, and `--fail-fast` ends the run."""
+
+
+def judge_block(block: Block, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> BlockResult:
+    """Judge the lines of a block, given the defaults in effect at its first line."""
+    judge = _BlockChecker(file, options, defaults)
+    updated_text = None
+    if not block.is_partial:
+        updated_text = judge.judge_lines(_decode_block(block), block.line)
+    elif block.is_line_start:
+        judge.add_result(unreadable_result(block.line, "", MAX_LINE_BYTES.error("a line is longer").problem))
+    data = None if updated_text is None else _leading_bom(block) + updated_text.encode("utf-8", "surrogateescape")
+    shown = "" if options.quiet else "".join(judge.stdout_texts)
+    return BlockResult(shown, "".join(judge.junit), judge.counts, data, judge.ends_run)
+
+
+def defaults_after(block: Block, defaults: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the defaults in effect after a block, given those at its start."""
+    if block.is_partial or cases.DEFAULT_DIRECTIVE.encode() not in block.data:
+        return defaults
+    for text in _decode_block(block).split("\n"):
+        if _is_default_directive(text.strip(WHITESPACE)):
+            with suppress(ShapeError):  # `judge_block` reports the line
+                defaults = cases.read_defaults(text.strip(WHITESPACE), defaults)
+    return defaults
+
+
+def _decode_block(block: Block) -> str:
+    """Return the text of a block, with bytes that are not UTF-8 as surrogates."""
+    return block.data[len(_leading_bom(block)) :].decode("utf-8", "surrogateescape")
+
+
+def _leading_bom(block: Block) -> bytes:
+    return BOM if block.line == 1 and block.data.startswith(BOM) else b""
+
+
+def _is_default_directive(text: str) -> bool:
+    return text.startswith(cases.DEFAULT_DIRECTIVE) and text[len(cases.DEFAULT_DIRECTIVE) :][:1] in ("", " ", "\t", "#")
+
+
+class _BlockChecker:
+    """Checker of the lines of one block, which collects the output and the counts."""
+
+    def __init__(self, file: str, options: CheckOptions, defaults: Mapping[str, object]) -> None:
+        self.file, self.options, self.defaults = file, options, defaults
+        self.counts, self.updated_lines = dict.fromkeys(CheckVerdict, 0), dict[int, str]()
+        self.stdout_texts, self.junit = list[str](), list[str]()
+        self.ends_run = False
+
+    def add_result(self, result: CaseResult) -> None:
+        """Add the result of a line to the output and to the counts."""
+        if self.options.json:
+            self.stdout_texts.append(f"{json.dumps(result.as_json(self.file))}\n")
+        else:
+            self.stdout_texts.append(result.as_text(self.file, github=self.options.github))
+        self.counts[result.verdict] += 1
+        self.ends_run = self.options.fail_fast and bool(result.message)
+        if self.options.junit:
+            self.junit.append(result.as_junit(self.file))
+
+    def judge_lines(self, text: str, first_line: int) -> str | None:
+        """Judge every line of a text.
+
+        Return the text with updated expectations, or None if there are none.
+        """
+        lines = text.split("\n")
+        for number, line in enumerate(lines, first_line):
+            stripped = line.strip(WHITESPACE)
+            if stripped and stripped[0] != "#":
+                self._judge_line(number, stripped, line)
+                if self.ends_run:
+                    break
+        for number, updated_line in self.updated_lines.items():
+            lines[number - first_line] = updated_line
+        return "\n".join(lines) if self.updated_lines else None
+
+    def _judge_line(self, number: int, text: str, line: str) -> None:
+        """Judge a line that is neither blank nor a comment."""
+        name: object = None
+        try:
+            if _is_default_directive(text):
+                self.defaults = cases.read_defaults(text, self.defaults)
+                return
+            _check_utf8(text)
+            if cases.is_json_object(text):
+                fields = cases.read_json_object(text)
+                name = fields.get("id")
+                case = cases.case_from_json(fields, self.defaults)
+            else:
+                case = cases.read_case(text, self.defaults)
+        except ShapeError as error:
+            self.add_result(unreadable_result(number, text, error.problem, name))
+            return
+        try:
+            self.add_result(self._judge_case(number, text, line, case))
+        except RecursionError:
+            self.add_result(unreadable_result(number, text, usage_error("it is nested too deeply").problem, case.id))
+
+    def _judge_case(self, number: int, text: str, line: str, case: Case) -> CaseResult:
+        """Answer a case, compare it with its expectation and return the result.
+
+        With `--update`, a wrong expectation is replaced by the answer.
+        """
+        expected, style = case.expected, self.options
+        try:
+            answer = answer_case(case, with_fixes=style.json)
+            passed = None if expected is None else is_met(expected, answer, strict=style.strict)
+            if answer.problem and not passed and not style.json:
+                answer = answer_case(case)
+        except ShapeError as error:
+            if error.problem.rule == USAGE and expected and expected.rule == USAGE:
+                return CaseResult(number, text, CheckVerdict.PASSED, case.id, problem=error.problem, passed=True)
+            return unreadable_result(number, text, error.problem, case.id)
+        if passed is False and expected is not None and expected.same_as is None and style.update:
+            self.updated_lines[number] = rewrite_expectation(line, expected, answer, strict=style.strict)
+            return CaseResult(number, text, CheckVerdict.UPDATED, case.id, answer, answer.problem, passed)
+        return result_from_answer(number, text, case, answer, passed, strict=style.strict)
+
+
+def _check_utf8(text: str) -> None:
+    """Raise `ShapeError` (usage) for a line that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) & 0xFF
+        raise usage_error(f"it is not UTF-8: byte {byte:#04x} at character {error.start + 1}") from None
+
+
+def judge_sequentially(
+    blocks: Iterable[Block], file: str, options: CheckOptions
+) -> Generator[tuple[Block, BlockResult]]:
+    """Yield each block with its result, judged in this process."""
+    defaults: Mapping[str, object] = {}
+    for block in blocks:
+        yield block, judge_block(block, file, options, defaults)
+        defaults = defaults_after(block, defaults)
+
+
+def judge_in_parallel(
+    blocks: Iterable[Block], file: str, options: CheckOptions, jobs: int
+) -> Generator[tuple[Block, BlockResult]]:
+    """Yield each block with its result in order, judged by several processes.
+
+    At most `BLOCKS_PER_WORKER` blocks per worker are pending, which bounds the memory. If a worker dies, the pending
+    blocks are judged in this process.
+    """
+    from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    defaults: Mapping[str, object] = {}
+    pending: deque[tuple[Block, Callable[[], BlockResult], Callable[[], BlockResult]]] = deque()
+    can_fork = hasattr(os, "fork") and sys.platform != "darwin"  # libraries of macOS do not survive a fork
+    jobs = min(jobs, 61)  # the limit of `ProcessPoolExecutor` on Windows
+    workers = ProcessPoolExecutor(jobs, get_context("fork" if can_fork else "spawn"), _init_worker)
+
+    def submit(block: Block) -> None:
+        result = judge = partial(judge_block, block, file, options, dict(defaults))
+        with suppress(BrokenExecutor), block_signals_at_fork():
+            result = workers.submit(judge).result  # type: ignore[assignment]
+        pending.append((block, judge, result))
+
+    def next_result() -> tuple[Block, BlockResult]:
+        block, judge, result = pending.popleft()
+        try:
+            return block, result()
+        except BrokenExecutor:
+            return block, judge()
+
+    try:
+        for block in blocks:
+            if len(pending) == BLOCKS_PER_WORKER * jobs:
+                yield next_result()
+            submit(block)
+            defaults = defaults_after(block, defaults)
+        while pending:
+            yield next_result()
+    finally:
+        workers.shutdown(cancel_futures=True)
+
+
+def _init_worker() -> None:
+    """Leave signals to the parent process, and exit when it exits."""
+    ignore_termination()
+    Thread(target=_exit_with_parent, daemon=True).start()
+
+
+def _exit_with_parent() -> None:
+    from multiprocessing import parent_process
+
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def format_summary(counts: Mapping[CheckVerdict, int]) -> str:
+    """Return the counts of all verdicts as one line.
+
+    >>> format_summary({CheckVerdict.PASSED: 1200, CheckVerdict.FAILED: 1})
+    '1,200 passed, 1 failed'
+    """
+    parts = [f"{count:,} {verdict.value}" for verdict, count in counts.items() if count]
+    return ", ".join(parts) or "no cases (what is one: shapecalc help cases)"

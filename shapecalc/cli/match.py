@@ -1,0 +1,159 @@
+"""`shapecalc match`: compare the shapes of arrays in files with a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shapecalc.checking.judging import CheckVerdict, format_summary, github_annotation, junit_testcase
+from shapecalc.cli.answer import print_error
+from shapecalc.cli.check import GITHUB_OPTION, JUNIT_OPTION, open_junit_file
+from shapecalc.cli.options import Argument, Command, select_output_options
+from shapecalc.cli.output import (
+    ExitCode,
+    OutputOptions,
+    print_json_if_requested,
+    print_stderr,
+    print_stdout,
+    problem_exit_code,
+)
+from shapecalc.core.dims import to_json
+from shapecalc.core.problem import FILE, Problem, ShapeError, usage_error
+from shapecalc.core.record import Record
+from shapecalc.core.text import escape_unprintable, is_file_argument, truncate
+from shapecalc.engine.headers import ArrayInfo, iter_arrays
+from shapecalc.reading.pattern import Matcher, ShapePattern, to_pattern
+
+MATCH_VERDICTS = {
+    ExitCode.OK: CheckVerdict.PASSED,
+    ExitCode.FAILED: CheckVerdict.FAILED,
+    ExitCode.FILE: CheckVerdict.UNREAD,
+}
+"""Verdicts of `match` by exit code."""
+
+
+PATTERN_ARGUMENT = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
+
+
+ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
+
+
+class ArrayResult(Record):
+    """The result of one array: its header, and the problem if there is one."""
+
+    header: ArrayInfo
+    problem: Problem | None
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of this array alone."""
+        return ExitCode.OK if self.problem is None else problem_exit_code(self.problem)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the JSON object of the array."""
+        shape = None if self.header.problem else list(self.header.shape)
+        header = {"shape": shape, "dtype": self.header.dtype}
+        problem = self.problem and self.problem.as_json()
+        return {"file": self.header.name, **header, "ok": self.problem is None, "problem": problem}
+
+
+def run_match(
+    pattern: str, files: list[str], output_options: OutputOptions, *, junit: str | None, github: bool = False
+) -> int:
+    """Print each array that does not match, or all as JSON; return the exit code."""
+    try:
+        if output_options.json and github:
+            raise usage_error("--json cannot be combined with --github")
+        matcher = Matcher(_read_pattern(pattern, files))
+        counts = dict.fromkeys(CheckVerdict, 0)
+        results: list[ArrayResult] = []
+        with open_junit_file(junit, files, counts, "match") as junit_stream:
+            for result in _match_arrays(matcher, files):
+                counts[MATCH_VERDICTS[result.exit_code]] += 1
+                _print_result(result, output_options, github=github)
+                if junit_stream is not None:
+                    message, failed = (
+                        result.problem.message if result.problem else "",
+                        result.exit_code == ExitCode.FAILED,
+                    )
+                    junit_stream.write(junit_testcase("shapecalc match", result.header.name, message, failed=failed))
+                if output_options.json:
+                    results.append(result)
+    except ShapeError as error:
+        return print_error(error, "match", {"pattern": pattern}, output_options)
+    except OSError as error:
+        problem = Problem(FILE, f"{junit or ''}: {error.strerror or error}", argument="junit")
+        return print_error(ShapeError(problem), "match", {}, output_options)
+    if print_json_if_requested(output_options, lambda: _match_json(matcher, results)):
+        print_stderr(escape_unprintable(f"shapecalc: {_match_summary(matcher, counts)}"))
+    return max((code for code, verdict in MATCH_VERDICTS.items() if counts[verdict]), default=ExitCode.OK)
+
+
+def _read_pattern(text: str, files: list[str]) -> ShapePattern:
+    """Parse the pattern; raise `ShapeError` (usage) if it is wrong or a file."""
+    try:
+        return to_pattern(text)
+    except ShapeError:
+        if not is_file_argument(text):
+            raise
+    pattern = "PATTERN" if is_file_argument(files[-1]) else escape_unprintable(truncate(files[-1]))
+    file = escape_unprintable(truncate(text))
+    raise usage_error(f"'{file}' is a file", f"the pattern comes first: match {pattern} {file}", argument="pattern")
+
+
+def _match_arrays(matcher: Matcher, files: list[str]) -> Iterator[ArrayResult]:
+    """Yield the result of every array in the files, in order."""
+    for file in files:
+        for header in iter_arrays(file):
+            if header.problem:
+                message = f"{header.name}: {header.problem}" if header.name else header.problem
+                yield ArrayResult(header, Problem(FILE, message, argument="files"))
+            else:
+                yield ArrayResult(header, matcher.find_problem(header.shape, header.dtype, header.name))
+
+
+def _print_result(result: ArrayResult, output_options: OutputOptions, *, github: bool) -> None:
+    """Print an array that does not match, or report one that cannot be read."""
+    if result.problem is None or output_options.json or output_options.quiet:
+        return
+    if github:
+        print_stdout(github_annotation(result.header.name, result.problem.message))
+    elif result.header.problem:
+        print_stderr(escape_unprintable(f"shapecalc: {result.problem}"))
+    else:
+        print_stdout(escape_unprintable(f"{result.header.name}: {result.problem.message}"))
+
+
+def _match_summary(matcher: Matcher, counts: dict[CheckVerdict, int]) -> str:
+    """Return the counts of the verdicts, and the sizes of the named dims."""
+    sizes = ", ".join(f"{name} is {size}" for name, size in matcher.sizes.items())
+    arrays = format_summary(counts) if any(counts.values()) else "no arrays"
+    return f"{arrays}; {sizes}" if sizes else arrays
+
+
+def _match_json(matcher: Matcher, results: list[ArrayResult]) -> dict[str, object]:
+    """Return the JSON object of `match`."""
+    names = {name: {"size": to_json(size), "from": matcher.first_seen[name]} for name, size in matcher.sizes.items()}
+    arrays = [result.as_json() for result in results]
+    ok = all(result.exit_code == 0 for result in results)
+    return {"pattern": str(matcher.pattern), "ok": ok, "names": names, "arrays": arrays}
+
+
+MATCH_COMMAND = Command(
+    run=run_match,
+    parameters=[
+        PATTERN_ARGUMENT,
+        ARRAY_FILES_ARGUMENT,
+        *select_output_options("json", "quiet"),
+        JUNIT_OPTION,
+        GITHUB_OPTION,
+    ],
+    summary="Say whether the arrays in files have the shapes of a pattern.",
+    examples="""\
+  shapecalc match N,3,H,W *.npy
+  shapecalc match 'float32[N,...]' data/*.safetensors store.zarr
+  shapecalc match '?,3,224,224' x.npz:images --json""",
+    details=""" It reads only the headers of .npy, .npz and .safetensors files and of Zarr stores. In the
+pattern ? is any dim and ... any number of dims. A name has the same size in every file. A type may stand
+before brackets. Each array that differs gets a line. Exit 0: all match; 1: some differ; 2: the pattern
+cannot be read; 4: a file cannot be read, and the others are still checked.""",
+)

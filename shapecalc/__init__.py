@@ -582,7 +582,7 @@ def simplify(
     ('N,C,H | transpose 2,1,0', 2, 1)
     """
     from shapecalc.reading.commands import parse_chain_request
-    from shapecalc.reasoning.simplify import parse_goal
+    from shapecalc.reasoning.costs import parse_goal
     from shapecalc.reasoning.simplify import simplify as simplified
 
     wanted = parse_goal(goal)

@@ -29,16 +29,10 @@ from shapecalc.reading.cases import Case
 
 READ_SIZE = 1 << 19
 """Bytes requested per read; a pipe may return fewer."""
-
-
 WHITESPACE = " \t\r\n\v\f"
 """Characters stripped from both ends of a line."""
-
-
 MIN_PARALLEL_SIZE = 4 << 20
 """Size of a file in bytes from which it is judged on several cores."""
-
-
 BLOCKS_PER_WORKER = 2
 """Blocks in flight per worker, so that a worker never waits for the next one."""
 

@@ -10,8 +10,6 @@ from shapecalc.core.answers import Chain, Trace
 from shapecalc.reading.cases import ARROW, COMMENT_MARK, ERROR_KEYWORD, Expectation, is_json_object
 
 _DECODER = JSONDecoder()
-
-
 BLANKS = " \t\n\r\v\f"
 
 

@@ -25,7 +25,8 @@ from shapecalc.core.requests import (
 )
 from shapecalc.core.results import result_texts
 from shapecalc.core.text import escape_unprintable, shape_text, split_unbracketed
-from shapecalc.reading.commands import argument_texts, command_pieces, strip_padding
+from shapecalc.reading.commands import argument_texts, command_pieces
+from shapecalc.reading.options import strip_padding
 from shapecalc.reasoning.fixing import answer_request as answer_request
 from shapecalc.reasoning.fixing import batch_hint
 

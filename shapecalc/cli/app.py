@@ -26,7 +26,16 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.reading import commands
-from shapecalc.reading.commands import HELP, Option, OptionKind
+from shapecalc.reading.options import (
+    HELP,
+    ExtraWordError,
+    Option,
+    OptionKind,
+    OptionLookup,
+    is_value,
+    op_options,
+    parse_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +122,7 @@ def _run_command(words: Sequence[str], app: AnyTerminalApp) -> int:
 
     if words[:1] == ["--"]:
         return _run_inferred(words[1:], app)
-    if not words or not commands.is_value(words[0]):
+    if not words or not is_value(words[0]):
         return _run_without_command(words, app)
     if words[0] not in COMMAND_MODULES:
         return _run_inferred(words, app)
@@ -143,7 +152,7 @@ def _run_without_command(words: Sequence[str], app: AnyTerminalApp) -> int:
         text = read_stdin(MAX_STDIN_BYTES).decode("utf-8", "surrogateescape")
         if text.strip():
             return _run_inferred(["-", *words], app, text)
-    names, options = commands.parse_words(words, commands.OptionLookup(GLOBAL_OPTIONS), "shapecalc")
+    names, options = parse_words(words, OptionLookup(GLOBAL_OPTIONS), "shapecalc")
     if HELP.name in options:
         return run_command_line(["help", *names[:1]], app)
     if VERSION_OPTION.name in options:
@@ -223,12 +232,12 @@ def _split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     >>> _split_options(["2,3,4", "-d", "torch", "to", "--json", "6,4"])
     (['2,3,4', 'to', '6,4'], ['-d', 'torch', '--json'])
     """
-    known = commands.OptionLookup([*_lazy_output_options(), Option("input", ""), *commands.op_options(OPS["reshape"])])
+    known = OptionLookup([*_lazy_output_options(), Option("input", ""), *op_options(OPS["reshape"])])
     values, options, needs_value = list[str](), list[str](), False
     for index, word in enumerate(words):
         if word == "--" and not needs_value:
             return [*values, *words[index + 1 :]], options
-        is_option = not needs_value and not commands.is_value(word)
+        is_option = not needs_value and not is_value(word)
         (options if needs_value or is_option else values).append(word)
         needs_value = is_option and (known.find(word) or (None, True))[1] is None
     return values, options
@@ -286,14 +295,14 @@ def _report_usage_error(error: ShapeError, words: Sequence[str]) -> int:
     from shapecalc.cli.options import COMMAND_MODULES
     from shapecalc.cli.usage_hints import extra_words_error, split_shape_error
 
-    extra = extra_words_error(words) if isinstance(error, commands.ExtraWordError) else None
+    extra = extra_words_error(words) if isinstance(error, ExtraWordError) else None
     problem = (split_shape_error(words) or extra or error).problem
     first = words[0] if words else ""
     if not problem.hint:
         command = f"{first} " if first in OPS or first in COMMAND_MODULES else ""
         is_missing = first in OPS and problem.message.startswith("missing")
         example = f"as in shapecalc {OPS[first].examples[0]}; " if is_missing else ""
-        if first == "code" and isinstance(error, commands.ExtraWordError):
+        if first == "code" and isinstance(error, ExtraWordError):
             example = "tensors and sizes are given in one word: --input 'x=N,C n=8'; "
         problem = replace(problem, hint=f"{example}see shapecalc {command}-h") if problem.rule != FILE else problem
     if "--json" not in words:

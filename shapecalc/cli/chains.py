@@ -40,12 +40,14 @@ from shapecalc.core.text import pluralize, shape_text, split_unbracketed
 from shapecalc.core.values import parse_sizes
 from shapecalc.reading import commands
 from shapecalc.reading.cases import read_expectation_for
-from shapecalc.reading.commands import ChainRequest, Option, OptionKind, parse_chain_request
+from shapecalc.reading.commands import ChainRequest, parse_chain_request
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, is_value, rule_options, strip_padding
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
+from shapecalc.reasoning.costs import parse_goal
 from shapecalc.reasoning.equiv import Counterexample, EquivalenceVerdict, answer_pair, check_equivalence
 from shapecalc.reasoning.find import ChainSearch, parse_named_shape
 from shapecalc.reasoning.fixing import IDENTITY_STAGES, answer_chain
-from shapecalc.reasoning.simplify import parse_goal, simplify
+from shapecalc.reasoning.simplify import simplify
 
 if TYPE_CHECKING:
     from shapecalc.engine.arrays import Source
@@ -68,7 +70,7 @@ def run_chain(stages: str, output_options: OutputOptions, **options: object) -> 
         stage_options = {**options}
         try:
             opset = pop_emit_opset(stage_options, parsed_stages, line_options)
-            answer, source = answer_stages(commands.strip_padding(shape), parsed_stages, stage_options, defaults)
+            answer, source = answer_stages(strip_padding(shape), parsed_stages, stage_options, defaults)
             return print_answer(answer, line_options, source, opset, [options, *(own for _, own in parsed_stages)])
         except ShapeError as error:
             return print_chain_error(error, line_options)
@@ -119,7 +121,7 @@ def locate_in_chain(problem: Problem, chain_text: str) -> Problem:
 
 CHAIN_COMMAND = Command(
     run=run_chain,
-    parameters=[CHAIN_ARGUMENT, *commands.rule_options(), *OUTPUT_OPTIONS.values()],
+    parameters=[CHAIN_ARGUMENT, *rule_options(), *OUTPUT_OPTIONS.values()],
     summary="Carry a shape through several ops, each on the output of the one before.",
     examples="""\
   shapecalc chain '2,3,4 | transpose 1,0,2 | reshape 2,-1,3'
@@ -136,7 +138,7 @@ COMPARE_ARGUMENT = command_line_argument(
 EXPLAIN_OPTION = Option("explain", "Print every step, on standard error.", OptionKind.FLAG_OR_ALL, short="-e")
 COMPARE_OPTIONS: tuple[Option, ...] = (
     DIALECT_FILTER,
-    *(option for option in commands.RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
+    *(option for option in RULE_OPTIONS.values() if option.name != DIALECT_FILTER.name),
     *(EXPLAIN_OPTION, *select_output_options("json", "expect", "quiet", "strict", "no_config")),
 )
 """Options of `compare` itself; those of the op are among the words."""
@@ -214,7 +216,7 @@ def _check_output_options(words: Sequence[str]) -> None:
     spellings = {spelling for option in OUTPUT_OPTIONS.values() for spelling in (option.spelling, option.short)}
     for word in words:
         spelling = word.partition("=")[0]
-        if spelling in spellings and not commands.is_value(word):
+        if spelling in spellings and not is_value(word):
             raise usage_error(
                 f"compare takes no {spelling}", f"it takes {', '.join(option.spelling for option in COMPARE_OPTIONS)}"
             )
@@ -353,7 +355,7 @@ EQUIV_COMMAND = Command(
     parameters=[
         FIRST_CHAIN_ARGUMENT,
         SECOND_CHAIN_ARGUMENT,
-        *commands.rule_options(),
+        *rule_options(),
         EXPLAIN_OPTION,
         *select_output_options(*EQUIV_OUTPUT_NAMES),
     ],
@@ -415,7 +417,7 @@ SIMPLIFY_COMMAND = Command(
     parameters=[
         CHAIN_ARGUMENT,
         *SIMPLIFY_OPTIONS,
-        *commands.rule_options(),
+        *rule_options(),
         *select_output_options("json", "quiet", "code", "no_config"),
     ],
     summary="Print the shortest chain that is proved to do the same.",

@@ -39,14 +39,12 @@ from shapecalc.core.text import escape_unprintable, is_file_argument
 from shapecalc.engine.atomic_files import atomic_file, open_report
 from shapecalc.engine.headers import file_stamp
 from shapecalc.engine.processes import SignalGuard, block_signals, count_cores
-from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reading.options import Option, OptionKind
 
 MAX_DEFAULT_JOBS = 8
 """Limit on the worker processes without `--jobs`."""
 CASE_SUFFIXES = (".txt", ".jsonl")
 """Suffixes of the case files in a folder."""
-
-
 CHECK_EXIT_CODES = {
     CheckVerdict.FAILED: ExitCode.FAILED,
     CheckVerdict.UNREAD: ExitCode.USAGE,

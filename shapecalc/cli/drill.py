@@ -11,7 +11,7 @@ from shapecalc.cli.options import Argument, Command
 from shapecalc.cli.output import ExitCode, OutputOptions, print_stderr, print_stdout, read_stdin
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, pluralize, truncate
-from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reading.options import Option, OptionKind
 from shapecalc.teaching import ALL, FORMATS, TOPICS
 
 TYPE_CHECKING = False

@@ -10,7 +10,8 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.text import escape_unprintable, suggestion, truncate
-from shapecalc.reading.commands import Option, read_chain_words, read_stage, resolve_aliases
+from shapecalc.reading.commands import read_chain_words, read_stage, resolve_aliases
+from shapecalc.reading.options import Option
 from shapecalc.reading.readings import is_shape
 
 CHAIN = "chain"

@@ -40,15 +40,8 @@ from shapecalc.core.problem import FILE, Problem, Rule, ShapeError
 from shapecalc.core.record import Choice, fields
 from shapecalc.core.requests import lookup_dialect, make_request
 from shapecalc.core.text import lookup, shape_text
-from shapecalc.reading.commands import (
-    COMPOSITE_OPS,
-    OP_ALIASES,
-    RULE_OPTIONS,
-    Option,
-    OptionKind,
-    resolve_aliases,
-    strip_padding,
-)
+from shapecalc.reading.commands import COMPOSITE_OPS, OP_ALIASES, resolve_aliases
+from shapecalc.reading.options import RULE_OPTIONS, Option, OptionKind, strip_padding
 
 LEGEND = """\
 

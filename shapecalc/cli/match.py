@@ -29,11 +29,7 @@ MATCH_VERDICTS = {
     ExitCode.FILE: CheckVerdict.UNREAD,
 }
 """Verdicts of `match` by exit code."""
-
-
 PATTERN_ARGUMENT = Argument("pattern", "what the shapes must be: N,3,H,W, '?,...,3', 'float32[N,3]'", "PATTERN")
-
-
 ARRAY_FILES_ARGUMENT = Argument("files", "files, arrays of files (x.npz:w), and Zarr stores", "FILE...", repeated=True)
 
 

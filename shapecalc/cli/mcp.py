@@ -46,7 +46,8 @@ from shapecalc.core.text import (
     truncate,
 )
 from shapecalc.core.values import describe_value, parse_sizes
-from shapecalc.reading.commands import RULE_OPTIONS, Option, read_chain, rule_options
+from shapecalc.reading.commands import read_chain
+from shapecalc.reading.options import RULE_OPTIONS, Option, rule_options
 from shapecalc.reasoning.compare import Comparison, compare, compare_chain
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 

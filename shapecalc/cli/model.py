@@ -11,7 +11,7 @@ from shapecalc.cli.options import OUTPUT_OPTIONS, Argument, Command, lazy_names,
 from shapecalc.cli.output import ExitCode, OutputOptions, print_json_if_requested, print_stderr, print_stdout
 from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.text import escape_unprintable, lookup, truncate
-from shapecalc.reading.commands import Option, OptionKind
+from shapecalc.reading.options import Option, OptionKind
 
 if TYPE_CHECKING:
     from shapecalc.models.free_dims import SizeOptions

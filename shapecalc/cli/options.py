@@ -12,8 +12,18 @@ from shapecalc.cli.output import OutputOptions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.record import Record, replace
-from shapecalc.reading import commands
-from shapecalc.reading.commands import HELP, Option, OptionKind
+from shapecalc.reading.options import (
+    HELP,
+    Option,
+    OptionKind,
+    OptionLookup,
+    assign_positional,
+    check_required,
+    option_from_param,
+    options_by_name,
+    parse_words,
+    rule_options,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,23 +81,21 @@ class Command(Record):
         """
         arguments = [parameter for parameter in self.parameters if isinstance(parameter, Argument)]
         options = [parameter for parameter in self.parameters if isinstance(parameter, Option)]
-        plain_values, parsed = commands.parse_words(
-            words, commands.OptionLookup([*options, HELP]), self.name, allow_unknown=self.accepts_unknown_options
+        plain_values, parsed = parse_words(
+            words, OptionLookup([*options, HELP]), self.name, allow_unknown=self.accepts_unknown_options
         )
         if HELP.name in parsed:
             return parsed
         last = len(arguments) - 1
         is_last_repeated = arguments and arguments[-1].repeated
         positional: list[Any] = [*plain_values[:last], plain_values[last:]] if is_last_repeated else plain_values
-        parsed = commands.assign_positional(
+        parsed = assign_positional(
             [value for value in positional if value != []],
             [argument.name for argument in arguments],
             parsed,
             self.name,
         )
-        commands.check_required(
-            parsed, {argument.name: argument.metavar for argument in arguments if argument.required}
-        )
+        check_required(parsed, {argument.name: argument.metavar for argument in arguments if argument.required})
         return {parameter.name: _default_value(parameter) for parameter in self.parameters} | parsed
 
 
@@ -122,7 +130,7 @@ MAX_STEP = 99_999
 THEME_OPTION = Option(
     "theme", "The background of a picture: light or dark.", completions=lazy_names("render.files", "PAGE_COLOURS")
 )
-OUTPUT_OPTIONS = commands.options_by_name(
+OUTPUT_OPTIONS = options_by_name(
     Option(
         "explain",
         "Print steps and a picture, on standard error; --explain=all: every picture.",
@@ -191,8 +199,8 @@ def op_command_parameters(op: Op) -> list[Argument | Option]:
     arguments = [
         _positional_argument(param) for name in op.positional_or_named for param in params if param.name == name
     ]
-    op_options = [commands.option_from_param(param) for param in params if not param.positional]
-    return [INPUT_ARGUMENT, *arguments, *op_options, *commands.rule_options(op), *OUTPUT_OPTIONS.values()]
+    op_options = [option_from_param(param) for param in params if not param.positional]
+    return [INPUT_ARGUMENT, *arguments, *op_options, *rule_options(op), *OUTPUT_OPTIONS.values()]
 
 
 def _positional_argument(param: Param) -> Argument:

@@ -24,7 +24,7 @@ from shapecalc.core.requests import (
     parse_default,
 )
 from shapecalc.core.text import BOM, escape_unprintable, is_file_argument, shape_text, split_unbracketed
-from shapecalc.reading.commands import strip_padding
+from shapecalc.reading.options import strip_padding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from shapecalc.core.record import replace
 from shapecalc.core.requests import apply_chain_options
 from shapecalc.core.text import escape_unprintable, parse_shape, split_unbracketed, tokenize_shape
 from shapecalc.core.values import parse_sizes
-from shapecalc.reading.commands import RULE_OPTIONS, Option
+from shapecalc.reading.options import RULE_OPTIONS, Option
 from shapecalc.reasoning.fixing import answer_chain
 
 MAX_LOG_BYTES = 1 << 28

@@ -31,6 +31,7 @@ from shapecalc.core.record import Record
 from shapecalc.core.requests import StageRequest, apply_chain_options, apply_defaults, lookup_dialect, make_request
 from shapecalc.core.text import escape_unprintable, parse_shape, shape_text, split_unbracketed, suggestion, truncate
 from shapecalc.reading import commands
+from shapecalc.reading.options import Option, OptionKind
 from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, is_shape, read_user_input
 from shapecalc.reasoning.fixing import answer_chain, answer_request
 
@@ -250,12 +251,12 @@ def _option_completions(op: str, last: str) -> Iterable[str]:
     options = [
         parameter
         for parameter in op_command_parameters(OPS[op])
-        if isinstance(parameter, commands.Option) and parameter.name not in OUTPUT_OPTIONS
+        if isinstance(parameter, Option) and parameter.name not in OUTPUT_OPTIONS
     ]
     for option in options:
-        if last in (option.spelling, option.short) and option.kind is commands.OptionKind.TEXT:
+        if last in (option.spelling, option.short) and option.kind is OptionKind.TEXT:
             return option.completions() if option.completions else ()
-    switches = [option for option in options if option.kind is commands.OptionKind.SWITCH]
+    switches = [option for option in options if option.kind is OptionKind.SWITCH]
     off = [f"--no-{switch.spelling.removeprefix('--')}" for switch in switches]
     return [*(option.spelling for option in options), *off]
 

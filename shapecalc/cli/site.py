@@ -21,7 +21,7 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.problem import FILE, Problem, ShapeError
 from shapecalc.core.record import fields
 from shapecalc.core.text import escape_unprintable, split_unbracketed, truncate
-from shapecalc.reading.commands import Option
+from shapecalc.reading.options import Option
 from shapecalc.reading.readings import COMMAND_ALIASES, UserInput, read_user_input
 from shapecalc.render.files import render_svg
 from shapecalc.teaching import judging

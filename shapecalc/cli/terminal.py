@@ -29,7 +29,8 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.record import replace
 from shapecalc.core.requests import StageRequest
 from shapecalc.core.text import escape_unprintable
-from shapecalc.reading.commands import Option, OptionKind, read_chain
+from shapecalc.reading.commands import read_chain
+from shapecalc.reading.options import Option, OptionKind
 
 if TYPE_CHECKING:
     from shapecalc.teaching.lessons import Course

@@ -22,7 +22,7 @@ from shapecalc.core.dialects.base import Dialect, Param
 from shapecalc.core.ops import OPS, dialects_with, params_of
 from shapecalc.core.ops.op import Op, operator_of
 from shapecalc.core.requests import switch_name
-from shapecalc.reading.commands import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
+from shapecalc.reading.options import ALL_SUFFIX, RULE_OPTIONS, VALUE_KINDS, Option, OptionKind
 
 TYPER_TYPES: dict[OptionKind, tuple[Any, Any]] = {
     OptionKind.FLAG: (bool, False),

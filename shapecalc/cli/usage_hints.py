@@ -15,7 +15,8 @@ from shapecalc.core.problem import ShapeError, usage_error
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.core.text import escape_unprintable, parse_dims, truncate
-from shapecalc.reading.commands import OptionLookup, is_value, op_options, read_op_words
+from shapecalc.reading.commands import read_op_words
+from shapecalc.reading.options import OptionLookup, is_value, op_options
 
 LIST_METAVARS = {"AXES", "SHAPE", "INDEX", "SIZES"}
 """Metavars of options whose values may contain commas."""

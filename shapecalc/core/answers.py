@@ -49,7 +49,9 @@ class Request(Record):
 
     def __post_init__(self) -> None:
         """Convert the mappings to immutable ones."""
-        self._arguments, self._written, self._names_in_use = map(FrozenDict, (self.arguments, self.written, self.names_in_use))
+        self._arguments, self._written, self._names_in_use = map(
+            FrozenDict, (self.arguments, self.written, self.names_in_use)
+        )
 
     @property
     def shapes(self) -> tuple[Shape, ...]:

@@ -38,7 +38,8 @@ from shapecalc.core.record import FrozenDict, Record, replace
 from shapecalc.core.requests import apply_defaults, common_option_names, lookup_dialect
 from shapecalc.core.text import escape_unprintable, lookup, parse_dims, split_unbracketed, suggestion, truncate
 from shapecalc.core.values import describe_value, parse_integer
-from shapecalc.reading.commands import Option, StageRequests, read_chain, read_stage, resolve_aliases, rule_options
+from shapecalc.reading.commands import StageRequests, read_chain, read_stage, resolve_aliases
+from shapecalc.reading.options import Option, rule_options
 from shapecalc.reading.pattern import ShapePattern, names_with_sizes, pattern_from_sequence, read_pattern
 
 ERROR_KEYWORD = "error"

@@ -11,22 +11,17 @@ separate words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, takewhile
 
 from shapecalc.core.answers import Chain, Request, Trace
 from shapecalc.core.dialects import DIALECTS
-from shapecalc.core.dialects.base import ALL_TYPES, ParamKind
-from shapecalc.core.ops import OPS, dialects_with, params_of
+from shapecalc.core.dialects.base import ParamKind
+from shapecalc.core.ops import OPS, params_of
 from shapecalc.core.ops.op import Op
-from shapecalc.core.problem import USAGE, Problem, ShapeError, rule_error, usage_error
-from shapecalc.core.record import Choice, Record, replace
+from shapecalc.core.problem import Problem, ShapeError, rule_error, usage_error
+from shapecalc.core.record import Record, replace
 from shapecalc.core.requests import (
-    DEFAULT_OPSET,
     operand_texts,
-    parse_flag,
-    switch_meanings,
-    switch_name,
 )
 from shapecalc.core.resolve import make_chain_requests, resolve_chain
 from shapecalc.core.rules import AXIS_OUT_OF_RANGE
@@ -39,108 +34,33 @@ from shapecalc.core.text import (
     rank_text,
     shape_text,
     split_unbracketed,
-    suggestion,
     truncate,
 )
 from shapecalc.core.values import parse_axis_pattern, parse_integer
+from shapecalc.reading.options import (
+    HELP,
+    ExtraWordError,
+    Option,
+    OptionLookup,
+    assign_positional,
+    check_required,
+    is_value,
+    op_option_lookup,
+    op_options,
+    parse_words,
+    to_dashes,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from shapecalc.core.answers import Chain, Trace
-    from shapecalc.core.dialects.base import Param
     from shapecalc.core.dims import Shape
 
     SpelledOption = tuple["Option", int | None]
     """An option and the value that a spelling sets; None if a value follows."""
-
-
-class OptionKind(Choice):
-    """The kinds of options by the value that they take."""
-
-    FLAG = "nothing: it is there or not"
-    FLAG_OR_ALL = "nothing, or =all, which asks for everything"
-    SWITCH = "nothing: it is on, or off as --no-..."
-    TEXT = "a text"
-    TEXTS = "a text each time that it is written"
-    NUMBER = "a whole number"
-
-
-VALUE_KINDS = (OptionKind.TEXT, OptionKind.TEXTS, OptionKind.NUMBER)
-ALL_SUFFIX = "=all"
-"""The suffix of an option's name that selects everything."""
-MAX_DIGITS = 9
-"""The maximum number of digits of an option's number."""
-
-
-class Option(Record):
-    """An option of a command."""
-
-    name: str
-    help: str
-    kind: OptionKind = OptionKind.TEXT
-    metavar: str = "NAME"
-    """The placeholder of its value in the help."""
-    long: str = ""
-    """Its long spelling, if it is not `--` and the name."""
-    short: str = ""
-    default: Any = None
-    completions: Callable[[], Iterable[str]] | None = None
-    """Returns the values that a shell completes."""
-    lists_completions: bool = False
-    """Whether the help lists the completions."""
-    shows_default: bool = False
-    """Whether the help shows the default."""
-    minimum: int = 0
-    maximum: int = 0
-    """The range of its number, with `minimum`."""
-
-    @property
-    def spelling(self) -> str:
-        """The long spelling.
-
-        >>> Option("follow_out", "...").spelling
-        '--follow-out'
-        """
-        return self.long or f"--{_to_dashes(self.name)}"
-
-    def spellings(self) -> dict[str, int | None]:
-        """Return all spellings with the value that each sets; None if a value follows.
-
-        >>> Option("explain", "...", OptionKind.FLAG_OR_ALL, short="-e").spellings()
-        {'--explain': 1, '-e': 1, '--explain=all': 2}
-        """
-        value = None if self.kind in VALUE_KINDS else 1 if self.kind is OptionKind.FLAG_OR_ALL else True
-        result: dict[str, int | None] = dict.fromkeys(filter(None, (self.spelling, self.short)), value)
-        if self.kind is OptionKind.FLAG_OR_ALL:
-            result[f"{self.spelling}{ALL_SUFFIX}"] = 2
-        if self.kind is OptionKind.SWITCH:
-            result[f"--no-{self.spelling.removeprefix('--')}"] = False
-        return result
-
-    def parse_value(self, text: str) -> Any:
-        """Parse a value; raise `ShapeError` (usage) for an invalid number or switch.
-
-        >>> jobs = Option("jobs", "...", OptionKind.NUMBER, minimum=1, maximum=256)
-        >>> jobs.value("4"), Option("where", "...").value(" -1,4")
-        (4, '-1,4')
-        """
-        if self.kind is OptionKind.SWITCH:
-            return parse_flag(text, self.name)
-        if self.kind is not OptionKind.NUMBER:
-            return strip_padding(text)
-        word = text.strip()
-        if word.isascii() and word.isdigit() and len(word) <= MAX_DIGITS and self.minimum <= int(word) <= self.maximum:
-            return int(word)
-        quoted = escape_unprintable(truncate(word))
-        raise usage_error(f"{self.spelling} is a whole number from {self.minimum} to {self.maximum}, not '{quoted}'")
-
-
-HELP = Option("help", "Show this message and exit.", OptionKind.FLAG, short="-h")
-
-
 StageRequests = tuple[tuple[str, Mapping[str, object]], ...]
 """Stages as op names with their options."""
 
@@ -151,250 +71,6 @@ class ParsedStage(Record):
     op: str
     options: Mapping[str, object]
     input: str | None = None
-
-
-class ExtraWordError(ShapeError):
-    """Raised when a line has more values than the op has positional arguments."""
-
-
-AXIS_SPELLINGS = ("--axis", "--axes", "--dim", "--dims", "--perm")
-"""Spellings of the axes of an op in different frameworks.
-
-They are one option here.
-"""
-SHUFFLE_SPELLINGS = {
-    "--first-transpose": "--first",
-    "--reshape": "--to",
-    "--reshape-dims": "--to",
-    "--second-transpose": "--second",
-}
-"""TensorRT's names for the parts of a Shuffle."""
-
-
-class OptionLookup:
-    """A lazy lookup of options by spelling.
-
-    An option is created when no earlier one has the spelling: the last options need every dialect, whose import takes
-    longer than most answers.
-    """
-
-    def __init__(self, options: Iterable[Option]) -> None:
-        """Create a lookup without consuming the options."""
-        self._pending, self._known = iter(options), dict[str, "SpelledOption"]()
-
-    def find(self, spelling: str) -> SpelledOption | None:
-        """Return the option of a spelling and the value that it sets, or None."""
-        while spelling not in self._known:
-            option = next(self._pending, None)
-            if option is None:
-                return self._find_alias(spelling)
-            self._known |= {name: (option, setting) for name, setting in option.spellings().items()}
-        return self._known[spelling]
-
-    def _find_alias(self, spelling: str) -> SpelledOption | None:
-        """Return the option of an alias, or None.
-
-        An alias has other dashes, or another framework's word for an axis.
-        """
-        spelling = f"--{_to_dashes(spelling[2:])}"
-        aliases = AXIS_SPELLINGS if spelling in AXIS_SPELLINGS else (SHUFFLE_SPELLINGS.get(spelling, spelling),)
-        return next((self._known[alias] for alias in aliases if alias in self._known), None)
-
-    def unknown_option_error(self, word: str, owner: str) -> ShapeError:
-        """Return the usage error for an unknown option."""
-        self.find("")
-        names = dict.fromkeys(option.spelling for option, _ in self._known.values())
-        return usage_error(
-            f"{owner} has no option '{escape_unprintable(word[:40])}'", suggestion(word.partition("=")[0], names)
-        )
-
-
-def is_value(word: str) -> bool:
-    """Return whether a word is a value and not an option.
-
-    `-`, a shape such as `-1,4` and a pattern such as `-> n` are values.
-
-    >>> is_value("-1,4"), is_value("-"), is_value("-> n"), is_value("--json"), is_value("-q")
-    (True, True, True, False, False)
-    """
-    return word[:1] != "-" or word == "-" or word[1].isdigit() or word[1] in " >"
-
-
-def strip_padding(text: str) -> str:
-    """Strip the leading blank of a negative number.
-
-    Some shells and programs need it so that the number is not taken as an option.
-
-    >>> strip_padding(" -1,4"), strip_padding(" -> n")
-    ('-1,4', ' -> n')
-    """
-    return text[1:] if text[:2] == " -" and text[2:3].isdigit() else text
-
-
-def parse_words(
-    words: Iterable[str], options: OptionLookup, owner: str, *, allow_unknown: bool = False, allow_named: bool = False
-) -> tuple[list[str], dict[str, Any]]:
-    """Split words into positional values and options by name.
-
-    After `--` every word is a value. With `allow_unknown`, an unknown option is a value; otherwise raises `ShapeError`
-    (usage). With `allow_named`, a word such as `axis=1` is an option, as in Python.
-
-    >>> parse_words(["1,3,1", "--axes", "-1", "-donnx"], op_option_lookup(OPS["squeeze"]), "squeeze")
-    (['1,3,1'], {'axes': '-1', 'dialect': 'onnx'})
-    """
-    values: list[str] = []
-    result: dict[str, Any] = {}
-    waiting = iter(words)
-    for word in waiting:
-        if word == "--":
-            values += waiting
-        elif is_value(word):
-            if not (allow_named and "=" in word and _read_option(f"--{word}", waiting, options, result)):
-                values.append(strip_padding(word))
-        elif not _read_option(word, waiting, options, result):
-            if not allow_unknown:
-                raise options.unknown_option_error(word, owner)
-            values.append(word)
-    return values, result
-
-
-def _read_option(word: str, remaining_words: Iterator[str], options: OptionLookup, result: dict[str, Any]) -> bool:
-    """Store an option with its value in `result`.
-
-    Returns False if there is no such option.
-    """
-    spelling, equals, text = word.partition("=")
-    if equals + text == ALL_SUFFIX and options.find(word):
-        spelling, equals, text = word, "", ""
-    elif word[:2] != "--" and len(word) > 2:  # several short options, or one with its value
-        spelling, equals, text = word[:2], "", word[2:]
-    match = options.find(spelling)
-    if match is None:
-        return False
-    option, setting = match
-    if setting is None or (equals and setting and option.kind is OptionKind.SWITCH):
-        value = text if equals or text else next(remaining_words, None)
-        if value is None:
-            raise usage_error(f"{spelling} needs a value")
-        parsed = option.parse_value(value)
-        result[option.name] = [*result.get(option.name, ()), parsed] if option.kind is OptionKind.TEXTS else parsed
-        return True
-    if equals:
-        raise usage_error(f"{spelling} takes no value")
-    result[option.name] = setting if isinstance(setting, bool) else result.get(option.name, 0) + setting
-    return not text or _read_option(f"-{text}", remaining_words, options, result)
-
-
-def assign_positional(
-    values: Sequence[str], names: Sequence[str], options: Mapping[str, Any], owner: str
-) -> dict[str, Any]:
-    """Return the options with the positional values under their names.
-
-    Raises `ShapeError` (usage) for an extra value, or one that is also set by name.
-    """
-    if len(values) > len(names):
-        raise ExtraWordError(Problem(USAGE, f"{owner} does not take '{escape_unprintable(values[len(names)][:40])}'"))
-    arguments = dict(zip(names, values, strict=False))
-    for name in arguments.keys() & options.keys():
-        raise usage_error(f"{name} is given twice, by its place and by its name", argument=name)
-    return {**options, **arguments}
-
-
-def check_required(arguments: Mapping[str, Any], required: Mapping[str, str]) -> None:
-    """Raise `ShapeError` (usage) if a required argument is missing.
-
-    `required` maps names to the metavars of the message.
-    """
-    for name, metavar in required.items():
-        if name not in arguments:
-            raise usage_error(f"missing argument '{metavar}'", argument=name)
-
-
-def options_by_name(*options: Option) -> dict[str, Option]:
-    """Return options by name, in order."""
-    return {option.name: option for option in options}
-
-
-def _opset_numbers() -> list[str]:
-    """Return the ONNX opsets that some dialect supports."""
-    return [str(opset + 1) for opset in range(max(row.newest_opset or 0 for row in DIALECTS.values()))]
-
-
-RULE_OPTIONS = options_by_name(
-    Option("dialect", "Whose rules", short="-d", completions=lambda: DIALECTS, lists_completions=True),
-    Option("opset", f"The model's ONNX opset; {DEFAULT_OPSET} by default.", metavar="N", completions=_opset_numbers),
-    Option(
-        "dtype",
-        "The element type, in NumPy's or the framework's spelling; refused if the operator refuses it.",
-        completions=lambda: sorted(ALL_TYPES),
-    ),
-    Option("where", "Sizes for names: N=8,C=3.", metavar="SIZES"),
-)
-"""The options that select the rules and the sizes of names."""
-SWITCH_HELP = {
-    "allowzero": "ONNX, since opset 14: 0 is a dim of size zero.",
-    "special_zero": "oneDNN and OpenVINO, required there: 0 copies a dim.",
-    "zero_is_placeholder": "TensorRT, on by default: 0 copies a dim.",
-}
-METAVARS = {
-    **dict.fromkeys((ParamKind.AXES, ParamKind.PERM), "AXES"),
-    **dict.fromkeys((ParamKind.PATTERN, ParamKind.SUBSCRIPTS), "PATTERN"),
-    **dict.fromkeys((ParamKind.TARGET, ParamKind.SHAPE), "SHAPE"),
-    **{holds: holds.name for holds in (ParamKind.SLICES, ParamKind.LENGTHS, ParamKind.SIZES)},
-    ParamKind.INT: "I",
-}
-"""The metavars of options that are parameters, by what the parameter holds."""
-
-
-_option_lookups: dict[str, tuple[Op, OptionLookup]] = {}
-"""The option lookups of ops, by op name."""
-
-
-def switch_options(op: Op | None = None) -> list[Option]:
-    """Return the switches of all dialects as options.
-
-    For an op, only those that apply to it.
-    """
-    all_switches = switch_meanings()
-    names = all_switches if op is None else {switch_name(op, row) for row in dialects_with(op)}
-    options = []
-    for name in sorted(all_switches.keys() & names):
-        dialects = [row.name for row in DIALECTS.values() if row.switch is not None and row.switch.name == name]
-        description = SWITCH_HELP.get(name) or f"{', '.join(dialects)}: 0 {all_switches[name].value}."
-        options.append(Option(name, description, OptionKind.SWITCH))
-    return options
-
-
-def rule_options(op: Op | None = None) -> list[Option]:
-    """Return the options that select the rules of an op or chain."""
-    return [*RULE_OPTIONS.values(), *switch_options(op)]
-
-
-def op_options(op: Op) -> Iterator[Option]:
-    """Yield the options of an op's line.
-
-    Its arguments are first; options that need every dialect come last.
-    """
-    yield from map(option_from_param, op.params)
-    yield from RULE_OPTIONS.values()
-    yield from map(option_from_param, params_of(op)[len(op.params) :])
-    yield from switch_options(op)
-
-
-def op_option_lookup(op: Op) -> OptionLookup:
-    """Return the option lookup of an op, which all its lines share."""
-    if op.name not in _option_lookups or _option_lookups[op.name][0] is not op:
-        _option_lookups[op.name] = op, OptionLookup(op_options(op))
-    return _option_lookups[op.name][1]
-
-
-def option_from_param(param: Param) -> Option:
-    """Return the option of a parameter: a switch for a flag, otherwise a text."""
-    words, description = param.choices, f"{param.help[:1].upper()}{param.help[1:]}."
-    if param.kind is ParamKind.FLAG:
-        return Option(param.name, description, OptionKind.SWITCH)
-    metavar = METAVARS.get(param.kind) or "|".join(words)
-    return Option(param.name, description, metavar=metavar, completions=(lambda: words) if words else None)
 
 
 def read_op_words(op: Op, words: Sequence[str], extra_options: Iterable[Option] = ()) -> dict[str, Any]:
@@ -726,12 +402,8 @@ def usage_hint(op: Op, *, with_input: bool = True) -> str:
     slots = [(param.name.upper(), param.required) for param in op.params if param.positional]
     words = [name if required else f"[{name}]" for name, required in slots]
     options = [param for param in params_of(op) if not param.positional]
-    words += [f"[--{_to_dashes(param.name)}{'' if param.kind is ParamKind.FLAG else ' ...'}]" for param in options]
+    words += [f"[--{to_dashes(param.name)}{'' if param.kind is ParamKind.FLAG else ' ...'}]" for param in options]
     return " ".join(["write", op.name, *(["INPUT"] if with_input else []), *words])
-
-
-def _to_dashes(name: str) -> str:
-    return name.replace("_", "-")
 
 
 def read_chain(text: str) -> tuple[str, list[tuple[str, Mapping[str, object]]]]:
@@ -784,9 +456,9 @@ def command_pieces(op: str, texts: Mapping[str, object]) -> list[tuple[str | Non
         if name in slots or value is None:
             continue
         if isinstance(value, bool) or (name in flags and value in ("0", "1")):
-            pieces.append((None, f"--{'' if value in (True, '1') else 'no-'}{_to_dashes(name)}"))
+            pieces.append((None, f"--{'' if value in (True, '1') else 'no-'}{to_dashes(name)}"))
         else:
-            pieces += [(None, f"--{_to_dashes(name)}"), (name, str(value))]
+            pieces += [(None, f"--{to_dashes(name)}"), (name, str(value))]
     return pieces
 
 

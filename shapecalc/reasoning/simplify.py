@@ -16,54 +16,43 @@ answered and proved like any other chain; if that fails, the chain stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice, pairwise
 from typing import Any, TypeVar
 
 from shapecalc.core import layout
 from shapecalc.core.answers import Chain, Request, Trace
-from shapecalc.core.conditions import Assumptions, Conditions, is_at_least_one
+from shapecalc.core.conditions import Assumptions, Conditions
 from shapecalc.core.dialects import DIALECTS
 from shapecalc.core.dialects.base import ZeroMeaning, element_size
-from shapecalc.core.dims import Dim, Shape, dim_names, monomial, product, quotient, sum_terms, sum_to_json
+from shapecalc.core.dims import Dim, Shape, dim_names, product, quotient
 from shapecalc.core.layout import (
     Atom,
     Atoms,
     StridedAxes,
     View,
     contiguous_axes,
-    contiguous_strides,
     contiguous_view,
     merge_atoms,
 )
-from shapecalc.core.moves import Combine, Expand, Move, Permute, Reshape, Roll, ShapeVector, StridedSlice, Take
+from shapecalc.core.moves import Combine, Expand, Move, Permute, Reshape, ShapeVector
 from shapecalc.core.ops import OPS
 from shapecalc.core.ops.op import operator_of
-from shapecalc.core.ops.view import strides_after_move
 from shapecalc.core.problem import ShapeError
-from shapecalc.core.record import Choice, Record, replace
+from shapecalc.core.record import Record, replace
 from shapecalc.core.resolve import resolve_chain
-from shapecalc.core.text import lookup, pluralize
 from shapecalc.reading.commands import chain_text
+from shapecalc.reasoning.costs import MAX_SHUFFLE_RANK, Cost, Goal, cost_of, count_shuffles, group_into_shuffles
 from shapecalc.reasoning.equiv import can_replace
 from shapecalc.reasoning.find import find_permutation
 from shapecalc.reasoning.fixing import answer_chain
 
-Entry = TypeVar("Entry")
 Item = TypeVar("Item")
 MoveSequence = tuple[Move, ...]
 AxisOrder = Sequence[int]
-AppliedMove = tuple[Shape, Move]
-"""The shape of a tensor, and a move that is applied to it."""
 Segments = tuple["ChainSegment", ...]
 SegmentWeight = tuple[int, int, int]
 """The cost by the goal, the number of stages, and the number of new stages."""
-
-SHUFFLE_PATTERNS = frozenset({"p", "r", "pr", "rp", "prp"})
-"""The sequences of transposes (p) and reshapes (r) that one Shuffle executes."""
-
-MAX_SHUFFLE_RANK = DIALECTS["tensorrt"].max_rank or 0
-"""The maximum rank of a tensor in a Shuffle."""
 
 
 MAX_WINDOW = 8
@@ -71,52 +60,6 @@ MAX_WINDOW = 8
 
 MAX_MIXED_WINDOW = 64
 """The most stages of a whole chain in which axes mix or roll."""
-
-
-class Goal(Choice):
-    """The quantity to minimize."""
-
-    TRANSPOSES = "transposes"
-    SHUFFLES = "shuffles"
-    BYTES = "bytes"
-
-
-class Cost(Record):
-    """The cost of a chain."""
-
-    transposes: int
-    shuffles: int
-    """The number of TensorRT Shuffle layers."""
-    copies: Shape
-    """The bytes that each copying stage reads and writes."""
-
-    @property
-    def bytes(self) -> object:
-        """The bytes of all copies: a number, or a sum of monomials as text.
-
-        >>> Cost(2, 1, (48, 48)).bytes
-        96
-        """
-        return sum_to_json(sum_terms(self.copies)) or 0
-
-    def __str__(self) -> str:
-        transposes = pluralize(self.transposes, "transpose", "transposes")
-        return f"{transposes}, {pluralize(self.shuffles, 'Shuffle', 'Shuffles')}, {self.bytes} bytes"
-
-    def as_json(self) -> dict[str, object]:
-        """Return the cost as the JSON object that the manual documents."""
-        return {"transposes": self.transposes, "shuffles": self.shuffles, "bytes": self.bytes}
-
-    def is_at_most(self, other: Cost, goal: Goal) -> bool:
-        """Return whether this cost is certainly not above another for a goal.
-
-        >>> Cost(1, 2, ()).is_at_most(Cost(2, 1, ()), Goal.TRANSPOSES)
-        True
-        """
-        if goal is Goal.BYTES:
-            return _dominates(other.copies, self.copies)
-        value, other_value = (getattr(cost, goal.value) for cost in (self, other))
-        return bool(value <= other_value)
 
 
 class Simplification(Record):
@@ -150,128 +93,6 @@ class ChainSegment(Record):
     traces: tuple[Trace, ...]
     """The original op, or the ops that the moves replace."""
     is_original: bool = False
-
-
-def group_into_shuffles(items: Iterable[Entry], move_of: Callable[[Entry], Move | None]) -> list[list[Entry]]:
-    """Group items into runs that one Shuffle can execute.
-
-    An item whose move is neither a transpose nor a reshape is a run of its own.
-
-    >>> rows = group_into_shuffles([Permute((1, 0)), Reshape((6,)), Permute((0,)), Reshape((2, 3))], lambda move: move)
-    >>> [len(row) for row in rows]
-    [3, 1]
-    """
-    result: list[list[Entry]] = []
-    letters = ""
-    for item in items:
-        move = move_of(item)
-        letters += "p" if isinstance(move, Permute) else "r" if isinstance(move, Reshape) else "-"
-        if letters in SHUFFLE_PATTERNS and len(letters) > 1:
-            result[-1].append(item)
-        else:
-            result.append([item])
-            letters = letters[-1]
-    return result
-
-
-def count_shuffles(shape: Shape, moves: Iterable[Move]) -> int:
-    """Count the Shuffles that the moves of a tensor of `shape` need.
-
-    An expand that adds dims needs one, and so does a selection that drops an axis.
-
-    >>> count_shuffles((2, 3), [Permute((1, 0)), Permute((1, 0))]), count_shuffles((2, 3), [Permute((1, 0)), Reshape((6,))])
-    (0, 1)
-    """
-    return sum(
-        _needs_shuffle(run[0]) for run in group_into_shuffles(_fold_moves(shape, moves), lambda placed: placed[1])
-    )
-
-
-def _needs_shuffle(applied: AppliedMove) -> bool:
-    before, move = applied
-    if isinstance(move, StridedSlice):
-        return None in move.sizes
-    if isinstance(move, Expand):
-        return len(move.shape) > len(before)
-    return not isinstance(move, (Roll, Take, ShapeVector, Combine))
-
-
-def _fold_moves(shape: Shape, moves: Iterable[Move]) -> list[AppliedMove]:
-    """Fuse neighbouring moves of one kind, and drop those without an effect."""
-    result: list[AppliedMove] = []
-    for move in moves:
-        applied, shape = (shape, move), move.output_shape(shape)
-        fused = _fuse_moves(result[-1], applied) if result else None
-        if fused:
-            result.pop()
-        if not _is_no_op(fused or applied):
-            result.append(fused or applied)
-    return result
-
-
-def _fuse_moves(first: AppliedMove, second: AppliedMove) -> AppliedMove | None:
-    """Fuse two moves; None if their kinds differ or an empty tensor is reshaped."""
-    (before, one), (_, two) = first, second
-    if isinstance(one, Permute) and isinstance(two, Permute):
-        return before, Permute(tuple([one.axes[axis] for axis in two.axes]))
-    if isinstance(one, Reshape) and isinstance(two, Reshape) and 0 not in before:
-        return before, two
-    return None
-
-
-def _is_no_op(applied: AppliedMove) -> bool:
-    """Return whether a move changes nothing."""
-    before, move = applied
-    if isinstance(move, Permute):
-        return move.axes == tuple(range(len(before)))
-    if isinstance(move, StridedSlice):
-        return move.sizes == before and all(step == 1 for step in move.steps)
-    return isinstance(move, (Reshape, Expand)) and move.shape == before
-
-
-def _dominates(larger: Shape, smaller: Shape) -> bool:
-    """Return whether each dim in `smaller` is at most a distinct dim in `larger`.
-
-    Then the sum of `larger` is at least that of `smaller` for all sizes.
-    """
-    remaining = list(larger)
-    for dim in smaller:
-        bound = next((other for other in remaining if is_at_least_one(monomial(quotient(other, dim)))), None)
-        if bound is None:
-            return False
-        remaining.remove(bound)
-    return True
-
-
-def cost_of(shape: Shape, moves: Iterable[Move], known: Assumptions, itemsize: int) -> Cost:
-    """Return the cost of moves of a tensor; an element has `itemsize` bytes.
-
-    >>> from shapecalc.core.conditions import Assumptions
-    >>> from shapecalc.core.moves import Reshape
-    >>> print(cost_of((2, 3), [Permute((1, 0)), Reshape((6,))], Assumptions(), 4))
-    1 transpose, 1 Shuffle, 48 bytes
-    """
-    moves = tuple(moves)
-    transposes = sum(isinstance(move, Permute) for move in moves)
-    copies = tuple([product((2 * itemsize, volume)) for volume in _copy_volumes(shape, moves, known)])
-    return Cost(transposes, count_shuffles(shape, moves), copies)
-
-
-def _copy_volumes(shape: Shape, moves: Iterable[Move], known: Assumptions) -> Iterator[Dim]:
-    """Yield the element count of each move that copies."""
-    strides: Shape | None = None  # None for C order
-    for move in moves:
-        after = move.output_shape(shape)
-        if 0 in (*shape, *after) or isinstance(move, ShapeVector | Combine):
-            return
-        if strides is not None or not isinstance(move, Reshape | Roll | Take):
-            strides = strides_after_move(shape, contiguous_strides(shape) if strides is None else strides, move, known)
-            copies = strides is None
-        else:
-            copies = isinstance(move, Roll | Take)
-        if copies:
-            yield product(after if isinstance(move, Take) else shape)
-        shape = after
 
 
 def short_forms(
@@ -578,11 +399,6 @@ def _switch_setting(op: str, dialect: str, current: bool | None, *, literal: boo
     if literal or setting is None:
         setting = next(on for on, reading in row.reshape_semantics.items() if reading.zero is ZeroMeaning.LITERAL)
     return None if setting == row.switch.default else setting
-
-
-def parse_goal(name: str) -> Goal:
-    """Return the goal of a name; raise `ShapeError` (usage) if it is unknown."""
-    return lookup(name, {goal.value: goal for goal in Goal}, "goal")
 
 
 def simplify(answer: Trace | Chain, goal: Goal = Goal.TRANSPOSES, dtype: str | None = None) -> Simplification:

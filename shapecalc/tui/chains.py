@@ -20,8 +20,9 @@ from shapecalc.core.problem import Problem, ShapeError
 from shapecalc.core.record import Record
 from shapecalc.core.text import escape_unprintable, pluralize, shape_text
 from shapecalc.reading.commands import chain_text, stage_line
+from shapecalc.reasoning.costs import Cost, Goal
 from shapecalc.reasoning.equiv import Equivalence, EquivalenceVerdict, check_equivalence
-from shapecalc.reasoning.simplify import Cost, Goal, Simplification, simplify
+from shapecalc.reasoning.simplify import Simplification, simplify
 from shapecalc.render.grid import draw_output_grids
 from shapecalc.tui.explore_text import problem_text
 from shapecalc.tui.question import CHAIN, answer_question, question_from_words

@@ -11,7 +11,8 @@ from shapecalc.core.ops import OPS
 from shapecalc.core.requests import make_request
 from shapecalc.core.resolve import resolve
 from shapecalc.reading import cases as case
-from shapecalc.reading.commands import Option, argument_texts, command_line, command_pieces, read_stage, usage_hint
+from shapecalc.reading.commands import argument_texts, command_line, command_pieces, read_stage, usage_hint
+from shapecalc.reading.options import Option
 from shapecalc.render.stage_layout import stage_layouts
 from tests.cli import test_transcripts as cli
 from tests.invented import invented

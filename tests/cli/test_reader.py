@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from shapecalc.cli.options import COMMAND_MODULES, OUTPUT_OPTIONS, Argument, load_command, op_command_parameters
 from shapecalc.core.ops import OPS
 from shapecalc.core.problem import ShapeError
-from shapecalc.reading.commands import Option, OptionKind, OptionLookup, parse_words, read_op_words, read_stage
+from shapecalc.reading.commands import read_op_words, read_stage
+from shapecalc.reading.options import Option, OptionKind, OptionLookup, parse_words
 from tests.cli.conftest import rows
 from tests.sampling import each_row, examples
 

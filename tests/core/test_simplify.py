@@ -16,7 +16,8 @@ from shapecalc.core.dims import substitute
 from shapecalc.core.moves import Permute
 from shapecalc.core.text import shape_text
 from shapecalc.reading.commands import chain_text
-from shapecalc.reasoning.simplify import Goal, cost_of, parse_goal, simplify
+from shapecalc.reasoning.costs import Goal, cost_of, parse_goal
+from shapecalc.reasoning.simplify import simplify
 from tests.cases import rows
 from tests.core.drawing import drawn_chain
 from tests.core.test_equiv import SHAPES, SIZES, alike, answered, at, stages

@@ -13,7 +13,8 @@ import numpy as np
 
 from shapecalc.cli.options import COMMAND_MODULES, Argument, op_command_parameters
 from shapecalc.core.ops import OPS, all_rules
-from shapecalc.reading.commands import COMPOSITE_OPS, OptionKind
+from shapecalc.reading.commands import COMPOSITE_OPS
+from shapecalc.reading.options import OptionKind
 from tests.fuzz.running import Attempt
 from tests.tables import rows
 

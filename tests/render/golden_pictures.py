@@ -15,6 +15,7 @@ from shapecalc.core.answers import Answer
 from shapecalc.core.problem import ShapeError
 from shapecalc.render import big, code, film, flow, grid, hints, pictures, scenes
 from shapecalc.render.canvas import ASCII, UNICODE
+from shapecalc.render.rulers import draw_rulers
 from shapecalc.render.stage_layout import stage_layouts
 from tests.fuzz.running import ended
 from tests.render.questions import answer_to
@@ -84,7 +85,7 @@ def picture(answer: Answer, step_index: int | None = None, **options) -> str:
 
 def rulers(answer: Answer, width: int = 100) -> str:
     """Return the rulers of the last stage."""
-    return pictures.draw_rulers(answer, stage_layouts(answer)[-1], 0, width=width, height=24, glyphs=UNICODE).plain
+    return draw_rulers(answer, stage_layouts(answer)[-1], 0, width=width, height=24, glyphs=UNICODE).plain
 
 
 DRAWS = {

@@ -11,7 +11,7 @@ from shapecalc.core.problem import ShapeError
 from shapecalc.render.canvas import UNICODE
 from shapecalc.render.code import write_code
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.pictures import draw_rulers
+from shapecalc.render.rulers import draw_rulers
 from shapecalc.render.stage_layout import stage_layouts
 from tests.render.questions import answer_to
 from tests.sampling import examples

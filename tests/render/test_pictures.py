@@ -14,7 +14,8 @@ import pytest
 from shapecalc.core.rules import COPIED_ZERO
 from shapecalc.render import wires
 from shapecalc.render.flow import draw_flow
-from shapecalc.render.pictures import draw_picture, is_regrouping_step
+from shapecalc.render.pictures import draw_picture
+from shapecalc.render.rulers import is_regrouping_step
 from shapecalc.render.stage_layout import stage_layouts
 from tests.render.questions import answer_to
 from tests.render.reading import columns_of, rulers_of, wires_read

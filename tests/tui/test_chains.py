@@ -10,8 +10,9 @@ import pytest
 import shapecalc as sc
 from shapecalc.core.problem import ShapeError
 from shapecalc.core.text import shape_text
+from shapecalc.reasoning.costs import Cost, Goal
 from shapecalc.reasoning.equiv import EquivalenceVerdict
-from shapecalc.reasoning.simplify import Cost, Goal, Simplification
+from shapecalc.reasoning.simplify import Simplification
 from shapecalc.tui.chains import (
     COMPARE_MORE_HINT,
     UNPROVED_TEXT,

@@ -1,0 +1,373 @@
+"""Rulers: the cuts of a reshape before and after, over one line of elements."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from math import lcm, prod
+from operator import mul
+
+from rich.text import Text
+
+from shapecalc.core import rules
+from shapecalc.core.answers import Chain, Step, Trace
+from shapecalc.core.dims import dim_names, is_concrete, substitute
+from shapecalc.core.origins import AxisChange
+from shapecalc.core.problem import ShapeError
+from shapecalc.core.record import Record, replace
+from shapecalc.core.text import join_with_and, pluralize, shape_text
+from shapecalc.render.canvas import (
+    UNICODE,
+    Canvas,
+    GlyphSet,
+    clip,
+    clip_line,
+    pack_notes,
+    stack_texts,
+)
+from shapecalc.render.hints import sizes_text
+from shapecalc.render.stage_layout import (
+    Cell,
+    StageLayout,
+    mark_hue,
+    mark_text,
+)
+
+RULER_LABEL_WIDTH = 14
+"""The width of the labels at the left of the rulers."""
+SPACIOUS_HEIGHT = 14
+"""The minimum height for large bars and for rulers with numbered parts."""
+
+
+class Ruler(Record):
+    """One axis, with cuts at the multiples of its stride in elements."""
+
+    label: str
+    colour: str
+    size: int
+    stride: int
+
+
+class Rulers(Record):
+    """The axes of a block before and after a reshape, on the same elements."""
+
+    before: tuple[Ruler, ...]
+    after: tuple[Ruler, ...]
+    volume: int
+    mixed_note: str
+    """The dims that mix axes for most sizes of the names.
+
+    For the sizes that are drawn, the cuts may be aligned nevertheless.
+    """
+
+    @property
+    def height(self) -> int:
+        """The height: axes, numbers, marks of a clash, and the conclusion."""
+        return len(self.before) + len(self.after) + 2 + bool(self.clash)
+
+    @property
+    def clash(self) -> tuple[int, int] | None:
+        """The strides of the first old and new axis whose cuts are not aligned, if any.
+
+        Old strides divide each other, so only the neighbours of a new stride have to be compared.
+        """
+        steps = sorted(old.stride for old in self.before)
+        for new in self.after:
+            position = bisect_left(steps, new.stride)
+            if any(_is_unaligned(step, new.stride) for step in steps[max(position - 1, 0) : position + 1]):
+                return next((old.stride, new.stride) for old in self.before if _is_unaligned(old.stride, new.stride))
+        return None
+
+    @property
+    def period(self) -> int:
+        """The number of elements after which the misaligned cuts repeat."""
+        pairs = [
+            (old.stride, new.stride)
+            for old in self.before
+            for new in self.after
+            if _is_unaligned(old.stride, new.stride)
+        ]
+        return max([lcm(*pair) for pair in pairs], default=self.volume)
+
+
+def is_worth_rulers(answer: Trace | Chain, layout: StageLayout, step: Step | None, width: int) -> bool:
+    """Return whether rulers show more than shading.
+
+    The step has to regroup axes, and each element or each cut needs a cell. Names get small sizes, if there are any
+    that meet the conditions.
+    """
+    groups, room = _find_regrouped_links(layout), width - RULER_LABEL_WIDTH
+    if not is_regrouping_step(step) or not groups:
+        return False
+    if sizes := _find_sizes(answer, layout):
+        return True
+    if sizes is None:
+        return False
+    block = _make_rulers(layout, groups[0], {}, UNICODE)
+    if block.volume <= room:
+        return block.volume > 0
+    return block.clash is not None and block.period // min(block.clash) <= room // 3
+
+
+def _find_regrouped_links(layout: StageLayout) -> list[AxisChange]:
+    """Return the groups of axes that are regrouped, those whose axes mix first."""
+    groups = [link for link in layout.links if len(link.sources) > 1 or len(link.outputs) > 1]
+    return sorted(groups, key=lambda link: not link.is_mixed)
+
+
+def _is_unaligned(old: int, new: int) -> bool:
+    return bool(new % old and old % new)
+
+
+def draw_rulers(
+    answer: Trace | Chain, layout: StageLayout, _step_index: int, *, width: int, height: int, glyphs: GlyphSet
+) -> Text:
+    """Return the rulers of a stage that regroups elements.
+
+    A large tensor shows one block that is regrouped. `width` and `height` are in character cells.
+
+    >>> import shapecalc as sc
+    >>> from shapecalc.render.stage_layout import stage_layouts
+    >>> from shapecalc.render.canvas import ASCII
+    >>> answer = sc.reshape((2, 3), (3, 2))
+    >>> print(draw_rulers(answer, stage_layouts(answer)[0], 2, width=78, height=9, glyphs=ASCII))
+    reshape 2,3 to 3,2
+               0           3           6
+    before a 2 +-----------+-----------+
+           b 3 +---+---+---+---+---+---+
+                       !       !
+    after ~x 3 +-------+-------+-------+
+          ~y 2 +---+---+---+---+---+---+
+               ! cuts old blocks of 3 at different places: ~x and ~y mix axes
+    """
+    sizes = _find_sizes(answer, layout)
+    if sizes is None:
+        return Text("", end="")
+    if layout.is_unresolved:
+        return _draw_unresolved_rulers(layout, sizes, (width, height), glyphs)
+    all_axes = AxisChange(tuple(range(len(layout.cells_before))), tuple(range(len(layout.cells))))
+    block, notes = _make_rulers(layout, all_axes, sizes, glyphs), _size_notes(layout, all_axes, sizes)
+    if block.volume < 2:
+        return _nothing_to_cut_text(block.volume)
+    if block.volume > width - RULER_LABEL_WIDTH or block.height + len(notes) > height:
+        groups = _find_regrouped_links(layout)
+        if not groups:
+            return Text("every axis stays as it is", end="")
+        block = _make_rulers(layout, groups[0], sizes, glyphs)
+        notes = [*_size_notes(layout, groups[0], sizes), *_block_notes(len(groups), layout, groups[0])]
+        cuts = block.volume // min(block.clash or (block.volume,))
+        if cuts > (width - RULER_LABEL_WIDTH) // 3 and block.period < block.volume:
+            notes.append(f"the block that repeats: {block.period} of {block.volume} elements")
+            first = replace(block, volume=block.period)
+            block = _without_rulers(
+                first, [ruler for ruler in (*block.before, *block.after) if ruler.stride >= first.volume]
+            )
+    text = _fit_rulers(block, notes, (width, height), glyphs)
+    if text.plain.count("\n") + 1 >= height:
+        return text
+    return stack_texts([clip_line(Text(layout.heading, "bold"), width, glyphs), text])
+
+
+def _nothing_to_cut_text(volume: int) -> Text:
+    return Text(f"{'one element' if volume else 'no elements'}: there is nothing to cut", end="")
+
+
+def _draw_unresolved_rulers(
+    layout: StageLayout, sizes: Mapping[str, int], size: tuple[int, int], glyphs: GlyphSet
+) -> Text:
+    """Return the old cuts, above a line without cuts for each requested dim."""
+    before = _side_rulers(layout.cells_before, sizes, glyphs)
+    volume = prod(ruler.size for ruler in before)
+    after = tuple(Ruler(f"  {cell.hole or cell.dim}", "dim", 1, volume) for cell in layout.cells)
+    if volume < 2:
+        return _nothing_to_cut_text(volume)
+    text = _render_rulers(Rulers(before, after, volume, ""), size[0], 1, glyphs, has_scale=False)
+    lines = text.split("\n")[:-1][: size[1] - 1]
+    return stack_texts([clip_line(Text(layout.heading, "bold"), size[0], glyphs), *lines])
+
+
+def _find_sizes(answer: Trace | Chain, layout: StageLayout) -> Mapping[str, int] | None:
+    """Return sizes for the names of a stage; None if none meet the conditions."""
+    if is_concrete([cell.dim or 0 for cell in (*layout.cells_before, *layout.cells)]):
+        return {}
+    from shapecalc.reasoning.examples import example_sizes  # integer shapes do not need it
+
+    try:
+        return example_sizes(answer)
+    except ShapeError:
+        return None
+
+
+def _fit_rulers(rulers: Rulers, notes: list[str], size: tuple[int, int], glyphs: GlyphSet) -> Text:
+    """Return rulers with their notes.
+
+    If they exceed the height, the axes with the finest cuts are omitted. If there is enough height, parts are
+    numbered.
+    """
+    width, height = size
+    removable = _omittable_rulers(rulers)
+
+    def make_notes(omitted_count: int) -> list[Text]:
+        left_out = [f"{glyphs.ellipsis} {pluralize(omitted_count, 'axis', 'axes')} left out"] if omitted_count else []
+        return pack_notes([Text(note, "dim") for note in (*notes, *left_out)], width, glyphs)
+
+    def fits(omitted_count: int) -> bool:
+        return _without_rulers(rulers, removable[:omitted_count]).height + len(make_notes(omitted_count)) <= height
+
+    omitted_count = bisect_left(range(len(removable)), True, key=fits)
+    remaining, lines = _without_rulers(rulers, removable[:omitted_count]), make_notes(omitted_count)
+    pitch = (
+        2
+        if remaining.height + len(remaining.before) + len(remaining.after) + len(lines) <= height >= SPACIOUS_HEIGHT
+        else 1
+    )
+    return stack_texts(
+        [_render_rulers(remaining, width, pitch, glyphs, has_scale=remaining.height + len(lines) <= height), *lines]
+    )
+
+
+def _omittable_rulers(rulers: Rulers) -> list[Ruler]:
+    """Return the rulers that may be omitted, in that order, the outermost ones last."""
+    clashing = rulers.clash or tuple(side[0].stride for side in (rulers.before, rulers.after) if side)
+    outermost = {id(ruler) for ruler in (*rulers.before[:1], *rulers.after[:1])}
+    others = [ruler for ruler in (*rulers.before, *rulers.after) if ruler.stride not in clashing]
+    return sorted(others, key=lambda ruler: (id(ruler) in outermost, ruler.stride))
+
+
+def _without_rulers(rulers: Rulers, omitted: list[Ruler]) -> Rulers:
+    """Return rulers without some of them."""
+    removed = {id(ruler) for ruler in omitted}
+    before, after = (
+        tuple([ruler for ruler in side if id(ruler) not in removed]) for side in (rulers.before, rulers.after)
+    )
+    return replace(rulers, before=before, after=after)
+
+
+def _size_notes(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int]) -> list[str]:
+    """Return the note on the sizes of the names of a block, if it has names."""
+    before = [layout.stage.before[axis] for axis in block.sources]
+    known = dim_names(before + [layout.cells[out].dim or 0 for out in block.outputs])
+    return [f"with {sizes_text({name: sizes[name] for name in known})}"] if known else []
+
+
+def _block_notes(group_count: int, layout: StageLayout, block: AxisChange) -> list[str]:
+    """Return the note on the part of the tensor that is shown, if it is a part.
+
+    `group_count` is the number of groups of axes that are regrouped.
+    """
+    if all(cell.dim == 1 for axis, cell in enumerate(layout.cells_before) if axis not in block.sources):
+        return []
+    before = shape_text(layout.stage.before[axis] for axis in block.sources)
+    after = shape_text(layout.cells[out].dim or 0 for out in block.outputs)
+    more = (
+        ""
+        if group_count == 1
+        else f"; {group_count - 1} more {'group' if group_count == 2 else 'groups'} of axes cut anew"
+    )
+    return [f"one block, the others alike: {before} becomes {after}{more}"]
+
+
+def _make_rulers(layout: StageLayout, block: AxisChange, sizes: Mapping[str, int], glyphs: GlyphSet) -> Rulers:
+    before = _side_rulers([layout.cells_before[axis] for axis in block.sources], sizes, glyphs)
+    after = _side_rulers([layout.cells[out] for out in block.outputs], sizes, glyphs)
+    marks = [mark_text(layout.cells[out].mark, glyphs) for out in block.outputs if out in layout.mixing_dims]
+    mixed = f"{join_with_and(marks)} {'mixes' if len(marks) == 1 else 'mix'} axes" if marks else ""
+    return Rulers(before, after, prod(ruler.size for ruler in before), mixed)
+
+
+def _side_rulers(cells: Sequence[Cell], sizes: Mapping[str, int], glyphs: GlyphSet) -> tuple[Ruler, ...]:
+    """Return the axes of one side, the outermost first. Axes of size 1 have no ruler."""
+    dims = [int(str(substitute(cell.dim or 0, sizes))) for cell in cells]
+    texts = [clip(str(dim), 9, glyphs) for dim in dims]
+    steps = list(accumulate(reversed(dims), mul, initial=1))[-2::-1]
+    size_width = max(map(len, texts), default=0)
+    return tuple(
+        Ruler(f"{mark_text(cell.mark, glyphs)} {text.rjust(size_width)}", mark_hue(cell.mark), dim, step)
+        for cell, dim, text, step in zip(cells, dims, texts, steps, strict=True)
+        if dim != 1
+    )
+
+
+def _render_rulers(rulers: Rulers, width: int, pitch: int, glyphs: GlyphSet, *, has_scale: bool) -> Text:
+    """Return the old rulers, the clashing cuts, the new rulers and the conclusion."""
+    labels = [f"before {ruler.label}" for ruler in rulers.before[:1]] + [ruler.label for ruler in rulers.before[1:]]
+    labels += [f"after {ruler.label}" for ruler in rulers.after[:1]] + [ruler.label for ruler in rulers.after[1:]]
+    label_width = max(map(len, labels), default=0) + 1
+    room, widest = max(8, width - label_width - 1), 8 if pitch > 1 else 4
+    length = min(widest, room // rulers.volume) * rulers.volume if rulers.volume <= room else room
+    clash = rulers.clash
+    canvas, y = Canvas(glyphs, pitch * len(labels) + 2 + bool(clash)), 1
+    _write_scale(canvas, rulers, label_width, length)
+    for index, (ruler, text) in enumerate(zip((*rulers.before, *rulers.after), labels, strict=True)):
+        if index == len(rulers.before) and clash:
+            _mark_clashes(canvas, rulers, clash, (label_width, length, y))
+            y += 1
+        canvas.write(label_width - 1 - len(text), y, text, ruler.colour)
+        _draw_ruler(canvas, ruler, rulers.volume, (label_width, length, y), glyphs)
+        if pitch > 1:
+            _write_part_indices(canvas, ruler, rulers.volume, (label_width, length, y + 1))
+        y += pitch
+    conclusion, order_note = _ruler_conclusion(rulers, is_to_scale=rulers.volume > length), " (order is kept)"
+    conclusion += order_note if clash and label_width + len(conclusion + order_note) <= width else ""
+    canvas.write(label_width, y, conclusion, "bold" if clash else "dim")
+    return canvas.render(width, range(0 if has_scale else 1, y + 1))
+
+
+def _write_part_indices(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int]) -> None:
+    """Write the index on its axis into each part of a ruler, if it fits."""
+    left, long, y = area
+    parts = volume // ruler.stride
+    if long // parts <= len(str(ruler.size - 1)) + 1:
+        return
+    ends = [left + part * long // parts for part in range(parts + 1)]
+    for part, (start, end) in enumerate(pairwise(ends)):
+        index = str(part % ruler.size)
+        canvas.write((start + end + 1 - len(index)) // 2, y, index, "dim")
+
+
+def _write_scale(canvas: Canvas, rulers: Rulers, left: int, length: int) -> None:
+    """Write the positions of the outermost old cuts, as many as fit."""
+    step, end = rulers.before[0].stride if rulers.before else rulers.volume, str(rulers.volume)
+    canvas.write(left + length + 1 - len(end), 0, end, "dim")
+    stride = step * -(-(len(end) + 2) * rulers.volume // (length * step))
+    for cut in range(0, rulers.volume, stride):
+        x = left + cut * length // rulers.volume
+        if x + len(str(cut)) <= left + length - len(end):
+            canvas.write(x, 0, str(cut), "dim")
+
+
+def _draw_ruler(canvas: Canvas, ruler: Ruler, volume: int, area: tuple[int, int, int], glyphs: GlyphSet) -> None:
+    """Draw one axis, with a tick at each cut, or shaded if the cuts are too close."""
+    left, long, y = area
+    cuts = volume // ruler.stride
+    if cuts > (long if volume <= long else long // 3):
+        canvas.write(left, y, glyphs.shade * (long + 1), ruler.colour)
+        return
+    canvas.draw_ruler(y, [left + cut * long // cuts for cut in range(cuts + 1)], ruler.colour)
+
+
+def _mark_clashes(canvas: Canvas, rulers: Rulers, clash: tuple[int, int], area: tuple[int, int, int]) -> None:
+    """Mark the new cuts inside old blocks, if each new cut has a cell."""
+    old, new = clash
+    left, long, y = area
+    for cut in range(new, rulers.volume, new) if rulers.volume // new <= long else ():
+        if cut % old:
+            canvas.write(left + cut * long // rulers.volume, y, "!", "bold red")
+
+
+def _ruler_conclusion(rulers: Rulers, *, is_to_scale: bool) -> str:
+    """Return the conclusion: the dims that mix axes, and why."""
+    scale_note = "to scale; " if is_to_scale else ""
+    if rulers.clash is not None:
+        old, new = rulers.clash
+        cut = f"only some old blocks of {old}" if new > old else f"old blocks of {old} at different places"
+        return f"{scale_note}! cuts {cut}: {rulers.mixed_note or 'axes mix'}"
+    if rulers.mixed_note:
+        return f"{scale_note}old blocks are cut alike by chance: at most sizes {rulers.mixed_note}"
+    return f"{scale_note}every old block is cut alike: nothing mixes"
+
+
+def is_regrouping_step(step: Step | None) -> bool:
+    """Return whether a step explains the cuts of a whole reshape."""
+    return step is not None and step.rule == rules.REGROUPED
